@@ -1,0 +1,26 @@
+/**
+ * What the query stages ask of a collection's index and what the collection tells it. The exact index in
+ * `exact-index.ts` is the first implementation and stays as the oracle of faster ones.
+ */
+import type { StoredRecord } from "../storage/stored-record.ts";
+import type { IndexPlan } from "@sheaf/protocol";
+
+/** Position of a record inside an index: ascending in insertion order, stable until `compact`. */
+export type Row = number;
+
+export interface RecordIndex {
+  /** Live records. */
+  readonly size: number;
+  /** Inserts, or replaces the live record with the same id and offset. */
+  put(record: StoredRecord): void;
+  remove(offset: number): void;
+  /** A changed schema or configuration. */
+  setPlan(plan: IndexPlan): void;
+  close(): void;
+}
+
+/** Reads whole records of the store for stages that need documents, URIs or vectors to return. */
+export interface RecordReader {
+  /** `null` if it is gone. */
+  read(offset: number): StoredRecord | null;
+}

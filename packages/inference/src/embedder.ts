@@ -1,0 +1,73 @@
+/**
+ * Texts to vectors, whatever stands behind a model. The server joins this with the engine; neither knows the other.
+ * Refusals, in this order: 400 unknown model, 501 wrong kind, 503 weights absent, 413 too long, 429 queue full.
+ */
+import type { ModelIdentity, SparseVector } from "@sheaf/protocol";
+
+export interface EmbedOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Bm25Options {
+  readonly k?: number;
+  readonly b?: number;
+  readonly averageDocumentLength?: number;
+  readonly tokenMaxLength?: number;
+  readonly stopwords?: readonly string[];
+}
+
+export interface EmbedRequest {
+  /** Model identifier, e.g. `sentence-transformers/all-MiniLM-L6-v2`. */
+  readonly model: string;
+  readonly texts: readonly string[];
+  /** Task sentence for models that take one; empty: none. */
+  readonly instruction: string;
+  /** Cut a text over the model's limit instead of refusing it. Sparse models always cut. */
+  readonly truncate: boolean;
+  /** Names text `i` in a refusal: `texts[3]`, `record "a" of documents`. */
+  readonly describe?: (index: number) => string;
+  readonly bm25?: Bm25Options;
+}
+
+export interface EmbedUsage {
+  /** Special tokens and instruction counted, padding not. */
+  readonly numTokens: number;
+  /** Texts that were cut. */
+  readonly truncatedInputs: number;
+}
+
+export interface DenseEmbeddings extends EmbedUsage {
+  readonly dimension: number;
+  /** One per text, in order, unit length where the model normalises. */
+  readonly vectors: readonly Float32Array[];
+}
+
+export interface SparseEmbeddings extends EmbedUsage {
+  /** One per text, in order; `tokens` are the labels. */
+  readonly vectors: readonly SparseVector[];
+}
+
+export type ModelKind = "dense" | "sparse";
+
+export interface ModelInfo {
+  readonly identifier: string;
+  readonly kind: ModelKind;
+  /** Length of a dense vector; `null` for sparse models. */
+  readonly dimension: number | null;
+  /** Longest text in tokens; `null`: no limit. */
+  readonly maxTokens: number | null;
+  /** The model for queries where it differs from the one for documents. */
+  readonly queryModel: string | null;
+  readonly available: boolean;
+}
+
+export interface Embedder {
+  models(): readonly ModelInfo[];
+  /** Throws 400 for an identifier that is not one of ours. */
+  model(identifier: string): ModelInfo;
+  /** Identifier, revision and weights digest; 503 if the weights are absent. */
+  identity(identifier: string): Promise<ModelIdentity>;
+  dense(request: EmbedRequest, options?: EmbedOptions): Promise<DenseEmbeddings>;
+  sparse(request: EmbedRequest, options?: EmbedOptions): Promise<SparseEmbeddings>;
+  close(): Promise<void>;
+}

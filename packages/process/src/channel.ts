@@ -1,0 +1,97 @@
+/**
+ * Messages over a socket: each frame is a u32 little-endian byte length, then one value in V8's structured-clone
+ * format, which keeps bigint, -0, Map and typed arrays to the bit.
+ */
+import type { Duplex } from "node:stream";
+import { deserialize, serialize } from "node:v8";
+
+/** Larger frames mean a broken peer; V8 buffers end near 4 GiB. */
+const MAX_FRAME_BYTES = 2 ** 31 - 1;
+const HEADER_BYTES = 4;
+
+export class Channel {
+  readonly #socket: Duplex;
+  #onMessage: (message: unknown) => void = () => {};
+  #onClose: () => void = () => {};
+  #closed = false;
+  #header = Buffer.alloc(HEADER_BYTES);
+  #headerFilled = 0;
+  #body: Buffer | null = null;
+  #bodyFilled = 0;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+    socket.on("data", (chunk: Buffer) => this.#receive(chunk));
+    // The close event follows and does the work; without a listener an error would end the process.
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      this.#closed = true;
+      this.#onClose();
+    });
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#onMessage = listener;
+  }
+
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+  }
+
+  /** Queues one frame; after the socket has closed it does nothing. */
+  send(message: unknown): void {
+    if (this.#closed) return;
+    const body = serialize(message);
+    const header = Buffer.allocUnsafe(HEADER_BYTES);
+    header.writeUInt32LE(body.length);
+    this.#socket.cork();
+    this.#socket.write(header);
+    this.#socket.write(body);
+    this.#socket.uncork();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    let position = 0;
+    while (position < chunk.length) {
+      position = this.#body === null ? this.#readHeader(chunk, position) : this.#readBody(this.#body, chunk, position);
+      if (position < 0) return;
+    }
+  }
+
+  #readHeader(chunk: Buffer, position: number): number {
+    const taken = Math.min(HEADER_BYTES - this.#headerFilled, chunk.length - position);
+    chunk.copy(this.#header, this.#headerFilled, position, position + taken);
+    this.#headerFilled += taken;
+    if (this.#headerFilled === HEADER_BYTES) {
+      const length = this.#header.readUInt32LE();
+      if (length === 0 || length > MAX_FRAME_BYTES) {
+        this.#socket.destroy();
+        return -1;
+      }
+      // Not from the shared pool: typed arrays of the message are views into this buffer.
+      this.#body = Buffer.allocUnsafeSlow(length);
+      this.#bodyFilled = 0;
+      this.#headerFilled = 0;
+    }
+    return position + taken;
+  }
+
+  #readBody(body: Buffer, chunk: Buffer, position: number): number {
+    const taken = Math.min(body.length - this.#bodyFilled, chunk.length - position);
+    chunk.copy(body, this.#bodyFilled, position, position + taken);
+    this.#bodyFilled += taken;
+    if (this.#bodyFilled === body.length) {
+      this.#body = null;
+      this.#onMessage(deserialize(body));
+    }
+    return position + taken;
+  }
+}

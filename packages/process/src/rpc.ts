@@ -1,0 +1,163 @@
+/**
+ * Calls over a channel. Arguments and results are plain messages (typed arrays and plain objects); a `SheafError`
+ * crosses with its code, anything else as an internal error that the callee has logged. Aborting a call's signal
+ * cancels it on the other side too.
+ */
+import { type ErrorMessage, SheafError } from "@sheaf/protocol";
+import type { Channel } from "./channel.ts";
+
+type Frame =
+  | { readonly type: "call"; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly type: "cancel"; readonly id: number }
+  | { readonly type: "result"; readonly id: number; readonly value: unknown }
+  | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage }
+  | { readonly type: "event"; readonly name: string; readonly value: unknown };
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Pending {
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** What was under way on a channel, for whoever explains a child's death. */
+export interface InFlightCall {
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export class RpcClient {
+  readonly #channel: Channel;
+  readonly #pending = new Map<number, Pending>();
+  readonly #closedError: () => Error;
+  #nextId = 1;
+
+  /** `closedError` makes the error of every call that the channel's end leaves unanswered. */
+  constructor(
+    channel: Channel,
+    hooks: { closedError: () => Error; onEvent?: (name: string, value: unknown) => void },
+  ) {
+    this.#channel = channel;
+    this.#closedError = hooks.closedError;
+    channel.onMessage((message) => this.#receive(message as Frame, hooks.onEvent));
+  }
+
+  get inFlight(): readonly InFlightCall[] {
+    return [...this.#pending.values()].map(({ method, args }) => ({ method, args }));
+  }
+
+  /** Rejects everything unanswered; the owner calls it when the channel has closed. */
+  rejectAll(): void {
+    for (const pending of this.#pending.values()) pending.reject(this.#closedError());
+    this.#pending.clear();
+  }
+
+  call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
+    const { signal } = options;
+    if (signal?.aborted === true) return Promise.reject(abortError(signal));
+    if (this.#channel.closed) return Promise.reject(this.#closedError());
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#pending.delete(id);
+        this.#channel.send({ type: "cancel", id } satisfies Frame);
+        reject(abortError(signal as AbortSignal));
+      };
+      const settle = (): void => signal?.removeEventListener("abort", onAbort);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#pending.set(id, {
+        method,
+        args,
+        resolve: (value) => {
+          settle();
+          resolve(value);
+        },
+        reject: (error) => {
+          settle();
+          reject(error);
+        },
+      });
+      this.#channel.send({ type: "call", id, method, args } satisfies Frame);
+    });
+  }
+
+  #receive(frame: Frame, onEvent: ((name: string, value: unknown) => void) | undefined): void {
+    if (frame.type === "event") {
+      onEvent?.(frame.name, frame.value);
+      return;
+    }
+    const pending = this.#pending.get(frame.id);
+    if (pending === undefined) return;
+    this.#pending.delete(frame.id);
+    if (frame.type === "result") pending.resolve(frame.value);
+    else if (frame.type === "error") pending.reject(SheafError.fromMessage(frame.error));
+  }
+}
+
+export type RpcHandler = (
+  method: string,
+  args: readonly unknown[],
+  options: { readonly signal: AbortSignal },
+) => Promise<unknown>;
+
+export class RpcServer {
+  readonly #channel: Channel;
+
+  /** `onUnexpected` is told of every error that is not a `SheafError`; the caller only hears "internal error". */
+  constructor(channel: Channel, handler: RpcHandler, onUnexpected: (error: unknown) => void) {
+    this.#channel = channel;
+    const running = new Map<number, AbortController>();
+    channel.onMessage((message) => {
+      const frame = message as Frame;
+      if (frame.type === "cancel") {
+        running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
+      } else if (frame.type === "call") {
+        const controller = new AbortController();
+        running.set(frame.id, controller);
+        void answer(frame, handler, controller.signal).then((reply) => {
+          if (reply.type === "error" && reply.unexpected !== undefined) onUnexpected(reply.unexpected);
+          running.delete(frame.id);
+          if (!controller.signal.aborted) channel.send(reply.frame);
+        });
+      }
+    });
+  }
+
+  /** Sends an unasked message to the other side. */
+  emit(name: string, value: unknown): void {
+    this.#channel.send({ type: "event", name, value } satisfies Frame);
+  }
+}
+
+interface Answer {
+  readonly type: "result" | "error";
+  readonly frame: Frame;
+  readonly unexpected?: unknown;
+}
+
+async function answer(
+  call: Extract<Frame, { type: "call" }>,
+  handler: RpcHandler,
+  signal: AbortSignal,
+): Promise<Answer> {
+  try {
+    const value = await handler(call.method, call.args, { signal });
+    return { type: "result", frame: { type: "result", id: call.id, value } };
+  } catch (error) {
+    if (error instanceof SheafError) {
+      return { type: "error", frame: { type: "error", id: call.id, error: error.toMessage() } };
+    }
+    const message: ErrorMessage = { code: "internal", message: "internal error" };
+    return { type: "error", frame: { type: "error", id: call.id, error: message }, unexpected: error };
+  }
+}
+
+function abortError(signal: AbortSignal): Error {
+  return signal.reason instanceof SheafError
+    ? signal.reason
+    : new SheafError("cancelled", "the request was cancelled", { cause: signal.reason });
+}

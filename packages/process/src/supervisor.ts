@@ -1,0 +1,143 @@
+/**
+ * Keeps one child alive: starts it, hands calls through, starts it again when it dies, and ends it on `close`.
+ * A call that finds no ready child is refused at once (503, Retry-After) unless it asks to wait.
+ */
+import type { ChildProcess } from "node:child_process";
+import { SheafError } from "@sheaf/protocol";
+import { Channel } from "./channel.ts";
+import { type CallOptions, type InFlightCall, RpcClient } from "./rpc.ts";
+import { type SpawnOptions, childSocket, spawnProcess } from "./spawn.ts";
+
+const FIRST_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 2_000;
+/** A child that lived this long has recovered: the next death starts from the first backoff again. */
+const HEALTHY_AFTER_MS = 10_000;
+const CLOSE_GRACE_MS = 3_000;
+
+export interface ChildDeath {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly inFlight: readonly InFlightCall[];
+}
+
+export interface SupervisorOptions {
+  /** For messages: `engine host`, `model replica of X`. */
+  readonly name: string;
+  readonly module: URL;
+  /** Asked before every start, so that a restart can carry what was learnt from a death. */
+  readonly spawnOptions?: () => SpawnOptions;
+  readonly onEvent?: (name: string, value: unknown) => void;
+  /** Called for every unexpected death, before the restart. */
+  readonly onDeath?: (death: ChildDeath) => void;
+  /** `false`: stay down after a death until `start` is called again. */
+  readonly restart?: boolean;
+}
+
+export class ChildSupervisor {
+  readonly #options: SupervisorOptions;
+  #child: ChildProcess | null = null;
+  #client: RpcClient | null = null;
+  #ready: Promise<void> | null = null;
+  #isReady = false;
+  #closed = false;
+  #backoffMs = FIRST_BACKOFF_MS;
+  #restartTimer: NodeJS.Timeout | null = null;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get ready(): boolean {
+    return this.#isReady;
+  }
+
+  /** Resolves when the child has emitted `ready`; rejects if it dies before. */
+  start(): Promise<void> {
+    if (this.#closed) return Promise.reject(this.#unavailable());
+    this.#ready ??= this.#spawn();
+    return this.#ready;
+  }
+
+  async call(
+    method: string,
+    args: readonly unknown[],
+    options: CallOptions & { readonly wait?: boolean } = {},
+  ): Promise<unknown> {
+    if (!this.#isReady && options.wait === true) await this.start();
+    if (!this.#isReady || this.#client === null) throw this.#unavailable();
+    return this.#client.call(method, args, options);
+  }
+
+  /** SIGKILL: for a child that hangs. It is started again unless `restart` is off. */
+  kill(): void {
+    this.#child?.kill("SIGKILL");
+  }
+
+  /** Closes the socket, on which the child leaves by itself; SIGKILL after a grace period. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_GRACE_MS);
+    childSocket(child).end();
+    await exited;
+    clearTimeout(timer);
+  }
+
+  #spawn(): Promise<void> {
+    const child = spawnProcess(this.#options.module, this.#options.spawnOptions?.());
+    const channel = new Channel(childSocket(child));
+    const startedAt = performance.now();
+    this.#child = child;
+    return new Promise((resolve, reject) => {
+      const client = new RpcClient(channel, {
+        closedError: () => this.#unavailable(),
+        onEvent: (name, value) => {
+          if (name === "ready") {
+            this.#isReady = true;
+            resolve();
+          }
+          this.#options.onEvent?.(name, value);
+        },
+      });
+      this.#client = client;
+      channel.onClose(() => {
+        this.#isReady = false;
+        // A child without its socket can serve nobody, so it must not stay.
+        if (!this.#closed) child.kill("SIGKILL");
+      });
+      child.once("error", reject);
+      child.once("exit", (code, signal) => {
+        this.#isReady = false;
+        this.#ready = null;
+        const inFlight = client.inFlight;
+        client.rejectAll();
+        reject(this.#unavailable());
+        if (!this.#closed) this.#recover({ code, signal, inFlight }, performance.now() - startedAt);
+      });
+    });
+  }
+
+  #recover(death: ChildDeath, livedMs: number): void {
+    this.#options.onDeath?.(death);
+    if (this.#options.restart === false) return;
+    if (livedMs > HEALTHY_AFTER_MS) this.#backoffMs = FIRST_BACKOFF_MS;
+    this.#restartTimer = setTimeout(() => {
+      // A failed start comes back here through its own exit.
+      this.start().catch(() => {});
+    }, this.#backoffMs);
+    this.#backoffMs = Math.min(this.#backoffMs * 2, MAX_BACKOFF_MS);
+  }
+
+  #unavailable(): SheafError {
+    return new SheafError("unavailable", `the ${this.#options.name} is restarting; try again`, {
+      retryAfterSeconds: 1,
+    });
+  }
+}

@@ -1,0 +1,87 @@
+/** Tenants, databases and collections as the catalog keeps them. */
+import type { Metadata } from "../metadata.ts";
+
+export interface Tenant {
+  readonly name: string;
+  readonly resourceName: string | null;
+}
+
+export interface Database {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+}
+
+export type Space = "l2" | "cosine" | "ip";
+
+/** Plain JSON, kept and returned to the letter. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+/**
+ * What the engine needs to know of one index. Derived from `schema` by `indexPlan` and never stored: `schema` is
+ * the truth.
+ */
+export interface SparseIndexPlan {
+  readonly key: string;
+  readonly bm25: boolean;
+  /** Metadata key or `#document` whose text fills a missing vector; `null`: writers send vectors. */
+  readonly sourceKey: string | null;
+  readonly embeddingFunction: JsonObject | null;
+}
+
+export interface IndexPlan {
+  readonly space: Space;
+  readonly embeddingFunction: JsonObject | null;
+  readonly sparse: readonly SparseIndexPlan[];
+}
+
+/** One embedding model as a collection remembers it. */
+export interface ModelIdentity {
+  readonly identifier: string;
+  readonly revision: string;
+  /** `sha256:<hex>` over the weights. */
+  readonly digest: string;
+}
+
+export interface Collection {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly database: string;
+  readonly metadata: Metadata | null;
+  /** `configuration_json` as clients read it. */
+  readonly configuration: JsonObject;
+  /** Full merged schema as clients read it. */
+  readonly schema: JsonObject;
+  /** Fixed by the first written embedding; `null` before. */
+  readonly dimension: number | null;
+  /** Sequence number of the newest write the index has folded in. */
+  readonly logPosition: number;
+  readonly version: number;
+}
+
+/** A collection addressed by id under the tenant and database of the request; any mismatch is a 404. */
+export interface CollectionRef {
+  readonly tenant: string;
+  readonly database: string;
+  readonly id: string;
+}
+
+export interface CreateCollection {
+  readonly tenant: string;
+  readonly database: string;
+  readonly name: string;
+  readonly metadata: Metadata | null;
+  readonly configuration: JsonObject;
+  readonly schema: JsonObject;
+  readonly getOrCreate: boolean;
+}
+
+/** Fields that are `undefined` stay as they are; `schema` and `configuration` are whole replacements. */
+export interface UpdateCollection {
+  readonly name?: string;
+  readonly metadata?: Metadata | null;
+  readonly configuration?: JsonObject;
+  readonly schema?: JsonObject;
+}

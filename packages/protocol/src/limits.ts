@@ -1,0 +1,63 @@
+/**
+ * Every bound of Sheaf, unit in the name, reason beside it. Parsers and routes read these; docs/reference/limits.md
+ * is generated from them. Sizes are in bytes unless the name says otherwise.
+ */
+
+interface Limit {
+  readonly value: number;
+  /** What it bounds and why, one sentence for the reference page. */
+  readonly doc: string;
+}
+
+const table = {
+  bodyBytes: { value: 64 * 1024 * 1024, doc: "Request body. 5,461 records of 1,536 dimensions as JSON fit." },
+  jsonDepth: { value: 64, doc: "Nesting of a JSON body; deeper is refused before anything is built." },
+  jsonNodes: { value: 32_000_000, doc: "Values in one JSON body." },
+  embedTexts: { value: 2_048, doc: "Texts in one embedding call." },
+  textBytes: { value: 1024 * 1024, doc: "One text, before it is tokenized." },
+  dimensions: {
+    value: 4_096,
+    doc: "Dimensions of a dense vector; 16-bit sums of the kernels hold up to here.",
+  },
+  sparseNonZeros: { value: 16_384, doc: "Non-zero entries of a sparse vector." },
+  recordsPerWrite: { value: 100_000, doc: "Records in one write." },
+  advertisedBatchSize: { value: 5_461, doc: "`max_batch_size` that clients read and split their writes by." },
+  idBytes: { value: 512, doc: "Record id, UTF-8. Above the longest key LMDB and clients use." },
+  resultsPerPage: { value: 10_000, doc: "Results of one page of query and search." },
+  searchesPerCall: { value: 100, doc: "Search payloads in one call, and query embeddings in one query." },
+  rankNodes: { value: 1_000, doc: "Operators and operands of one rank expression." },
+  knnLeaves: { value: 64, doc: "`$knn` leaves of one rank expression." },
+  knnLimit: { value: 100_000, doc: "`$knn.limit` and the `k` of an aggregate." },
+  groupKeys: { value: 16, doc: "Keys of `group_by`." },
+  aggregateKeys: { value: 16, doc: "Keys of `$min_k` and `$max_k`." },
+  selectKeys: { value: 1_024, doc: "Keys of `select`." },
+  whereNodes: { value: 1_000, doc: "Clauses of one `where`." },
+  whereValues: { value: 100_000, doc: "Values of one `$in` or `$nin`, and ids of one selector." },
+  regexCharacters: { value: 1_024, doc: "Characters of a regular expression." },
+  metadataKeys: { value: 1_024, doc: "Metadata keys of one record or collection." },
+  metadataKeyBytes: { value: 256, doc: "One metadata key, UTF-8." },
+  metadataValueBytes: { value: 1024 * 1024, doc: "One metadata value." },
+  documentBytes: { value: 16 * 1024 * 1024, doc: "One document, UTF-8." },
+  uriBytes: { value: 8_192, doc: "One URI, UTF-8." },
+  tenantNameBytesMin: { value: 3, doc: "Shortest tenant name." },
+  tenantNameBytes: { value: 128, doc: "Longest tenant name; no control characters." },
+  nameCharactersMin: { value: 3, doc: "Shortest database or collection name." },
+  nameCharacters: { value: 512, doc: "Longest database or collection name." },
+  configurationBytes: { value: 256 * 1024, doc: "`configuration` or `schema` of a collection, as JSON." },
+  requestSeconds: { value: 60, doc: "Time one request may take; then it is cancelled and answered 504." },
+  bulkRequestSeconds: { value: 600, doc: "The same where the server embeds more than 64 texts." },
+  bulkTexts: { value: 64, doc: "Texts above which a request gets the longer time." },
+} as const satisfies Record<string, Limit>;
+
+export type LimitName = keyof typeof table;
+
+/** name -> value and reason, for the generated reference page. */
+export const LIMIT_TABLE: Readonly<Record<LimitName, Limit>> = table;
+
+/** name -> value. */
+export const LIMITS: { readonly [name in LimitName]: number } = Object.freeze(
+  Object.fromEntries(Object.entries(table).map(([name, limit]) => [name, limit.value])) as Record<
+    LimitName,
+    number
+  >,
+);

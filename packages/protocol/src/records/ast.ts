@@ -1,0 +1,64 @@
+/** Record writes and reads after parsing: frozen, complete, with absent and `null` made the same. */
+import type { Metadata, MetadataPatch } from "../metadata.ts";
+import type { Where } from "../search/ast.ts";
+
+export type WriteKind = "add" | "update" | "upsert";
+
+/** One record of a write. A field that is `null` was not sent and keeps its old value. */
+export interface WriteRecord {
+  readonly id: string;
+  readonly embedding: Float32Array | null;
+  readonly document: string | null;
+  readonly uri: string | null;
+  /** `add` never holds a `null` value inside. */
+  readonly metadata: MetadataPatch | null;
+}
+
+export interface WriteRequest {
+  readonly kind: WriteKind;
+  readonly records: readonly WriteRecord[];
+}
+
+/** Which records: by id, by filter, or both (intersection). `null` = not restricted. */
+export interface Selector {
+  readonly ids: readonly string[] | null;
+  readonly where: Where | null;
+}
+
+export interface DeleteRequest extends Selector {
+  readonly limit: number | null;
+}
+
+export interface Include {
+  readonly documents: boolean;
+  readonly embeddings: boolean;
+  readonly metadatas: boolean;
+  readonly uris: boolean;
+  readonly distances: boolean;
+  /** As the reply echoes it, in the order it was sent. */
+  readonly keys: readonly string[];
+}
+
+export interface GetRequest extends Selector {
+  readonly limit: number | null;
+  readonly offset: number;
+  readonly include: Include;
+}
+
+export interface QueryRequest extends Selector {
+  /** One nearest-neighbour search per vector. */
+  readonly embeddings: readonly Float32Array[];
+  readonly limit: number;
+  readonly include: Include;
+}
+
+/** One record of a reply; a field is `undefined` where it was not asked for and `null` where the record has none. */
+export interface ResultRecord {
+  readonly id: string;
+  readonly embedding?: Float32Array | null;
+  readonly document?: string | null;
+  readonly uri?: string | null;
+  readonly metadata?: Metadata | null;
+  /** f32: the distance of a query or the score of a search. */
+  readonly score?: number;
+}

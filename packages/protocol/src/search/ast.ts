@@ -1,0 +1,109 @@
+/**
+ * The search dictionary as a frozen tree. Parsers in this folder are the only makers; engine and server trust it.
+ * Every numeric constant is already an f32 (`Math.fround`).
+ */
+import type { MetadataScalar, SparseVector } from "../metadata.ts";
+
+export type Comparison = "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte";
+
+export type Where =
+  | { readonly type: "and"; readonly children: readonly Where[] }
+  | { readonly type: "or"; readonly children: readonly Where[] }
+  /** `$gt`, `$gte`, `$lt`, `$lte` carry numbers only. */
+  | {
+      readonly type: "compare";
+      readonly key: string;
+      readonly operator: Comparison;
+      readonly value: MetadataScalar;
+    }
+  | {
+      readonly type: "in";
+      readonly key: string;
+      readonly negated: boolean;
+      readonly values: readonly MetadataScalar[];
+    }
+  /** Membership in an array value. */
+  | {
+      readonly type: "contains";
+      readonly key: string;
+      readonly negated: boolean;
+      readonly value: MetadataScalar;
+    }
+  | { readonly type: "document_contains"; readonly negated: boolean; readonly text: string }
+  | { readonly type: "document_regex"; readonly negated: boolean; readonly pattern: string }
+  | { readonly type: "id"; readonly negated: boolean; readonly ids: readonly string[] };
+
+/** A `$knn` query. `text` is what a caller sends; the server turns it into `dense` or `sparse` before the engine sees it. */
+export type KnnQuery =
+  | { readonly type: "dense"; readonly vector: Float32Array }
+  | { readonly type: "sparse"; readonly vector: SparseVector }
+  | { readonly type: "text"; readonly text: string };
+
+export interface Knn {
+  readonly type: "knn";
+  readonly query: KnnQuery;
+  /** `#embedding` or the metadata key of a sparse index. */
+  readonly key: string;
+  readonly limit: number;
+  readonly default: number | null;
+  readonly returnRank: boolean;
+  /** Scan exactly, whatever index exists. */
+  readonly exact: boolean;
+  /** Where it stood in the body, for messages: `searches[0].rank.$sum[1].$knn`. */
+  readonly path: string;
+}
+
+export type NaryOperator = "$sum" | "$mul" | "$max" | "$min";
+export type BinaryOperator = "$sub" | "$div";
+export type UnaryOperator = "$abs" | "$exp" | "$log";
+
+export type Rank =
+  | { readonly type: "val"; readonly value: number }
+  | Knn
+  | { readonly type: "nary"; readonly operator: NaryOperator; readonly operands: readonly Rank[] }
+  | {
+      readonly type: "binary";
+      readonly operator: BinaryOperator;
+      readonly left: Rank;
+      readonly right: Rank;
+    }
+  | { readonly type: "unary"; readonly operator: UnaryOperator; readonly operand: Rank };
+
+export interface GroupBy {
+  /** Metadata keys, at least one. */
+  readonly keys: readonly string[];
+  readonly aggregate: {
+    readonly operator: "$min_k" | "$max_k";
+    /** Metadata keys or `#score`, at least one. */
+    readonly keys: readonly string[];
+    readonly k: number;
+  };
+}
+
+export interface Select {
+  readonly document: boolean;
+  readonly embedding: boolean;
+  readonly metadata: boolean;
+  readonly score: boolean;
+  /** Single metadata fields, sorted. */
+  readonly fields: readonly string[];
+  /** The keys as the reply echoes them: deduplicated, `#id`, `#document`, `#embedding`, `#metadata`, `#score`, then fields. */
+  readonly keys: readonly string[];
+}
+
+export interface Search {
+  readonly where: Where | null;
+  readonly rank: Rank | null;
+  readonly groupBy: GroupBy | null;
+  readonly offset: number;
+  /** `null`: no cap of its own. */
+  readonly limit: number | null;
+  readonly select: Select;
+}
+
+export type ReadLevel = "index_and_wal" | "index_only" | "index_and_bounded_wal";
+
+export interface SearchRequest {
+  readonly searches: readonly Search[];
+  readonly readLevel: ReadLevel;
+}

@@ -1,0 +1,33 @@
+/** Two projects: `unit` beside the sources, `e2e` against the built command. Both resolve packages to their sources. */
+import { defineConfig } from "vitest/config";
+
+const resolve = { conditions: ["@sheaf/source", "node", "import", "default"] };
+const ssr = { resolve: { conditions: ["@sheaf/source", "node", "import", "default"] } };
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve,
+        ssr,
+        test: {
+          name: "unit",
+          include: ["packages/*/src/**/*.test.ts", "test/*.test.ts", "test/contract/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
+          name: "e2e",
+          include: ["test/{e2e,crash,docs,compat}/**/*.test.ts"],
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+});
