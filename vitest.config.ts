@@ -12,7 +12,12 @@ export default defineConfig({
         ssr,
         test: {
           name: "unit",
-          include: ["packages/*/src/**/*.test.ts", "test/*.test.ts", "test/contract/**/*.test.ts"],
+          include: [
+            "packages/*/src/**/*.test.ts",
+            "benchmarks/**/*.test.ts",
+            "test/*.test.ts",
+            "test/contract/**/*.test.ts",
+          ],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -22,7 +27,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "e2e",
-          include: ["test/{e2e,crash,docs,compat}/**/*.test.ts"],
+          include: ["test/{e2e,crash,docs,compat,examples}/**/*.test.ts"],
           fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 120_000,

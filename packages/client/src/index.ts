@@ -1,1 +1,35 @@
-export {};
+export {
+  SheafClient,
+  type CreateCollectionParams,
+  type EmbedParams,
+  type SheafClientOptions,
+  type SparseEmbedding,
+} from "./client.ts";
+export {
+  Collection,
+  type CollectionInfo,
+  type Hit,
+  type MetadataJson,
+  type RecordInput,
+  type SearchParams,
+  type WhereJson,
+} from "./collection.ts";
+export {
+  AuthorizationError,
+  BusyError,
+  ConflictError,
+  InvalidRequestError,
+  NotFoundError,
+  SheafApiError,
+  TooLargeError,
+} from "./errors.ts";
+export {
+  knn,
+  rrf,
+  type KnnParams,
+  type RankExpression,
+  type RrfParams,
+  type SparseVectorJson,
+} from "./rank.ts";
+export { hybridSchema, type HybridSchemaParams } from "./schema.ts";
+export type { RequestOptions } from "./transport.ts";

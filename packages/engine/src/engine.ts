@@ -4,13 +4,17 @@
  * Every method throws `SheafError`; after an abort nothing more is done than what is already durable.
  */
 import type {
+  ApiKey,
   Collection,
   CollectionRef,
+  CommitRequest,
+  CommitResult,
   CreateCollection,
   Database,
   DeleteRequest,
   GetRequest,
   QueryRequest,
+  ReadToken,
   ResultRecord,
   SearchRequest,
   Selector,
@@ -48,11 +52,52 @@ export interface IndexingStatus {
   readonly indexedOperations: number;
 }
 
+/** A key as it is kept: the hexadecimal SHA-256 of it, never the key. */
+export interface StoredKey extends ApiKey {
+  readonly digest: string;
+}
+
+/** What a rotation changes: the new key, and when the old one ends. */
+export interface KeyReplacement extends Pick<StoredKey, "id" | "digest" | "created"> {
+  /** `undefined`: as the old one. */
+  readonly expires: number | undefined;
+  readonly oldExpires: number;
+}
+
+export interface TokenUsage {
+  readonly tenant: string;
+  /** `2030-01-31`, UTC. */
+  readonly day: string;
+  readonly tokens: number;
+}
+
+/** What the engine looks like from outside, for metrics. */
+export interface EngineStatistics {
+  readonly collections: number;
+  readonly openCollections: number;
+  /** Of the catalog's file. */
+  readonly catalogBytes: number;
+  /** Of the files of the open collections. */
+  readonly openCollectionBytes: number;
+  /** Rows whose vectors dense searches compared, since the engine started. */
+  readonly rowsScanned: number;
+}
+
+/** What the gateway counts and hands over now and then. */
+export interface Activity {
+  readonly lastUsed: readonly { readonly id: string; readonly at: number }[];
+  /** Each replaces what was there of its tenant. */
+  readonly tokens: readonly TokenUsage[];
+}
+
 export interface Engine {
   createTenant(name: string): Promise<void>;
   getTenant(name: string): Promise<Tenant>;
   listTenants(): Promise<readonly Tenant[]>;
+  /** 409 if another tenant has the resource name. */
   updateTenant(name: string, resourceName: string): Promise<void>;
+  /** Name of the tenant with this resource name, else of the one with this name; `null`: neither. */
+  resolveTenant(resourceName: string): Promise<string | null>;
   /** Removes its databases and their collections too. */
   deleteTenant(name: string): Promise<void>;
 
@@ -70,6 +115,23 @@ export interface Engine {
   countCollections(ref: DatabaseRef): Promise<number>;
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void>;
   deleteCollection(name: CollectionName): Promise<void>;
+  /**
+   * A new collection like this one, with its records as they are at one moment; readers and writers go on meanwhile.
+   * 409 for a name that is taken, 422 for a fork too many. Nothing is made after an abort.
+   */
+  forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection>;
+  /** Forks ever made in the whole tree of forks that the collection belongs to. */
+  forkCount(ref: CollectionRef): Promise<number>;
+  /** In no particular order; what their ids name is never shown with a digest. */
+  listKeys(): Promise<readonly StoredKey[]>;
+  createKey(key: StoredKey): Promise<void>;
+  /** The new key: the old one under another id and digest. */
+  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey>;
+  deleteKey(id: string): Promise<void>;
+  recordActivity(activity: Activity): Promise<void>;
+  listTokenUsage(): Promise<readonly TokenUsage[]>;
+  statistics(): Promise<EngineStatistics>;
+
   /** Removes everything and makes `default_tenant` and `default_database` again. */
   reset(): Promise<void>;
 
@@ -77,6 +139,13 @@ export interface Engine {
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void>;
   /** How many records really existed and are gone. */
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number>;
+  /** Names the newest state; a read that comes after it sees that one or a later one. */
+  readToken(ref: CollectionRef): Promise<ReadToken>;
+  /**
+   * 409 when a read id has changed since the token, 412 when the token is too old or of another collection or epoch;
+   * then nothing is done.
+   */
+  commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult>;
   /** Insertion order. `cursor` is a `next` of an earlier page of the same request. */
   get(
     ref: CollectionRef,

@@ -1,1 +1,5 @@
 export type * from "./engine.ts";
+export type { TenantQuotas } from "./collection/tenant-quotas.ts";
+export type { EngineLog, EngineLogEntry } from "./engine-log.ts";
+export { type HostedEngine, type HostedEngineOptions, createHostedEngine } from "./host/hosted-engine.ts";
+export { type LocalEngineOptions, createLocalEngine } from "./local-engine.ts";

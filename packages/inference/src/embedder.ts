@@ -6,6 +6,8 @@ import type { ModelIdentity, SparseVector } from "@sheaf/protocol";
 
 export interface EmbedOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Told how many tokens the texts have, before a model runs; what it throws refuses the call. */
+  admitTokens?(count: number): Promise<void>;
 }
 
 export interface Bm25Options {

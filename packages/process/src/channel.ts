@@ -42,10 +42,14 @@ export class Channel {
     this.#onClose = listener;
   }
 
-  /** Queues one frame; after the socket has closed it does nothing. */
+  /**
+   * Queues one frame; after the socket has closed it does nothing. Throws, and sends nothing, for a value that cannot
+   * be cloned (a function, a promise) or that is larger than a frame.
+   */
   send(message: unknown): void {
     if (this.#closed) return;
     const body = serialize(message);
+    if (body.length > MAX_FRAME_BYTES) throw new RangeError(`a message of ${body.length} bytes is too large`);
     const header = Buffer.allocUnsafe(HEADER_BYTES);
     header.writeUInt32LE(body.length);
     this.#socket.cork();
@@ -60,9 +64,10 @@ export class Channel {
 
   #receive(chunk: Buffer): void {
     let position = 0;
-    while (position < chunk.length) {
-      position = this.#body === null ? this.#readHeader(chunk, position) : this.#readBody(this.#body, chunk, position);
-      if (position < 0) return;
+    // A listener may close the channel; what follows in the chunk is then nobody's.
+    while (position < chunk.length && !this.#socket.destroyed) {
+      position =
+        this.#body === null ? this.#readHeader(chunk, position) : this.#readBody(this.#body, chunk, position);
     }
   }
 
@@ -74,7 +79,7 @@ export class Channel {
       const length = this.#header.readUInt32LE();
       if (length === 0 || length > MAX_FRAME_BYTES) {
         this.#socket.destroy();
-        return -1;
+        return chunk.length;
       }
       // Not from the shared pool: typed arrays of the message are views into this buffer.
       this.#body = Buffer.allocUnsafeSlow(length);
@@ -90,8 +95,20 @@ export class Channel {
     this.#bodyFilled += taken;
     if (this.#bodyFilled === body.length) {
       this.#body = null;
-      this.#onMessage(deserialize(body));
+      this.#deliver(body);
     }
     return position + taken;
+  }
+
+  #deliver(body: Buffer): void {
+    let message: unknown;
+    try {
+      message = deserialize(body);
+    } catch {
+      // Bytes that are no message mean a broken peer, as a bad length does; closing tells both owners.
+      this.#socket.destroy();
+      return;
+    }
+    this.#onMessage(message);
   }
 }

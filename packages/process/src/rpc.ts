@@ -81,7 +81,12 @@ export class RpcClient {
           reject(error);
         },
       });
-      this.#channel.send({ type: "call", id, method, args } satisfies Frame);
+      try {
+        this.#channel.send({ type: "call", id, method, args } satisfies Frame);
+      } catch (error) {
+        this.#pending.get(id)?.reject(error as Error);
+        this.#pending.delete(id);
+      }
     });
   }
 
@@ -121,7 +126,14 @@ export class RpcServer {
         void answer(frame, handler, controller.signal).then((reply) => {
           if (reply.type === "error" && reply.unexpected !== undefined) onUnexpected(reply.unexpected);
           running.delete(frame.id);
-          if (!controller.signal.aborted) channel.send(reply.frame);
+          if (controller.signal.aborted) return;
+          try {
+            channel.send(reply.frame);
+          } catch (error) {
+            // A result that cannot be sent must not leave its caller waiting.
+            onUnexpected(error);
+            channel.send(internalError(frame.id));
+          }
         });
       }
     });
@@ -151,9 +163,12 @@ async function answer(
     if (error instanceof SheafError) {
       return { type: "error", frame: { type: "error", id: call.id, error: error.toMessage() } };
     }
-    const message: ErrorMessage = { code: "internal", message: "internal error" };
-    return { type: "error", frame: { type: "error", id: call.id, error: message }, unexpected: error };
+    return { type: "error", frame: internalError(call.id), unexpected: error };
   }
+}
+
+function internalError(id: number): Frame {
+  return { type: "error", id, error: { code: "internal", message: "internal error" } };
 }
 
 function abortError(signal: AbortSignal): Error {

@@ -11,6 +11,17 @@ import { Worker } from "node:worker_threads";
 /** File descriptor of the socket between a child and its parent. */
 export const CHANNEL_FD = 3;
 
+const SOURCE_CONDITION = "--conditions=@sheaf/source";
+
+/** On Node 20 `--import` does not reach a worker's loader, so this worker registers tsx itself before its module. */
+const SOURCE_WORKER = `
+  const [api, module] = process.argv.slice(2);
+  import(api).then(({ register }) => {
+    register();
+    return import(module);
+  });
+`;
+
 export interface SpawnOptions {
   readonly args?: readonly string[];
   /** Added to the parent's environment; a key must be listed here to reach the child changed. */
@@ -33,7 +44,21 @@ export function spawnProcess(module: URL, options: SpawnOptions = {}): ChildProc
 
 /** Starts a worker thread; `data` arrives as `workerData`. */
 export function spawnWorker(module: URL, data: unknown): Worker {
-  return new Worker(module, { workerData: data, execArgv: sourceArgs(module.pathname) });
+  if (!isSource(module.pathname)) return new Worker(module, { workerData: data, execArgv: [] });
+  return new Worker(SOURCE_WORKER, {
+    eval: true,
+    workerData: data,
+    argv: [import.meta.resolve("tsx/esm/api"), module.href],
+    execArgv: [SOURCE_CONDITION],
+  });
+}
+
+/**
+ * URL of the module `path` (relative, without extension) as the caller itself runs: `.ts` from sources, `.js` from dist.
+ * @example siblingModule(import.meta.url, "./tokenizer.worker")
+ */
+export function siblingModule(callerUrl: string, path: string): URL {
+  return new URL(`${path}${callerUrl.endsWith(".ts") ? ".ts" : ".js"}`, callerUrl);
 }
 
 /** The parent's end of the socket to a child made by `spawnProcess`. */
@@ -44,5 +69,9 @@ export function childSocket(child: ChildProcess): Duplex {
 }
 
 function sourceArgs(path: string): string[] {
-  return path.endsWith(".ts") ? ["--conditions=@sheaf/source", "--import", import.meta.resolve("tsx")] : [];
+  return isSource(path) ? [SOURCE_CONDITION, "--import", import.meta.resolve("tsx")] : [];
+}
+
+function isSource(path: string): boolean {
+  return path.endsWith(".ts");
 }

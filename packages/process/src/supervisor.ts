@@ -12,7 +12,8 @@ const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 2_000;
 /** A child that lived this long has recovered: the next death starts from the first backoff again. */
 const HEALTHY_AFTER_MS = 10_000;
-const CLOSE_GRACE_MS = 3_000;
+/** Short: it comes after the 8 s that a stopping server waits, and all has to end within 10. */
+const CLOSE_GRACE_MS = 1_000;
 
 export interface ChildDeath {
   readonly code: number | null;
@@ -82,7 +83,7 @@ export class ChildSupervisor {
     this.#closed = true;
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
     const child = this.#child;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    if (child?.pid === undefined) return;
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_GRACE_MS);
     childSocket(child).end();
@@ -92,36 +93,49 @@ export class ChildSupervisor {
 
   #spawn(): Promise<void> {
     const child = spawnProcess(this.#options.module, this.#options.spawnOptions?.());
-    const channel = new Channel(childSocket(child));
     const startedAt = performance.now();
     this.#child = child;
     return new Promise((resolve, reject) => {
-      const client = new RpcClient(channel, {
-        closedError: () => this.#unavailable(),
-        onEvent: (name, value) => {
-          if (name === "ready") {
-            this.#isReady = true;
-            resolve();
-          }
-          this.#options.onEvent?.(name, value);
-        },
-      });
+      // Without a process id the system refused to start it, and the error event follows.
+      const client = child.pid === undefined ? null : this.#connect(child, resolve);
       this.#client = client;
-      channel.onClose(() => {
-        this.#isReady = false;
-        // A child without its socket can serve nobody, so it must not stay.
-        if (!this.#closed) child.kill("SIGKILL");
-      });
-      child.once("error", reject);
-      child.once("exit", (code, signal) => {
+      const onGone = (code: number | null, signal: NodeJS.Signals | null): void => {
+        this.#child = null;
+        this.#client = null;
         this.#isReady = false;
         this.#ready = null;
-        const inFlight = client.inFlight;
-        client.rejectAll();
+        const inFlight = client?.inFlight ?? [];
+        client?.rejectAll();
         reject(this.#unavailable());
         if (!this.#closed) this.#recover({ code, signal, inFlight }, performance.now() - startedAt);
+      };
+      child.once("exit", onGone);
+      child.once("error", () => {
+        if (child.pid === undefined) onGone(null, null);
       });
     });
+  }
+
+  #connect(child: ChildProcess, onReady: () => void): RpcClient {
+    const channel = new Channel(childSocket(child));
+    const client: RpcClient = new RpcClient(channel, {
+      closedError: () => this.#unavailable(),
+      onEvent: (name, value) => {
+        // The socket may deliver a dead child's last frames after its exit, or its first ones after a close.
+        if (this.#client !== client || this.#closed) return;
+        if (name === "ready") {
+          this.#isReady = true;
+          onReady();
+        }
+        this.#options.onEvent?.(name, value);
+      },
+    });
+    channel.onClose(() => {
+      if (this.#client === client) this.#isReady = false;
+      // A child without its socket can serve nobody, so it must not stay.
+      if (!this.#closed) child.kill("SIGKILL");
+    });
+    return client;
   }
 
   #recover(death: ChildDeath, livedMs: number): void {
@@ -136,8 +150,7 @@ export class ChildSupervisor {
   }
 
   #unavailable(): SheafError {
-    return new SheafError("unavailable", `the ${this.#options.name} is restarting; try again`, {
-      retryAfterSeconds: 1,
-    });
+    const state = this.#closed ? "is shutting down" : "is restarting; try again";
+    return new SheafError("unavailable", `the ${this.#options.name} ${state}`, { retryAfterSeconds: 1 });
   }
 }

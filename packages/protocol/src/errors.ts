@@ -41,6 +41,7 @@ const ERROR_TABLE = {
   internal: { status: 500, name: "InternalError" },
   collection_unavailable: { status: 500, name: "InternalError" },
   unimplemented: { status: 501, name: "ChromaError" },
+  transactions_not_supported: { status: 501, name: "TransactionsNotSupported" },
   unavailable: { status: 503, name: "ChromaError" },
   model_unavailable: { status: 503, name: "ChromaError" },
   timeout: { status: 504, name: "ChromaError" },

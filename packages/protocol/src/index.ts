@@ -1,6 +1,132 @@
-export * from "./errors.ts";
-export * from "./limits.ts";
-export * from "./metadata.ts";
-export type * from "./catalog/ast.ts";
-export type * from "./records/ast.ts";
-export type * from "./search/ast.ts";
+/** What the other packages may use of the wire contract. */
+export {
+  type ErrorCode,
+  type ErrorMessage,
+  type ErrorName,
+  invalid,
+  SheafError,
+  type SheafErrorOptions,
+  unprocessable,
+} from "./errors.ts";
+export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
+export { JsonFloat, readJson } from "./json-reader.ts";
+export { writeDense, writeMetadata, writeSparse } from "./json-writer.ts";
+export {
+  getResultChunks,
+  queryResultChunks,
+  readResultChunks,
+  searchResultChunks,
+  writeGetResult,
+  writeQueryResult,
+  writeSearchResult,
+} from "./json-writer-results.ts";
+export {
+  isSparseVector,
+  type Metadata,
+  type MetadataArray,
+  type MetadataKind,
+  metadataKind,
+  type MetadataPatch,
+  type MetadataScalar,
+  type MetadataValue,
+  type SparseVector,
+} from "./metadata.ts";
+export { parseMetadata, parseMetadataPatch } from "./metadata-parser.ts";
+export type {
+  CommitOperation,
+  CommitRequest,
+  CommitResult,
+  DeleteOperation,
+  DeleteRequest,
+  GetRequest,
+  Include,
+  QueryRequest,
+  ReadToken,
+  ResultRecord,
+  Selector,
+  WriteKind,
+  WriteRecord,
+  WriteRequest,
+} from "./records/ast.ts";
+export { parseCommitRequest, parseReadRequest, type ReadRequest, writeCommitResult } from "./records/commit-request.ts";
+export { parseDeleteRequest } from "./records/delete-request.ts";
+export { parseGetRequest } from "./records/get-request.ts";
+export { parseQueryRequest } from "./records/query-request.ts";
+export { parseReadToken, writeReadToken } from "./records/read-token.ts";
+export { parseWriteRequest } from "./records/write-request.ts";
+export type {
+  BinaryOperator,
+  Comparison,
+  GroupBy,
+  Knn,
+  KnnQuery,
+  NaryOperator,
+  Rank,
+  ReadLevel,
+  Search,
+  SearchRequest,
+  Select,
+  UnaryOperator,
+  Where,
+} from "./search/ast.ts";
+export { EMBEDDING_KEY } from "./search/rank.ts";
+export { parseSearchRequest } from "./search/search-request.ts";
+export { parseWhere, parseWhereDocument } from "./search/where.ts";
+export type {
+  Collection,
+  CollectionRef,
+  CreateCollection,
+  Database,
+  IndexPlan,
+  Json,
+  JsonObject,
+  ModelIdentity,
+  Space,
+  SparseIndexPlan,
+  Tenant,
+  UpdateCollection,
+} from "./catalog/ast.ts";
+export {
+  type ApiKey,
+  type CreateKey,
+  KEY_SCOPES,
+  type KeyLimits,
+  type KeyScope,
+  parseCreateKey,
+  parseRotateKey,
+  type RotateKey,
+  writeApiKey,
+} from "./catalog/api-key.ts";
+export {
+  type ForkBody,
+  parseCreateCollection,
+  parseForkBody,
+  parseUpdateCollection,
+  writeCollection,
+} from "./catalog/collection.ts";
+export { type DatabaseBody, parseDatabaseBody, writeDatabase } from "./catalog/database.ts";
+export {
+  type Bm25Settings,
+  checkEmbeddingFunction,
+  type EmbeddingPlan,
+  embeddingPlan,
+} from "./catalog/embedding-plan.ts";
+export { extendSchema, indexPlan } from "./catalog/index-plan.ts";
+export { parseName, parseTenantName } from "./catalog/name.ts";
+export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-parameters.ts";
+export { checkSearchAgainstSchema, checkWhereAgainstSchema } from "./catalog/schema-check.ts";
+export {
+  parseTenantBody,
+  parseTenantUpdate,
+  type TenantBody,
+  type TenantUpdate,
+  writeTenant,
+} from "./catalog/tenant.ts";
+export { checkTextSizes, type EmbedBody, parseEmbedBody } from "./embed/embed-body.ts";
+export {
+  DEFAULT_TASKS,
+  type InstructionFields,
+  resolveInstruction,
+  type TaskInstructions,
+  type TaskTable,
+} from "./embed/instruction.ts";

@@ -13,7 +13,19 @@ const table = {
   bodyBytes: { value: 64 * 1024 * 1024, doc: "Request body. 5,461 records of 1,536 dimensions as JSON fit." },
   jsonDepth: { value: 64, doc: "Nesting of a JSON body; deeper is refused before anything is built." },
   jsonNodes: { value: 32_000_000, doc: "Values in one JSON body." },
+  jsonContainers: {
+    value: 2_000_000,
+    doc: "Arrays and objects in one JSON body; each costs far more memory than the two bytes it takes to send.",
+  },
   embedTexts: { value: 2_048, doc: "Texts in one embedding call." },
+  queuedTokens: {
+    value: 1_048_576,
+    doc: "Tokens that may wait for one model in each lane (up to 4 texts, more); then 429, unless none wait.",
+  },
+  queuedCharacters: {
+    value: 64 * 1024 * 1024,
+    doc: "Characters that may wait to be tokenized, about one full body; then 429, unless none wait.",
+  },
   textBytes: { value: 1024 * 1024, doc: "One text, before it is tokenized." },
   dimensions: {
     value: 4_096,
@@ -21,6 +33,16 @@ const table = {
   },
   sparseNonZeros: { value: 16_384, doc: "Non-zero entries of a sparse vector." },
   recordsPerWrite: { value: 100_000, doc: "Records in one write." },
+  operationsPerCommit: { value: 10_000, doc: "Operations of one conditional commit." },
+  readIdsPerCommit: {
+    value: 10_000,
+    doc: "Ids of one conditional commit that must be unchanged; each is looked up while other writers wait.",
+  },
+  trackedOperations: {
+    value: 100_000,
+    doc: "Newest operations of a collection whose deletions are remembered; an older read token is stale.",
+  },
+  forkEdges: { value: 256, doc: "Forks of a collection and of its forks, taken together." },
   advertisedBatchSize: { value: 5_461, doc: "`max_batch_size` that clients read and split their writes by." },
   idBytes: { value: 512, doc: "Record id, UTF-8. Above the longest key LMDB and clients use." },
   resultsPerPage: { value: 10_000, doc: "Results of one page of query and search." },
@@ -33,6 +55,10 @@ const table = {
   selectKeys: { value: 1_024, doc: "Keys of `select`." },
   whereNodes: { value: 1_000, doc: "Clauses of one `where`." },
   whereValues: { value: 100_000, doc: "Values of one `$in` or `$nin`, and ids of one selector." },
+  regexPatterns: {
+    value: 64,
+    doc: "Different regular expressions of one request; each may take 10 MiB of memory.",
+  },
   regexCharacters: { value: 1_024, doc: "Characters of a regular expression." },
   metadataKeys: { value: 1_024, doc: "Metadata keys of one record or collection." },
   metadataKeyBytes: { value: 256, doc: "One metadata key, UTF-8." },
@@ -44,9 +70,23 @@ const table = {
   nameCharactersMin: { value: 3, doc: "Shortest database or collection name." },
   nameCharacters: { value: 512, doc: "Longest database or collection name." },
   configurationBytes: { value: 256 * 1024, doc: "`configuration` or `schema` of a collection, as JSON." },
+  schemaKeys: {
+    value: 4_096,
+    doc: "Keys that a schema lists; metadata keys beyond follow its defaults without being listed.",
+  },
+  keys: { value: 10_000, doc: "API keys of one server; the gateway holds them all in memory." },
+  keyNameCharacters: { value: 128, doc: "Name of an API key." },
+  keyOverlapSeconds: {
+    value: 30 * 24 * 3_600,
+    doc: "Time that a rotated key may go on beside its successor.",
+  },
   requestSeconds: { value: 60, doc: "Time one request may take; then it is cancelled and answered 504." },
   bulkRequestSeconds: { value: 600, doc: "The same where the server embeds more than 64 texts." },
   bulkTexts: { value: 64, doc: "Texts above which a request gets the longer time." },
+  modelHeaderBytes: {
+    value: 100_000_000,
+    doc: "JSON that describes a model: config, shard index, safetensors header (the format's own bound).",
+  },
 } as const satisfies Record<string, Limit>;
 
 export type LimitName = keyof typeof table;

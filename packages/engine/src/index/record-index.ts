@@ -5,7 +5,7 @@
 import type { StoredRecord } from "../storage/stored-record.ts";
 import type { IndexPlan } from "@sheaf/protocol";
 
-/** Position of a record inside an index: ascending in insertion order, stable until `compact`. */
+/** Position of one version of a record inside an index. A version never changes; an update makes a new row. */
 export type Row = number;
 
 export interface RecordIndex {

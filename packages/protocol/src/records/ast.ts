@@ -19,6 +19,38 @@ export interface WriteRequest {
   readonly records: readonly WriteRecord[];
 }
 
+/** A state of a collection, as a read token names it. */
+export interface ReadToken {
+  /** Id of the collection. */
+  readonly collection: string;
+  /** Changes when the collection's past is replaced: by a restore, say. */
+  readonly epoch: string;
+  /** Sequence number of the newest operation. */
+  readonly sequence: number;
+}
+
+export interface DeleteOperation {
+  readonly kind: "delete";
+  readonly ids: readonly string[];
+}
+
+export type CommitOperation = WriteRequest | DeleteOperation;
+
+/** Operations to apply in order, all or none, unless one of `readIds` has changed since `token`. */
+export interface CommitRequest {
+  /** `null` only where `readIds` is empty. */
+  readonly token: ReadToken | null;
+  readonly readIds: readonly string[];
+  readonly operations: readonly CommitOperation[];
+}
+
+export interface CommitResult {
+  /** Sequence number of the first operation; `null` if there was none. */
+  readonly firstSequence: number | null;
+  /** Records that the operations named. */
+  readonly recordCount: number;
+}
+
 /** Which records: by id, by filter, or both (intersection). `null` = not restricted. */
 export interface Selector {
   readonly ids: readonly string[] | null;

@@ -30,7 +30,13 @@ export type Where =
       readonly value: MetadataScalar;
     }
   | { readonly type: "document_contains"; readonly negated: boolean; readonly text: string }
-  | { readonly type: "document_regex"; readonly negated: boolean; readonly pattern: string }
+  | {
+      readonly type: "document_regex";
+      readonly negated: boolean;
+      readonly pattern: string;
+      /** Where the pattern stood in the body, for the message of an engine that refuses it. */
+      readonly path?: string;
+    }
   | { readonly type: "id"; readonly negated: boolean; readonly ids: readonly string[] };
 
 /** A `$knn` query. `text` is what a caller sends; the server turns it into `dense` or `sparse` before the engine sees it. */

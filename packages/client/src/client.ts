@@ -1,0 +1,102 @@
+/** Entry of the TypeScript client: embedding, tenants, databases and collections of one server. */
+import { Collection, type CollectionInfo, type MetadataJson } from "./collection.ts";
+import { type RequestOptions, Transport, type TransportOptions } from "./transport.ts";
+
+export interface SheafClientOptions extends TransportOptions {
+  readonly tenant?: string;
+  readonly database?: string;
+}
+
+export interface CreateCollectionParams {
+  readonly name: string;
+  readonly metadata?: MetadataJson;
+  readonly schema?: object;
+  readonly configuration?: object;
+  readonly getOrCreate?: boolean;
+}
+
+export interface EmbedParams {
+  readonly model: string;
+  readonly texts: readonly string[];
+  /** Task sentence for models that take one. */
+  readonly instructions?: string;
+}
+
+export interface SparseEmbedding {
+  readonly indices: readonly number[];
+  readonly values: readonly number[];
+  readonly labels?: readonly string[] | null;
+}
+
+/**
+ * @example
+ * const client = new SheafClient({ url: "http://127.0.0.1:8000", key });
+ * const notes = await client.createCollection({ name: "notes", getOrCreate: true });
+ * await notes.add([{ id: "1", document: "Ships rise with the tide." }]);
+ * const hits = await notes.search({ rank: knn({ query: "boats at sea" }), limit: 3 });
+ */
+export class SheafClient {
+  readonly #transport: Transport;
+  readonly #databasePath: string;
+
+  constructor(options: SheafClientOptions) {
+    this.#transport = new Transport(options);
+    const tenant = encodeURIComponent(options.tenant ?? "default_tenant");
+    const database = encodeURIComponent(options.database ?? "default_database");
+    this.#databasePath = `/api/v2/tenants/${tenant}/databases/${database}`;
+  }
+
+  /** Nanoseconds since 1970 by the server's clock. */
+  async heartbeat(options?: RequestOptions): Promise<number> {
+    const reply = await this.#transport.get<Record<string, number>>("/api/v2/heartbeat", options);
+    return reply["nanosecond heartbeat"] ?? 0;
+  }
+
+  async createTenant(name: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.post("/api/v2/tenants", { name }, options);
+  }
+
+  async createCollection(params: CreateCollectionParams, options?: RequestOptions): Promise<Collection> {
+    const { name, metadata, schema, configuration, getOrCreate } = params;
+    const body = { name, metadata, schema, configuration, get_or_create: getOrCreate ?? false };
+    const info = await this.#transport.post<CollectionInfo>(
+      `${this.#databasePath}/collections`,
+      body,
+      options,
+    );
+    return new Collection(this.#transport, info);
+  }
+
+  async getCollection(name: string, options?: RequestOptions): Promise<Collection> {
+    const path = `${this.#databasePath}/collections/${encodeURIComponent(name)}`;
+    return new Collection(this.#transport, await this.#transport.get<CollectionInfo>(path, options));
+  }
+
+  async deleteCollection(name: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.delete(`${this.#databasePath}/collections/${encodeURIComponent(name)}`, options);
+  }
+
+  /** Dense vectors, one per text, and the tokens counted. */
+  embed(
+    params: EmbedParams,
+    options?: RequestOptions,
+  ): Promise<{ readonly embeddings: readonly (readonly number[])[]; readonly num_tokens: number }> {
+    return this.#embed("/embed", params, { ...options });
+  }
+
+  /** Sparse vectors with the term behind each index. */
+  embedSparse(
+    params: EmbedParams,
+    options?: RequestOptions,
+  ): Promise<{ readonly embeddings: readonly SparseEmbedding[]; readonly num_tokens: number }> {
+    return this.#embed("/embed_sparse", params, { ...options });
+  }
+
+  #embed<T>(path: string, { model, texts, instructions }: EmbedParams, options: RequestOptions): Promise<T> {
+    const body = { texts, instructions: instructions ?? "", fetch_labels: path === "/embed_sparse" };
+    return this.#transport.post<T>(path, body, {
+      ...options,
+      headers: { "x-service-embedding-model": model },
+    });
+  }
+}

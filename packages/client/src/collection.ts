@@ -1,0 +1,149 @@
+/** One collection of a server: record writes, reads and search. Made by `SheafClient`. */
+import type { RankExpression } from "./rank.ts";
+import type { RequestOptions, Transport } from "./transport.ts";
+
+export type MetadataJson = Readonly<
+  Record<string, string | number | boolean | readonly (string | number | boolean)[] | object | null>
+>;
+
+export interface RecordInput {
+  readonly id: string;
+  /** Left out, the server embeds `document` with the collection's model. */
+  readonly embedding?: readonly number[];
+  readonly document?: string;
+  readonly uri?: string;
+  readonly metadata?: MetadataJson;
+}
+
+/** A filter of the search dictionary, e.g. `{ year: { $gte: 2020 } }`. */
+export type WhereJson = Readonly<Record<string, unknown>>;
+
+export interface SearchParams {
+  readonly where?: WhereJson;
+  readonly rank?: RankExpression;
+  readonly groupBy?: {
+    readonly keys: readonly string[];
+    readonly aggregate: Readonly<
+      | Record<"$min_k", { keys: readonly string[]; k: number }>
+      | Record<"$max_k", { keys: readonly string[]; k: number }>
+    >;
+  };
+  readonly limit?: number;
+  readonly offset?: number;
+  /** `#document`, `#embedding`, `#metadata`, `#score` or names of metadata fields. */
+  readonly select?: readonly string[];
+}
+
+export interface Hit {
+  readonly id: string;
+  readonly document: string | null;
+  readonly embedding: readonly number[] | null;
+  readonly metadata: MetadataJson | null;
+  /** Lower is better; `null` if `#score` was not selected. */
+  readonly score: number | null;
+}
+
+export interface CollectionInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly database: string;
+  readonly dimension: number | null;
+  readonly metadata: MetadataJson | null;
+}
+
+interface SearchReply {
+  readonly ids: readonly (readonly string[])[];
+  readonly documents: readonly (readonly (string | null)[] | null)[];
+  readonly embeddings: readonly (readonly (readonly number[] | null)[] | null)[];
+  readonly metadatas: readonly (readonly (MetadataJson | null)[] | null)[];
+  readonly scores: readonly (readonly (number | null)[] | null)[];
+}
+
+export class Collection {
+  readonly info: CollectionInfo;
+  readonly #transport: Transport;
+  readonly #path: string;
+
+  constructor(transport: Transport, info: CollectionInfo) {
+    this.info = info;
+    this.#transport = transport;
+    const { tenant, database, id } = info;
+    this.#path = `/api/v2/tenants/${encodeURIComponent(tenant)}/databases/${encodeURIComponent(database)}/collections/${id}`;
+  }
+
+  /** Adds records; an id that exists already is left as it is. */
+  async add(records: readonly RecordInput[], options?: RequestOptions): Promise<void> {
+    await this.#transport.post(`${this.#path}/add`, columns(records), options);
+  }
+
+  /** Adds records or merges into those that exist. */
+  async upsert(records: readonly RecordInput[], options?: RequestOptions): Promise<void> {
+    await this.#transport.post(`${this.#path}/upsert`, columns(records), options);
+  }
+
+  async update(records: readonly RecordInput[], options?: RequestOptions): Promise<void> {
+    await this.#transport.post(`${this.#path}/update`, columns(records), options);
+  }
+
+  /** Removes by id, by filter, or by both; returns how many records existed. */
+  async delete(
+    selector: { readonly ids?: readonly string[]; readonly where?: WhereJson },
+    options?: RequestOptions,
+  ): Promise<number> {
+    const reply = await this.#transport.post<{ deleted: number }>(`${this.#path}/delete`, selector, options);
+    return reply.deleted;
+  }
+
+  async count(options?: RequestOptions): Promise<number> {
+    return this.#transport.get<number>(`${this.#path}/count`, options);
+  }
+
+  /** One search; `searchAll` sends several in one call. */
+  async search(params: SearchParams, options?: RequestOptions): Promise<readonly Hit[]> {
+    const [hits = []] = await this.searchAll([params], options);
+    return hits;
+  }
+
+  async searchAll(
+    searches: readonly SearchParams[],
+    options?: RequestOptions,
+  ): Promise<readonly (readonly Hit[])[]> {
+    const body = { searches: searches.map((search) => searchJson(search)) };
+    const reply = await this.#transport.post<SearchReply>(`${this.#path}/search`, body, options);
+    return reply.ids.map((ids, search) =>
+      ids.map((id, row) => ({
+        id,
+        document: reply.documents[search]?.[row] ?? null,
+        embedding: reply.embeddings[search]?.[row] ?? null,
+        metadata: reply.metadatas[search]?.[row] ?? null,
+        score: reply.scores[search]?.[row] ?? null,
+      })),
+    );
+  }
+}
+
+function searchJson({ where, rank, groupBy, limit, offset, select }: SearchParams): object {
+  return {
+    ...(where === undefined ? {} : { where }),
+    ...(rank === undefined ? {} : { rank }),
+    ...(groupBy === undefined ? {} : { group_by: groupBy }),
+    limit: { offset: offset ?? 0, ...(limit === undefined ? {} : { limit }) },
+    select: { keys: select ?? ["#document", "#metadata", "#score"] },
+  };
+}
+
+/** The wire is column-major; a column that no record fills is left out. */
+function columns(records: readonly RecordInput[]): object {
+  const column = <T>(pick: (record: RecordInput) => T | undefined): (T | null)[] | undefined =>
+    records.some((record) => pick(record) !== undefined)
+      ? records.map((record) => pick(record) ?? null)
+      : undefined;
+  return {
+    ids: records.map(({ id }) => id),
+    embeddings: column((record) => record.embedding),
+    documents: column((record) => record.document),
+    uris: column((record) => record.uri),
+    metadatas: column((record) => record.metadata),
+  };
+}

@@ -1,0 +1,33 @@
+/** Schemas whose vectors the server makes by itself. */
+
+export interface HybridSchemaParams {
+  /** Dense model of the documents; the bundled one if omitted. */
+  readonly model?: string;
+  readonly space?: "l2" | "cosine" | "ip";
+  /** Metadata key that holds each document's BM25 vector. */
+  readonly sparseKey?: string;
+  /** Cut documents over the model's limit instead of refusing them. */
+  readonly truncate?: boolean;
+}
+
+/** A dense index and a BM25 index over `#document`, both filled on the server at every write. */
+export function hybridSchema(params: HybridSchemaParams = {}): object {
+  const model = params.model ?? "sentence-transformers/all-MiniLM-L6-v2";
+  const dense = { type: "known", name: "sheaf", config: { model, truncate: params.truncate ?? false } };
+  const sparse = { type: "known", name: "chroma_bm25", config: {} };
+  const vector = {
+    space: params.space ?? "cosine",
+    embedding_function: dense,
+    source_key: "#document",
+  };
+  const sparseIndex = { bm25: true, embedding_function: sparse, source_key: "#document" };
+  return {
+    defaults: {},
+    keys: {
+      "#embedding": { float_list: { vector_index: { enabled: true, config: vector } } },
+      [params.sparseKey ?? "bm25"]: {
+        sparse_vector: { sparse_vector_index: { enabled: true, config: sparseIndex } },
+      },
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/** HTTP with JSON bodies, the key header and typed errors; knows nothing of what it carries. */
+import { errorOf } from "./errors.ts";
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface TransportOptions {
+  readonly url: string;
+  readonly key?: string;
+  /** Replaces the global `fetch`, for tests and special networks. */
+  readonly fetch?: typeof fetch;
+}
+
+export class Transport {
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: typeof fetch;
+
+  constructor(options: TransportOptions) {
+    this.#url = options.url.replace(/\/+$/u, "");
+    this.#headers = options.key === undefined ? {} : { "x-service-token": options.key };
+    this.#fetch = options.fetch ?? fetch;
+  }
+
+  get<T>(path: string, options?: RequestOptions): Promise<T> {
+    return this.#send<T>(path, { method: "GET" }, options);
+  }
+
+  delete<T>(path: string, options?: RequestOptions): Promise<T> {
+    return this.#send<T>(path, { method: "DELETE" }, options);
+  }
+
+  post<T>(
+    path: string,
+    body: unknown,
+    options?: RequestOptions & { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<T> {
+    const init = {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json", ...options?.headers },
+    };
+    return this.#send<T>(path, init, options);
+  }
+
+  async #send<T>(path: string, init: RequestInit, options: RequestOptions | undefined): Promise<T> {
+    const response = await this.#fetch(`${this.#url}${path}`, {
+      ...init,
+      headers: { ...this.#headers, ...(init.headers as Record<string, string> | undefined) },
+      ...(options?.signal === undefined ? {} : { signal: options.signal }),
+    });
+    if (!response.ok) throw await errorOf(response);
+    // The server answers what the route's documentation says; a mismatch is a bug there, not a state to handle here.
+    return (await response.json()) as T;
+  }
+}

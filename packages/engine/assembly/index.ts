@@ -1,0 +1,13 @@
+/**
+ * Kernels of the search engine, AssemblyScript compiled to WASM SIMD by `scripts/build-kernels.mjs`.
+ *
+ * No runtime, no allocation, no data of their own: each kernel takes one pointer to its argument block and works on
+ * the imported memory. The blocks' fields are 32 bits each, in the order that `src/kernels/arguments.ts` names them.
+ * `src/kernels/plain/` holds a twin of every kernel that must give the same bits in the whole memory.
+ */
+export { dotRows, squaredL2Rows, dotHalfRows } from "./rows";
+export { scanBlocks } from "./scan-blocks";
+export { scoreCodes } from "./score-codes";
+export { keepBest } from "./candidates";
+export { rotate } from "./rotate";
+export { addPostings, collectSums } from "./postings";

@@ -1,0 +1,111 @@
+/**
+ * A query against rows of vectors, consecutive or named by `ids`. `width` is a multiple of 16; shorter vectors are
+ * padded with zeros. The sums are those of `src/kernels/distance.ts`: 16 lanes, one tree.
+ */
+
+@unmanaged
+class RowsArguments {
+  rows: usize;
+  /** Bytes from one row to the next. */
+  stride: u32;
+  width: u32;
+  query: usize;
+  /** u32 row numbers, or 0 for rows 0, 1, 2, ... */
+  ids: usize;
+  count: u32;
+  /** f32 per row. */
+  out: usize;
+}
+
+/** The lanes of four registers, (a + b) + (c + d), then (0 + 1) + (2 + 3). */
+function sumLanes(a: v128, b: v128, c: v128, d: v128): f32 {
+  const t = f32x4.add(f32x4.add(a, b), f32x4.add(c, d));
+  return (
+    f32x4.extract_lane(t, 0) +
+    f32x4.extract_lane(t, 1) +
+    (f32x4.extract_lane(t, 2) + f32x4.extract_lane(t, 3))
+  );
+}
+
+function rowAddress(args: RowsArguments, index: u32): usize {
+  const row = args.ids == 0 ? index : load<u32>(args.ids + ((<usize>index) << 2));
+  return args.rows + <usize>row * args.stride;
+}
+
+function squareOfDifference(p: usize, q: usize, immediate: usize): v128 {
+  const difference = f32x4.sub(v128.load(q + immediate), v128.load(p + immediate));
+  return f32x4.mul(difference, difference);
+}
+
+export function dotRows(pointer: usize): void {
+  const args = changetype<RowsArguments>(pointer);
+  for (let i: u32 = 0; i < args.count; i++) {
+    let p = rowAddress(args, i);
+    let q = args.query;
+    const end = q + ((<usize>args.width) << 2);
+    let a = f32x4.splat(0);
+    let b = a;
+    let c = a;
+    let d = a;
+    while (q < end) {
+      a = f32x4.add(a, f32x4.mul(v128.load(q), v128.load(p)));
+      b = f32x4.add(b, f32x4.mul(v128.load(q, 16), v128.load(p, 16)));
+      c = f32x4.add(c, f32x4.mul(v128.load(q, 32), v128.load(p, 32)));
+      d = f32x4.add(d, f32x4.mul(v128.load(q, 48), v128.load(p, 48)));
+      p += 64;
+      q += 64;
+    }
+    store<f32>(args.out + ((<usize>i) << 2), sumLanes(a, b, c, d));
+  }
+}
+
+export function squaredL2Rows(pointer: usize): void {
+  const args = changetype<RowsArguments>(pointer);
+  for (let i: u32 = 0; i < args.count; i++) {
+    let p = rowAddress(args, i);
+    let q = args.query;
+    const end = q + ((<usize>args.width) << 2);
+    let a = f32x4.splat(0);
+    let b = a;
+    let c = a;
+    let d = a;
+    while (q < end) {
+      a = f32x4.add(a, squareOfDifference(p, q, 0));
+      b = f32x4.add(b, squareOfDifference(p, q, 16));
+      c = f32x4.add(c, squareOfDifference(p, q, 32));
+      d = f32x4.add(d, squareOfDifference(p, q, 48));
+      p += 64;
+      q += 64;
+    }
+    store<f32>(args.out + ((<usize>i) << 2), sumLanes(a, b, c, d));
+  }
+}
+
+/**
+ * Rows of bf16 (the upper half of an f32). A 32-bit lane holds two elements, so the query comes with its elements
+ * reordered in eights to match: 0 2 4 6 1 3 5 7.
+ */
+export function dotHalfRows(pointer: usize): void {
+  const args = changetype<RowsArguments>(pointer);
+  const upper = i32x4.splat(0xffff0000);
+  for (let i: u32 = 0; i < args.count; i++) {
+    let p = rowAddress(args, i);
+    let q = args.query;
+    const end = q + ((<usize>args.width) << 2);
+    let a = f32x4.splat(0);
+    let b = a;
+    let c = a;
+    let d = a;
+    while (q < end) {
+      const x = v128.load(p);
+      const y = v128.load(p, 16);
+      a = f32x4.add(a, f32x4.mul(v128.load(q), i32x4.shl(x, 16)));
+      b = f32x4.add(b, f32x4.mul(v128.load(q, 16), v128.and(x, upper)));
+      c = f32x4.add(c, f32x4.mul(v128.load(q, 32), i32x4.shl(y, 16)));
+      d = f32x4.add(d, f32x4.mul(v128.load(q, 48), v128.and(y, upper)));
+      p += 32;
+      q += 64;
+    }
+    store<f32>(args.out + ((<usize>i) << 2), sumLanes(a, b, c, d));
+  }
+}

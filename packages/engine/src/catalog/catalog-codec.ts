@@ -1,0 +1,139 @@
+/** Values of the catalog: plain fields as JSON, a collection's metadata typed as in a record. */
+import type { Json, JsonObject, Metadata } from "@sheaf/protocol";
+import type { StoredKey, TokenUsage } from "../engine.ts";
+import { CorruptDataError, type DataOrigin } from "../storage/corrupt-data-error.ts";
+import { readMetadataFields, writeMetadataFields } from "../storage/metadata-codec.ts";
+import { ValueReader } from "../storage/value-reader.ts";
+import { VALUE_KIND, type ValueKind, ValueWriter } from "../storage/value-writer.ts";
+
+/** A collection as the catalog keeps it. */
+export interface CollectionEntry {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly database: string;
+  readonly databaseId: string;
+  /** Ascends with creation. */
+  readonly created: number;
+  readonly configuration: JsonObject;
+  readonly schema: JsonObject;
+  readonly dimension: number | null;
+  readonly logPosition: number;
+  readonly version: number;
+  readonly metadata: Metadata | null;
+  /** Id of the collection that its fork tree began with: its own, unless it is a fork. */
+  readonly tree: string;
+  /** New whenever another past is put under the same id; read tokens name it. */
+  readonly epoch: string;
+}
+
+/** All forks made of a collection and of its forks. */
+export interface ForkTreeEntry {
+  readonly edges: number;
+  /** Collections of the tree that are there. */
+  readonly members: number;
+}
+
+export interface TenantEntry {
+  readonly resourceName: string | null;
+}
+
+export interface DatabaseEntry {
+  readonly id: string;
+}
+
+const HAS_METADATA = 1;
+
+export function encodeTenant(entry: TenantEntry): Uint8Array {
+  return encodeFields(VALUE_KIND.tenant, { ...entry });
+}
+
+export function decodeTenant(value: Uint8Array, origin: DataOrigin): TenantEntry {
+  return decodeFields(value, VALUE_KIND.tenant, origin) as TenantEntry;
+}
+
+export function encodeDatabase(entry: DatabaseEntry): Uint8Array {
+  return encodeFields(VALUE_KIND.database, { ...entry });
+}
+
+export function decodeDatabase(value: Uint8Array, origin: DataOrigin): DatabaseEntry {
+  return decodeFields(value, VALUE_KIND.database, origin) as DatabaseEntry;
+}
+
+export function encodeForkTree(entry: ForkTreeEntry): Uint8Array {
+  return encodeFields(VALUE_KIND.forkTree, { ...entry });
+}
+
+export function decodeForkTree(value: Uint8Array, origin: DataOrigin): ForkTreeEntry {
+  return decodeFields(value, VALUE_KIND.forkTree, origin) as ForkTreeEntry;
+}
+
+export function encodeKey(key: StoredKey): Uint8Array {
+  return encodeFields(VALUE_KIND.apiKey, { ...key, limits: { ...key.limits } });
+}
+
+export function decodeKey(value: Uint8Array, origin: DataOrigin): StoredKey {
+  return decodeFields(value, VALUE_KIND.apiKey, origin) as StoredKey;
+}
+
+/** The tenant is in the key. */
+export function encodeTokenUsage({ day, tokens }: TokenUsage): Uint8Array {
+  return encodeFields(VALUE_KIND.tokenUsage, { day, tokens });
+}
+
+export function decodeTokenUsage(value: Uint8Array, origin: DataOrigin): Omit<TokenUsage, "tenant"> {
+  return decodeFields(value, VALUE_KIND.tokenUsage, origin) as Omit<TokenUsage, "tenant">;
+}
+
+export function encodeCounter(next: number): Uint8Array {
+  return new ValueWriter().begin(VALUE_KIND.counter).u64(next).finish();
+}
+
+export function decodeCounter(value: Uint8Array, origin: DataOrigin): number {
+  return new ValueReader(value, VALUE_KIND.counter, origin).u64();
+}
+
+export function encodeCollection(entry: CollectionEntry): Uint8Array {
+  const { metadata, tree, epoch, ...fields } = entry;
+  const writer = new ValueWriter().begin(VALUE_KIND.collection, metadata === null ? 0 : HAS_METADATA);
+  const stored: StoredFields = {
+    ...fields,
+    ...(tree === fields.id ? {} : { tree }),
+    ...(epoch === "" ? {} : { epoch }),
+  };
+  writer.text(JSON.stringify(stored));
+  if (metadata !== null) writeMetadataFields(writer, metadata);
+  return writer.finish();
+}
+
+export function decodeCollection(value: Uint8Array, origin: DataOrigin): CollectionEntry {
+  const reader = new ValueReader(value, VALUE_KIND.collection, origin);
+  const fields = parse(reader.text(), origin) as StoredFields;
+  const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
+  reader.end();
+  return { tree: fields.id, epoch: "", ...fields, metadata };
+}
+
+/** What stands in the value as JSON. The optional fields came later and are left out where they say nothing. */
+type StoredFields = Omit<CollectionEntry, "metadata" | "tree" | "epoch"> &
+  Partial<Pick<CollectionEntry, "tree" | "epoch">>;
+
+function encodeFields(kind: ValueKind, fields: Readonly<Record<string, Json>>): Uint8Array {
+  return new ValueWriter().begin(kind).text(JSON.stringify(fields)).finish();
+}
+
+function decodeFields(value: Uint8Array, kind: ValueKind, origin: DataOrigin): unknown {
+  const reader = new ValueReader(value, kind, origin);
+  const fields = parse(reader.text(), origin);
+  reader.end();
+  return fields;
+}
+
+/** The checksum was right, so JSON that does not parse was never written by this version. */
+function parse(text: string, origin: DataOrigin): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CorruptDataError(origin, 0, "the fields are not JSON");
+  }
+}

@@ -1,0 +1,49 @@
+/** A record store whose batches have to fit its tenant's quotas. */
+import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
+
+export class BudgetedStore implements RecordStore {
+  readonly #id: string;
+  readonly #store: RecordStore & MeasuredStore;
+  readonly #budget: TenantBudget;
+
+  /** @param id Of the collection. */
+  constructor(id: string, store: RecordStore & MeasuredStore, budget: TenantBudget) {
+    this.#id = id;
+    this.#store = store;
+    this.#budget = budget;
+  }
+
+  get head(): StoreHead {
+    return this.#store.head;
+  }
+
+  offsetOf(id: string): number | null {
+    return this.#store.offsetOf(id);
+  }
+
+  find(id: string): StoredRecord | null {
+    return this.#store.find(id);
+  }
+
+  read(offset: number): StoredRecord | null {
+    return this.#store.read(offset);
+  }
+
+  removedAfter(sequence: number): Iterable<string> {
+    return this.#store.removedAfter(sequence);
+  }
+
+  apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+    return this.#budget.apply(this.#id, this.#store, plan);
+  }
+
+  scan(from: number): Iterable<StoredRecord> {
+    return this.#store.scan(from);
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * The open collections. A collection opens with its first use and stays open while it is used or has writes to
+ * fold; beyond the limit the least recently used idle one is closed. A store is never open twice at a time, but
+ * for a fork, which only reads it.
+ */
+import { unknownCollection } from "../catalog/catalog.ts";
+import { throwIfAborted } from "../index/abort.ts";
+import type { OpenCollection } from "./open-collection.ts";
+
+export interface CollectionPoolOptions {
+  readonly maxOpen: number;
+  /** Throws 404 for a collection that no longer exists. */
+  readonly open: (id: string, signal: AbortSignal) => Promise<OpenCollection>;
+  readonly onProblem: (error: unknown) => void;
+}
+
+interface Slot {
+  readonly opening: Promise<OpenCollection>;
+  /** Once `opening` has resolved. */
+  collection: OpenCollection | null;
+  readonly dropped: AbortController;
+  /** One controller per use under way. */
+  readonly users: Set<AbortController>;
+  idle: () => void;
+}
+
+export class CollectionPool {
+  readonly #options: CollectionPoolOptions;
+  /** Least recently used first. */
+  readonly #slots = new Map<string, Slot>();
+  readonly #closing = new Map<string, Promise<void>>();
+
+  constructor(options: CollectionPoolOptions) {
+    this.#options = options;
+  }
+
+  /** Of those that are open or being opened. */
+  openIds(): readonly string[] {
+    return [...this.#slots.keys()];
+  }
+
+  /** The collection if it is open now. */
+  peek(id: string): OpenCollection | null {
+    return this.#slots.get(id)?.collection ?? null;
+  }
+
+  /**
+   * Opens the collection if needed and runs `work` on it. Aborts when `signal` does and when the collection is
+   * dropped, which is a 404.
+   */
+  async use<T>(
+    id: string,
+    signal: AbortSignal | undefined,
+    work: (collection: OpenCollection, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    for (let closing = this.#closing.get(id); closing !== undefined; closing = this.#closing.get(id))
+      await closing;
+    throwIfAborted(signal);
+    const slot = this.#slot(id);
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(signal?.reason);
+    signal?.addEventListener("abort", abort, { once: true });
+    slot.users.add(controller);
+    try {
+      return await work(await slot.opening, controller.signal);
+    } catch (error) {
+      throw slot.dropped.signal.aborted ? unknownCollection(id) : error;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+      slot.users.delete(controller);
+      if (slot.users.size === 0) slot.idle();
+      if (slot.collection?.broken === true && this.#slots.get(id) === slot) this.#close(id, slot);
+      this.#evict();
+    }
+  }
+
+  /** Ends all uses of a collection that no longer exists and closes it; then its files may go. */
+  async drop(id: string): Promise<void> {
+    const slot = this.#slots.get(id);
+    if (slot !== undefined) {
+      slot.dropped.abort(unknownCollection(id));
+      for (const user of slot.users) user.abort(unknownCollection(id));
+      this.#close(id, slot);
+    }
+    await this.#closing.get(id);
+  }
+
+  /** After the uses under way. */
+  async close(): Promise<void> {
+    for (const [id, slot] of this.#slots) this.#close(id, slot);
+    await Promise.all(this.#closing.values());
+  }
+
+  #slot(id: string): Slot {
+    const known = this.#slots.get(id);
+    if (known !== undefined) {
+      this.#slots.delete(id);
+      this.#slots.set(id, known);
+      return known;
+    }
+    const dropped = new AbortController();
+    const opening = this.#options.open(id, dropped.signal);
+    const slot: Slot = { opening, collection: null, dropped, users: new Set(), idle: () => {} };
+    this.#slots.set(id, slot);
+    opening.then(
+      (collection) => {
+        slot.collection = collection;
+      },
+      // The users hear of it; the next use tries again.
+      () => {
+        if (this.#slots.get(id) === slot) this.#slots.delete(id);
+      },
+    );
+    return slot;
+  }
+
+  #evict(): void {
+    let excess = this.#slots.size - this.#options.maxOpen;
+    for (const [id, slot] of this.#slots) {
+      if (excess <= 0) return;
+      if (slot.users.size > 0 || slot.collection?.settled !== true) continue;
+      this.#close(id, slot);
+      excess -= 1;
+    }
+  }
+
+  #close(id: string, slot: Slot): void {
+    this.#slots.delete(id);
+    const closing = closeSlot(slot)
+      .catch(this.#options.onProblem)
+      .finally(() => this.#closing.delete(id));
+    this.#closing.set(id, closing);
+  }
+}
+
+async function closeSlot(slot: Slot): Promise<void> {
+  const [opened] = await Promise.allSettled([slot.opening]);
+  if (slot.users.size > 0) await new Promise<void>((resolve) => (slot.idle = resolve));
+  if (opened.status === "fulfilled") await opened.value.close();
+}

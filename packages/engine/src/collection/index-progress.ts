@@ -1,0 +1,97 @@
+/**
+ * When the catalog counts a write as indexed. Clients write, read `version` and wait for it to rise, so it must not
+ * rise with the write itself but within a second after it: a tick folds what was acknowledged before the tick
+ * before. While anything is unfolded a mark stands in the catalog, so that a start after a crash folds it.
+ */
+
+/** A write is folded one to two ticks after it, at most 0.8 s. */
+const TICK_MS = 400;
+
+export interface IndexProgressHooks {
+  /** Durable note that there is something to fold. */
+  readonly mark: () => Promise<void>;
+  /** Durable; `complete` takes the mark away. */
+  readonly fold: (position: number, complete: boolean) => Promise<void>;
+  readonly onProblem: (error: unknown) => void;
+}
+
+export class IndexProgress {
+  readonly #hooks: IndexProgressHooks;
+  #folded: number;
+  /** Newest sequence at the last tick. */
+  #seen: number;
+  #newest: number;
+  #writing = 0;
+  #mark: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #ticking: Promise<void> = Promise.resolve();
+
+  /** `position`: everything up to this sequence number is folded. */
+  constructor(position: number, hooks: IndexProgressHooks) {
+    this.#hooks = hooks;
+    this.#folded = this.#seen = this.#newest = position;
+  }
+
+  /** Nothing to fold, no timer, no mark. */
+  get settled(): boolean {
+    return this.#timer === null && this.#writing === 0;
+  }
+
+  /** Runs one write; it resolves when the write and the mark are durable. `write` returns the newest sequence. */
+  async track(write: () => Promise<number>): Promise<void> {
+    this.#writing += 1;
+    try {
+      const mark = (this.#mark ??= this.#setMark());
+      const [written, marked] = await Promise.allSettled([write(), mark]);
+      if (written.status === "rejected") throw written.reason;
+      this.#newest = Math.max(this.#newest, written.value);
+      if (marked.status === "rejected") throw marked.reason;
+    } finally {
+      this.#writing -= 1;
+      this.#schedule();
+    }
+  }
+
+  /** Folds what is left at once. Nothing may be tracked afterwards. */
+  async close(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#ticking;
+    if (this.#mark !== null || this.#folded < this.#newest) await this.#fold(this.#newest, true);
+  }
+
+  async #setMark(): Promise<void> {
+    try {
+      await this.#hooks.mark();
+    } catch (error) {
+      this.#mark = null;
+      throw error;
+    }
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#ticking = this.#tick();
+    }, TICK_MS).unref();
+  }
+
+  async #tick(): Promise<void> {
+    const position = this.#seen;
+    this.#seen = this.#newest;
+    const complete = this.#writing === 0 && position === this.#newest;
+    if (position > this.#folded || complete) await this.#fold(position, complete);
+    this.#timer = null;
+    if (this.#mark !== null || this.#folded < this.#newest) this.#schedule();
+  }
+
+  /** A failure is reported and tried again with the next tick. */
+  async #fold(position: number, complete: boolean): Promise<void> {
+    // A write from here on marks again, and the catalog keeps the order.
+    if (complete) this.#mark = null;
+    try {
+      await this.#hooks.fold(position, complete);
+      this.#folded = position;
+    } catch (error) {
+      this.#hooks.onProblem(error);
+    }
+  }
+}

@@ -1,0 +1,310 @@
+/**
+ * One open collection: its store, the in-memory index built from it, and the order of writes between them. The store
+ * is written first; the index follows in the order of commits before the write resolves, so the next read sees it.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  type CommitOperation,
+  type CommitResult,
+  type DeleteRequest,
+  type GetRequest,
+  type IndexPlan,
+  type JsonObject,
+  type QueryRequest,
+  type ResultRecord,
+  type SearchRequest,
+  type Selector,
+  SheafError,
+  type WriteRequest,
+  checkSearchAgainstSchema,
+  checkWhereAgainstSchema,
+  extendSchema,
+  indexPlan,
+} from "@sheaf/protocol";
+import type { CollectionProgress } from "../catalog/catalog.ts";
+import type { GetPage } from "../engine.ts";
+import { throwIfAborted } from "../index/abort.ts";
+import { type ExactIndex, createExactIndex } from "../index/exact-index.ts";
+import type { ScanPool } from "../index/scan-pool.ts";
+import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "../query/execute.ts";
+import type { QueryContext } from "../query/query-context.ts";
+import type { RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
+import { IndexProgress } from "./index-progress.ts";
+import { planOperations, planRemove, planWrite } from "./plan-write.ts";
+import { type KindsByKey, SeenKinds } from "./seen-kinds.ts";
+import { WriteGate } from "./write-gate.ts";
+
+/** Longest stretch of rebuilding before other work gets its turn. */
+const REBUILD_SLICE_MS = 5;
+
+export interface OpenCollectionOptions {
+  readonly store: RecordStore;
+  readonly schema: JsonObject;
+  /** The catalog does not know of all that the store holds. */
+  readonly unfolded: boolean;
+  readonly scanPool?: ScanPool | undefined;
+  /** Told how many rows each dense search compared. */
+  readonly onRowsScanned?: ((count: number) => void) | undefined;
+  /** Both durable when they resolve. */
+  readonly advance: (progress: CollectionProgress) => Promise<void>;
+  readonly markUnfolded: () => Promise<void>;
+  readonly onProblem: (error: unknown) => void;
+}
+
+export class OpenCollection {
+  readonly #options: OpenCollectionOptions;
+  readonly #store: RecordStore;
+  readonly #index: ExactIndex;
+  readonly #gate = new WriteGate();
+  readonly #progress: IndexProgress;
+  readonly #kinds = new SeenKinds();
+  #schema: JsonObject;
+  #plan: IndexPlan;
+  #dimension: number | null;
+  /** Sequence number of the newest operation that the index has. */
+  #readable: number;
+  #broken = false;
+
+  private constructor(options: OpenCollectionOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#schema = options.schema;
+    this.#plan = indexPlan(options.schema);
+    this.#dimension = options.store.head.dimension;
+    this.#readable = options.store.head.sequence;
+    this.#index = createExactIndex(this.#plan, options.store);
+    this.#progress = new IndexProgress(options.store.head.sequence, {
+      mark: options.markUnfolded,
+      fold: (logPosition, folded) => options.advance({ logPosition, folded }),
+      onProblem: options.onProblem,
+    });
+  }
+
+  /** Builds the index from the store, in slices; what a crash kept from the catalog is made good. */
+  static async open(options: OpenCollectionOptions, signal: AbortSignal): Promise<OpenCollection> {
+    const collection = new OpenCollection(options);
+    try {
+      await collection.#rebuild(signal);
+      await collection.#reconcile();
+      return collection;
+    } catch (error) {
+      collection.#index.close();
+      throw error;
+    }
+  }
+
+  /** The index could not follow the store, for lack of memory say; closing and opening again builds it anew. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** `false` while writes wait to be folded; closing then would only hasten them. */
+  get settled(): boolean {
+    return this.#progress.settled;
+  }
+
+  /** Operations ever written, folded or not. */
+  get operations(): number {
+    return this.#store.head.sequence;
+  }
+
+  /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */
+  get readable(): number {
+    return this.#readable;
+  }
+
+  /** A changed schema or configuration. */
+  setSchema(schema: JsonObject): void {
+    this.#schema = schema;
+    this.#plan = indexPlan(schema);
+    this.#index.setPlan(this.#plan);
+  }
+
+  /** The schema plus the keys its records already have. */
+  extend(schema: JsonObject): JsonObject {
+    return extendSchema(schema, this.#kinds.all) ?? schema;
+  }
+
+  write(request: WriteRequest): Promise<void> {
+    if (request.records.length === 0) return Promise.resolve();
+    return this.#track((view) => planWrite(view, request));
+  }
+
+  async delete(request: DeleteRequest, signal: AbortSignal): Promise<number> {
+    const { ids, where } = request;
+    if (this.#index.size === 0 || (ids === null && where === null)) return 0;
+    let deleted = 0;
+    const remove = async (doomed: readonly string[]): Promise<number> => {
+      const change = await this.#commit((view) => planRemove(view, doomed));
+      deleted = change.removes.length;
+      return change.head.sequence;
+    };
+    await this.#progress.track(() =>
+      where === null
+        ? this.#gate.shared(() => remove(ids ?? []))
+        : this.#gate.exclusive(async () => remove(await this.#select(request, signal))),
+    );
+    return deleted;
+  }
+
+  /**
+   * Applies the operations in order, all or none, unless a record of `observed` has changed: 409, or 412 where that
+   * cannot be told any more. Without operations it only checks.
+   */
+  async commit(
+    observed: ObservedRecords | null,
+    operations: readonly CommitOperation[],
+  ): Promise<CommitResult> {
+    const recordCount = operations.reduce((sum, operation) => sum + recordsOf(operation), 0);
+    if (recordCount === 0) {
+      if (observed !== null) checkUnchanged(this.#store, observed);
+      return { firstSequence: null, recordCount };
+    }
+    let firstSequence: number | null = null;
+    const plan = (view: StoreView): StoreChange => {
+      if (observed !== null) checkUnchanged(view, observed);
+      firstSequence = view.head.sequence + 1;
+      return planOperations(view, operations);
+    };
+    await this.#track(plan);
+    return { firstSequence, recordCount };
+  }
+
+  get(request: GetRequest, cursor: number | null, signal: AbortSignal): Promise<GetPage> {
+    this.#checkWhere(request);
+    return executeGet(this.#context(), request, cursor, signal);
+  }
+
+  query(request: QueryRequest, signal: AbortSignal): Promise<readonly (readonly ResultRecord[])[]> {
+    this.#checkWhere(request);
+    return executeQuery(this.#context(), request, signal);
+  }
+
+  search(request: SearchRequest, signal: AbortSignal): Promise<readonly (readonly ResultRecord[])[]> {
+    checkSearchAgainstSchema(request, this.#schema);
+    return executeSearch(this.#context(), request, signal);
+  }
+
+  count(selector: Selector, signal: AbortSignal): Promise<number> {
+    this.#checkWhere(selector);
+    return executeCount(this.#context(), selector, signal);
+  }
+
+  /** After the calls under way; frees the index. */
+  async close(): Promise<void> {
+    await this.#progress.close();
+    this.#index.close();
+    await this.#store.close();
+  }
+
+  /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
+  #track(plan: (view: StoreView) => StoreChange): Promise<void> {
+    return this.#progress.track(() =>
+      this.#gate.shared(async () => {
+        const change = await this.#commit(plan);
+        await this.#publish(change);
+        return change.head.sequence;
+      }),
+    );
+  }
+
+  async #rebuild(signal: AbortSignal): Promise<void> {
+    for (let from: number | null = 0; from !== null;) {
+      throwIfAborted(signal);
+      const slice = takeSlice(this.#store.scan(from));
+      for (const record of slice.records) this.#index.put(record);
+      const seen = this.#kinds.newIn(slice.records);
+      if (seen !== null) this.#kinds.add(seen);
+      from = slice.next;
+      await nextTurn();
+    }
+  }
+
+  /** Writes that were durable when the process died, but not yet in the catalog. */
+  async #reconcile(): Promise<void> {
+    if (!this.#options.unfolded) return;
+    const { sequence, dimension } = this.#store.head;
+    try {
+      await this.#advance({ logPosition: sequence, dimension, folded: true }, this.#kinds.all);
+    } catch (error) {
+      // A full disk must not stop reads; the mark stays for the next start.
+      this.#options.onProblem(error);
+    }
+  }
+
+  /**
+   * The one way to the store: the index is changed in the same continuation of every commit, and commits resolve in
+   * the order of their plans, so the index goes through the same states as the store.
+   */
+  async #commit(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+    const change = await this.#store.apply(plan);
+    try {
+      for (const { offset } of change.removes) this.#index.remove(offset);
+      for (const record of change.puts) this.#index.put(record);
+      this.#readable = change.head.sequence;
+    } catch (error) {
+      this.#broken = true;
+      throw error;
+    }
+    return change;
+  }
+
+  /** New metadata keys and the first dimension are in the catalog before the write is acknowledged. */
+  async #publish({ puts, head }: StoreChange): Promise<void> {
+    const seen = this.#kinds.newIn(puts);
+    if (seen === null && head.dimension === this.#dimension) return;
+    await this.#advance({ dimension: head.dimension }, seen ?? new Map());
+    this.#dimension = head.dimension;
+    if (seen !== null) this.#kinds.add(seen);
+  }
+
+  async #advance(progress: CollectionProgress, seen: KindsByKey): Promise<void> {
+    let extended: JsonObject | null = null;
+    const extend = (schema: JsonObject): JsonObject | null => (extended = extendSchema(schema, seen));
+    await this.#options.advance({ ...progress, extend });
+    // New keys never change which indexes there are, so the plan stays.
+    this.#schema = extended ?? this.#schema;
+  }
+
+  /** Ids of the matching records; nothing else writes meanwhile. */
+  async #select(request: DeleteRequest, signal: AbortSignal): Promise<string[]> {
+    this.#checkWhere(request);
+    const offsets = await selectOffsets(this.#context(), request, request.limit, signal);
+    throwIfAborted(signal);
+    return offsets.flatMap((offset) => this.#store.read(offset)?.id ?? []);
+  }
+
+  #checkWhere({ where }: Selector): void {
+    if (where !== null) checkWhereAgainstSchema(where, this.#schema, "where");
+  }
+
+  #context(): QueryContext {
+    if (this.#broken)
+      throw new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1 });
+    return {
+      index: this.#index,
+      reader: this.#store,
+      dimension: this.#dimension,
+      plan: this.#plan,
+      scanPool: this.#options.scanPool,
+      onRowsScanned: this.#options.onRowsScanned,
+    };
+  }
+}
+
+function recordsOf(operation: CommitOperation): number {
+  return operation.kind === "delete" ? operation.ids.length : operation.records.length;
+}
+
+/** As many records as fit into one slice; `next` is where the following one begins, `null` at the end. */
+function takeSlice(scan: Iterable<StoredRecord>): { records: readonly StoredRecord[]; next: number | null } {
+  const records: StoredRecord[] = [];
+  const until = performance.now() + REBUILD_SLICE_MS;
+  for (const record of scan) {
+    records.push(record);
+    if (performance.now() >= until) return { records, next: record.offset + 1 };
+  }
+  return { records, next: null };
+}

@@ -1,0 +1,145 @@
+import type { CommitOperation, Metadata, MetadataPatch, WriteKind, WriteRecord } from "@sheaf/protocol";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { MemoryRecordStore } from "../storage/memory-record-store.ts";
+import { planOperations, planRemove, planWrite } from "./plan-write.ts";
+
+interface Plain {
+  embedding: number;
+  document: string | null;
+  uri: string | null;
+  metadata: Record<string, bigint>;
+}
+
+type Operation =
+  | { readonly type: "write"; readonly kind: WriteKind; readonly records: readonly WriteRecord[] }
+  | { readonly type: "remove"; readonly ids: readonly string[] };
+
+/** The rules once more, one record at a time on plain objects; a map keeps insertion order as the store does. */
+function applyPlainly(state: Map<string, Plain>, operation: Operation): void {
+  if (operation.type === "remove") {
+    for (const id of operation.ids) state.delete(id);
+    return;
+  }
+  for (const { id, embedding, document, uri, metadata } of operation.records) {
+    const known = state.get(id);
+    if (known !== undefined ? operation.kind === "add" : operation.kind === "update") continue;
+    const plain = known ?? { embedding: 0, document: null, uri: null, metadata: {} };
+    if (embedding !== null) plain.embedding = embedding[0] ?? Number.NaN;
+    if (document !== null) plain.document = document;
+    if (uri !== null) plain.uri = uri;
+    for (const [key, value] of metadata ?? []) {
+      if (value === null) delete plain.metadata[key];
+      else plain.metadata[key] = value as bigint;
+    }
+    state.set(id, plain);
+  }
+}
+
+function plainMetadata(metadata: Metadata | null): Record<string, unknown> {
+  return Object.fromEntries(metadata ?? []);
+}
+
+const id = fc.constantFrom("a", "b", "c", "d", "e");
+const patch: fc.Arbitrary<MetadataPatch> = fc
+  .array(fc.tuple(fc.constantFrom("k", "l", "m"), fc.option(fc.bigInt(0n, 9n))), { maxLength: 3 })
+  .map((entries) => new Map(entries));
+const writeRecord: fc.Arbitrary<WriteRecord> = fc.record({
+  id,
+  embedding: fc.nat(100).map((x) => Float32Array.of(x)),
+  document: fc.option(fc.string({ maxLength: 3 })),
+  uri: fc.option(fc.string({ maxLength: 3 })),
+  metadata: fc.option(patch),
+});
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc.record({
+    type: fc.constant("write" as const),
+    kind: fc.constantFrom<WriteKind>("add", "update", "upsert"),
+    records: fc.array(writeRecord, { maxLength: 6 }),
+  }),
+  fc.record({ type: fc.constant("remove" as const), ids: fc.array(id, { maxLength: 3 }) }),
+);
+
+describe("plan of a write", () => {
+  it("does what the rules say, whatever came before", async () => {
+    const property = fc.asyncProperty(fc.array(operation, { maxLength: 12 }), async (operations) => {
+      const store = new MemoryRecordStore();
+      const model = new Map<string, Plain>();
+      for (const next of operations) {
+        await store.apply((view) =>
+          next.type === "write" ? planWrite(view, next) : planRemove(view, next.ids),
+        );
+        applyPlainly(model, next);
+      }
+      expect(contents(store)).toEqual([...model]);
+    });
+    await fc.assert(property, { numRuns: 500 });
+  });
+
+  it("does the same with several operations in one batch, and remembers what they removed", async () => {
+    const batches = fc.array(fc.array(operation, { maxLength: 8 }), { maxLength: 4 });
+    const property = fc.asyncProperty(batches, async (all) => {
+      const store = new MemoryRecordStore();
+      const model = new Map<string, Plain>();
+      for (const batch of all) {
+        const before = new Set(model.keys());
+        const { sequence } = store.head;
+        await store.apply((view) => planOperations(view, batch.map(asCommitOperation)));
+        for (const next of batch) applyPlainly(model, next);
+        const gone = [...before].filter((id) => !model.has(id));
+        expect(new Set(store.removedAfter(sequence))).toEqual(
+          new Set([...gone, ...store.removedAfter(sequence)]),
+        );
+      }
+      expect(contents(store)).toEqual([...model]);
+    });
+    await fc.assert(property, { numRuns: 500 });
+  });
+
+  it("names the operation that lacks an embedding", () => {
+    const records = [{ ...recordOf("a"), embedding: null }];
+    const operations = [{ kind: "delete", ids: ["a"] } as const, { kind: "add", records } as const];
+    expect(() => planOperations(new MemoryRecordStore(), operations)).toThrow(
+      "operations[1].payload.embeddings[0]: ",
+    );
+  });
+
+  it("counts every submitted record as an operation, and every removed one", async () => {
+    const store = new MemoryRecordStore();
+    const records = ["a", "a", "b"].map((name) => recordOf(name));
+    await store.apply((view) => planWrite(view, { kind: "add", records }));
+    expect(store.head).toMatchObject({ sequence: 3, nextOffset: 2 });
+    await store.apply((view) => planRemove(view, ["a", "nobody"]));
+    expect(store.head).toMatchObject({ sequence: 4, nextOffset: 2 });
+  });
+
+  it("keeps no view of the message a sparse vector came in", async () => {
+    const message = new ArrayBuffer(1_000);
+    const vector = {
+      indices: new Uint32Array(message, 8, 2).fill(1),
+      values: new Float32Array(message, 16, 2),
+    };
+    const records = [{ ...recordOf("a"), metadata: new Map([["s", vector]]) }];
+    const { puts } = planWrite(new MemoryRecordStore(), { kind: "add", records });
+    expect(puts[0]?.metadata?.get("s")).toEqual(vector);
+    expect(puts[0]?.metadata?.get("s")).toHaveProperty("indices.buffer.byteLength", 8);
+  });
+});
+
+/** What stands in the store, in the form of the model. */
+function contents(store: MemoryRecordStore): unknown[] {
+  return [...store.scan(0)].map(({ id, embedding, document, uri, metadata }) => [
+    id,
+    { embedding: embedding[0], document, uri, metadata: plainMetadata(metadata) },
+  ]);
+}
+
+function asCommitOperation(operation: Operation): CommitOperation {
+  return operation.type === "remove"
+    ? { kind: "delete", ids: operation.ids }
+    : { kind: operation.kind, records: operation.records };
+}
+
+function recordOf(name: string): WriteRecord {
+  return { id: name, embedding: Float32Array.of(1), document: null, uri: null, metadata: null };
+}

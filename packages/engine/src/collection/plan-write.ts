@@ -1,0 +1,152 @@
+/**
+ * What writes and deletes change, as pure functions of the store's state: `add` ignores ids that exist, `update`
+ * ignores ids that do not, `upsert` merges or inserts. Within one batch a later entry sees the earlier ones. Every
+ * submitted record counts as one operation, also an ignored one, so that a caller who waits for the write to be
+ * folded never waits in vain.
+ */
+import {
+  type CommitOperation,
+  type Metadata,
+  type MetadataPatch,
+  type MetadataValue,
+  type WriteKind,
+  type WriteRecord,
+  type WriteRequest,
+  invalid,
+  isSparseVector,
+} from "@sheaf/protocol";
+import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+
+/** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
+export function planWrite(view: StoreView, request: WriteRequest): StoreChange {
+  return new WritePlan(view).write(request, "").change;
+}
+
+/** Removes the records with these ids as far as they exist. */
+export function planRemove(view: StoreView, ids: Iterable<string>): StoreChange {
+  return new WritePlan(view).remove(ids).change;
+}
+
+/** Several writes and deletes as one batch, in their order; throws as `planWrite` does. */
+export function planOperations(view: StoreView, operations: readonly CommitOperation[]): StoreChange {
+  const plan = new WritePlan(view);
+  for (const [position, operation] of operations.entries()) {
+    if (operation.kind === "delete") plan.remove(operation.ids);
+    else plan.write(operation, `operations[${position}].payload.`);
+  }
+  return plan.change;
+}
+
+class WritePlan {
+  readonly #view: StoreView;
+  #head: StoreHead;
+  /** What the batch makes of the ids it touches; `null`: nothing, the record is gone. */
+  readonly #planned = new Map<string, StoredRecord | null>();
+  /** By id. */
+  readonly #removes = new Map<string, RemovedRecord>();
+
+  constructor(view: StoreView) {
+    this.#view = view;
+    this.#head = view.head;
+  }
+
+  get change(): StoreChange {
+    const puts: StoredRecord[] = [];
+    for (const record of this.#planned.values()) if (record !== null) puts.push(record);
+    return { head: this.#head, puts, removes: [...this.#removes.values()] };
+  }
+
+  /** `path` stands before the members of the request in messages. */
+  write(request: WriteRequest, path: string): this {
+    const { kind, records } = request;
+    const dimension = checkDimensions(this.#head.dimension, records);
+    let { sequence, nextOffset } = this.#head;
+    let stored = false;
+    for (const [position, record] of records.entries()) {
+      sequence += 1;
+      const current = this.#currentState(kind, record.id);
+      if (current === "skip") continue;
+      const offset = current === null ? nextOffset++ : current.offset;
+      // An id that was removed and comes again stands last: new records keep the order of their offsets.
+      if (current === null) this.#planned.delete(record.id);
+      const embedding = record.embedding ?? current?.embedding;
+      if (embedding === undefined) {
+        throw invalid(
+          `${path}embeddings[${position}]`,
+          `record ${JSON.stringify(record.id)} is new and needs an embedding`,
+        );
+      }
+      this.#planned.set(record.id, {
+        offset,
+        sequence,
+        id: record.id,
+        embedding,
+        document: record.document ?? current?.document ?? null,
+        uri: record.uri ?? current?.uri ?? null,
+        metadata: mergeMetadata(current?.metadata ?? null, record.metadata),
+      });
+      stored = true;
+    }
+    this.#head = { sequence, nextOffset, dimension: stored ? dimension : this.#head.dimension };
+    return this;
+  }
+
+  remove(ids: Iterable<string>): this {
+    let { sequence } = this.#head;
+    for (const id of new Set(ids)) {
+      if (this.#planned.get(id) === null) continue;
+      const offset = this.#view.offsetOf(id);
+      if (offset === null && !this.#planned.has(id)) continue;
+      sequence += 1;
+      // What the batch itself has made is in no store yet; of an id that it removed before and made again neither.
+      if (offset !== null && !this.#removes.has(id)) this.#removes.set(id, { id, offset, sequence });
+      this.#planned.set(id, null);
+    }
+    this.#head = { ...this.#head, sequence };
+    return this;
+  }
+
+  #currentState(kind: WriteKind, id: string): StoredRecord | null | "skip" {
+    const planned = this.#planned.get(id);
+    if (kind === "add") {
+      const exists = planned === undefined ? this.#view.offsetOf(id) !== null : planned !== null;
+      return exists ? "skip" : null;
+    }
+    const current = planned === undefined ? this.#view.find(id) : planned;
+    return kind === "update" ? (current ?? "skip") : current;
+  }
+}
+
+/** The dimension all embeddings of the batch have, ignored records included. */
+function checkDimensions(fixed: number | null, records: readonly WriteRecord[]): number | null {
+  let dimension = fixed;
+  for (const { embedding } of records) {
+    if (embedding === null) continue;
+    dimension ??= embedding.length;
+    if (embedding.length !== dimension) {
+      throw invalid(
+        "",
+        `Collection expecting embedding with dimension of ${dimension}, got ${embedding.length}`,
+      );
+    }
+  }
+  return dimension;
+}
+
+/** Key by key; `null` removes. No keys at all reads back as no metadata. */
+function mergeMetadata(current: Metadata | null, patch: MetadataPatch | null): Metadata | null {
+  if (patch === null) return current;
+  const merged = new Map<string, MetadataValue>(current);
+  for (const [key, value] of patch) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, detached(value));
+  }
+  return merged.size === 0 ? null : merged;
+}
+
+/** A sparse vector of a request may be a view into the whole message it came in; the index keeps it for long. */
+function detached(value: MetadataValue): MetadataValue {
+  if (!isSparseVector(value)) return value;
+  return { ...value, indices: value.indices.slice(), values: value.values.slice() };
+}

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { acquireDataLock, registerHost } from "./data-lock.ts";
+import { type ProcessIdentity, currentProcess, isRunning } from "./process-identity.ts";
+
+/** Long past, so that no running process can have it. */
+const ENDED: ProcessIdentity = { pid: 1, started: "long ago" };
+
+function lockPath(): string {
+  return join(temporaryFolder(), "data", "lock.json");
+}
+
+/** A process that does nothing and can be mistaken for a hanging host. */
+async function idleProcess(): Promise<{ readonly child: ChildProcess; readonly identity: ProcessIdentity }> {
+  const script = "process.on('SIGTERM', () => {}); process.stdout.write('up'); setInterval(() => {}, 1000);";
+  const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await once(child.stdout, "data");
+  return { child, identity: { pid: child.pid as number, started: startOf(child.pid as number) } };
+}
+
+/** As the lock itself reads it: a second witness. */
+function startOf(pid: number): string {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return `${boot}:${stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]}`;
+}
+
+function writeLock(path: string, holder: object): void {
+  writeFileSync(path, JSON.stringify({ token: "old", ...holder }));
+}
+
+describe("data lock", () => {
+  it("is held until it is released", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    await expect(acquireDataLock(path)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining(`is in use by another Sheaf server: process ${process.pid}`),
+    });
+    await lock.release();
+    expect(existsSync(path)).toBe(false);
+    await (await acquireDataLock(path)).release();
+  });
+
+  it("names the engine host too", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    registerHost(path, lock.token);
+    await expect(acquireDataLock(path)).rejects.toThrow(`process ${process.pid}, engine host ${process.pid}`);
+    await lock.release();
+  });
+
+  it("lets no host register for a gateway that lost the folder", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    expect(() => registerHost(path, "another")).toThrow("no longer held");
+    await lock.release();
+    expect(() => registerHost(path, lock.token)).toThrow("no longer held");
+  });
+
+  it("is taken over from a gateway that died", async () => {
+    const path = lockPath();
+    await (await acquireDataLock(path)).release();
+    writeLock(path, { gateway: { ...currentProcess(), started: "before this one" }, host: ENDED });
+    const lock = await acquireDataLock(path);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ token: lock.token, host: null });
+    expect(readdirSync(join(path, ".."))).toEqual(["lock.json"]);
+    await lock.release();
+  });
+
+  it("waits for a dead gateway's host, then ends it", async () => {
+    const path = lockPath();
+    await (await acquireDataLock(path)).release();
+    const { child, identity } = await idleProcess();
+    const exited = once(child, "exit");
+    writeLock(path, { gateway: ENDED, host: identity });
+    const lock = await acquireDataLock(path, 100);
+    expect(await exited).toEqual([null, "SIGKILL"]);
+    await lock.release();
+  });
+
+  it("never ends a process that only has the host's old id", async () => {
+    const path = lockPath();
+    await (await acquireDataLock(path)).release();
+    const { child, identity } = await idleProcess();
+    writeLock(path, { gateway: ENDED, host: { ...identity, started: "long ago" } });
+    await (await acquireDataLock(path, 100)).release();
+    expect(child.exitCode ?? child.signalCode).toBeNull();
+    expect(isRunning(identity)).toBe(true);
+  });
+
+  it("goes to one of several that find it dead", async () => {
+    const path = lockPath();
+    await (await acquireDataLock(path)).release();
+    writeLock(path, { gateway: ENDED, host: null });
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => acquireDataLock(path)));
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  it("refuses a file that is no lock", async () => {
+    const path = lockPath();
+    await (await acquireDataLock(path)).release();
+    writeFileSync(path, "hello");
+    await expect(acquireDataLock(path)).rejects.toThrow("is not a lock of Sheaf");
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * The engine host: a process that serves one `LocalEngine` to its gateway. It registers in the data folder's lock
+ * before it opens anything, emits `ready` when it serves, and leaves when the gateway goes.
+ */
+import { type RpcServer, serveParent } from "@sheaf/process";
+import { SheafError } from "@sheaf/protocol";
+import { type EngineLogEntry, describeError } from "../engine-log.ts";
+import { LocalEngine } from "../local-engine.ts";
+import { DataFolder } from "../storage/data-folder.ts";
+import { registerHost } from "./data-lock.ts";
+import { HOST_METHODS, type HostArguments, type HostMethod, isSignalled } from "./host-protocol.ts";
+
+/** Long enough for the last message to leave before the process does. */
+const FAREWELL_MS = 100;
+
+const { dataFolder, lockToken, quotas } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
+let opened: LocalEngine | null = null;
+
+const server: RpcServer = serveParent(
+  async (method, args, options) => {
+    if (opened === null)
+      throw new SheafError("unavailable", "the engine is starting", { retryAfterSeconds: 1 });
+    return call(opened, method, args, options);
+  },
+  {
+    onParentGone: async () => opened?.close(),
+    onUnexpected: (error) =>
+      log({ level: "error", message: "unexpected error", error: describeError(error) }),
+  },
+);
+
+try {
+  registerHost(new DataFolder(dataFolder).lockFile, lockToken);
+  opened = await LocalEngine.open({ dataFolder, quotas, log });
+  server.emit("ready", null);
+} catch (error) {
+  const message = error instanceof SheafError ? error.message : "the engine could not start";
+  server.emit("failed", message);
+  log({ level: "error", message, error: describeError(error) });
+  setTimeout(() => process.exit(1), FAREWELL_MS);
+}
+
+async function call(
+  engine: LocalEngine,
+  method: string,
+  args: readonly unknown[],
+  options: { readonly signal: AbortSignal },
+): Promise<unknown> {
+  if (!isHostMethod(method)) throw new SheafError("internal", `the engine host has no method ${method}`);
+  const target = engine[method] as (this: LocalEngine, ...args: readonly unknown[]) => Promise<unknown>;
+  return target.apply(engine, isSignalled(method) ? [...args, options] : [...args]);
+}
+
+function isHostMethod(method: string): method is HostMethod {
+  return HOST_METHODS.has(method as HostMethod);
+}
+
+function log(entry: EngineLogEntry): void {
+  server.emit("log", entry);
+}

@@ -1,0 +1,61 @@
+/** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
+import type { TenantQuotas } from "../collection/tenant-quotas.ts";
+import type { LocalEngine } from "../local-engine.ts";
+
+/** `process.argv[2]` of an engine host, as JSON. */
+export interface HostArguments {
+  readonly dataFolder: string;
+  readonly lockToken: string;
+  readonly quotas: TenantQuotas;
+}
+
+/** Methods of `LocalEngine` that a gateway may call; `close` is the end of the socket. */
+export type HostMethod = Exclude<keyof LocalEngine, "close">;
+
+const METHODS = {
+  createTenant: false,
+  getTenant: false,
+  listTenants: false,
+  updateTenant: false,
+  resolveTenant: false,
+  deleteTenant: false,
+  createDatabase: false,
+  getDatabase: false,
+  listDatabases: false,
+  deleteDatabase: false,
+  createCollection: false,
+  getCollection: false,
+  getCollectionByName: false,
+  listCollections: false,
+  countCollections: false,
+  updateCollection: false,
+  deleteCollection: false,
+  listKeys: false,
+  createKey: false,
+  rotateKey: false,
+  deleteKey: false,
+  recordActivity: false,
+  listTokenUsage: false,
+  statistics: false,
+  reset: false,
+  forkCollection: true,
+  forkCount: false,
+  readToken: false,
+  commit: true,
+  write: true,
+  delete: true,
+  get: true,
+  query: true,
+  search: true,
+  count: true,
+  indexingStatus: false,
+  unfoldedCollections: false,
+  revive: false,
+} as const satisfies Record<HostMethod, boolean>;
+
+export const HOST_METHODS: ReadonlySet<HostMethod> = new Set(Object.keys(METHODS) as HostMethod[]);
+
+/** Its last argument is `{signal}`, which travels as a cancellation. */
+export function isSignalled(method: HostMethod): boolean {
+  return METHODS[method];
+}

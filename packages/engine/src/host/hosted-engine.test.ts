@@ -1,0 +1,156 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { spawnProcess } from "@sheaf/process";
+import type { CollectionRef } from "@sheaf/protocol";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { engineSuite } from "../engine.suite.ts";
+import { DataFolder } from "../storage/data-folder.ts";
+import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { type HostedEngine, createHostedEngine } from "./hosted-engine.ts";
+
+const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-hosted-"));
+afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
+
+engineSuite("hosted engine", () => createHostedEngine({ dataFolder: suiteFolder }));
+
+const EVERYTHING = { ids: null, where: null };
+const PATIENCE = { timeout: 20_000, interval: 20 };
+
+async function openEngine(dataFolder = temporaryFolder()): Promise<HostedEngine> {
+  const engine = await createHostedEngine({ dataFolder });
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+function end(engine: HostedEngine, signal: NodeJS.Signals): void {
+  process.kill(engine.pid ?? Number.NaN, signal);
+}
+
+/** Resolves when a host serves again that is not `old`. */
+async function restarted(engine: HostedEngine, old: number | undefined): Promise<void> {
+  await expect.poll(() => engine.ready && engine.pid !== old, PATIENCE).toBe(true);
+}
+
+/** Has a call on the collection in flight when the host ends by `signal`. */
+async function crashUnder(engine: HostedEngine, ref: CollectionRef, signal: NodeJS.Signals): Promise<void> {
+  const { pid } = engine;
+  const call = engine.count(ref, EVERYTHING);
+  end(engine, signal);
+  await expect(call).rejects.toMatchObject({ code: expect.stringContaining("unavailable") });
+  await restarted(engine, pid);
+}
+
+describe("hosted engine", () => {
+  it("loses nothing acknowledged when its host is killed under writes", async () => {
+    const engine = await openEngine();
+    const ref = await makeCollection(engine);
+    const acknowledged = new Set<string>();
+    let next = 0;
+    for (let round = 0; round < 5; round++) {
+      const { pid } = engine;
+      const writers = Array.from({ length: 4 }, async () => {
+        for (;;) {
+          const batch = [next++, next++].map((n) => record(`r${n}`, { embedding: Float32Array.of(n, 0) }));
+          await write(engine, ref, "add", ...batch);
+          for (const { id } of batch) acknowledged.add(id);
+        }
+      });
+      const enough = acknowledged.size + 40;
+      await expect.poll(() => acknowledged.size, { ...PATIENCE, interval: 1 }).toBeGreaterThan(enough);
+      end(engine, "SIGKILL");
+      const ends = await Promise.allSettled(writers);
+      for (const result of ends) {
+        expect(result).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+      }
+      await restarted(engine, pid);
+      const found = await readAll(engine, ref);
+      const ids = found.map(({ id }) => id);
+      expect([...acknowledged].filter((id) => !ids.includes(id))).toEqual([]);
+      for (const { id, embedding } of found) expect(embedding?.[0]).toBe(Number(id.slice(1)));
+    }
+    // Batches are whole or not there: both records of each stand side by side.
+    const ids = (await readAll(engine, ref)).map(({ id }) => Number(id.slice(1)));
+    for (let i = 0; i < ids.length; i += 2) expect(ids[i + 1]).toBe((ids[i] ?? Number.NaN) + 1);
+  });
+
+  it("folds what a crash left unfolded", async () => {
+    const engine = await openEngine();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a", { metadata: new Map([["k", 1n]]) }));
+    end(engine, "SIGKILL");
+    const read = async (): Promise<unknown> => {
+      try {
+        const { version, logPosition, dimension } = await engine.getCollection(ref);
+        return { version, logPosition, dimension };
+      } catch {
+        // Restarting.
+        return null;
+      }
+    };
+    await expect.poll(read, PATIENCE).toEqual({ version: 1, logPosition: 1, dimension: 2 });
+  });
+
+  it("quarantines the collection that crashes it twice, and serves the others", async () => {
+    const engine = await openEngine();
+    const bad = await makeCollection(engine);
+    const good = await makeCollection(engine);
+    await write(engine, bad, "add", record("a"));
+    await write(engine, good, "add", record("a"));
+    await crashUnder(engine, bad, "SIGSEGV");
+    expect(await engine.count(bad, EVERYTHING)).toBe(1);
+    await crashUnder(engine, bad, "SIGBUS");
+    await expect(engine.count(bad, EVERYTHING)).rejects.toMatchObject({
+      code: "collection_unavailable",
+      status: 500,
+    });
+    expect(await engine.count(good, EVERYTHING)).toBe(1);
+    expect(await engine.getCollection(bad)).toMatchObject({ id: bad.id });
+  });
+
+  it("quarantines nothing when it is killed", async () => {
+    const engine = await openEngine();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    for (let round = 0; round < 3; round++) await crashUnder(engine, ref, "SIGKILL");
+    expect(await engine.count(ref, EVERYTHING)).toBe(1);
+  });
+
+  it("is alone on its folder", async () => {
+    const dataFolder = temporaryFolder();
+    const engine = await openEngine(dataFolder);
+    await expect(createHostedEngine({ dataFolder })).rejects.toThrow(
+      `process ${process.pid}, engine host ${engine.pid}`,
+    );
+  });
+
+  it("takes a folder over from a gateway that was killed", async () => {
+    const dataFolder = temporaryFolder();
+    const sign = join(temporaryFolder(), "up");
+    const gateway = spawnProcess(new URL("../testing/gateway-process.ts", import.meta.url), {
+      args: [dataFolder, sign],
+    });
+    onTestFinished(() => void gateway.kill("SIGKILL"));
+    await expect.poll(() => existsSync(sign), PATIENCE).toBe(true);
+    await expect(createHostedEngine({ dataFolder })).rejects.toThrow(
+      `engine host ${readFileSync(sign, "utf8")}`,
+    );
+    gateway.kill("SIGKILL");
+    await expect.poll(() => gateway.signalCode, PATIENCE).toBe("SIGKILL");
+    const engine = await openEngine(dataFolder);
+    const at = { tenant: "default_tenant", database: "default_database" };
+    const { id } = await engine.getCollectionByName({ ...at, name: "left-behind" });
+    expect(await engine.count({ ...at, id }, EVERYTHING)).toBe(1);
+  });
+
+  it("says why it cannot start, and leaves the folder free", async () => {
+    const dataFolder = temporaryFolder();
+    const folder = new DataFolder(dataFolder);
+    await (await createHostedEngine({ dataFolder })).close();
+    rmSync(folder.catalog, { recursive: true });
+    writeFileSync(folder.catalog, "not a folder");
+    await expect(createHostedEngine({ dataFolder })).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(existsSync(folder.lockFile)).toBe(false);
+  });
+});

@@ -1,0 +1,50 @@
+/**
+ * Work that can wait, in slices between which the event loop turns. It keeps no process alive. A step that throws
+ * ends it; whoever owns the work decides what then.
+ */
+
+const SLICE_MS = 3;
+const PAUSE_MS = 1;
+
+export interface BackgroundSteps {
+  /** Does about a millisecond of work; false when there is none left. */
+  readonly step: () => boolean;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class BackgroundWork {
+  readonly #steps: BackgroundSteps;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(steps: BackgroundSteps) {
+    this.#steps = steps;
+  }
+
+  /** There is work again. */
+  wake(): void {
+    if (this.#timer !== null || this.#closed) return;
+    this.#timer = setTimeout(() => this.#slice(), PAUSE_MS).unref();
+  }
+
+  close(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #slice(): void {
+    this.#timer = null;
+    const until = performance.now() + SLICE_MS;
+    try {
+      for (let more = true; performance.now() < until;) {
+        more = this.#steps.step();
+        if (!more) return;
+      }
+    } catch (error) {
+      this.#steps.onFailure(error);
+      return;
+    }
+    this.wake();
+  }
+}

@@ -1,0 +1,32 @@
+/** bf16: the upper half of an f32, rounded to nearest, ties to even. Half the bytes, the whole range. */
+import { HALF_ORDER } from "../../kernels/plain/rows.ts";
+
+const value = new Float32Array(1);
+const pattern = new Uint32Array(value.buffer);
+
+/** Writes `floats` to `halves` from `at` on; returns the Euclidean length of what was lost. Floats are below 2^127. */
+export function floatsToHalves(floats: Float32Array, halves: Uint16Array, at: number): number {
+  let lost = 0;
+  for (let j = 0; j < floats.length; j++) {
+    value[0] = floats[j]!;
+    const half = (pattern[0]! + 0x7fff + ((pattern[0]! >>> 16) & 1)) >>> 16;
+    halves[at + j] = half;
+    pattern[0] = half << 16;
+    const difference = floats[j]! - value[0];
+    lost += difference * difference;
+  }
+  return Math.sqrt(lost);
+}
+
+/** Reads as many halves as `floats` is long, from `at` on. */
+export function halvesToFloats(halves: Uint16Array, at: number, floats: Float32Array): void {
+  for (let j = 0; j < floats.length; j++) {
+    pattern[0] = halves[at + j]! << 16;
+    floats[j] = value[0]!;
+  }
+}
+
+/** The order in which `dotHalfRows` takes a query: `target` as long as `query`, a multiple of 8. */
+export function reorderForHalves(query: Float32Array, target: Float32Array): void {
+  for (let j = 0; j < query.length; j++) target[j] = query[(j & ~7) + HALF_ORDER[j & 7]!]!;
+}

@@ -1,0 +1,115 @@
+/**
+ * The search of a segment by its lists: the most promising first, their rows estimated by FastScan, until no list
+ * left can hold a row among the nearest.
+ *
+ * The bound of a list is its centroid's score plus reach * spread * scale, where the scale is the query's length, for
+ * l2 its distance to the centroid. The reach is measured when a segment is sealed; see `list-reach.ts`.
+ */
+import { type ArgumentBlock, SCAN } from "../../kernels/arguments.ts";
+import { setFields } from "../../kernels/kernel-memory.ts";
+import type { CandidateBuffer } from "./candidate-buffer.ts";
+import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
+import type { DenseSegment } from "./dense-segment.ts";
+import { ListOrder } from "./list-order.ts";
+import { boundOfList } from "./list-reach.ts";
+import type { SegmentScorer } from "./segment-scorer.ts";
+import { ERROR_PER_FACTOR, buildTable } from "./sign-code.ts";
+
+/** Wanted rows to scan before the first candidates are scored; each later stretch is twice as long. */
+const FIRST_STRETCH = 512;
+/** Slots handed to one call of the kernel: a tail is one long list. */
+const SLOTS_PER_SCAN = 2_048;
+
+export class ListProbe {
+  readonly #segment: DenseSegment;
+  readonly #scorer: SegmentScorer;
+  readonly #candidates: CandidateBuffer;
+  readonly #scan: ArgumentBlock;
+  readonly #table: Uint8Array;
+  readonly #masks: Uint32Array;
+  readonly #order: ListOrder;
+
+  constructor(segment: DenseSegment, scorer: SegmentScorer, candidates: CandidateBuffer) {
+    const { memory, at, size, codeBytes } = segment.layout;
+    this.#segment = segment;
+    this.#scorer = scorer;
+    this.#candidates = candidates;
+    this.#scan = memory.block(SCAN.words);
+    this.#table = memory.u8(at.table, size * 4);
+    this.#masks = memory.u32(at.masks, segment.capacity / 32);
+    this.#order = new ListOrder(segment.centroids.length / segment.layout.width);
+    setFields(this.#scan, SCAN, { codeBytes, table: at.table, scratch: at.scratch });
+    setFields(this.#scan, SCAN, { best: candidates.pointer });
+  }
+
+  /** Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. */
+  search(query: DenseQuery): void {
+    const { scale, shift } = buildTable(this.#segment.rotation.vector, this.#table);
+    this.#scan.f32[SCAN.scale] = scale;
+    this.#scan.f32[SCAN.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
+    this.#candidates.restart(query);
+    this.#boundLists(query);
+    // A tail has no order: only when all of it was estimated are its first candidates worth scoring.
+    let stretch = this.#segment.lists.length === 1 ? Infinity : FIRST_STRETCH;
+    let seen = 0;
+    for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
+      if (this.#order.bounds[list]! < query.nearest.threshold) break;
+      const { firstSlot, slots } = this.#segment.lists[list]!;
+      this.#scan.f32[SCAN.base] = this.#scorer.bases[list]!;
+      const end = Math.min(firstSlot + slots, roundUp(this.#segment.used));
+      for (let slot = firstSlot; slot < end; slot += SLOTS_PER_SCAN) {
+        seen += this.#scanSlots(query, slot, Math.min(slot + SLOTS_PER_SCAN, end));
+        if (seen < stretch) continue;
+        this.#candidates.drain(query);
+        seen = 0;
+        stretch *= 2;
+      }
+    }
+    this.#candidates.drain(query);
+  }
+
+  #boundLists(query: DenseQuery): void {
+    const bases = this.#scorer.scoreCentroids();
+    const { bounds } = this.#order;
+    for (let list = 0; list < bounds.length; list++) {
+      bounds[list] = boundOfList(this.#segment, list, bases[list]!, query.length);
+    }
+    this.#order.restart();
+  }
+
+  /** Returns how many rows of the stretch were wanted, or a little more. */
+  #scanSlots(query: DenseQuery, first: number, end: number): number {
+    const { memory, at, codeBytes } = this.#segment.layout;
+    const wanted = query.mask === null ? end - first : this.#filter(query.mask, first, end);
+    const fields = this.#scan.u32;
+    fields[SCAN.codes] = at.blocks + first * codeBytes;
+    fields[SCAN.blocks] = (end - first) / 32;
+    fields[SCAN.firstId] = first;
+    fields[SCAN.factors] = at.factors + first * 4;
+    fields[SCAN.biases] = at.biases + first * 4;
+    fields[SCAN.masks] = (query.mask === null ? at.live : at.masks) + first / 8;
+    memory.kernels.scanBlocks(this.#scan.pointer);
+    return wanted;
+  }
+
+  /** Moves the mask's bits from the index's rows to slots; returns how many rows of the mask there are. */
+  #filter(mask: Uint32Array, first: number, end: number): number {
+    const { rows, live } = this.#segment;
+    let count = 0;
+    for (let slot = first; slot < end; slot += 32) {
+      let wanted = 0;
+      for (let bit = 0; bit < 32; bit++) {
+        const row = rows[slot + bit]!;
+        const has = (mask[row >>> 5]! >>> (row & 31)) & 1;
+        wanted |= has << bit;
+        count += has;
+      }
+      this.#masks[slot >>> 5] = wanted & live[slot >>> 5]!;
+    }
+    return count;
+  }
+}
+
+function roundUp(slots: number): number {
+  return Math.ceil(slots / 32) * 32;
+}

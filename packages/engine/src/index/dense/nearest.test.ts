@@ -1,0 +1,100 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
+import { ListOrder } from "./list-order.ts";
+import { Nearest } from "./nearest.ts";
+import { RowLocations } from "./row-locations.ts";
+
+/** An element that is there. */
+function at(values: ArrayLike<number>, index: number): number {
+  return values[index] ?? Number.NaN;
+}
+
+describe("nearest", () => {
+  it("keeps all rows within the margin of the k-th best score, best first", () => {
+    const scores = fc.array(fc.integer({ min: -50, max: 50 }), { maxLength: 3_000 });
+    fc.assert(
+      fc.property(scores, fc.integer({ min: 1, max: 40 }), fc.nat(10), (offered, k, margin) => {
+        const nearest = new Nearest(k, margin);
+        for (const [row, score] of offered.entries()) nearest.offer(row, score);
+        const sorted = offered
+          .map((score, row) => ({ row, score }))
+          .sort((a, b) => b.score - a.score || a.row - b.row);
+        const kth = sorted[k - 1]?.score ?? -Infinity;
+        expect(nearest.kth).toBe(kth);
+        expect(nearest.ranked()).toEqual(sorted.filter(({ score }) => score >= kth - margin));
+      }),
+    );
+  });
+});
+
+describe("list order", () => {
+  it("takes every list once, by descending bound", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -20, max: 20 }), { minLength: 1, maxLength: 200 }), (bounds) => {
+        const order = new ListOrder(bounds.length);
+        order.bounds.set(bounds);
+        order.restart();
+        const taken: number[] = [];
+        for (let list = order.take(); list >= 0; list = order.take()) taken.push(list);
+        expect(taken.toSorted((a, b) => a - b)).toEqual([...bounds.keys()]);
+        expect(taken.map((list) => bounds[list])).toEqual(bounds.toSorted((a, b) => b - a));
+      }),
+    );
+  });
+});
+
+describe("bf16", () => {
+  it("rounds to 8 significant bits and says how much it lost", () => {
+    const numbers = fc.float32Array({
+      noNaN: true,
+      min: -(2 ** 60),
+      max: 2 ** 60,
+      minLength: 1,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(numbers, fc.nat(5), (floats, first) => {
+        const halves = new Uint16Array(first + floats.length);
+        const back = new Float32Array(floats.length);
+        const lost = floatsToHalves(floats, halves, first);
+        halvesToFloats(halves, first, back);
+        const differences = floats.map((x, j) => x - at(back, j));
+        for (const [j, x] of floats.entries()) {
+          expect(Math.abs(at(differences, j))).toBeLessThanOrEqual(Math.max(Math.abs(x) / 256, 2 ** -133));
+        }
+        const length = Math.sqrt(differences.reduce((sum, x) => sum + x * x, 0));
+        expect(Math.abs(lost - length)).toBeLessThanOrEqual(length / 1_000 + 1e-30);
+      }),
+    );
+  });
+
+  it("keeps what has 8 significant bits", () => {
+    const floats = Float32Array.of(0, 1, -1.5, 255, 2 ** -40);
+    const halves = new Uint16Array(5);
+    expect(floatsToHalves(floats, halves, 0)).toBe(0);
+  });
+
+  it("reorders a query by eights, even elements first", () => {
+    const target = new Float32Array(8);
+    reorderForHalves(
+      Float32Array.from({ length: 8 }, (_, i) => i),
+      target,
+    );
+    expect([...target]).toEqual([0, 2, 4, 6, 1, 3, 5, 7]);
+  });
+});
+
+describe("row locations", () => {
+  it("remembers rows of any number and forgets removed ones", () => {
+    const locations = new RowLocations();
+    locations.set(3, 1, 7);
+    locations.set(50_000, 2, 9);
+    expect([locations.segmentOf(3), locations.slotOf(3)]).toEqual([1, 7]);
+    expect([locations.segmentOf(50_000), locations.slotOf(50_000)]).toEqual([2, 9]);
+    expect(locations.limit).toBe(50_001);
+    locations.clear(3);
+    expect(locations.segmentOf(3)).toBe(0);
+    expect(locations.segmentOf(1_000_000)).toBe(0);
+  });
+});

@@ -1,0 +1,85 @@
+/** Where everything of a segment lies in its kernel memory. */
+import type { Space } from "@sheaf/protocol";
+import { RECORD } from "../../kernels/arguments.ts";
+import { type KernelKind, KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
+import { rotatedSize, rotationBytes } from "./rotation.ts";
+
+export interface SegmentShape {
+  readonly space: Space;
+  readonly dimension: number;
+  readonly kernels?: KernelKind | undefined;
+}
+
+/** Candidates that survive when their buffers are full: more than any search needs to score again. */
+export const CANDIDATES_KEPT = 2_048;
+export const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
+/** Slots scored by one call of a kernel. */
+export const SLOTS_PER_CALL = CANDIDATE_CAPACITY;
+
+export interface SegmentLayout {
+  readonly memory: KernelMemory;
+  /** Elements of a stored vector: the dimension padded to 16. */
+  readonly width: number;
+  /** Elements of a rotated vector. */
+  readonly size: number;
+  /** Bytes of a row's code in a block. */
+  readonly codeBytes: number;
+  /** Bytes of a row's code in its record. */
+  readonly recordCodeBytes: number;
+  /** Byte addresses. */
+  readonly at: Readonly<Record<Region, number>>;
+}
+
+type Region = keyof ReturnType<typeof regionBytes>;
+
+export function layOut(shape: SegmentShape, capacity: number, lists: number): SegmentLayout {
+  const width = Math.ceil(shape.dimension / 16) * 16;
+  const size = rotatedSize(shape.dimension);
+  const codeBytes = size / 8;
+  const recordCodeBytes = Math.ceil(size / 128) * 16;
+  const regions = Object.entries(regionBytes({ width, size, codeBytes, recordCodeBytes }, capacity, lists));
+  const bytes = regions.reduce((sum, [, length]) => sum + allocationBytes(length), ARGUMENT_BYTES);
+  const memory = new KernelMemory(bytes + rotationBytes(size), { kernels: shape.kernels });
+  const at = Object.fromEntries(regions.map(([name, length]) => [name, memory.allocate(length)]));
+  return { memory, width, size, codeBytes, recordCodeBytes, at: at as Record<Region, number> };
+}
+
+/** The argument blocks that `SegmentScan` makes. */
+const ARGUMENT_BYTES = 1_024;
+
+/** Bytes of a row's record. */
+export function recordBytes(recordCodeBytes: number): number {
+  return recordCodeBytes + RECORD.words * 4;
+}
+
+type Widths = Pick<SegmentLayout, "width" | "size" | "codeBytes" | "recordCodeBytes">;
+
+function regionBytes(widths: Widths, capacity: number, lists: number) {
+  return {
+    /** bf16 vectors by slot. */
+    halves: capacity * widths.width * 2,
+    /** Codes in blocks of 32 slots, for FastScan. */
+    blocks: capacity * widths.codeBytes,
+    /** By slot: the same code, then factor, bias and list; see `RECORD`. */
+    records: capacity * recordBytes(widths.recordCodeBytes),
+    factors: capacity * 4,
+    biases: capacity * 4,
+    /** A bit per slot. */
+    live: capacity / 8,
+    centroids: lists * widths.width * 4,
+    // From here on what one search needs.
+    /** <centroid, query> by list. */
+    bases: lists * 4,
+    query: widths.width * 4,
+    reordered: widths.width * 4,
+    table: widths.size * 4,
+    planes: widths.recordCodeBytes * 4,
+    /** Filter bits by slot. */
+    masks: capacity / 8,
+    slots: SLOTS_PER_CALL * 4,
+    scores: SLOTS_PER_CALL * 4,
+    candidateIds: CANDIDATE_CAPACITY * 4,
+    candidateScores: CANDIDATE_CAPACITY * 4,
+    scratch: 128,
+  };
+}

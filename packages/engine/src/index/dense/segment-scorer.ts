@@ -1,0 +1,71 @@
+/** Scores of a loaded query with the bf16 rows and the centroids of a segment: <x, q> + bias(x). */
+import { type ArgumentBlock, ROWS } from "../../kernels/arguments.ts";
+import { setFields } from "../../kernels/kernel-memory.ts";
+import type { DenseQuery } from "./dense-query.ts";
+import type { DenseSegment } from "./dense-segment.ts";
+import { reorderForHalves } from "./half-float.ts";
+import { SLOTS_PER_CALL } from "./segment-layout.ts";
+
+export class SegmentScorer {
+  /** <centroid, query> by list, after `scoreCentroids`. */
+  readonly bases: Float32Array;
+  readonly #segment: DenseSegment;
+  readonly #rows: ArgumentBlock;
+  readonly #centroids: ArgumentBlock;
+  readonly #query: Float32Array;
+  readonly #reordered: Float32Array;
+  readonly #scores: Float32Array;
+
+  constructor(segment: DenseSegment) {
+    const { memory, at, width } = segment.layout;
+    const lists = segment.centroids.length / width;
+    this.#segment = segment;
+    this.bases = memory.f32(at.bases, lists);
+    this.#rows = memory.block(ROWS.words);
+    this.#centroids = memory.block(ROWS.words);
+    this.#query = memory.f32(at.query, width);
+    this.#reordered = memory.f32(at.reordered, width);
+    this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
+    setFields(this.#rows, ROWS, { stride: width * 2, width, query: at.reordered, out: at.scores });
+    setFields(this.#centroids, ROWS, { rows: at.centroids, stride: width * 4, width, query: at.query });
+    setFields(this.#centroids, ROWS, { out: at.bases, count: lists });
+  }
+
+  load(query: Float32Array): void {
+    this.#query.set(query);
+    reorderForHalves(query, this.#reordered);
+  }
+
+  scoreCentroids(): Float32Array {
+    this.#segment.layout.memory.kernels.dotRows(this.#centroids.pointer);
+    return this.bases;
+  }
+
+  /** Scores of consecutive slots, at most `SLOTS_PER_CALL`, live or not; valid until the next call. */
+  scoreRange(firstSlot: number, count: number): Float32Array {
+    const { at, width } = this.#segment.layout;
+    this.#run(at.halves + firstSlot * width * 2, 0, count);
+    for (let i = 0; i < count; i++) this.#scores[i]! += this.#segment.biases[firstSlot + i]!;
+    return this.#scores.subarray(0, count);
+  }
+
+  /** Offers slots, whose numbers lie at `address`: at most `SLOTS_PER_CALL`. */
+  offer(query: DenseQuery, address: number, count: number): void {
+    if (count === 0) return;
+    const { memory, at } = this.#segment.layout;
+    this.#run(at.halves, address, count);
+    const { biases, rows } = this.#segment;
+    const slots = memory.u32(address, count);
+    for (let i = 0; i < count; i++) {
+      const slot = slots[i]!;
+      query.nearest.offer(rows[slot]!, this.#scores[i]! + biases[slot]!);
+    }
+  }
+
+  #run(rows: number, ids: number, count: number): void {
+    this.#rows.u32[ROWS.rows] = rows;
+    this.#rows.u32[ROWS.ids] = ids;
+    this.#rows.u32[ROWS.count] = count;
+    this.#segment.layout.memory.kernels.dotHalfRows(this.#rows.pointer);
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The segments of an index and where each row is: a tail that takes rows, full tails that wait to be sealed, and sealed
+ * segments. `maintain` seals in slices: full tails together with the newest segments that are not larger, so that a
+ * row is sealed anew only about as often as its segment doubles.
+ */
+import { DenseSegment } from "./dense-segment.ts";
+import { RowLocations } from "./row-locations.ts";
+import { type SealedSegment, SegmentBuilder } from "./segment-builder.ts";
+import type { SegmentShape } from "./segment-layout.ts";
+import { SegmentSearch } from "./segment-search.ts";
+
+export interface SegmentSizes {
+  /** Slots of a tail, a multiple of 32. */
+  readonly tailSlots: number;
+  /** Rows of the largest segment. */
+  readonly segmentRows: number;
+}
+
+interface Entry {
+  readonly number: number;
+  readonly search: SegmentSearch;
+  readonly sealed: boolean;
+}
+
+export class SegmentSet {
+  readonly #shape: SegmentShape;
+  readonly #sizes: SegmentSizes;
+  readonly #origin: Float32Array;
+  readonly #locations = new RowLocations();
+  /** Oldest first; the last may be a tail that still takes rows. */
+  #entries: Entry[] = [];
+  /** By number, for rows' locations. */
+  readonly #byNumber = new Map<number, Entry>();
+  #builder: SegmentBuilder | undefined;
+  #size = 0;
+
+  /** `origin`: what all vectors are relative to. */
+  constructor(shape: SegmentShape, sizes: SegmentSizes, origin: Float32Array) {
+    this.#shape = shape;
+    this.#sizes = sizes;
+    this.#origin = origin;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Rows of tails, full or not. */
+  get unsealed(): number {
+    return this.#entries.reduce(
+      (sum, { sealed, search }) => sum + (sealed ? 0 : search.segment.liveCount),
+      0,
+    );
+  }
+
+  /** Bytes of kernel memory, untouched pages included. */
+  get bytes(): number {
+    return this.#entries.reduce((sum, { search }) => sum + search.segment.layout.memory.buffer.byteLength, 0);
+  }
+
+  /** One more than the highest row there ever was. */
+  get rowLimit(): number {
+    return this.#locations.limit;
+  }
+
+  /** Sealed ones first: their lists soon give a good k-th score. */
+  get searches(): readonly SegmentSearch[] {
+    return [...this.#entries].sort((a, b) => Number(b.sealed) - Number(a.sealed)).map(({ search }) => search);
+  }
+
+  has(row: number): boolean {
+    return this.#locations.segmentOf(row) !== 0;
+  }
+
+  /** Adds a row that the set does not have; returns the length of what bf16 lost of its vector. */
+  add(row: number, vector: Float32Array): number {
+    let tail = this.#entries.at(-1);
+    if (tail === undefined || tail.sealed || tail.search.segment.isFull) {
+      tail = this.#enter(new DenseSegment(this.#shape, this.#sizes.tailSlots), false);
+    }
+    this.#locations.set(row, tail.number, tail.search.segment.used);
+    this.#size++;
+    return tail.search.segment.append(row, vector);
+  }
+
+  remove(row: number): void {
+    const entry = this.#byNumber.get(this.#locations.segmentOf(row));
+    if (entry === undefined) return;
+    entry.search.segment.remove(this.#locations.slotOf(row));
+    this.#locations.clear(row);
+    this.#size--;
+  }
+
+  /** All rows, or those of a mask that the set has, as slots of the segments they are in. */
+  slotsBySegment(mask: Uint32Array | null): Map<SegmentSearch, number[]> {
+    return mask === null ? this.#allSlots() : this.#slotsOfMask(mask);
+  }
+
+  /** Does one slice of background work, about a millisecond; false when there is nothing to do. */
+  maintain(): boolean {
+    this.#builder ??= this.#startBuilder();
+    if (this.#builder === undefined) return false;
+    const sealed = this.#builder.step();
+    if (sealed !== undefined) this.#swap(sealed, this.#builder.sources);
+    return true;
+  }
+
+  close(): void {
+    this.#builder?.close();
+    this.#builder = undefined;
+    for (const { search } of this.#entries) search.segment.close();
+    this.#entries = [];
+    this.#byNumber.clear();
+  }
+
+  #enter(segment: DenseSegment, sealed: boolean): Entry {
+    let number = 1;
+    while (this.#byNumber.has(number)) number++;
+    const entry = { number, search: new SegmentSearch(segment), sealed };
+    this.#byNumber.set(number, entry);
+    // A sealed segment goes before the tails: only the last entry may take rows.
+    if (sealed) this.#entries.splice(this.#entries.findLastIndex((other) => other.sealed) + 1, 0, entry);
+    else this.#entries.push(entry);
+    return entry;
+  }
+
+  #leave(segments: readonly DenseSegment[]): void {
+    const leaving = this.#entries.filter(({ search }) => segments.includes(search.segment));
+    this.#entries = this.#entries.filter((entry) => !leaving.includes(entry));
+    for (const { number, search } of leaving) {
+      this.#byNumber.delete(number);
+      search.segment.close();
+    }
+  }
+
+  #startBuilder(): SegmentBuilder | undefined {
+    const settled = this.#entries.filter(({ sealed, search }) => sealed || search.segment.isFull);
+    this.#leave(settled.map(({ search }) => search.segment).filter(({ liveCount }) => liveCount === 0));
+    const worthwhile = settled.filter(({ search }) => search.segment.liveCount > 0);
+    const sources = chooseSources(worthwhile, this.#sizes.segmentRows);
+    return sources.length === 0 ? undefined : new SegmentBuilder(sources, this.#origin);
+  }
+
+  #swap(sealed: SealedSegment, sources: readonly DenseSegment[]): void {
+    const { segment } = sealed;
+    const { number } = this.#enter(segment, true);
+    for (let slot = 0; slot < segment.capacity; slot++) {
+      if (!segment.isLive(slot)) continue;
+      const source = sealed.sourceOf(slot);
+      // Rows that were removed or put anew meanwhile have left their slot.
+      if (source.segment.isLive(source.slot)) this.#locations.set(segment.rows[slot]!, number, slot);
+      else segment.remove(slot);
+    }
+    this.#leave(sources);
+    this.#builder = undefined;
+  }
+
+  #allSlots(): Map<SegmentSearch, number[]> {
+    const slots = new Map<SegmentSearch, number[]>();
+    for (const { search } of this.#entries) {
+      const { segment } = search;
+      const live: number[] = [];
+      for (let slot = 0; slot < segment.used; slot++) if (segment.isLive(slot)) live.push(slot);
+      slots.set(search, live);
+    }
+    return slots;
+  }
+
+  #slotsOfMask(mask: Uint32Array): Map<SegmentSearch, number[]> {
+    const slots = new Map<SegmentSearch, number[]>();
+    const byNumber: number[][] = [];
+    for (const { number, search } of this.#entries) slots.set(search, (byNumber[number] = []));
+    const words = Math.min(mask.length, Math.ceil(this.rowLimit / 32));
+    for (let index = 0; index < words; index++) {
+      for (let word = mask[index]!; word !== 0; word &= word - 1) {
+        const row = index * 32 + 31 - Math.clz32(word & -word);
+        byNumber[this.#locations.segmentOf(row)]?.push(this.#locations.slotOf(row));
+      }
+    }
+    return slots;
+  }
+}
+
+/** Full tails and the newest segments that are not larger than what they would be merged with; else a hollow one. */
+function chooseSources(settled: readonly Entry[], segmentRows: number): readonly DenseSegment[] {
+  const sources: DenseSegment[] = [];
+  let rows = 0;
+  for (const { sealed, search } of settled.toReversed()) {
+    const { liveCount } = search.segment;
+    if (rows + liveCount > segmentRows || (sealed && liveCount > rows)) break;
+    sources.push(search.segment);
+    rows += liveCount;
+  }
+  if (sources.length > 0) return sources;
+  const hollow = settled.find(({ search: { segment } }) => segment.liveCount < segment.placed / 2);
+  return hollow === undefined ? [] : [hollow.search.segment];
+}

@@ -1,0 +1,44 @@
+/**
+ * The live rows of an index at one moment. Rows never change, so everything read through a snapshot stays as it was
+ * while writes go on; only the store behind moves. A position is `segment * SEGMENT_ROWS + row` within this snapshot
+ * and means nothing outside it.
+ */
+import type { Metadata } from "@sheaf/protocol";
+import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+import type { Segment } from "./segment.ts";
+
+export class IndexSnapshot {
+  readonly segments: readonly Segment[];
+  readonly live: RowSet;
+  readonly size: number;
+
+  constructor(segments: readonly Segment[], size: number) {
+    this.segments = segments;
+    this.size = size;
+    this.live = RowSet.empty(segments.length);
+    segments.forEach((segment, index) => this.live.words.set(segment.live, index * SEGMENT_WORDS));
+  }
+
+  /** Place of the record in insertion order. */
+  offset(position: number): number {
+    return this.#segment(position).offsets[position % SEGMENT_ROWS]!;
+  }
+
+  /** Sequence number of the write that made this version. */
+  sequence(position: number): number {
+    return this.#segment(position).sequences[position % SEGMENT_ROWS]!;
+  }
+
+  id(position: number): string {
+    return this.#segment(position).ids[position % SEGMENT_ROWS]!;
+  }
+
+  /** Sparse vectors come without their tokens. */
+  metadata(position: number): Metadata | null {
+    return this.#segment(position).metadata[position % SEGMENT_ROWS]!;
+  }
+
+  #segment(position: number): Segment {
+    return this.segments[Math.floor(position / SEGMENT_ROWS)]!;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Sorting by 32-bit keys at native speed: one sort of 64-bit integers with the key above and the index below is an
+ * order of magnitude faster than a comparator.
+ */
+import { totalOrderKey } from "./total-order.ts";
+
+const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
+const LOW = isLittleEndian ? 0 : 1;
+const HIGH = 1 - LOW;
+
+/** Indices of `keys` (u32) in ascending order of key; equal keys keep their order. */
+export function orderByKey(keys: ArrayLike<number>): Uint32Array {
+  return indicesOf(sortedWords(keys.length, (i) => keys[i]!));
+}
+
+/** Indices of `scores` (f32) in total order, ties by `offsetOf(index)`. */
+export function orderByScore(scores: Float32Array, offsetOf: (index: number) => number): Uint32Array {
+  const words = sortedWords(scores.length, (i) => totalOrderKey(scores[i]!));
+  const order = indicesOf(words);
+  for (let start = 0; start < order.length;) {
+    let end = start + 1;
+    let ascending = true;
+    while (end < order.length && words[2 * end + HIGH] === words[2 * start + HIGH]) {
+      ascending &&= offsetOf(order[end - 1]!) < offsetOf(order[end]!);
+      end++;
+    }
+    if (!ascending) order.subarray(start, end).sort((a, b) => offsetOf(a) - offsetOf(b));
+    start = end;
+  }
+  return order;
+}
+
+/** `values` in the given order. */
+export function permute<T extends Int32Array | Float32Array | Float64Array>(
+  values: T,
+  order: Uint32Array,
+  into: T,
+): T {
+  for (let i = 0; i < order.length; i++) into[i] = values[order[i]!]!;
+  return into;
+}
+
+function indicesOf(words: Uint32Array): Uint32Array {
+  const indices = new Uint32Array(words.length / 2);
+  for (let i = 0; i < indices.length; i++) indices[i] = words[2 * i + LOW]!;
+  return indices;
+}
+
+/** Pairs of (index, key), as `LOW` and `HIGH` words, ascending by key, then index. */
+function sortedWords(length: number, keyOf: (index: number) => number): Uint32Array {
+  const pairs = new BigUint64Array(length);
+  const words = new Uint32Array(pairs.buffer);
+  for (let i = 0; i < length; i++) {
+    words[2 * i + LOW] = i;
+    words[2 * i + HIGH] = keyOf(i);
+  }
+  pairs.sort();
+  return words;
+}

@@ -1,0 +1,68 @@
+/**
+ * A set of positions of an index snapshot as a bitset. Each segment of the snapshot owns `SEGMENT_WORDS` words, so
+ * that a scan of a segment works on one aligned stretch.
+ */
+
+/** Rows of one segment: at 384 dimensions 6.3 MB of vectors. Sealing or dissolving one holds its thread for long. */
+export const SEGMENT_ROWS = 4_096;
+export const SEGMENT_WORDS = SEGMENT_ROWS / 32;
+
+export class RowSet {
+  readonly words: Uint32Array;
+
+  constructor(words: Uint32Array) {
+    this.words = words;
+  }
+
+  static empty(segments: number): RowSet {
+    return new RowSet(new Uint32Array(segments * SEGMENT_WORDS));
+  }
+
+  get segments(): number {
+    return this.words.length / SEGMENT_WORDS;
+  }
+
+  /** The words of one segment; bit `i` is its row `i`. */
+  segment(index: number): Uint32Array {
+    return this.words.subarray(index * SEGMENT_WORDS, (index + 1) * SEGMENT_WORDS);
+  }
+
+  has(position: number): boolean {
+    return hasBit(this.words, position);
+  }
+
+  add(position: number): void {
+    this.words[position >>> 5]! |= 1 << (position & 31);
+  }
+
+  count(): number {
+    return countBits(this.words);
+  }
+}
+
+export function hasBit(words: Uint32Array, bit: number): boolean {
+  return ((words[bit >>> 5]! >>> (bit & 31)) & 1) === 1;
+}
+
+export function countBits(words: Uint32Array): number {
+  let count = 0;
+  for (const word of words) {
+    let v = word - ((word >>> 1) & 0x5555_5555);
+    v = (v & 0x3333_3333) + ((v >>> 2) & 0x3333_3333);
+    count += Math.imul((v + (v >>> 4)) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
+  }
+  return count;
+}
+
+/** The set bits, ascending. */
+export function listBits(words: Uint32Array): number[] {
+  const bits: number[] = [];
+  for (let index = 0; index < words.length; index++) {
+    let word = words[index]!;
+    while (word !== 0) {
+      bits.push(index * 32 + 31 - Math.clz32(word & -word));
+      word &= word - 1;
+    }
+  }
+  return bits;
+}

@@ -1,0 +1,39 @@
+/**
+ * The metadata columns of a segment, each made when it is first asked for. They cover the rows that were there when
+ * this object was made; later rows are the caller's to test. At most `MAX_COLUMNS` are kept, so that requests for
+ * ever new keys take no memory without end.
+ */
+import type { Metadata } from "@sheaf/protocol";
+import { MetadataColumn } from "./metadata-column.ts";
+
+const MAX_COLUMNS = 64;
+
+export class SegmentColumns {
+  /** Rows covered, a multiple of 32. */
+  readonly rows: number;
+  readonly #metadata: readonly (Metadata | null)[];
+  /** Least recently made first. */
+  readonly #columns = new Map<string, MetadataColumn>();
+
+  /** `metadata` only ever grows. */
+  constructor(metadata: readonly (Metadata | null)[]) {
+    this.rows = metadata.length - (metadata.length % 32);
+    this.#metadata = metadata;
+  }
+
+  /** The column if it is there already. */
+  peek(key: string): MetadataColumn | undefined {
+    return this.#columns.get(key);
+  }
+
+  /** Makes the column if need be, which takes up to a millisecond or two. */
+  column(key: string): MetadataColumn {
+    const known = this.#columns.get(key);
+    if (known !== undefined) return known;
+    const [oldest] = this.#columns.keys();
+    if (oldest !== undefined && this.#columns.size >= MAX_COLUMNS) this.#columns.delete(oldest);
+    const column = new MetadataColumn(this.#metadata, this.rows, key);
+    this.#columns.set(key, column);
+    return column;
+  }
+}

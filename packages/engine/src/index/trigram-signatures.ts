@@ -1,0 +1,85 @@
+/**
+ * Which trigrams the documents of a segment have: per trigram bucket a bitset over rows. Memory is bounded whatever
+ * the documents are: `TRIGRAM_BUCKETS` bits for each row, 256 bytes. A bucket stands for many trigrams, so the rows
+ * that are left over may still not match; a row that is ruled out never does.
+ *
+ * Not looked into, and so never ruled out: long documents, whose signatures would have nearly every bit, and texts
+ * with a lone surrogate, which the store gives back as another character.
+ */
+import { TRIGRAM_BUCKETS, trigramAt } from "./trigrams.ts";
+import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+
+const LONGEST_DOCUMENT = 16_384;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+export class TrigramSignatures {
+  /** Word `w` of bucket `b` is at `b * #stride + w`. */
+  #words = new Uint32Array(0);
+  #stride = 0;
+  readonly #documents = new Uint32Array(SEGMENT_WORDS);
+  readonly #unknown = new Uint32Array(SEGMENT_WORDS);
+
+  /** `null`: the row has no document. */
+  add(row: number, document: string | null): void {
+    if (document === null) return;
+    const word = row >>> 5;
+    const bit = 1 << (row & 31);
+    this.#documents[word]! |= bit;
+    if (document.length > LONGEST_DOCUMENT || LONE_SURROGATE.test(document)) {
+      this.#unknown[word]! |= bit;
+      return;
+    }
+    this.#reserve(word);
+    const words = this.#words;
+    const stride = this.#stride;
+    for (let i = 0; i + 2 < document.length; i++) words[trigramAt(document, i) * stride + word]! |= bit;
+  }
+
+  /** Takes over what another segment knows of a row's document. */
+  copy(row: number, source: TrigramSignatures, sourceRow: number): void {
+    const word = row >>> 5;
+    const bit = 1 << (row & 31);
+    const sourceWord = sourceRow >>> 5;
+    const sourceBit = 1 << (sourceRow & 31);
+    if ((source.#documents[sourceWord]! & sourceBit) === 0) return;
+    this.#documents[word]! |= bit;
+    if ((source.#unknown[sourceWord]! & sourceBit) !== 0) {
+      this.#unknown[word]! |= bit;
+      return;
+    }
+    this.#reserve(word);
+    for (let bucket = 0; bucket < TRIGRAM_BUCKETS; bucket++) {
+      if ((source.#words[bucket * source.#stride + sourceWord]! & sourceBit) !== 0) {
+        this.#words[bucket * this.#stride + word]! |= bit;
+      }
+    }
+  }
+
+  /** The rows with a document that may have all of the buckets. */
+  having(buckets: Uint32Array): Uint32Array {
+    const rows = this.#documents.slice();
+    for (const bucket of buckets) {
+      const from = bucket * this.#stride;
+      for (let word = 0; word < this.#stride; word++) {
+        rows[word]! &= this.#words[from + word]! | this.#unknown[word]!;
+      }
+      // Behind the stride no row was looked into.
+      for (let word = this.#stride; word < rows.length; word++) rows[word]! &= this.#unknown[word]!;
+    }
+    return rows;
+  }
+
+  /** Makes room for rows up to those of a word. */
+  #reserve(word: number): void {
+    if (word < this.#stride) return;
+    let stride = Math.max(1, this.#stride);
+    while (stride <= word) stride *= 2;
+    const words = new Uint32Array(TRIGRAM_BUCKETS * Math.min(stride, SEGMENT_ROWS / 32));
+    for (let bucket = 0; bucket < TRIGRAM_BUCKETS; bucket++) {
+      const from = bucket * this.#stride;
+      words.set(this.#words.subarray(from, from + this.#stride), bucket * stride);
+    }
+    this.#words = words;
+    this.#stride = stride;
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * The fields of each kernel's argument block, as indexes of 32-bit words: the `@unmanaged` classes of `assembly/` in
+ * the same order. Pointers are byte addresses in the kernel memory. The meaning of a field stands in `assembly/`.
+ */
+
+export const ROWS = { rows: 0, stride: 1, width: 2, query: 3, ids: 4, count: 5, out: 6, words: 7 } as const;
+
+export const CANDIDATES = {
+  count: 0,
+  threshold: 1,
+  keep: 2,
+  capacity: 3,
+  ids: 4,
+  scores: 5,
+  words: 6,
+} as const;
+
+export const SCAN = {
+  codes: 0,
+  blocks: 1,
+  codeBytes: 2,
+  table: 3,
+  factors: 4,
+  biases: 5,
+  masks: 6,
+  firstId: 7,
+  base: 8,
+  scale: 9,
+  shift: 10,
+  scratch: 11,
+  best: 12,
+  words: 13,
+} as const;
+
+export const CODES = {
+  records: 0,
+  codeBytes: 1,
+  planes: 2,
+  bases: 3,
+  ids: 4,
+  count: 5,
+  scale: 6,
+  low: 7,
+  shift: 8,
+  best: 9,
+  words: 10,
+} as const;
+
+/** What follows the code in a row's record, as indexes of words; see `assembly/score-codes.ts`. */
+export const RECORD = { factor: 0, bias: 1, list: 2, words: 4 } as const;
+
+export const ROTATE = { vector: 0, size: 1, window: 2, signs: 3, words: 4 } as const;
+
+export const POSTINGS = { ids: 0, weights: 1, count: 2, weight: 3, sums: 4, words: 5 } as const;
+
+export const SUMS = { sums: 0, rows: 1, masks: 2, best: 3, words: 4 } as const;
+
+/** A stretch of kernel memory that a kernel takes as its argument. */
+export interface ArgumentBlock {
+  /** Byte address. */
+  readonly pointer: number;
+  readonly u32: Uint32Array;
+  /** The same words as floats. */
+  readonly f32: Float32Array;
+}
+
+/** Every kernel takes the address of its argument block and works on the memory it was made with. */
+export interface Kernels {
+  /** f32 dot products of a query with rows. */
+  readonly dotRows: (rows: number) => void;
+  /** f32 squared Euclidean distances of a query to rows. */
+  readonly squaredL2Rows: (rows: number) => void;
+  /** f32 dot products of a reordered query with bf16 rows; see `reorderForHalves`. */
+  readonly dotHalfRows: (rows: number) => void;
+  /** FastScan over blocks of 32 rows. */
+  readonly scanBlocks: (scan: number) => void;
+  /** Estimated scores of single rows. */
+  readonly scoreCodes: (codes: number) => void;
+  /** Cuts candidates down to the best. */
+  readonly keepBest: (candidates: number) => void;
+  /** Rotates one vector in place. */
+  readonly rotate: (rotate: number) => void;
+  /** Adds one posting list of a sparse query. */
+  readonly addPostings: (postings: number) => void;
+  /** Collects the best sums and clears all of them. */
+  readonly collectSums: (sums: number) => void;
+}

@@ -1,0 +1,317 @@
+/** Every kernel against its plain twin: the same memory before, the same bits in the whole memory after. */
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CANDIDATES, CODES, POSTINGS, RECORD, ROTATE, ROWS, SCAN, SUMS, type Kernels } from "../arguments.ts";
+import { dot, squaredL2 } from "../distance.ts";
+import { KernelMemory } from "../kernel-memory.ts";
+
+type Random = () => number;
+
+/** Random numbers of a seed (mulberry32), so that a failing case can be run again. */
+function randomOf(seed: number): Random {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** An element that is there. */
+function at(values: ArrayLike<number>, index: number): number {
+  return values[index] ?? Number.NaN;
+}
+
+/** Prepares two memories in the same way, runs the kernels on one and the twins on the other. */
+function sameBits(prepare: (memory: KernelMemory) => (kernels: Kernels) => void): boolean {
+  const [wasm, plain] = (["wasm", "plain"] as const).map((kernels) => {
+    const memory = new KernelMemory(1_400_000, { kernels });
+    if (memory.kind !== kernels) throw new Error(`no ${kernels} kernels`);
+    prepare(memory)(memory.kernels);
+    memory.close();
+    return Buffer.from(memory.buffer);
+  });
+  return wasm !== undefined && plain !== undefined && wasm.equals(plain);
+}
+
+function fillFloats(memory: KernelMemory, length: number, next: () => number): number {
+  const address = memory.allocate(length * 4);
+  memory.f32(address, length).forEach((_, i, floats) => (floats[i] = next()));
+  return address;
+}
+
+function fillBytes(memory: KernelMemory, length: number, next: Random): number {
+  const address = memory.allocate(length);
+  memory.u8(address, length).forEach((_, i, bytes) => (bytes[i] = next() * 256));
+  return address;
+}
+
+function fillWords(memory: KernelMemory, length: number, next: () => number): number {
+  const address = memory.allocate(length * 4);
+  memory.u32(address, length).forEach((_, i, words) => (words[i] = next()));
+  return address;
+}
+
+/** bf16 numbers that are infinite or none become finite: the bits of a sum with them are nobody's promise. */
+function clearInfinities(halves: Uint16Array): void {
+  halves.forEach((half, i) => {
+    if ((half & 0x7f80) === 0x7f80) halves[i] = half & 0xbfff;
+  });
+}
+
+/** A candidate buffer: `keep` survive of `keep` + `room`. */
+function candidates(memory: KernelMemory, keep: number, room: number, threshold = -Infinity) {
+  const best = memory.block(CANDIDATES.words);
+  best.f32[CANDIDATES.threshold] = threshold;
+  best.u32[CANDIDATES.keep] = keep;
+  best.u32[CANDIDATES.capacity] = keep + room;
+  best.u32[CANDIDATES.ids] = memory.allocate((keep + room) * 4);
+  best.u32[CANDIDATES.scores] = memory.allocate((keep + room) * 4);
+  return best;
+}
+
+/** Widths of every kind up to the limit. */
+const seeds = fc.integer();
+const dimensions = fc.oneof(
+  fc.integer({ min: 1, max: 130 }),
+  fc.constantFrom(383, 384, 385, 768, 1000, 1024, 1536, 3072, 4095, 4096),
+);
+const gauss = (random: Random) => (random() + random() + random() + random() - 2) * 1.7;
+const runs = { numRuns: 60 };
+
+describe("rows", () => {
+  const spread = (random: Random) => (random() - 0.5) * 2 ** Math.floor(random() * 40 - 20);
+
+  it.each(["dotRows", "squaredL2Rows", "dotHalfRows"] as const)("%s equals its twin", (kernel) => {
+    fc.assert(
+      fc.property(dimensions, seeds, fc.boolean(), (dimension, seed, gather) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const width = Math.ceil(dimension / 16) * 16;
+          const args = memory.block(ROWS.words);
+          const rows = fillFloats(memory, width * 9, () => spread(random));
+          if (kernel === "dotHalfRows") clearInfinities(memory.u16(rows, width * 18));
+          args.u32.set([rows, width * 4, width], ROWS.rows);
+          args.u32[ROWS.query] = fillFloats(memory, width, () => spread(random));
+          args.u32[ROWS.ids] = gather ? fillWords(memory, 7, () => random() * 9) : 0;
+          args.u32[ROWS.count] = 7;
+          args.u32[ROWS.out] = memory.allocate(28);
+          return (kernels) => kernels[kernel](args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  it("gives the distance that is defined for every dimension from 1 to 4,096", () => {
+    const random = randomOf(7);
+    const memory = new KernelMemory(100_000);
+    const row = fillFloats(memory, 4_096, () => gauss(random));
+    const query = fillFloats(memory, 4_096, () => gauss(random));
+    const args = memory.block(ROWS.words);
+    args.u32.set([row, 0, 0, query, 0, 1, memory.allocate(4)]);
+    const out = memory.f32(at(args.u32, ROWS.out), 1);
+    const [a, b] = [memory.f32(query, 4_096).slice(), memory.f32(row, 4_096).slice()];
+    for (let dimension = 4_096; dimension >= 1; dimension--) {
+      memory.f32(row, 4_096).fill(0, dimension);
+      memory.f32(query, 4_096).fill(0, dimension);
+      args.u32[ROWS.width] = Math.ceil(dimension / 16) * 16;
+      memory.kernels.dotRows(args.pointer);
+      expect(out[0]).toBe(dot(a.subarray(0, dimension), b));
+      memory.kernels.squaredL2Rows(args.pointer);
+      expect(out[0]).toBe(squaredL2(a.subarray(0, dimension), b));
+    }
+    memory.close();
+  });
+});
+
+describe("FastScan", () => {
+  function prepareScan(memory: KernelMemory, dimension: number, seed: number, entry: () => number) {
+    const random = randomOf(seed);
+    const codeBytes = Math.ceil(dimension / 64) * 8;
+    const blocks = 5;
+    const args = memory.block(SCAN.words);
+    args.u32[SCAN.codes] = fillBytes(memory, codeBytes * 32 * blocks, random);
+    args.u32[SCAN.blocks] = blocks;
+    args.u32[SCAN.codeBytes] = codeBytes;
+    args.u32[SCAN.table] = memory.allocate(codeBytes * 32);
+    const table = memory.u8(at(args.u32, SCAN.table), codeBytes * 32);
+    table.forEach((_, i) => (table[i] = entry()));
+    args.u32[SCAN.factors] = fillFloats(memory, blocks * 32, random);
+    args.u32[SCAN.biases] = fillFloats(memory, blocks * 32, () => -random());
+    args.u32[SCAN.masks] = fillWords(memory, blocks, () => (random() < 0.2 ? 0 : random() * 2 ** 32));
+    args.u32[SCAN.firstId] = 64;
+    args.f32[SCAN.base] = gauss(random);
+    args.f32[SCAN.scale] = random();
+    args.f32[SCAN.shift] = -random() * 10;
+    args.u32[SCAN.scratch] = memory.allocate(128);
+    return args;
+  }
+
+  it("equals its twin", () => {
+    fc.assert(
+      fc.property(dimensions, seeds, fc.integer({ min: 1, max: 60 }), (dimension, seed, keep) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const args = prepareScan(memory, dimension, seed, () => random() * 64);
+          args.u32[SCAN.best] = candidates(memory, keep, 32 + (seed & 31)).pointer;
+          return (kernels) => kernels.scanBlocks(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  it("does not overflow where every entry is the largest", () => {
+    const same = sameBits((memory) => {
+      const args = prepareScan(memory, 4_096, 1, () => 63);
+      memory.f32(at(args.u32, SCAN.biases), 160).fill(0);
+      memory.f32(at(args.u32, SCAN.factors), 160).fill(1);
+      args.f32.set([0, 1, 0], SCAN.base);
+      const best = candidates(memory, 160, 32);
+      args.u32[SCAN.best] = best.pointer;
+      return (kernels) => {
+        kernels.scanBlocks(args.pointer);
+        const scores = memory.f32(at(best.u32, CANDIDATES.scores), at(best.u32, CANDIDATES.count));
+        expect(new Set(scores)).toEqual(new Set([1_024 * 63]));
+      };
+    });
+    expect(same).toBe(true);
+  });
+});
+
+describe("codes of single rows", () => {
+  it.each([false, true])("equal their twin (all bits set: %s)", (full) => {
+    fc.assert(
+      fc.property(dimensions, seeds, fc.integer({ min: 1, max: 60 }), (dimension, seed, keep) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const byte: Random = full ? () => 255 / 256 : random;
+          const codeBytes = Math.ceil(dimension / 128) * 16;
+          const recordBytes = codeBytes + RECORD.words * 4;
+          const rows = 100;
+          const args = memory.block(CODES.words);
+          const records = fillBytes(memory, recordBytes * rows, byte);
+          for (let row = 0; row < rows; row++) {
+            const rest = records + row * recordBytes + codeBytes;
+            memory.f32(rest, 2).set([random(), -random()]);
+            memory.u32(rest + 8, 1).fill(random() * 8);
+          }
+          args.u32[CODES.records] = records;
+          args.u32[CODES.codeBytes] = codeBytes;
+          args.u32[CODES.planes] = fillBytes(memory, codeBytes * 4, byte);
+          args.u32[CODES.bases] = fillFloats(memory, 8, () => gauss(random));
+          args.u32[CODES.ids] = fillWords(memory, 150, () => random() * rows);
+          args.u32[CODES.count] = 150;
+          args.f32.set([random(), -random() * 30, gauss(random)], CODES.scale);
+          args.u32[CODES.best] = candidates(memory, keep, 32 + (seed & 31)).pointer;
+          return (kernels) => kernels.scoreCodes(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+});
+
+describe("candidates", () => {
+  it("keep the best by score, then by the lower id, as the twin does", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 500 }),
+        fc.integer({ min: 1, max: 200 }),
+        seeds,
+        (count, keep, seed) => {
+          const random = randomOf(seed);
+          // Few different scores: most comparisons are ties.
+          const entries = Array.from({ length: count }, (_, i) => ({
+            id: (i * 7) % 501,
+            score: Math.floor(random() * 9),
+          }));
+          let kept: { id: number; score: number }[] = [];
+          const same = sameBits((memory) => {
+            const best = candidates(memory, keep, 600);
+            const ids = memory.u32(at(best.u32, CANDIDATES.ids), count);
+            const scores = memory.f32(at(best.u32, CANDIDATES.scores), count);
+            entries.forEach(({ id, score }, i) => {
+              ids[i] = id;
+              scores[i] = score;
+            });
+            best.u32[CANDIDATES.count] = count;
+            return (kernels) => {
+              kernels.keepBest(best.pointer);
+              const left = best.u32[CANDIDATES.count];
+              kept = [...ids.subarray(0, left)].map((id, i) => ({ id, score: at(scores, i) }));
+            };
+          });
+          expect(same).toBe(true);
+          const order = (list: typeof entries) => list.toSorted((a, b) => b.score - a.score || a.id - b.id);
+          expect(order(kept)).toEqual(order(entries).slice(0, keep));
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+describe("rotation", () => {
+  it("equals its twin", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 64 }), seeds, (sixtyFours, seed) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const size = sixtyFours * 64;
+          const args = memory.block(ROTATE.words);
+          args.u32[ROTATE.vector] = fillFloats(memory, size, () => gauss(random));
+          args.u32[ROTATE.size] = size;
+          args.u32[ROTATE.window] = 2 ** Math.floor(Math.log2(size));
+          args.u32[ROTATE.signs] = fillFloats(memory, size * 4, () => (random() < 0.5 ? -0.125 : 0.125));
+          return (kernels) => kernels.rotate(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+});
+
+describe("postings", () => {
+  it("sum and collect as their twins do, and leave clean sums", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 12 }),
+        seeds,
+        fc.integer({ min: 1, max: 80 }),
+        (blocks, seed, keep) => {
+          const rows = blocks * 32;
+          const same = sameBits((memory) => {
+            const random = randomOf(seed);
+            const sums = fillFloats(memory, rows, () => -0);
+            const lists = [40, 0, 90].map((count) => {
+              const args = memory.block(POSTINGS.words);
+              args.u32[POSTINGS.ids] = fillWords(memory, count, () => random() * rows);
+              args.u32[POSTINGS.weights] = fillFloats(memory, count, () => Math.round(gauss(random)));
+              args.u32[POSTINGS.count] = count;
+              args.f32[POSTINGS.weight] = gauss(random);
+              args.u32[POSTINGS.sums] = sums;
+              return args.pointer;
+            });
+            const args = memory.block(SUMS.words);
+            const masks = fillWords(memory, blocks, () => random() * 2 ** 32);
+            args.u32.set([sums, rows, masks, candidates(memory, keep, 40).pointer]);
+            return (kernels) => {
+              for (const list of lists) kernels.addPostings(list);
+              kernels.collectSums(args.pointer);
+              expect(memory.f32(sums, rows).every((sum) => Object.is(sum, -0))).toBe(true);
+            };
+          });
+          expect(same).toBe(true);
+        },
+      ),
+      runs,
+    );
+  });
+});

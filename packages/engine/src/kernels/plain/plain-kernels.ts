@@ -1,0 +1,32 @@
+/**
+ * The plain twin of every WASM kernel: the same argument blocks, the same memory, the same bits. It is the oracle of
+ * the kernels in tests and runs where no further WASM memory can be had.
+ */
+import type { Kernels } from "../arguments.ts";
+import { keepBest } from "./candidates.ts";
+import { addPostings, collectSums } from "./postings.ts";
+import { rotate } from "./rotate.ts";
+import { dotHalfRows, dotRows, squaredL2Rows } from "./rows.ts";
+import { scanBlocks } from "./scan-blocks.ts";
+import { scoreCodes } from "./score-codes.ts";
+import type { Views } from "./views.ts";
+
+export function createPlainKernels(buffer: ArrayBuffer): Kernels {
+  const views: Views = {
+    u8: new Uint8Array(buffer),
+    u16: new Uint16Array(buffer),
+    u32: new Uint32Array(buffer),
+    f32: new Float32Array(buffer),
+  };
+  return {
+    dotRows: (pointer) => dotRows(views, pointer),
+    squaredL2Rows: (pointer) => squaredL2Rows(views, pointer),
+    dotHalfRows: (pointer) => dotHalfRows(views, pointer),
+    scanBlocks: (pointer) => scanBlocks(views, pointer),
+    scoreCodes: (pointer) => scoreCodes(views, pointer),
+    keepBest: (pointer) => keepBest(views, pointer),
+    rotate: (pointer) => rotate(views, pointer),
+    addPostings: (pointer) => addPostings(views, pointer),
+    collectSums: (pointer) => collectSums(views, pointer),
+  };
+}

@@ -1,0 +1,44 @@
+/** Plain twin of `assembly/rows.ts`: a query against f32 or bf16 rows. */
+import { ROWS } from "../arguments.ts";
+import { dot, squaredL2 } from "../distance.ts";
+import { Arguments, type Views } from "./views.ts";
+
+export function dotRows(views: Views, pointer: number): void {
+  forEachRow(views, pointer, (query, address) => dot(query, views.f32, address >>> 2));
+}
+
+export function squaredL2Rows(views: Views, pointer: number): void {
+  forEachRow(views, pointer, (query, address) => squaredL2(query, views.f32, address >>> 2));
+}
+
+export function dotHalfRows(views: Views, pointer: number): void {
+  const row = new Float32Array(new Arguments(views, pointer).u32(ROWS.width));
+  const bits = new Uint32Array(row.buffer);
+  forEachRow(views, pointer, (query, address) => {
+    for (let j = 0; j < row.length; j++) {
+      // Place j of the reordered query is the element of this number.
+      const element = (j & ~7) + HALF_ORDER[j & 7]!;
+      bits[j] = views.u16[(address >>> 1) + element]! << 16;
+    }
+    return dot(query, row);
+  });
+}
+
+/** Where the elements of an eight stand in a query for bf16 rows: even ones first. */
+export const HALF_ORDER = [0, 2, 4, 6, 1, 3, 5, 7] as const;
+
+function forEachRow(
+  views: Views,
+  pointer: number,
+  score: (query: Float32Array, address: number) => number,
+): void {
+  const args = new Arguments(views, pointer);
+  const ids = args.u32(ROWS.ids);
+  const queryWord = args.u32(ROWS.query) >>> 2;
+  const query = views.f32.subarray(queryWord, queryWord + args.u32(ROWS.width));
+  const out = args.u32(ROWS.out) >>> 2;
+  for (let i = 0; i < args.u32(ROWS.count); i++) {
+    const row = ids === 0 ? i : views.u32[(ids >>> 2) + i]!;
+    views.f32[out + i] = score(query, args.u32(ROWS.rows) + row * args.u32(ROWS.stride));
+  }
+}

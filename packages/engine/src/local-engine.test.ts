@@ -1,0 +1,154 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { CollectionRef } from "@sheaf/protocol";
+import { engineSuite } from "./engine.suite.ts";
+import { createLocalEngine } from "./local-engine.ts";
+import { DataFolder } from "./storage/data-folder.ts";
+import { createDiskSpace } from "./storage/disk-space.ts";
+import { LmdbEnvironment } from "./storage/lmdb-environment.ts";
+import { offsetKey } from "./storage/record-keys.ts";
+import { makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import { temporaryFolder } from "./testing/temporary-folder.ts";
+
+const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-local-"));
+afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
+
+engineSuite("local engine", () => createLocalEngine({ dataFolder: suiteFolder }));
+
+const EVERYTHING = { ids: null, where: null };
+
+describe("local engine on disk", () => {
+  it("keeps everything over a restart, and versions never fall", async () => {
+    const dataFolder = temporaryFolder();
+    const first = await createLocalEngine({ dataFolder });
+    const ref = await makeCollection(first);
+    const metadata = new Map([["n", 1n]]);
+    await write(first, ref, "add", record("a", { document: "text", metadata }), record("b"));
+    await first.delete(ref, { ids: ["b"], where: null, limit: null });
+    await first.close();
+    const second = await createLocalEngine({ dataFolder });
+    const collection = await second.getCollection(ref);
+    expect(collection).toMatchObject({ dimension: 2, logPosition: 3, version: 1 });
+    expect(collection.schema["keys"]).toHaveProperty("n.int");
+    expect(await readAll(second, ref)).toEqual([record("a", { document: "text", metadata })]);
+    expect(await second.indexingStatus(ref)).toEqual({ totalOperations: 3, indexedOperations: 3 });
+    await second.close();
+  });
+
+  it("is alone on its folder", async () => {
+    const dataFolder = temporaryFolder();
+    const engine = await createLocalEngine({ dataFolder });
+    await expect(createLocalEngine({ dataFolder })).rejects.toMatchObject({ code: "failed_precondition" });
+    await engine.close();
+    await (await createLocalEngine({ dataFolder })).close();
+  });
+
+  it("refuses a newer format and leaves the folder free", async () => {
+    const dataFolder = temporaryFolder();
+    writeFileSync(new DataFolder(dataFolder).formatFile, '{"format":"sheaf-data","version":99}');
+    await expect(createLocalEngine({ dataFolder })).rejects.toThrow("data format 99");
+    expect(readdirSync(dataFolder)).toEqual(["format.json"]);
+  });
+
+  it("gives the disk back when a collection is dropped, however", async () => {
+    const dataFolder = temporaryFolder();
+    const folder = new DataFolder(dataFolder);
+    const engine = await createLocalEngine({ dataFolder });
+    const drops: ((ref: CollectionRef, name: string) => Promise<void>)[] = [
+      ({ tenant, database }, name) => engine.deleteCollection({ tenant, database, name }),
+      (ref) => engine.deleteDatabase(ref),
+      () => engine.reset(),
+    ];
+    for (const drop of drops) {
+      const ref = await makeCollection(engine);
+      const { name } = await engine.getCollection(ref);
+      await write(engine, ref, "add", record("a", { document: "x".repeat(1_000_000) }));
+      expect(existsSync(join(folder.collection(ref.id), "data.mdb"))).toBe(true);
+      await drop(ref, name);
+      expect(existsSync(folder.collection(ref.id))).toBe(false);
+      expect(readdirSync(join(dataFolder, "trash"))).toEqual([]);
+      if (drop === drops[1]) await engine.createDatabase(ref);
+    }
+    await engine.close();
+  });
+
+  it("sweeps what a crash left of dropped collections", async () => {
+    const dataFolder = temporaryFolder();
+    const folder = new DataFolder(dataFolder);
+    const orphan = folder.collection("01234567-89ab-4cde-8f01-23456789abcd");
+    mkdirSync(orphan, { recursive: true });
+    writeFileSync(join(orphan, "data.mdb"), "anything");
+    mkdirSync(join(dataFolder, "trash", "old"), { recursive: true });
+    const engine = await createLocalEngine({ dataFolder });
+    expect(existsSync(orphan)).toBe(false);
+    expect(existsSync(join(dataFolder, "trash"))).toBe(false);
+    await engine.close();
+  });
+
+  it("answers 500 for a collection with a damaged record, and serves the others", async () => {
+    const dataFolder = temporaryFolder();
+    const first = await createLocalEngine({ dataFolder });
+    const damaged = await makeCollection(first);
+    const sound = await makeCollection(first);
+    for (const ref of [damaged, sound]) await write(first, ref, "add", record("a"), record("b"));
+    await first.close();
+    await damageRecord(new DataFolder(dataFolder).collection(damaged.id), 1);
+    const second = await createLocalEngine({ dataFolder });
+    await expect(second.count(damaged, EVERYTHING)).rejects.toMatchObject({
+      code: "collection_unavailable",
+      message: expect.stringMatching(/stored data is damaged: collections\/.*, key 020{15}1, byte 0/),
+    });
+    expect(await second.count(sound, EVERYTHING)).toBe(2);
+    await second.close();
+  });
+
+  it("closes what was not used for long beyond the limit, and opens it again", async () => {
+    const dataFolder = temporaryFolder();
+    const engine = await createLocalEngine({ dataFolder, maxOpenCollections: 1 });
+    const refs: CollectionRef[] = [];
+    for (let i = 0; i < 4; i++) refs.push(await makeCollection(engine));
+    await Promise.all(refs.map((ref) => write(engine, ref, "add", record("a"))));
+    await expect
+      .poll(async () =>
+        (await Promise.all(refs.map((ref) => engine.getCollection(ref)))).map(({ version }) => version),
+      )
+      .toEqual([1, 1, 1, 1]);
+    for (let round = 0; round < 3; round++) {
+      for (const ref of refs) expect(await engine.count(ref, EVERYTHING)).toBe(1);
+    }
+    await Promise.all(refs.map((ref) => write(engine, ref, "add", record("b"))));
+    expect(await Promise.all(refs.map((ref) => engine.count(ref, EVERYTHING)))).toEqual([2, 2, 2, 2]);
+    await engine.close();
+  });
+
+  it("answers 507 on a full disk, reads on, and recovers without a restart", async () => {
+    let free = 1e12;
+    const engine = await createLocalEngine({ dataFolder: temporaryFolder(), freeBytes: () => free });
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    free = 0;
+    await expect(write(engine, ref, "add", record("b"))).rejects.toMatchObject({ code: "storage_full" });
+    const untouched = await makeCollection(engine);
+    await expect(write(engine, untouched, "add", record("b"))).rejects.toMatchObject({
+      code: "storage_full",
+    });
+    expect(await engine.count(ref, EVERYTHING)).toBe(1);
+    expect(await engine.delete(ref, { ids: ["a"], where: null, limit: null })).toBe(1);
+    free = 1e12;
+    await write(engine, ref, "add", record("b"));
+    expect(await engine.count(ref, EVERYTHING)).toBe(1);
+    await engine.close();
+  });
+});
+
+async function damageRecord(folder: string, offset: number): Promise<void> {
+  const environment = new LmdbEnvironment({ folder, name: "test", disk: createDiskSpace(folder) });
+  await environment.transact(() => {
+    const value = environment.get(offsetKey(offset));
+    if (value === null) throw new Error("no such record");
+    environment.put(offsetKey(offset), value.slice().reverse());
+  });
+  await environment.close();
+}

@@ -1,0 +1,398 @@
+/**
+ * The engine in this process: catalog, open collections and their files under one data folder. Whoever opens one
+ * must hold the folder's lock; `createLocalEngine` takes it.
+ */
+import type {
+  Collection,
+  CollectionRef,
+  CommitRequest,
+  CommitResult,
+  CreateCollection,
+  Database,
+  DeleteRequest,
+  GetRequest,
+  QueryRequest,
+  ReadToken,
+  ResultRecord,
+  SearchRequest,
+  Selector,
+  Tenant,
+  UpdateCollection,
+  WriteRequest,
+} from "@sheaf/protocol";
+import { Catalog } from "./catalog/catalog.ts";
+import { staleRead } from "./collection/check-unchanged.ts";
+import { CollectionForker } from "./collection/collection-forker.ts";
+import { CollectionPool } from "./collection/collection-pool.ts";
+import { BudgetedStore } from "./collection/budgeted-store.ts";
+import { maxOpenCollections } from "./collection/open-limit.ts";
+import { OpenCollection } from "./collection/open-collection.ts";
+import { NO_QUOTAS, TenantBudgets, type TenantQuotas } from "./collection/tenant-quotas.ts";
+import { type EngineLog, describeError } from "./engine-log.ts";
+import type {
+  Activity,
+  CollectionName,
+  DatabaseRef,
+  Engine,
+  EngineOptions,
+  EngineStatistics,
+  GetPage,
+  IndexingStatus,
+  KeyReplacement,
+  Page,
+  StoredKey,
+  TokenUsage,
+} from "./engine.ts";
+import { acquireDataLock } from "./host/data-lock.ts";
+import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
+import { DataFolder, collectionName } from "./storage/data-folder.ts";
+import { prepareDataFormat } from "./storage/data-format.ts";
+import { type DiskSpace, createDiskSpace } from "./storage/disk-space.ts";
+import { LmdbEnvironment } from "./storage/lmdb-environment.ts";
+import { LmdbRecordStore } from "./storage/lmdb-record-store.ts";
+
+export interface LocalEngineOptions {
+  readonly dataFolder: string;
+  readonly log?: EngineLog;
+  /** Most collections open at once; by default what the process's file descriptors allow. */
+  readonly maxOpenCollections?: number;
+  /** Free bytes of the data folder's disk; by default asked of the system. */
+  readonly freeBytes?: () => number;
+  /** What each tenant may keep; by default anything. */
+  readonly quotas?: TenantQuotas;
+}
+
+/** Opens the engine in this process and holds the folder's lock until `close`. */
+export async function createLocalEngine(options: LocalEngineOptions): Promise<Engine> {
+  const lock = await acquireDataLock(new DataFolder(options.dataFolder).lockFile);
+  try {
+    const engine = await LocalEngine.open({ ...options, onClosed: () => lock.release() });
+    for (const id of await engine.unfoldedCollections()) await engine.revive(id);
+    return engine;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+export class LocalEngine implements Engine {
+  readonly #folder: DataFolder;
+  readonly #disk: DiskSpace;
+  readonly #catalog: Catalog;
+  readonly #pool: CollectionPool;
+  readonly #forker: CollectionForker;
+  readonly #scanPool: ScanPool = createScanPool();
+  readonly #budgets: TenantBudgets;
+  #rowsScanned = 0;
+  readonly #log: EngineLog;
+  readonly #onClosed: () => Promise<void>;
+
+  private constructor(
+    options: OpenOptions,
+    parts: { folder: DataFolder; disk: DiskSpace; catalog: Catalog },
+  ) {
+    this.#folder = parts.folder;
+    this.#disk = parts.disk;
+    this.#catalog = parts.catalog;
+    this.#log = options.log ?? (() => {});
+    this.#onClosed = options.onClosed ?? (() => Promise.resolve());
+    this.#pool = new CollectionPool({
+      maxOpen: options.maxOpenCollections ?? maxOpenCollections(),
+      open: (id, signal) => this.#openCollection(id, signal),
+      onProblem: (error) => this.#problem("closing a collection failed", error),
+    });
+    this.#budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
+      idsOf: (tenant) => this.#catalog.collectionIds(tenant),
+      openStore: (id) => this.#openStore(id),
+    });
+    const { catalog, folder } = parts;
+    this.#forker = new CollectionForker({ catalog, folder, openStore: (id) => this.#openStore(id) });
+  }
+
+  /** Without the lock: for the engine host, whose gateway holds it. */
+  static async open(options: OpenOptions): Promise<LocalEngine> {
+    const folder = new DataFolder(options.dataFolder);
+    prepareDataFormat(folder);
+    const disk = createDiskSpace(folder.path, options.freeBytes);
+    const environment = new LmdbEnvironment({ folder: folder.catalog, name: "catalog", disk });
+    try {
+      const catalog = await Catalog.open(environment, options.quotas?.collections);
+      await folder.sweep((id) => catalog.hasCollection(id));
+      return new LocalEngine(options, { folder, disk, catalog });
+    } catch (error) {
+      await environment.close();
+      throw error;
+    }
+  }
+
+  createTenant(name: string): Promise<void> {
+    return this.#catalog.createTenant(name);
+  }
+
+  async getTenant(name: string): Promise<Tenant> {
+    return this.#catalog.tenant(name);
+  }
+
+  async listTenants(): Promise<readonly Tenant[]> {
+    return this.#catalog.tenants();
+  }
+
+  updateTenant(name: string, resourceName: string): Promise<void> {
+    return this.#catalog.updateTenant(name, resourceName);
+  }
+
+  async resolveTenant(resourceName: string): Promise<string | null> {
+    return this.#catalog.tenantOfResource(resourceName);
+  }
+
+  async deleteTenant(name: string): Promise<void> {
+    await this.#discard(await this.#catalog.deleteTenant(name));
+  }
+
+  createDatabase(ref: DatabaseRef): Promise<void> {
+    return this.#catalog.createDatabase(ref);
+  }
+
+  async getDatabase(ref: DatabaseRef): Promise<Database> {
+    return this.#catalog.database(ref);
+  }
+
+  async listDatabases(tenant: string, page: Page): Promise<readonly Database[]> {
+    return this.#catalog.databases(tenant, page);
+  }
+
+  async deleteDatabase(ref: DatabaseRef): Promise<void> {
+    await this.#discard(await this.#catalog.deleteDatabase(ref));
+  }
+
+  createCollection(request: CreateCollection): Promise<Collection> {
+    return this.#catalog.createCollection(request);
+  }
+
+  async getCollection(ref: CollectionRef): Promise<Collection> {
+    return this.#catalog.collection(ref);
+  }
+
+  async getCollectionByName(name: CollectionName): Promise<Collection> {
+    return this.#catalog.collectionByName(name);
+  }
+
+  async listCollections(ref: DatabaseRef, page: Page): Promise<readonly Collection[]> {
+    return this.#catalog.collections(ref, page);
+  }
+
+  async countCollections(ref: DatabaseRef): Promise<number> {
+    return this.#catalog.countCollections(ref);
+  }
+
+  async updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
+    const { schema } = change;
+    const open = this.#pool.peek(ref.id);
+    // The new schema was made from one that may be older than keys written since.
+    const extended = schema === undefined || open === null ? schema : open.extend(schema);
+    await this.#catalog.updateCollection(
+      ref,
+      extended === undefined ? change : { ...change, schema: extended },
+    );
+    if (schema !== undefined) this.#pool.peek(ref.id)?.setSchema(this.#catalog.collection(ref).schema);
+  }
+
+  async deleteCollection(name: CollectionName): Promise<void> {
+    await this.#discard([await this.#catalog.deleteCollection(name)]);
+  }
+
+  async listKeys(): Promise<readonly StoredKey[]> {
+    return this.#catalog.keys.all();
+  }
+
+  createKey(key: StoredKey): Promise<void> {
+    return this.#catalog.keys.create(key);
+  }
+
+  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey> {
+    return this.#catalog.keys.rotate(id, replacement);
+  }
+
+  deleteKey(id: string): Promise<void> {
+    return this.#catalog.keys.delete(id);
+  }
+
+  recordActivity(activity: Activity): Promise<void> {
+    return this.#catalog.keys.record(activity);
+  }
+
+  async statistics(): Promise<EngineStatistics> {
+    const open = this.#pool.openIds();
+    const sizes = open.map((id) => this.#folder.collectionBytes(id));
+    return {
+      collections: this.#catalog.collectionIds(null).length,
+      openCollections: open.length,
+      catalogBytes: this.#catalog.bytes,
+      openCollectionBytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
+      rowsScanned: this.#rowsScanned,
+    };
+  }
+
+  async listTokenUsage(): Promise<readonly TokenUsage[]> {
+    return this.#catalog.keys.tokenUsage();
+  }
+
+  async reset(): Promise<void> {
+    await this.#discard(await this.#catalog.reset());
+  }
+
+  async forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection> {
+    const source = this.#catalog.collection(ref);
+    return this.#budgets.fork(source, () => this.#forker.fork(ref, newName, options?.signal));
+  }
+
+  async forkCount(ref: CollectionRef): Promise<number> {
+    return this.#catalog.forkCount(ref);
+  }
+
+  readToken(ref: CollectionRef): Promise<ReadToken> {
+    return this.#use(ref, undefined, async ({ readable }) => ({
+      collection: ref.id,
+      epoch: this.#catalog.epoch(ref),
+      sequence: readable,
+    }));
+  }
+
+  commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
+    const { token, readIds, operations } = request;
+    return this.#use(ref, options, async (collection) => {
+      if (token !== null && token.collection !== ref.id) throw staleRead("is of another collection");
+      if (token !== null && token.epoch !== this.#catalog.epoch(ref)) throw staleRead("is of another epoch");
+      const observed = token === null ? null : { ids: readIds, sequence: token.sequence };
+      return collection.commit(observed, operations);
+    });
+  }
+
+  write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
+    return this.#use(ref, options, (collection) => collection.write(request));
+  }
+
+  delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
+    return this.#use(ref, options, (collection, signal) => collection.delete(request, signal));
+  }
+
+  get(
+    ref: CollectionRef,
+    request: GetRequest,
+    cursor: number | null,
+    options?: EngineOptions,
+  ): Promise<GetPage> {
+    return this.#use(ref, options, (collection, signal) => collection.get(request, cursor, signal));
+  }
+
+  query(
+    ref: CollectionRef,
+    request: QueryRequest,
+    options?: EngineOptions,
+  ): Promise<readonly (readonly ResultRecord[])[]> {
+    return this.#use(ref, options, (collection, signal) => collection.query(request, signal));
+  }
+
+  search(
+    ref: CollectionRef,
+    request: SearchRequest,
+    options?: EngineOptions,
+  ): Promise<readonly (readonly ResultRecord[])[]> {
+    return this.#use(ref, options, (collection, signal) => collection.search(request, signal));
+  }
+
+  count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
+    return this.#use(ref, options, (collection, signal) => collection.count(selector, signal));
+  }
+
+  indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
+    return this.#use(ref, undefined, async ({ operations }) => {
+      const { logPosition } = this.#catalog.collection(ref);
+      return { totalOperations: operations, indexedOperations: Math.min(logPosition, operations) };
+    });
+  }
+
+  /** Collections with writes that a crash kept from being folded, or that wait for it now. */
+  async unfoldedCollections(): Promise<readonly string[]> {
+    return this.#catalog.unfoldedCollections();
+  }
+
+  /** Opens a collection, which folds what is left to fold. A damaged one is reported, not thrown. */
+  async revive(id: string): Promise<void> {
+    try {
+      await this.#pool.use(id, undefined, () => Promise.resolve());
+    } catch (error) {
+      this.#problem("opening a collection after a restart failed", error, id);
+    }
+  }
+
+  /** After the calls under way. */
+  async close(): Promise<void> {
+    await this.#forker.close();
+    await this.#pool.close();
+    await this.#catalog.close();
+    await this.#scanPool.close();
+    await this.#onClosed();
+  }
+
+  /** `async`, so that a 404 of the catalog is a rejection. */
+  async #use<T>(
+    ref: CollectionRef,
+    options: EngineOptions | undefined,
+    work: (collection: OpenCollection, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { id } = this.#catalog.collection(ref);
+    return this.#pool.use(id, options?.signal, work);
+  }
+
+  async #openCollection(id: string, signal: AbortSignal): Promise<OpenCollection> {
+    const { schema, tenant } = this.#catalog.collectionById(id);
+    const budget = await this.#budgets.of(tenant);
+    const stored = this.#openStore(id);
+    const store = budget === null ? stored : new BudgetedStore(id, stored, budget);
+    try {
+      const advance = this.#catalog.advance.bind(this.#catalog, id);
+      const markUnfolded = this.#catalog.markUnfolded.bind(this.#catalog, id);
+      const onProblem = (error: unknown): void => this.#problem("folding writes failed", error, id);
+      const scanPool = this.#scanPool;
+      const unfolded = this.#catalog.isUnfolded(id);
+      const onRowsScanned = (count: number): void => void (this.#rowsScanned += count);
+      const common = { store, schema, unfolded, scanPool, advance, markUnfolded };
+      const options = { ...common, onProblem, onRowsScanned };
+      return await OpenCollection.open(options, signal);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  #openStore(id: string): LmdbRecordStore {
+    return new LmdbRecordStore({
+      folder: this.#folder.collection(id),
+      name: collectionName(id),
+      disk: this.#disk,
+    });
+  }
+
+  /** The catalog has dropped them already; files that cannot be removed now go at the next start. */
+  async #discard(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      try {
+        await this.#budgets.remove(id);
+        await this.#pool.drop(id);
+        await this.#folder.discardCollection(id);
+      } catch (error) {
+        this.#problem("removing the files of a dropped collection failed", error, id);
+      }
+    }
+  }
+
+  #problem(message: string, error: unknown, collection?: string): void {
+    const entry = { level: "error", message, error: describeError(error) } as const;
+    this.#log(collection === undefined ? entry : { ...entry, collection });
+  }
+}
+
+interface OpenOptions extends LocalEngineOptions {
+  readonly onClosed?: () => Promise<void>;
+}

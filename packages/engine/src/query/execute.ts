@@ -1,0 +1,146 @@
+/**
+ * The reads of a collection: each parses nothing, runs the stages on one snapshot of the index and returns plain
+ * records. Every function throws `SheafError`: 400 for a regular expression or a vector that does not fit, and the
+ * signal's reason (or `cancelled`) within some milliseconds of an abort.
+ */
+import type { GetRequest, QueryRequest, ResultRecord, SearchRequest, Selector, Where } from "@sheaf/protocol";
+import type { GetPage } from "../engine.ts";
+import type { IndexSnapshot } from "../index/index-snapshot.ts";
+import type { RowSet } from "../index/row-set.ts";
+import { candidateRows, filterRows } from "./filter.ts";
+import { getStretch } from "./get-stretch.ts";
+import { denseKnn } from "./knn.ts";
+import { inInsertionOrder } from "./order.ts";
+import { Pace } from "./pace.ts";
+import { PatternCache } from "./pattern-cache.ts";
+import type { QueryContext } from "./query-context.ts";
+import { checkDimension, checkLeaves, runSearch } from "./search.ts";
+import { fieldsOfInclude, selectRecords } from "./select.ts";
+import { readSnapshot } from "./snapshot-read.ts";
+import { type WherePlan, planWhere } from "./where-plan.ts";
+
+/** One list per search, each from a snapshot of its own. */
+export async function executeSearch(
+  context: QueryContext,
+  request: SearchRequest,
+  signal?: AbortSignal,
+): Promise<ResultRecord[][]> {
+  const pace = new Pace(signal);
+  return withPatterns(async (patterns) => {
+    const plans: (WherePlan | null)[] = [];
+    for (const [i, search] of request.searches.entries()) {
+      checkLeaves(context, search);
+      plans.push(compile(search.where, `searches[${i}].where`, patterns));
+      await pace.breathe();
+    }
+    if (context.dimension === null) return request.searches.map(() => []);
+    const results: ResultRecord[][] = [];
+    for (const [i, search] of request.searches.entries()) {
+      const plan = plans[i] ?? null;
+      results.push(await readSnapshot(context, (view) => runSearch(context, search, plan, { view, pace })));
+    }
+    return results;
+  });
+}
+
+/** One list per query vector, nearest first; the score is the distance. */
+export async function executeQuery(
+  context: QueryContext,
+  request: QueryRequest,
+  signal?: AbortSignal,
+): Promise<ResultRecord[][]> {
+  const pace = new Pace(signal);
+  const { embeddings, limit: k } = request;
+  embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
+  return withPatterns(async (patterns) => {
+    const plan = compile(request.where, "where", patterns);
+    if (context.dimension === null || k === 0) return embeddings.map(() => []);
+    return readSnapshot(context, async (view) => {
+      const candidates = candidateRows(context.index, request.ids, request.where);
+      const rows = await filterRows(plan, candidates, view, pace);
+      const results: ResultRecord[][] = [];
+      for (const vector of embeddings) {
+        const query = { vector, space: context.plan.space, k, exact: false };
+        context.onRowsScanned?.(rows.count());
+        const { positions, distances } = await denseKnn(query, rows, view.snapshot, {
+          index: context.index,
+          pace,
+          scanPool: context.scanPool,
+        });
+        const page = { positions, scores: distances };
+        results.push(await selectRecords(page, fieldsOfInclude(request.include), view, pace));
+      }
+      return results;
+    });
+  });
+}
+
+/** One stretch of the matching records in insertion order; `cursor` is the `next` of the stretch before. */
+export async function executeGet(
+  context: QueryContext,
+  request: GetRequest,
+  cursor: number | null,
+  signal?: AbortSignal,
+): Promise<GetPage> {
+  const pace = new Pace(signal);
+  return withPatterns(async (patterns) => {
+    const plan = compile(request.where, "where", patterns);
+    return readSnapshot(context, async (view) => {
+      const candidates = candidateRows(context.index, request.ids, request.where);
+      const rows = await filterRows(plan, candidates, view, pace);
+      return getStretch(rows, request, cursor, { view, pace });
+    });
+  });
+}
+
+export async function executeCount(
+  context: QueryContext,
+  selector: Selector,
+  signal?: AbortSignal,
+): Promise<number> {
+  if (selector.ids === null && selector.where === null) return context.index.size;
+  return readRows(context, selector, signal, (rows) => rows.count());
+}
+
+/** Offsets of the matching records in insertion order, `limit` of them or all (`null`). */
+export async function selectOffsets(
+  context: QueryContext,
+  selector: Selector,
+  limit: number | null,
+  signal?: AbortSignal,
+): Promise<number[]> {
+  return readRows(context, selector, signal, (rows, snapshot) => {
+    const positions = inInsertionOrder(rows, snapshot, { from: 0, count: limit ?? Infinity });
+    return positions.map((position) => snapshot.offset(position));
+  });
+}
+
+/** A read of which rows match, without anything of the rows themselves. */
+function readRows<T>(
+  context: QueryContext,
+  selector: Selector,
+  signal: AbortSignal | undefined,
+  use: (rows: RowSet, snapshot: IndexSnapshot) => T,
+): Promise<T> {
+  const pace = new Pace(signal);
+  return withPatterns((patterns) => {
+    const plan = compile(selector.where, "where", patterns);
+    return readSnapshot(context, async (view) => {
+      const candidates = candidateRows(context.index, selector.ids, selector.where);
+      return use(await filterRows(plan, candidates, view, pace), view.snapshot);
+    });
+  });
+}
+
+function compile(where: Where | null, path: string, patterns: PatternCache): WherePlan | null {
+  return where === null ? null : planWhere(where, path, patterns);
+}
+
+async function withPatterns<T>(use: (patterns: PatternCache) => Promise<T>): Promise<T> {
+  const patterns = new PatternCache();
+  try {
+    return await use(patterns);
+  } finally {
+    patterns.free();
+  }
+}

@@ -1,0 +1,23 @@
+/** The page stage: skip `offset`, take `limit`; without a limit of its own a page ends at the server's maximum. */
+import { LIMITS, type Search } from "@sheaf/protocol";
+import type { IndexSnapshot } from "../index/index-snapshot.ts";
+import type { RowSet } from "../index/row-set.ts";
+import { type Scored, inInsertionOrder } from "./order.ts";
+
+type Bounds = Pick<Search, "offset" | "limit">;
+
+export function pageOf({ positions, scores }: Scored, bounds: Bounds): Scored {
+  const end = bounds.offset + pageSize(bounds);
+  return { positions: positions.subarray(bounds.offset, end), scores: scores.subarray(bounds.offset, end) };
+}
+
+/** The page of a search without a rank: insertion order, and each score is the place on this page. */
+export function unrankedPage(rows: RowSet, snapshot: IndexSnapshot, bounds: Bounds): Scored {
+  const count = bounds.offset + pageSize(bounds);
+  const positions = inInsertionOrder(rows, snapshot, { from: 0, count }).slice(bounds.offset);
+  return { positions: Int32Array.from(positions), scores: Float32Array.from(positions.keys()) };
+}
+
+function pageSize({ limit }: Bounds): number {
+  return Math.min(limit ?? LIMITS.resultsPerPage, LIMITS.resultsPerPage);
+}

@@ -1,0 +1,19 @@
+/**
+ * What a read of one collection needs. `dimension` is `null` before the first write. Without a `scanPool` dense scans
+ * run in this thread, in slices between which other work gets its turn; with one (see `createScanPool`) the large
+ * ones run on worker threads. Whoever makes the pool shares it between collections and closes it.
+ */
+import type { IndexPlan } from "@sheaf/protocol";
+import type { ExactIndex } from "../index/exact-index.ts";
+import type { RecordReader } from "../index/record-index.ts";
+import type { ScanPool } from "../index/scan-pool.ts";
+
+export interface QueryContext {
+  readonly index: ExactIndex;
+  readonly reader: RecordReader;
+  readonly dimension: number | null;
+  readonly plan: IndexPlan;
+  /** Told how many rows each dense search compared. */
+  readonly onRowsScanned?: ((count: number) => void) | undefined;
+  readonly scanPool?: ScanPool | undefined;
+}

@@ -1,0 +1,95 @@
+/**
+ * The select stage: positions become records with the fields that were asked for. What the index holds comes from
+ * there; documents, URIs, stored vectors and the tokens of sparse vectors come from the store.
+ */
+import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import type { Pace } from "./pace.ts";
+import type { RecordView } from "./record-view.ts";
+import type { Scored } from "./order.ts";
+
+export interface Fields {
+  readonly document: boolean;
+  readonly embedding: boolean;
+  readonly uri: boolean;
+  readonly score: boolean;
+  /** All metadata, none, or single keys. */
+  readonly metadata: boolean | readonly string[];
+}
+
+export function fieldsOfSelect({ document, embedding, metadata, score, fields }: Select): Fields {
+  return {
+    document,
+    embedding,
+    uri: false,
+    score,
+    metadata: metadata || (fields.length > 0 && fields),
+  };
+}
+
+export function fieldsOfInclude({ documents, embeddings, metadatas, uris, distances }: Include): Fields {
+  return {
+    document: documents,
+    embedding: embeddings,
+    uri: uris,
+    score: distances,
+    metadata: metadatas,
+  };
+}
+
+/** A record that is gone by now (see `RecordView`) is left out. */
+export async function selectRecords(
+  page: Scored,
+  fields: Fields,
+  view: RecordView,
+  pace: Pace,
+): Promise<ResultRecord[]> {
+  const records: ResultRecord[] = [];
+  for (let i = 0; i < page.positions.length; i++) {
+    const record = selectRecord(page.positions[i]!, fields, view);
+    if (record !== null) records.push(fields.score ? { ...record, score: page.scores[i]! } : record);
+    if (i % 64 === 63) await pace.breathe();
+  }
+  return records;
+}
+
+/** Everything but the score. */
+export function selectRecord(position: number, fields: Fields, view: RecordView): ResultRecord | null {
+  const indexed = view.snapshot.metadata(position);
+  const fromStore = fields.document || fields.embedding || fields.uri || !inIndex(indexed, fields.metadata);
+  const stored = fromStore ? view.read(position) : null;
+  if (fromStore && stored === null) return null;
+  return {
+    id: view.snapshot.id(position),
+    ...(stored !== null && storedFields(stored, fields)),
+    ...(fields.metadata !== false && {
+      metadata: selectMetadata(stored === null ? indexed : stored.metadata, fields.metadata),
+    }),
+  };
+}
+
+function storedFields(stored: StoredRecord, fields: Fields): Partial<ResultRecord> {
+  return {
+    ...(fields.document && { document: stored.document }),
+    ...(fields.embedding && { embedding: stored.embedding }),
+    ...(fields.uri && { uri: stored.uri }),
+  };
+}
+
+/** Whether the index has all of the metadata that is asked for: it keeps no tokens. */
+function inIndex(metadata: Metadata | null, wanted: Fields["metadata"]): boolean {
+  if (metadata === null || wanted === false) return true;
+  const keys = wanted === true ? metadata.keys() : wanted;
+  for (const key of keys) {
+    const value = metadata.get(key);
+    if (value !== undefined && isSparseVector(value)) return false;
+  }
+  return true;
+}
+
+function selectMetadata(metadata: Metadata | null, wanted: true | readonly string[]): Metadata | null {
+  if (metadata === null) return null;
+  const selected =
+    wanted === true ? metadata : new Map([...metadata].filter(([key]) => wanted.includes(key)));
+  return selected.size === 0 ? null : selected;
+}

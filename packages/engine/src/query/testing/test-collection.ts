@@ -1,0 +1,77 @@
+/**
+ * A collection without a store: records in a map, with the index kept beside them as the real one keeps it. Gives
+ * the oracle and the engine the same records.
+ */
+import type { IndexPlan, Metadata } from "@sheaf/protocol";
+import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../../index/exact-index.ts";
+import type { ScanPool } from "../../index/scan-pool.ts";
+import type { StoredRecord } from "../../storage/stored-record.ts";
+import type { QueryContext } from "../query-context.ts";
+import type { OracleCollection } from "./oracle.ts";
+
+export interface RecordContent {
+  readonly embedding: Float32Array;
+  readonly document: string | null;
+  readonly uri: string | null;
+  readonly metadata: Metadata | null;
+}
+
+export interface TestCollectionOptions extends ExactIndexOptions {
+  readonly scanPool?: ScanPool | undefined;
+}
+
+export class TestCollection implements OracleCollection {
+  readonly plan: IndexPlan;
+  readonly index: ExactIndex;
+  readonly scanPool: ScanPool | undefined;
+  /** How often the store was read. */
+  reads = 0;
+  readonly #byOffset = new Map<number, StoredRecord>();
+  readonly #offsets = new Map<string, number>();
+  #nextOffset = 0;
+  #sequence = 0;
+  #dimension: number | null = null;
+
+  constructor(plan: IndexPlan, options: TestCollectionOptions = {}) {
+    this.plan = plan;
+    this.scanPool = options.scanPool;
+    this.index = createExactIndex(plan, this, options);
+  }
+
+  get records(): StoredRecord[] {
+    return [...this.#byOffset.values()];
+  }
+
+  get context(): QueryContext {
+    const { index, plan, scanPool } = this;
+    return { index, plan, scanPool, reader: this, dimension: this.#dimension };
+  }
+
+  read(offset: number): StoredRecord | null {
+    this.reads++;
+    return this.#byOffset.get(offset) ?? null;
+  }
+
+  /** Inserts, or replaces the whole record. */
+  put(id: string, content: RecordContent): void {
+    this.index.put(this.store(id, content));
+  }
+
+  /** Changes the store only: the moment between a commit and what the index hears of it. */
+  store(id: string, content: RecordContent): StoredRecord {
+    const offset = this.#offsets.get(id) ?? this.#nextOffset++;
+    const record = { id, offset, sequence: ++this.#sequence, ...content };
+    this.#offsets.set(id, offset);
+    this.#byOffset.set(offset, record);
+    this.#dimension ??= content.embedding.length;
+    return record;
+  }
+
+  remove(id: string): void {
+    const offset = this.#offsets.get(id);
+    if (offset === undefined) return;
+    this.#offsets.delete(id);
+    this.#byOffset.delete(offset);
+    this.index.remove(offset);
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * A `where` prepared for segments: clauses on metadata are looked up in columns, clauses on documents look only at
+ * rows whose trigrams allow a match. Rows a column does not cover yet are tested one by one, by the rules of
+ * `where-predicate.ts`.
+ */
+import type { MetadataScalar, Where } from "@sheaf/protocol";
+import type { ColumnQuery } from "../index/metadata-column.ts";
+import { scalarKey } from "../index/scalar-key.ts";
+import { trigramsOf } from "../index/trigrams.ts";
+import type { PatternCache } from "./pattern-cache.ts";
+import { requiredLiterals } from "./regex-literals.ts";
+import { type Predicate, compileWhere } from "./where-predicate.ts";
+
+export interface MetadataPlan {
+  readonly type: "metadata";
+  readonly key: string;
+  /** `null`: no row matches the clause without its negation. */
+  readonly query: ColumnQuery | null;
+  readonly negated: boolean;
+  /** Of the whole clause, negation included. */
+  readonly matches: Predicate;
+}
+
+export interface DocumentPlan {
+  readonly type: "document";
+  /** Trigram buckets per alternative: a match has all of one of them. `null`: any document may match. */
+  readonly required: readonly Uint32Array[] | null;
+  readonly negated: boolean;
+  readonly matches: Predicate;
+}
+
+export type WherePlan =
+  | { readonly type: "and" | "or"; readonly children: readonly WherePlan[]; readonly cost: number }
+  | (MetadataPlan & { readonly cost: number })
+  | (DocumentPlan & { readonly cost: number })
+  /** Tested row by row. */
+  | { readonly type: "rows"; readonly matches: Predicate; readonly cost: number };
+
+type MetadataClause = Extract<Where, { type: "compare" | "in" | "contains" }>;
+type DocumentClause = Extract<Where, { type: "document_contains" | "document_regex" }>;
+
+/** What a clause costs beside others: a look into columns, a test per row, a document read per row. */
+const COST = { column: 0, rows: 1, contains: 2, regex: 3 } as const;
+
+/** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */
+export function planWhere(where: Where, path: string, patterns: PatternCache): WherePlan {
+  if (where.type === "and" || where.type === "or") {
+    const children = where.children.map((child, i) =>
+      planWhere(child, `${path}.$${where.type}[${i}]`, patterns),
+    );
+    return { type: where.type, children, cost: Math.max(0, ...children.map(({ cost }) => cost)) };
+  }
+  const matches = compileWhere(where, path, patterns);
+  if (where.type === "id") return { type: "rows", matches, cost: COST.rows };
+  if (where.type === "document_contains" || where.type === "document_regex") {
+    const cost = where.type === "document_regex" ? COST.regex : COST.contains;
+    return { type: "document", required: requiredTrigrams(where), negated: where.negated, matches, cost };
+  }
+  return {
+    type: "metadata",
+    key: where.key,
+    query: columnQuery(where),
+    negated: where.type === "compare" ? where.operator === "$ne" : where.negated,
+    matches,
+    cost: COST.column,
+  };
+}
+
+function requiredTrigrams(where: DocumentClause): readonly Uint32Array[] | null {
+  const literals = where.type === "document_contains" ? [[where.text]] : requiredLiterals(where.pattern);
+  const required = literals?.map(trigramsOf) ?? null;
+  return required === null || required.some(({ length }) => length === 0) ? null : required;
+}
+
+function columnQuery(where: MetadataClause): ColumnQuery | null {
+  if (where.type === "contains") return { type: "member", value: scalarKey(where.value) };
+  if (where.type === "in") return { type: "equal", values: new Set(where.values.map(scalarKey)) };
+  const { operator, value } = where;
+  if (operator === "$eq" || operator === "$ne") {
+    return { type: "equal", values: new Set<MetadataScalar>([scalarKey(value)]) };
+  }
+  return typeof value === "number" || typeof value === "bigint"
+    ? { type: "range", operator, bound: value }
+    : null;
+}

@@ -1,0 +1,183 @@
+import { LIMITS, type Metadata, type MetadataValue, SheafError, type Where } from "@sheaf/protocol";
+import { afterEach, describe, expect, it } from "vitest";
+import { PatternCache } from "./pattern-cache.ts";
+import { compileWhere, requiredIds } from "./where-predicate.ts";
+
+const patterns = new PatternCache();
+afterEach(() => patterns.free());
+
+function matches(where: Where, value: MetadataValue | undefined, document: string | null = null): boolean {
+  const metadata: Metadata = new Map(value === undefined ? [] : [["k", value]]);
+  const row = { id: "a", value: (key: string) => metadata.get(key), document: () => document };
+  return compileWhere(where, "where", patterns)(row);
+}
+
+function compare(
+  operator: Extract<Where, { type: "compare" }>["operator"],
+  value: bigint | number | string,
+): Where {
+  return { type: "compare", key: "k", operator, value };
+}
+
+describe("comparisons", () => {
+  const big = 2n ** 53n;
+  it.each([
+    ["$eq", 3n, 3, true],
+    ["$eq", 3.5, 3n, false],
+    ["$eq", big + 1n, 2 ** 53, false],
+    ["$eq", 2 ** 53, big, true],
+    ["$eq", 2 ** 63, -(2n ** 63n), false],
+    ["$eq", 0, -0, true],
+    ["$eq", "1", 1n, false],
+    ["$eq", 1n, true, false],
+    ["$ne", "1", 1n, true],
+    ["$gte", 1.5, 1n, false],
+    ["$lt", 2.5, 2n, true],
+    ["$gt", -5.5, -5n, true],
+    ["$gt", 2 ** 53, big + 1n, true],
+    ["$lte", big, 2 ** 53, true],
+    ["$gt", 0n, "1", false],
+    ["$lte", 0n, "1", false],
+    ["$gt", 0n, [1n], false],
+  ] as const)("%s %s against a stored %s", (operator, operand, stored, expected) => {
+    expect(matches(compare(operator, operand), stored)).toBe(expected);
+  });
+
+  it.each([
+    ["$eq", false],
+    ["$ne", true],
+    ["$gt", false],
+    ["$gte", false],
+    ["$lt", false],
+    ["$lte", false],
+  ] as const)("%s on a missing key", (operator, expected) => {
+    expect(matches(compare(operator, 1n), undefined)).toBe(expected);
+  });
+});
+
+describe("$in and $nin", () => {
+  const where = (negated: boolean, ...values: (bigint | number | string)[]): Where => ({
+    type: "in",
+    key: "k",
+    negated,
+    values,
+  });
+
+  it("compares as $eq does", () => {
+    expect(matches(where(false, 1n, 2n), 2)).toBe(true);
+    expect(matches(where(false, 2, 1), 1n)).toBe(true);
+    expect(matches(where(false, 2 ** 53), 2n ** 53n + 1n)).toBe(false);
+    expect(matches(where(false, "2"), 2n)).toBe(false);
+    expect(matches(where(true, 1n, 2n), 2)).toBe(false);
+  });
+
+  it("matches a missing key only negated", () => {
+    expect(matches(where(false, 1n), undefined)).toBe(false);
+    expect(matches(where(true, 1n), undefined)).toBe(true);
+  });
+});
+
+describe("$contains of a metadata key", () => {
+  const where = (value: bigint | number | string, negated = false): Where => ({
+    type: "contains",
+    key: "k",
+    negated,
+    value,
+  });
+
+  it("compares members by value", () => {
+    expect(matches(where(1), [3n, 1n])).toBe(true);
+    expect(matches(where(1n), [1, 2.5])).toBe(true);
+    expect(matches(where("1"), [1n])).toBe(false);
+    expect(matches(where(1n), [])).toBe(false);
+  });
+
+  it("matches scalars, sparse vectors and missing keys only negated", () => {
+    const sparse = { indices: Uint32Array.of(1), values: Float32Array.of(1) };
+    for (const stored of ["abc", 1n, sparse, undefined]) {
+      expect(matches(where(1n), stored)).toBe(false);
+      expect(matches(where(1n, true), stored)).toBe(true);
+    }
+  });
+});
+
+describe("document clauses", () => {
+  const contains = (text: string, negated = false): Where => ({ type: "document_contains", negated, text });
+  const regex = (pattern: string, negated = false): Where => ({ type: "document_regex", negated, pattern });
+
+  it("finds substrings literally", () => {
+    expect(matches(contains("50%_"), undefined, "50%_ off")).toBe(true);
+    expect(matches(contains("50%_"), undefined, "50 1 off")).toBe(false);
+    expect(matches(contains("A"), undefined, "a")).toBe(false);
+    expect(matches(contains(""), undefined, "")).toBe(true);
+  });
+
+  it("searches by Rust's regular expressions", () => {
+    expect(matches(regex("(?i)FOX"), undefined, "a fox")).toBe(true);
+    expect(matches(regex("^\\w+$"), undefined, "füchse")).toBe(true);
+    expect(matches(regex("(?x) f o x # spaced"), undefined, "fox")).toBe(true);
+    expect(matches(regex("^fox$"), undefined, "a fox")).toBe(false);
+  });
+
+  it("matches a missing document only negated", () => {
+    for (const clause of [contains, regex]) {
+      expect(matches(clause(""), undefined, null)).toBe(false);
+      expect(matches(clause("", true), undefined, null)).toBe(true);
+    }
+  });
+
+  it("stays linear where backtracking explodes", () => {
+    expect(matches(regex("^(a+)+$"), undefined, `${"a".repeat(50_000)}b`)).toBe(false);
+  });
+
+  it.each(["(", "a(?=b)", "(a)\\1", "(a{100}){100}{100}"])(
+    "refuses %s with the engine's reason",
+    (pattern) => {
+      const where: Where = {
+        type: "and",
+        children: [{ ...regex(pattern), path: "where.#document.$regex" } as Where],
+      };
+      expect(() => matches(where, undefined)).toThrow(SheafError);
+      expect(() => matches(where, undefined)).toThrow(/^where\.#document\.\$regex: .*(regex|Regex)/s);
+    },
+  );
+
+  it("compiles a pattern once and takes only so many", () => {
+    const cache = new PatternCache();
+    const first = cache.compile("p0", "where");
+    for (let i = 0; i < LIMITS.regexPatterns; i++) cache.compile(`p${i}`, "where");
+    expect(cache.compile("p0", "where")).toBe(first);
+    expect(() => cache.compile("one more", "where")).toThrow(/^where: a request takes at most/);
+    cache.free();
+  });
+});
+
+describe("combinations", () => {
+  it("takes empty lists as all and none", () => {
+    expect(matches({ type: "and", children: [] }, undefined)).toBe(true);
+    expect(matches({ type: "or", children: [] }, undefined)).toBe(false);
+  });
+
+  it("asks for a document only when metadata leaves it open", () => {
+    const document: Where = { type: "document_contains", negated: false, text: "x" };
+    const row = { id: "a", value: () => 1n, document: (): string => expect.unreachable() };
+    const run = (where: Where): boolean => compileWhere(where, "where", patterns)(row);
+    expect(run({ type: "and", children: [document, { ...compare("$eq", 2n), key: "k" } as Where] })).toBe(
+      false,
+    );
+    expect(run({ type: "or", children: [document, { ...compare("$eq", 1n), key: "k" } as Where] })).toBe(
+      true,
+    );
+  });
+
+  it("knows which ids a match must be among", () => {
+    const ids = (...list: string[]): Where => ({ type: "id", negated: false, ids: list });
+    const not: Where = { type: "id", negated: true, ids: ["z"] };
+    expect(requiredIds(ids("a"))).toStrictEqual(["a"]);
+    expect(requiredIds(not)).toBeNull();
+    expect(
+      requiredIds({ type: "and", children: [compare("$eq", 1n), ids("a", "b"), ids("c")] }),
+    ).toStrictEqual(["c"]);
+    expect(requiredIds({ type: "or", children: [ids("a"), compare("$eq", 1n)] })).toBeNull();
+  });
+});

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { crc32c } from "./crc32c.ts";
+
+/** Test vectors of RFC 3720, appendix B.4. */
+const VECTORS: readonly (readonly [string, Uint8Array, number])[] = [
+  ["32 zeros", new Uint8Array(32), 0x8a9136aa],
+  ["32 ones", new Uint8Array(32).fill(0xff), 0x62a8ab43],
+  ["ascending", Uint8Array.from({ length: 32 }, (_, i) => i), 0x46dd794e],
+  ["descending", Uint8Array.from({ length: 32 }, (_, i) => 31 - i), 0x113fdb5c],
+  ["digits", Buffer.from("123456789"), 0xe3069283],
+  ["nothing", new Uint8Array(0), 0],
+];
+
+describe("crc32c", () => {
+  it.each(VECTORS)("of %s", (_name, bytes, expected) => {
+    expect(crc32c(bytes)).toBe(expected);
+  });
+
+  it("of a part is that of the part alone", () => {
+    const bytes = Buffer.from("xx123456789yy");
+    expect(crc32c(bytes, 2, 11)).toBe(0xe3069283);
+  });
+});

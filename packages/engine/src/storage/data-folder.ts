@@ -1,0 +1,82 @@
+/**
+ * Where things lie inside a data folder:
+ *
+ *     format.json                          version of the layout
+ *     lock.json                            who uses the folder
+ *     catalog/                             one LMDB environment
+ *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection
+ *     trash/                               dropped collections on their way out
+ *
+ * Names of tenants, databases and collections never become paths; only ids that Sheaf made do.
+ */
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+
+const PREFIX = /^[0-9a-f]{2}$/;
+const COLLECTION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export class DataFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  get formatFile(): string {
+    return join(this.path, "format.json");
+  }
+
+  get lockFile(): string {
+    return join(this.path, "lock.json");
+  }
+
+  get catalog(): string {
+    return join(this.path, "catalog");
+  }
+
+  collection(id: string): string {
+    return join(this.path, collectionName(id));
+  }
+
+  /** Size of a collection's file; 0 before its first write. */
+  collectionBytes(id: string): number {
+    return statSync(join(this.collection(id), "data.mdb"), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Takes a dropped collection's files away; they are gone from its path before anything is deleted. */
+  async discardCollection(id: string): Promise<void> {
+    const folder = this.collection(id);
+    if (!existsSync(folder)) return;
+    mkdirSync(this.#trash, { recursive: true });
+    const doomed = join(this.#trash, `${id}.${randomUUID()}`);
+    renameSync(folder, doomed);
+    await rm(doomed, { recursive: true, force: true });
+  }
+
+  /** Removes what a crash left: trash, and collections the catalog does not know. */
+  async sweep(exists: (id: string) => boolean): Promise<void> {
+    for (const id of this.#collectionIds()) {
+      if (!exists(id)) await this.discardCollection(id);
+    }
+    await rm(this.#trash, { recursive: true, force: true });
+  }
+
+  get #trash(): string {
+    return join(this.path, "trash");
+  }
+
+  *#collectionIds(): Generator<string> {
+    const root = join(this.path, "collections");
+    if (!existsSync(root)) return;
+    for (const prefix of readdirSync(root).filter((name) => PREFIX.test(name))) {
+      yield* readdirSync(join(root, prefix)).filter((name) => COLLECTION_ID.test(name));
+    }
+  }
+}
+
+/** Path of a collection inside the data folder; also its name in messages. */
+export function collectionName(id: string): string {
+  return join("collections", id.slice(0, 2), id);
+}

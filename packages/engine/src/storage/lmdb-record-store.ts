@@ -1,0 +1,148 @@
+/**
+ * The record store on LMDB. Keys: `0x00` head, `0x01 <id>` -> offset, `0x02 <offset>` -> record,
+ * `0x03 <sequence>` -> removed id; offsets and sequence numbers are u64 big-endian, so keys sort in insertion order. The environment is made at the first write: a collection that was
+ * never written costs no file.
+ */
+import { CorruptDataError } from "./corrupt-data-error.ts";
+import { RECORD_KEYS, idKey, offsetKey, readOffset, removalKey } from "./record-keys.ts";
+import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
+import {
+  EMPTY_HEAD,
+  type RecordStore,
+  type StoreChange,
+  type StoreHead,
+  type StoreView,
+  oldestTracked,
+} from "./record-store.ts";
+import type { StoredRecord } from "./stored-record.ts";
+import { decodeHead, decodeRecord, encodeHead, encodeRecord } from "./value-codec.ts";
+import { ValueWriter } from "./value-writer.ts";
+
+/** Fixed part of a value, its two keys and the tree above them. */
+const BYTES_PER_RECORD = 256;
+/** Forgotten removals that one batch clears away beside as many as it adds, so that no batch is held up by them. */
+const REMOVALS_CLEARED = 1_000;
+
+export class LmdbRecordStore implements RecordStore {
+  readonly #options: EnvironmentOptions;
+  readonly #writer = new ValueWriter();
+  #environment: LmdbEnvironment | null;
+
+  constructor(options: EnvironmentOptions) {
+    this.#options = options;
+    this.#environment = LmdbEnvironment.exists(options.folder) ? new LmdbEnvironment(options) : null;
+  }
+
+  get head(): StoreHead {
+    const value = this.#environment?.get(RECORD_KEYS.head) ?? null;
+    return value === null || this.#environment === null
+      ? EMPTY_HEAD
+      : decodeHead(value, this.#environment.origin(RECORD_KEYS.head));
+  }
+
+  /** Records there are; counts them one by one. */
+  get size(): number {
+    return this.#environment?.count({ start: offsetKey(0), end: RECORD_KEYS.afterOffsets }) ?? 0;
+  }
+
+  /** What they take of the file. */
+  get usedBytes(): number {
+    return this.#environment?.usedBytes ?? 0;
+  }
+
+  offsetOf(id: string): number | null {
+    const key = idKey(id);
+    const value = this.#environment?.get(key) ?? null;
+    return value === null || this.#environment === null
+      ? null
+      : readOffset(value, this.#environment.origin(key));
+  }
+
+  find(id: string): StoredRecord | null {
+    const offset = this.offsetOf(id);
+    if (offset === null || this.#environment === null) return null;
+    const record = this.read(offset);
+    // Only the value has a checksum: an id that leads elsewhere shows here.
+    if (record?.id === id) return record;
+    throw new CorruptDataError(
+      this.#environment.origin(idKey(id)),
+      0,
+      `leads to offset ${offset} of another record`,
+    );
+  }
+
+  read(offset: number): StoredRecord | null {
+    const key = offsetKey(offset);
+    const value = this.#environment?.get(key) ?? null;
+    return value === null || this.#environment === null
+      ? null
+      : decodeRecord(value, offset, this.#environment.origin(key));
+  }
+
+  *removedAfter(sequence: number): Generator<string> {
+    const environment = this.#environment;
+    if (environment === null) return;
+    const range = { start: removalKey(sequence + 1), end: RECORD_KEYS.afterRemovals };
+    for (const { value } of environment.iterate(range)) yield Buffer.from(value).toString();
+  }
+
+  async apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+    const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
+    return environment.transact(() => {
+      const before = this.head;
+      const change = plan(this);
+      // Deletes need the reserve, so only what adds data is measured against it.
+      if (change.puts.length > 0) environment.disk.require(estimateBytes(change.puts));
+      for (const { id, offset, sequence } of change.removes) {
+        environment.remove(idKey(id));
+        environment.remove(offsetKey(offset));
+        environment.put(removalKey(sequence), Buffer.from(id));
+      }
+      forgetRemovals(environment, change);
+      for (const record of change.puts) {
+        const key = offsetKey(record.offset);
+        if (record.offset >= before.nextOffset) environment.put(idKey(record.id), key);
+        environment.put(key, encodeRecord(this.#writer, record));
+      }
+      environment.put(RECORD_KEYS.head, encodeHead(this.#writer, change.head));
+      return change;
+    });
+  }
+
+  *scan(from: number): Generator<StoredRecord> {
+    const environment = this.#environment;
+    if (environment === null) return;
+    for (const { key, value } of environment.iterate({
+      start: offsetKey(from),
+      end: RECORD_KEYS.afterOffsets,
+    })) {
+      const origin = environment.origin(key);
+      yield decodeRecord(value, readOffset(key, origin), origin);
+    }
+  }
+
+  /** Copies the state of one moment into a folder that does not exist yet; of an empty store there is nothing to copy. */
+  async copyTo(folder: string): Promise<void> {
+    await this.#environment?.copyTo(folder);
+  }
+
+  async close(): Promise<void> {
+    await this.#environment?.close();
+  }
+}
+
+/** Clears away what `removedAfter` need not know any more. */
+function forgetRemovals(environment: LmdbEnvironment, { head, removes }: StoreChange): void {
+  if (removes.length === 0) return;
+  const limit = removes.length + REMOVALS_CLEARED;
+  const range = { start: removalKey(0), end: removalKey(oldestTracked(head) + 1), limit };
+  for (const { key } of environment.entries(range)) environment.remove(key);
+}
+
+function estimateBytes(records: readonly StoredRecord[]): number {
+  let bytes = 0;
+  for (const { embedding, document, metadata } of records) {
+    bytes += BYTES_PER_RECORD + embedding.byteLength + (document?.length ?? 0) + (metadata?.size ?? 0) * 64;
+  }
+  return bytes;
+}

@@ -1,0 +1,65 @@
+/** A record store that lives as long as its process: for tests and as the plain meaning of the seam. */
+import {
+  EMPTY_HEAD,
+  type RecordStore,
+  type StoreChange,
+  type StoreHead,
+  type StoreView,
+  oldestTracked,
+} from "./record-store.ts";
+import type { StoredRecord } from "./stored-record.ts";
+
+export class MemoryRecordStore implements RecordStore {
+  #head: StoreHead = EMPTY_HEAD;
+  readonly #offsets = new Map<string, number>();
+  /** Insertion order of the map is the order of offsets: they only grow, and a replacement keeps its place. */
+  readonly #records = new Map<number, StoredRecord>();
+  /** Sequence number of the removal -> id. */
+  readonly #removals = new Map<number, string>();
+
+  get head(): StoreHead {
+    return this.#head;
+  }
+
+  offsetOf(id: string): number | null {
+    return this.#offsets.get(id) ?? null;
+  }
+
+  find(id: string): StoredRecord | null {
+    const offset = this.offsetOf(id);
+    return offset === null ? null : this.read(offset);
+  }
+
+  read(offset: number): StoredRecord | null {
+    return this.#records.get(offset) ?? null;
+  }
+
+  *removedAfter(sequence: number): Generator<string> {
+    for (const [at, id] of this.#removals) if (at > sequence) yield id;
+  }
+
+  async apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+    const change = plan(this);
+    for (const { id, offset, sequence } of change.removes) {
+      this.#offsets.delete(id);
+      this.#records.delete(offset);
+      this.#removals.set(sequence, id);
+    }
+    for (const sequence of this.#removals.keys()) {
+      if (sequence > oldestTracked(change.head)) break;
+      this.#removals.delete(sequence);
+    }
+    for (const record of change.puts) {
+      this.#offsets.set(record.id, record.offset);
+      this.#records.set(record.offset, record);
+    }
+    this.#head = change.head;
+    return change;
+  }
+
+  *scan(from: number): Generator<StoredRecord> {
+    for (const record of this.#records.values()) if (record.offset >= from) yield record;
+  }
+
+  async close(): Promise<void> {}
+}

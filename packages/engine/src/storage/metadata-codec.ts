@@ -1,0 +1,115 @@
+/**
+ * Typed metadata inside a value: a count, then key, kind and payload of each entry in the order it was written.
+ * int64 and float64 keep their kind and every bit. The layout is in docs/internals/storage-format.md.
+ */
+import {
+  type Metadata,
+  type MetadataKind,
+  type MetadataValue,
+  type SparseVector,
+  metadataKind,
+} from "@sheaf/protocol";
+import type { ValueReader } from "./value-reader.ts";
+import type { ValueWriter } from "./value-writer.ts";
+
+/** Numbers are on disk: never change or reuse one. */
+const KIND_CODE: Readonly<Record<MetadataKind, number>> = {
+  bool: 0,
+  int: 1,
+  float: 2,
+  string: 3,
+  sparse_vector: 4,
+  bool_array: 5,
+  int_array: 6,
+  float_array: 7,
+  string_array: 8,
+};
+const KIND_OF_CODE = new Map(Object.entries(KIND_CODE).map(([kind, code]) => [code, kind as MetadataKind]));
+
+export function writeMetadataFields(writer: ValueWriter, metadata: Metadata): void {
+  writer.u32(metadata.size);
+  for (const [key, value] of metadata) {
+    const kind = metadataKind(value);
+    writer.text(key).u8(KIND_CODE[kind]);
+    writeValue(writer, value);
+  }
+}
+
+export function readMetadataFields(reader: ValueReader): Metadata {
+  const metadata = new Map<string, MetadataValue>();
+  const count = reader.u32();
+  for (let entry = 0; entry < count; entry++) {
+    const key = reader.text();
+    const code = reader.u8();
+    const kind = KIND_OF_CODE.get(code);
+    if (kind === undefined) throw reader.fail(`metadata kind ${code} is unknown`);
+    metadata.set(key, READERS[kind](reader));
+  }
+  return metadata;
+}
+
+function writeValue(writer: ValueWriter, value: MetadataValue): void {
+  if (typeof value !== "object") writeScalar(writer, value);
+  else if ("indices" in value) writeSparse(writer, value);
+  else {
+    writer.u32(value.length);
+    for (const element of value) writeScalar(writer, element);
+  }
+}
+
+function writeScalar(writer: ValueWriter, value: string | boolean | bigint | number): void {
+  if (typeof value === "string") writer.text(value);
+  else if (typeof value === "bigint") writer.i64(value);
+  else if (typeof value === "number") writer.f64(value);
+  else writer.u8(value ? 1 : 0);
+}
+
+function writeSparse(writer: ValueWriter, { indices, values, tokens }: SparseVector): void {
+  writer.u32(indices.length).array(indices).array(values);
+  writer.u8(tokens === undefined ? 0 : 1);
+  for (const token of tokens ?? []) writer.text(token);
+}
+
+/** How the payload of each kind is read. */
+const READERS: Readonly<Record<MetadataKind, (reader: ValueReader) => MetadataValue>> = {
+  bool: readBool,
+  int: readInt,
+  float: readFloat,
+  string: readText,
+  sparse_vector: readSparse,
+  bool_array: (reader) => readArray(reader, readBool),
+  int_array: (reader) => readArray(reader, readInt),
+  float_array: (reader) => readArray(reader, readFloat),
+  string_array: (reader) => readArray(reader, readText),
+};
+
+function readBool(reader: ValueReader): boolean {
+  return reader.u8() === 1;
+}
+
+function readInt(reader: ValueReader): bigint {
+  return reader.i64();
+}
+
+function readFloat(reader: ValueReader): number {
+  return reader.f64();
+}
+
+function readText(reader: ValueReader): string {
+  return reader.text();
+}
+
+function readArray<T>(reader: ValueReader, element: (reader: ValueReader) => T): T[] {
+  const values: T[] = [];
+  const length = reader.u32();
+  for (let at = 0; at < length; at++) values.push(element(reader));
+  return values;
+}
+
+function readSparse(reader: ValueReader): SparseVector {
+  const length = reader.u32();
+  const indices = reader.u32Array(length);
+  const values = reader.f32Array(length);
+  if (reader.u8() === 0) return { indices, values };
+  return { indices, values, tokens: Array.from({ length }, () => reader.text()) };
+}

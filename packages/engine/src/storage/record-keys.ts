@@ -1,0 +1,47 @@
+/** Keys of a collection's environment: one prefix byte, then the id or the offset. */
+import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
+
+const ID_PREFIX = 0x01;
+const OFFSET_PREFIX = 0x02;
+const REMOVAL_PREFIX = 0x03;
+const NUMBER_KEY_BYTES = 9;
+
+export const RECORD_KEYS = {
+  head: Uint8Array.of(0x00),
+  /** Above every offset key. */
+  afterOffsets: Uint8Array.of(OFFSET_PREFIX + 1),
+  /** Above every removal key. */
+  afterRemovals: Uint8Array.of(REMOVAL_PREFIX + 1),
+} as const;
+
+export function idKey(id: string): Uint8Array {
+  const key = Buffer.allocUnsafe(1 + Buffer.byteLength(id));
+  key[0] = ID_PREFIX;
+  key.write(id, 1);
+  return key;
+}
+
+/** Also the value that an id key leads to. */
+export function offsetKey(offset: number): Uint8Array {
+  return numberKey(OFFSET_PREFIX, offset);
+}
+
+/** Leads to the id of the record that the operation with this sequence number removed. */
+export function removalKey(sequence: number): Uint8Array {
+  return numberKey(REMOVAL_PREFIX, sequence);
+}
+
+/** The offset in an offset key. */
+export function readOffset(key: Uint8Array, origin: DataOrigin): number {
+  if (key.length !== NUMBER_KEY_BYTES || key[0] !== OFFSET_PREFIX) {
+    throw new CorruptDataError(origin, 0, "not an offset key");
+  }
+  return Number(Buffer.from(key.buffer, key.byteOffset, key.byteLength).readBigUInt64BE(1));
+}
+
+function numberKey(prefix: number, value: number): Uint8Array {
+  const key = Buffer.allocUnsafe(NUMBER_KEY_BYTES);
+  key[0] = prefix;
+  key.writeBigUInt64BE(BigInt(value), 1);
+  return key;
+}

@@ -1,0 +1,142 @@
+/** The behaviour of every record store. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { LIMITS } from "@sheaf/protocol";
+import {
+  EMPTY_HEAD,
+  type RecordStore,
+  type StoreChange,
+  type StoreView,
+  oldestTracked,
+} from "./record-store.ts";
+import type { StoredRecord } from "./stored-record.ts";
+
+export interface RecordStoreSuite {
+  readonly name: string;
+  readonly open: () => RecordStore;
+}
+
+export function storedRecord(offset: number, fields: Partial<StoredRecord> = {}): StoredRecord {
+  return {
+    ...{ offset, sequence: offset + 1, id: `r${offset}`, embedding: Float32Array.of(offset, 0.5) },
+    ...{ document: null, uri: null, metadata: null },
+    ...fields,
+  };
+}
+
+/** Appends records after what is there. */
+function append(...records: readonly StoredRecord[]): (view: StoreView) => StoreChange {
+  return ({ head }) => ({
+    head: {
+      sequence: head.sequence + records.length,
+      nextOffset: head.nextOffset + records.length,
+      dimension: 2,
+    },
+    puts: records,
+    removes: [],
+  });
+}
+
+export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
+  describe(`behaviour of the ${name}`, () => {
+    let store: RecordStore;
+
+    beforeEach(() => {
+      store = open();
+    });
+
+    afterEach(() => store.close());
+
+    it("is empty before the first batch", () => {
+      expect(store.head).toEqual(EMPTY_HEAD);
+      expect(store.offsetOf("r0")).toBeNull();
+      expect(store.find("r0")).toBeNull();
+      expect(store.read(0)).toBeNull();
+      expect([...store.scan(0)]).toEqual([]);
+    });
+
+    it("keeps every field", async () => {
+      const full = storedRecord(0, {
+        document: "Grüße 🌾",
+        uri: "file:///a",
+        metadata: new Map<string, bigint | number>([
+          ["int", 9007199254740993n],
+          ["float", 3],
+        ]),
+      });
+      await store.apply(append(full, storedRecord(1)));
+      expect(store.read(0)).toEqual(full);
+      expect(store.find("r1")).toEqual(storedRecord(1));
+      expect(store.head).toEqual({ sequence: 2, nextOffset: 2, dimension: 2 });
+    });
+
+    it("scans in insertion order from any offset", async () => {
+      await store.apply(append(storedRecord(0), storedRecord(1)));
+      await store.apply(append(storedRecord(2)));
+      expect([...store.scan(0)].map(({ offset }) => offset)).toEqual([0, 1, 2]);
+      expect([...store.scan(1)].map(({ offset }) => offset)).toEqual([1, 2]);
+      for (const { offset } of store.scan(0)) {
+        expect(offset).toBe(0);
+        break;
+      }
+    });
+
+    it("replaces a record in its place", async () => {
+      await store.apply(append(storedRecord(0), storedRecord(1)));
+      const changed = storedRecord(0, { sequence: 3, document: "new" });
+      await store.apply(({ head }) => ({ head: { ...head, sequence: 3 }, puts: [changed], removes: [] }));
+      expect([...store.scan(0)]).toEqual([changed, storedRecord(1)]);
+    });
+
+    it("forgets a removed record", async () => {
+      await store.apply(append(storedRecord(0), storedRecord(1)));
+      await store.apply(({ head }) => ({ head, puts: [], removes: [{ id: "r0", offset: 0, sequence: 3 }] }));
+      expect(store.offsetOf("r0")).toBeNull();
+      expect(store.read(0)).toBeNull();
+      expect([...store.scan(0)].map(({ id }) => id)).toEqual(["r1"]);
+    });
+
+    it("remembers the newest removals and forgets the others", async () => {
+      await store.apply(append(...[0, 1, 2, 3].map((offset) => storedRecord(offset))));
+      const remove = (offset: number, sequence: number): Promise<StoreChange> =>
+        store.apply(({ head }) => ({
+          head: { ...head, sequence },
+          puts: [],
+          removes: [{ id: `r${offset}`, offset, sequence }],
+        }));
+      await remove(0, 5);
+      await remove(2, 6);
+      expect([...store.removedAfter(4)]).toEqual(["r0", "r2"]);
+      expect([...store.removedAfter(5)]).toEqual(["r2"]);
+      expect([...store.removedAfter(6)]).toEqual([]);
+      const late = LIMITS.trackedOperations + 6;
+      expect(oldestTracked({ ...store.head, sequence: late })).toBe(6);
+      await remove(3, late);
+      expect([...store.removedAfter(0)]).toEqual(["r3"]);
+    });
+
+    it("shows a plan the state that all earlier batches left", async () => {
+      const seen: number[] = [];
+      const batches = Array.from({ length: 20 }, (_, offset) =>
+        store.apply((view) => {
+          seen.push(view.head.nextOffset);
+          return append(storedRecord(offset))(view);
+        }),
+      );
+      const resolved: number[] = [];
+      await Promise.all(batches.map(async (batch) => resolved.push((await batch).head.nextOffset)));
+      expect(seen).toEqual(Array.from({ length: 20 }, (_, i) => i));
+      expect(resolved).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+    });
+
+    it("leaves nothing of a batch whose plan throws, and everything of its neighbours", async () => {
+      const before = store.apply(append(storedRecord(0)));
+      const broken = store.apply(() => {
+        throw new Error("no");
+      });
+      const after = store.apply(append(storedRecord(1)));
+      await expect(broken).rejects.toThrow("no");
+      await Promise.all([before, after]);
+      expect([...store.scan(0)].map(({ id }) => id)).toEqual(["r0", "r1"]);
+    });
+  });
+}

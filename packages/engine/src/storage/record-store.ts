@@ -1,0 +1,64 @@
+/**
+ * The seam under a collection: durable records in insertion order, changed by whole batches. LMDB is the first
+ * implementation, memory the second; `record-store.suite.ts` holds both to the same behaviour. Reads are synchronous
+ * and see the newest committed batch. The store is the truth; every index is a cache of it.
+ */
+import { LIMITS } from "@sheaf/protocol";
+import type { StoredRecord } from "./stored-record.ts";
+
+/** What a store knows of itself; all zero and `null` before the first batch. */
+export interface StoreHead {
+  /** Sequence number of the newest operation. */
+  readonly sequence: number;
+  /** Offset the next new record gets. Offsets are never used twice. */
+  readonly nextOffset: number;
+  /** Fixed by the first written embedding. */
+  readonly dimension: number | null;
+}
+
+export const EMPTY_HEAD: StoreHead = Object.freeze({ sequence: 0, nextOffset: 0, dimension: null });
+
+export interface StoreView {
+  readonly head: StoreHead;
+  /** Offset of the record with this id; `null`: there is none. */
+  offsetOf(id: string): number | null;
+  /** The record with this id; `null`: there is none. Throws `CorruptDataError`. */
+  find(id: string): StoredRecord | null;
+  /** `null`: gone, or never there. Throws `CorruptDataError`. */
+  read(offset: number): StoredRecord | null;
+  /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
+  removedAfter(sequence: number): Iterable<string>;
+}
+
+/** The oldest state of a store from which on it still knows every record that was removed. */
+export function oldestTracked(head: StoreHead): number {
+  return Math.max(0, head.sequence - LIMITS.trackedOperations);
+}
+
+/** One batch, planned in full before anything is written. */
+export interface StoreChange {
+  readonly head: StoreHead;
+  /** New records have offsets from the old `head.nextOffset` up; others replace the record with that id and offset. */
+  readonly puts: readonly StoredRecord[];
+  readonly removes: readonly RemovedRecord[];
+}
+
+export interface RemovedRecord {
+  readonly id: string;
+  readonly offset: number;
+  /** Sequence number of the operation that removes it. */
+  readonly sequence: number;
+}
+
+export interface RecordStore extends StoreView {
+  /**
+   * Plans and writes one batch, whole or not at all, and resolves once it is on disk. `plan` runs after every earlier
+   * batch and alone; when it throws, nothing is written and its error is the result. Batches of several callers
+   * share one commit and resolve in the order of their plans.
+   */
+  apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange>;
+  /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
+  scan(from: number): Iterable<StoredRecord>;
+  /** After the batches under way; nothing may be called afterwards. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from "node:fs";
+import type { Metadata, MetadataValue } from "@sheaf/protocol";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type CollectionEntry, decodeCollection, encodeCollection } from "../catalog/catalog-codec.ts";
+import { CorruptDataError } from "./corrupt-data-error.ts";
+import type { StoredRecord } from "./stored-record.ts";
+import { decodeHead, decodeRecord, encodeHead, encodeRecord } from "./value-codec.ts";
+import { ValueWriter } from "./value-writer.ts";
+
+const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(2, 7) };
+
+/** Written by codec version 1; never changed. */
+const GOLDEN = JSON.parse(readFileSync(new URL("./value-v1.golden.json", import.meta.url), "utf8")) as Record<
+  string,
+  string
+>;
+
+const EVERY_KIND: Metadata = new Map<string, MetadataValue>([
+  ["yes", true],
+  ["no", false],
+  ["int", 9_007_199_254_740_993n],
+  ["lowest", -9_223_372_036_854_775_808n],
+  ["float", 3],
+  ["negative zero", -0],
+  ["text", "Grüße 🌾"],
+  ["empty", ""],
+  ["sparse", { indices: Uint32Array.of(1, 4_294_967_295), values: Float32Array.of(0.5, -1.25) }],
+  ["labels", { indices: Uint32Array.of(7), values: Float32Array.of(2), tokens: ["ähre"] }],
+  ["bools", [true, false]],
+  ["ints", [1n, -1n]],
+  ["floats", [1, 0.1]],
+  ["texts", ["a", ""]],
+  ["nothing", []],
+]);
+
+const FULL: StoredRecord = {
+  ...{ offset: 7, sequence: 4_294_967_299, id: "id-ü", embedding: Float32Array.of(1, -0.5, 3.25) },
+  ...{ document: "a document", uri: "https://example.org/a", metadata: EVERY_KIND },
+};
+const MINIMAL: StoredRecord = {
+  ...{
+    offset: 0,
+    sequence: 1,
+    id: "x",
+    embedding: Float32Array.of(0),
+    document: null,
+    uri: null,
+    metadata: null,
+  },
+};
+const HEAD = { sequence: 12, nextOffset: 9, dimension: 384 };
+const COLLECTION: CollectionEntry = {
+  ...{ id: "01234567-89ab-4cde-8f01-23456789abcd", name: "texts", tenant: "t-1", database: "d-1" },
+  ...{
+    databaseId: "11234567-89ab-4cde-8f01-23456789abcd",
+    created: 3,
+    configuration: { a: [1, null] },
+    schema: {},
+  },
+  ...{ dimension: null, logPosition: 5, version: 2, metadata: new Map<string, MetadataValue>([["n", 1n]]) },
+  ...{ tree: "01234567-89ab-4cde-8f01-23456789abcd", epoch: "" },
+};
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
+}
+
+function golden(name: string): Uint8Array {
+  return Buffer.from(GOLDEN[name] ?? "", "hex");
+}
+
+describe("value codec v1", () => {
+  const writer = new ValueWriter();
+
+  it("writes what version 1 wrote", () => {
+    expect({
+      fullRecord: hex(encodeRecord(writer, FULL)),
+      minimalRecord: hex(encodeRecord(writer, MINIMAL)),
+      head: hex(encodeHead(writer, HEAD)),
+      emptyHead: hex(encodeHead(writer, { sequence: 0, nextOffset: 0, dimension: null })),
+      collection: hex(encodeCollection(COLLECTION)),
+    }).toEqual(GOLDEN);
+  });
+
+  it("reads what version 1 wrote", () => {
+    expect(decodeRecord(golden("fullRecord"), 7, ORIGIN)).toEqual(FULL);
+    expect(decodeRecord(golden("minimalRecord"), 0, ORIGIN)).toEqual(MINIMAL);
+    expect(decodeHead(golden("head"), ORIGIN)).toEqual(HEAD);
+    expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ sequence: 0, nextOffset: 0, dimension: null });
+    expect(decodeCollection(golden("collection"), ORIGIN)).toEqual(COLLECTION);
+  });
+
+  it("reads back any record", () => {
+    fc.assert(
+      fc.property(anyRecord(), (record) => {
+        expect(decodeRecord(encodeRecord(writer, record), record.offset, ORIGIN)).toEqual(record);
+      }),
+    );
+  });
+
+  it("notices every flipped bit", () => {
+    const value = golden("fullRecord");
+    for (let bit = 0; bit < value.length * 8; bit++) {
+      const damaged = Buffer.from(value);
+      damaged.writeUInt8(damaged.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      expect(() => decodeRecord(damaged, 7, ORIGIN)).toThrow(CorruptDataError);
+    }
+  });
+
+  it("notices every cut", () => {
+    const value = golden("fullRecord");
+    for (let length = 0; length < value.length; length++) {
+      expect(() => decodeRecord(value.slice(0, length), 7, ORIGIN)).toThrow(CorruptDataError);
+    }
+  });
+
+  it("names key and byte of a value under a wrong key", () => {
+    expect(() => decodeRecord(golden("fullRecord"), 8, ORIGIN)).toThrow(
+      "collections/ab/test, key 0207, byte 16: holds offset 7 under the key of offset 8",
+    );
+  });
+
+  it("refuses a value of another kind", () => {
+    expect(() => decodeHead(golden("minimalRecord"), ORIGIN)).toThrow("expected a value of kind 2, found 1");
+  });
+});
+
+function anyRecord(): fc.Arbitrary<StoredRecord> {
+  const text = fc.string({ unit: "grapheme", maxLength: 40 });
+  const int = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+  const float = fc.double({ noNaN: true });
+  const sparse = fc
+    .uniqueArray(fc.nat(2 ** 32 - 1), { maxLength: 20 })
+    .map((indices) => Uint32Array.from(indices).sort())
+    .map((indices) => ({ indices, values: Float32Array.from(indices, (index) => Math.fround(index / 3)) }));
+  const value: fc.Arbitrary<MetadataValue> = fc.oneof(
+    ...[text, int, float, fc.boolean(), sparse],
+    ...[fc.array(text), fc.array(int), fc.array(float), fc.array(fc.boolean())],
+  );
+  return fc.record({
+    offset: fc.maxSafeNat(),
+    sequence: fc.maxSafeNat(),
+    id: text,
+    embedding: fc.float32Array({ noNaN: true, minLength: 1, maxLength: 50 }),
+    document: fc.option(text),
+    uri: fc.option(text),
+    metadata: fc.option(fc.array(fc.tuple(text, value), { maxLength: 8 }).map((entries) => new Map(entries))),
+  });
+}

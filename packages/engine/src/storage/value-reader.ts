@@ -1,0 +1,96 @@
+/**
+ * Reads one value of the store. Checksum, version and kind are checked first; every field is checked against the end
+ * of the value. Whatever is wrong is a `CorruptDataError` with key and position. Nothing read refers to the bytes.
+ */
+import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
+import { crc32c } from "./crc32c.ts";
+import { FRAME_BYTES, VALUE_VERSION, type ValueKind } from "./value-writer.ts";
+
+export class ValueReader {
+  readonly flags: number;
+  readonly #bytes: Buffer;
+  readonly #origin: DataOrigin;
+  #position = FRAME_BYTES;
+
+  constructor(value: Uint8Array, kind: ValueKind, origin: DataOrigin) {
+    this.#bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    this.#origin = origin;
+    if (value.length < FRAME_BYTES) throw this.#damaged(0, `only ${value.length} bytes`);
+    if (crc32c(this.#bytes, 4) !== this.#bytes.readUInt32LE(0))
+      throw this.#damaged(0, "the checksum does not match");
+    const version = this.#bytes.readUInt8(4);
+    if (version !== VALUE_VERSION) throw this.#damaged(4, `value version ${version} is unknown`);
+    const actual = this.#bytes.readUInt8(5);
+    if (actual !== kind) throw this.#damaged(5, `expected a value of kind ${kind}, found ${actual}`);
+    this.flags = this.#bytes.readUInt8(6);
+  }
+
+  u8(): number {
+    return this.#bytes.readUInt8(this.#take(1));
+  }
+
+  u16(): number {
+    return this.#bytes.readUInt16LE(this.#take(2));
+  }
+
+  u32(): number {
+    return this.#bytes.readUInt32LE(this.#take(4));
+  }
+
+  u64(): number {
+    const at = this.#take(8);
+    const value = Number(this.#bytes.readBigUInt64LE(at));
+    if (!Number.isSafeInteger(value)) throw this.#damaged(at, "an integer above 2^53");
+    return value;
+  }
+
+  i64(): bigint {
+    return this.#bytes.readBigInt64LE(this.#take(8));
+  }
+
+  f64(): number {
+    return this.#bytes.readDoubleLE(this.#take(8));
+  }
+
+  f32Array(length: number): Float32Array {
+    return new Float32Array(this.#copy(length * 4));
+  }
+
+  u32Array(length: number): Uint32Array {
+    return new Uint32Array(this.#copy(length * 4));
+  }
+
+  text(): string {
+    const length = this.u32();
+    const at = this.#take(length);
+    return this.#bytes.toString("utf8", at, at + length);
+  }
+
+  /** A value that ends before or after its last field was not written by us. */
+  end(): void {
+    if (this.#position !== this.#bytes.length)
+      throw this.#damaged(this.#position, "unexpected bytes at the end");
+  }
+
+  fail(reason: string): CorruptDataError {
+    return this.#damaged(this.#position, reason);
+  }
+
+  #copy(bytes: number): ArrayBuffer {
+    const at = this.#take(bytes);
+    const copy = new ArrayBuffer(bytes);
+    new Uint8Array(copy).set(this.#bytes.subarray(at, at + bytes));
+    return copy;
+  }
+
+  #take(bytes: number): number {
+    const at = this.#position;
+    if (at + bytes > this.#bytes.length) throw this.#damaged(at, `${bytes} more bytes expected`);
+    this.#position = at + bytes;
+    return at;
+  }
+
+  #damaged(position: number, reason: string): CorruptDataError {
+    return new CorruptDataError(this.#origin, position, reason);
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * `sheaf/bm25`: a text's terms weighted by how often they occur, without a model. Ids and values equal those of the
+ * `chroma_bm25` function (npm `@chroma-core/chroma-bm25` 0.1.10), so that its indexes and queries can be mixed with
+ * ours; a golden test holds that. The inverse document frequency is the index's part, not the vector's.
+ *
+ *   value(t) = tf (k + 1) / (tf + k (1 - b + b n / average))    n: terms of the text, stop words not counted
+ *
+ * (Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3.)
+ */
+import { LIMITS, type SparseVector } from "@sheaf/protocol";
+import murmurhash from "murmurhash-js";
+import { newStemmer } from "snowball-stemmers";
+import type { Bm25Options } from "../embedder.ts";
+import { keepLargest } from "../keep-largest.ts";
+import { checkBm25Options } from "./bm25-options.ts";
+import { ENGLISH_STOPWORDS } from "./stopwords.ts";
+
+const DEFAULTS = { k: 1.2, b: 0.75, averageDocumentLength: 256, tokenMaxLength: 40 } as const;
+const HASH_SEED = 0;
+/** Stems kept for the next text: natural text repeats its words, and a stem costs a hundred times a look-up. */
+const CACHED_STEMS = 50_000;
+
+export interface Bm25Text {
+  /** Empty for a text without terms. `tokens` are the stems; of colliding ones the first in the text. */
+  readonly vector: SparseVector;
+  /** Terms that count: stop words and over-long words are not among them. */
+  readonly numTokens: number;
+}
+
+export class Bm25Encoder {
+  readonly #k: number;
+  readonly #b: number;
+  readonly #averageLength: number;
+  readonly #tokenMaxLength: number;
+  readonly #stopwords: ReadonlySet<string>;
+
+  /** Throws 400 for options no weight can be computed with. */
+  constructor(options: Bm25Options = {}) {
+    checkBm25Options(options);
+    this.#k = options.k ?? DEFAULTS.k;
+    this.#b = options.b ?? DEFAULTS.b;
+    this.#averageLength = options.averageDocumentLength ?? DEFAULTS.averageDocumentLength;
+    this.#tokenMaxLength = options.tokenMaxLength ?? DEFAULTS.tokenMaxLength;
+    const stopwords = options.stopwords ?? ENGLISH_STOPWORDS;
+    this.#stopwords = new Set(stopwords.map((word) => word.toLowerCase()));
+  }
+
+  encode(text: string): Bm25Text {
+    const terms = this.#terms(text);
+    const found = new Map<number, { stem: string; count: number }>();
+    for (const stem of terms) {
+      const id = termId(stem);
+      const entry = found.get(id);
+      if (entry === undefined) found.set(id, { stem, count: 1 });
+      else entry.count += 1;
+    }
+    const entries = [...found].sort(([a], [b]) => a - b);
+    const norm = this.#k * (1 - this.#b + (this.#b * terms.length) / this.#averageLength);
+    const vector: SparseVector = {
+      indices: Uint32Array.from(entries, ([id]) => id),
+      values: Float32Array.from(entries, ([, { count }]) => (count * (this.#k + 1)) / (count + norm)),
+      tokens: entries.map(([, { stem }]) => stem),
+    };
+    return { vector: keepLargest(vector, LIMITS.sparseNonZeros), numTokens: terms.length };
+  }
+
+  #terms(text: string): string[] {
+    const terms: string[] = [];
+    const words = text.replace(/[^\p{L}\p{N}_\s]+/gu, " ").toLowerCase();
+    for (const [word] of words.matchAll(/\S+/gu)) {
+      if (this.#stopwords.has(word) || word.length > this.#tokenMaxLength) continue;
+      const stem = stemOf(word);
+      if (stem !== "") terms.push(stem);
+    }
+    return terms;
+  }
+}
+
+const stemmer = newStemmer("english");
+const stems = new Map<string, string>();
+
+function stemOf(word: string): string {
+  const known = stems.get(word);
+  if (known !== undefined) return known;
+  const stem = stemmer.stem(word).trim();
+  if (stems.size >= CACHED_STEMS) stems.clear();
+  stems.set(word, stem);
+  return stem;
+}
+
+/** The hash reads the low byte of each UTF-16 unit, and its sign is dropped: both as in the indexes it must match. */
+function termId(stem: string): number {
+  return Math.abs(murmurhash.murmur3(stem, HASH_SEED) | 0);
+}

@@ -1,0 +1,279 @@
+/**
+ * The `Embedder` that runs models on this machine. Refusals come in the order of the seam: unknown model, wrong kind,
+ * weights absent, text too long, queue full. A vector depends on its text, instruction and model alone.
+ */
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { LIMITS, SheafError, type ModelIdentity, type SparseVector } from "@sheaf/protocol";
+import { throwIfAborted } from "./abort.ts";
+import { checkBm25Options } from "./bm25/bm25-options.ts";
+import { ENGLISH_STOPWORDS } from "./bm25/stopwords.ts";
+import type {
+  DenseEmbeddings,
+  Embedder,
+  EmbedOptions,
+  EmbedRequest,
+  ModelInfo,
+  ModelKind,
+  SparseEmbeddings,
+} from "./embedder.ts";
+import { LocalModel, type LocalModelOptions, planOf } from "./local-model.ts";
+import { AutoPull } from "./models/auto-pull.ts";
+import { BatchSizeStore } from "./models/batch-size-store.ts";
+import {
+  type ConfiguredModel,
+  findModelFolder,
+  type ModelFolder,
+  modelUnavailable,
+} from "./models/model-folder.ts";
+import { ModelMemory } from "./models/model-memory.ts";
+import { MODEL_REGISTRY, modelEntry, type ModelEntry } from "./models/model-registry.ts";
+import { type HubOptions, ModelStore } from "./models/model-store.ts";
+import { DEFAULT_HANG_AFTER_MS } from "./replica/model-replica.ts";
+import type { PooledVector } from "./replica/replica-messages.ts";
+import type { BatchReport } from "./scheduler/scheduler.ts";
+import type { BatchPolicy } from "./scheduler/take-batch.ts";
+import { firstBytes } from "./tokenize/cut-text.ts";
+import { TextWorkerPool } from "./tokenize/text-worker-pool.ts";
+
+export interface EmbedderOptions {
+  /** Identifier -> folder with its weights, for models that do not come with Sheaf (or to replace the one that does). */
+  readonly models?: Readonly<Record<string, ConfiguredModel>>;
+  /** Where other weights are looked for and fetched. Default: nowhere. */
+  readonly hub?: HubOptions;
+  /** Fetch an absent model at its first use; the request is 503 until it is here. Needs `hub`. Default `false`. */
+  readonly autoPull?: boolean;
+  /** For all loaded models together, in bytes. Default: six tenths of what this machine or its container has. */
+  readonly memoryBytes?: number;
+  /** Identifiers of models that are never unloaded. */
+  readonly pinned?: readonly string[];
+  /** Processes per model, of one thread each. Default: one per core, at most 4. */
+  readonly replicas?: number;
+  /** Tokenizer threads. Default 1; each holds every used tokenizer. */
+  readonly tokenizerWorkers?: number;
+  /** Padded tokens of one batch. Default: measured at a model's first load. */
+  readonly batchTokens?: number;
+  /** Tokens that may wait for one model in each lane. Default `LIMITS.queuedTokens`. */
+  readonly queuedTokens?: number;
+  /** No run is taken for hung before this. Default 30 s. */
+  readonly hangAfterMs?: number;
+  /**
+   * Folder for graphs that are made from a model's files; best on the file system of the models. Default: a temporary
+   * one, removed on close.
+   */
+  readonly workFolder?: string;
+  /** One line for the log: a replica that ended, a model that cannot be loaded. */
+  readonly onEvent?: (message: string) => void;
+  /** Which waiting texts run together. Default: those of like lengths. Benchmarks compare it with others. */
+  readonly policy?: BatchPolicy;
+  /** Told of every batch that a model has answered. */
+  readonly onBatch?: (batch: BatchReport) => void;
+  /** Told of every unexpected end of a model's process, by model. */
+  readonly onReplicaDeath?: (model: string) => void;
+}
+
+const MAX_DEFAULT_REPLICAS = 4;
+/** The rest is for the search engine and the system's file cache. */
+const MEMORY_SHARE = 0.6;
+const BM25_REVISION = "1";
+
+/** Memory for models where nothing else is said, in bytes. */
+export function defaultModelMemory(): number {
+  const container = process.constrainedMemory();
+  // 0 or an absurd number where no limit is set.
+  const available = container > 0 ? Math.min(container, totalmem()) : totalmem();
+  return Math.floor(MEMORY_SHARE * available);
+}
+
+/** An embedder for the models of this machine. Nothing is started before its first use; `close` ends it all. */
+export function createEmbedder(options: EmbedderOptions = {}): Embedder {
+  return new LocalEmbedder(options);
+}
+
+export class LocalEmbedder implements Embedder {
+  readonly #configured: Readonly<Record<string, ConfiguredModel>>;
+  readonly #pool: TextWorkerPool;
+  readonly #modelOptions: LocalModelOptions;
+  readonly #cacheFolder: string | null;
+  readonly #autoPull: AutoPull | null;
+  readonly #models = new Map<string, LocalModel>();
+  #temporaryFolder: Promise<string> | null = null;
+  #closed = false;
+
+  /** Throws 400 for a configured model that is not in the registry. */
+  constructor(options: EmbedderOptions = {}) {
+    this.#configured = options.models ?? {};
+    const pinned = new Set(options.pinned);
+    for (const identifier of [...Object.keys(this.#configured), ...pinned]) modelEntry(identifier);
+    const onEvent = options.onEvent ?? (() => {});
+    this.#pool = new TextWorkerPool({
+      workers: options.tokenizerWorkers ?? 1,
+      onUnexpected: (detail) => onEvent(`a tokenizer worker failed: ${detail}`),
+    });
+    const { workFolder, hub } = options;
+    this.#cacheFolder = hub?.cacheFolder ?? null;
+    this.#autoPull =
+      hub === undefined || options.autoPull !== true
+        ? null
+        : new AutoPull({ store: new ModelStore({ hub }), onEvent });
+    const memoryBytes = options.memoryBytes ?? defaultModelMemory();
+    this.#modelOptions = {
+      replicas: options.replicas ?? Math.min(availableParallelism(), MAX_DEFAULT_REPLICAS),
+      batchTokens: options.batchTokens ?? null,
+      batchSizes: workFolder === undefined ? null : new BatchSizeStore(workFolder),
+      memory: new ModelMemory(memoryBytes),
+      memoryBytes,
+      pinned,
+      queuedTokens: options.queuedTokens ?? LIMITS.queuedTokens,
+      hangAfterMs: options.hangAfterMs ?? DEFAULT_HANG_AFTER_MS,
+      workFolder: () =>
+        workFolder === undefined ? this.#makeTemporaryFolder() : Promise.resolve(workFolder),
+      onEvent,
+      policy: options.policy,
+      onBatch: options.onBatch,
+      onReplicaDeath: options.onReplicaDeath,
+    };
+  }
+
+  models(): readonly ModelInfo[] {
+    return [...MODEL_REGISTRY.values()].map((entry) => this.#info(entry));
+  }
+
+  model(identifier: string): ModelInfo {
+    return this.#info(modelEntry(identifier));
+  }
+
+  async identity(identifier: string): Promise<ModelIdentity> {
+    const entry = modelEntry(identifier);
+    if (entry.head === "bm25") {
+      const digest = createHash("sha256").update(ENGLISH_STOPWORDS.join("\n")).digest("hex");
+      return { identifier, revision: BM25_REVISION, digest: `sha256:${digest}` };
+    }
+    return this.#open(entry).identity();
+  }
+
+  async dense(request: EmbedRequest, options: EmbedOptions = {}): Promise<DenseEmbeddings> {
+    const entry = this.#entryOfKind(request.model, "dense");
+    const model = this.#open(entry);
+    const dimension = model.folder.dimension ?? 0;
+    throwIfAborted(options.signal);
+    if (request.texts.length === 0) return { dimension, vectors: [], numTokens: 0, truncatedInputs: 0 };
+    const embedded = await model.embed(request, request.truncate, options);
+    const vectors = embedded.vectors.map(asDense);
+    return { ...embedded, vectors, dimension: vectors[0]?.length ?? dimension };
+  }
+
+  async sparse(request: EmbedRequest, options: EmbedOptions = {}): Promise<SparseEmbeddings> {
+    const entry = this.#entryOfKind(request.model, "sparse");
+    throwIfAborted(options.signal);
+    if (entry.head === "bm25") return this.#bm25(request, options);
+    const model = this.#open(entry);
+    if (request.texts.length === 0) return { vectors: [], numTokens: 0, truncatedInputs: 0 };
+    const embedded = await model.embed(request, true, options);
+    const labels = await model.labels();
+    const vectors = embedded.vectors.map((vector) => labelled(asSparse(vector), labels));
+    return { ...embedded, vectors };
+  }
+
+  /** Process ids of a model's replicas, for those who watch or kill them. */
+  replicaPids(identifier: string): Promise<readonly number[]> {
+    return this.#open(modelEntry(identifier)).replicaPids();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([
+      this.#autoPull?.close(),
+      this.#pool.close(),
+      ...[...this.#models.values()].map((model) => model.close()),
+    ]);
+    if (this.#temporaryFolder !== null)
+      await rm(await this.#temporaryFolder, { recursive: true, force: true });
+  }
+
+  async #bm25(request: EmbedRequest, options: EmbedOptions): Promise<SparseEmbeddings> {
+    this.#checkOpen();
+    const bm25 = request.bm25 ?? {};
+    checkBm25Options(bm25);
+    const texts = request.texts.map((text) => firstBytes(text, LIMITS.textBytes));
+    const truncatedInputs = texts.filter(
+      (text, index) => text.length < (request.texts[index]?.length ?? 0),
+    ).length;
+    const encoded = await this.#pool.bm25(texts, bm25, options);
+    await options.admitTokens?.(encoded.numTokens);
+    return { ...encoded, truncatedInputs };
+  }
+
+  #entryOfKind(identifier: string, kind: ModelKind): ModelEntry {
+    const entry = modelEntry(identifier);
+    if (entry.kind === kind) return entry;
+    throw new SheafError(
+      "unimplemented",
+      `the model ${identifier} makes ${entry.kind} embeddings, not ${kind} ones`,
+    );
+  }
+
+  #info(entry: ModelEntry): ModelInfo {
+    const { identifier, kind, queryModel } = entry;
+    const base = { identifier, kind, queryModel };
+    if (entry.head === "bm25") return { ...base, dimension: null, maxTokens: null, available: true };
+    const folder = this.#find(entry);
+    if ("missing" in folder) {
+      return { ...base, dimension: entry.dimension, maxTokens: entry.maxTokens, available: false };
+    }
+    const { maxTokens } = planOf(folder, this.#modelOptions);
+    return { ...base, dimension: folder.dimension, maxTokens, available: true };
+  }
+
+  #find(entry: ModelEntry): ModelFolder | { readonly missing: string } {
+    return (
+      this.#models.get(entry.identifier)?.folder ??
+      findModelFolder(entry, this.#configured[entry.identifier], this.#cacheFolder)
+    );
+  }
+
+  /** 503 if the weights are absent. They may come later, so only what was found is remembered. */
+  #open(entry: ModelEntry): LocalModel {
+    this.#checkOpen();
+    const known = this.#models.get(entry.identifier);
+    if (known !== undefined) return known;
+    const folder = this.#find(entry);
+    if ("missing" in folder) throw this.#absent(entry, folder.missing);
+    const { head } = entry;
+    if (head === "bm25") throw new SheafError("internal", `${entry.identifier} has no folder`);
+    const model = new LocalModel({ entry: { ...entry, head }, folder, pool: this.#pool }, this.#modelOptions);
+    this.#models.set(entry.identifier, model);
+    return model;
+  }
+
+  #absent(entry: ModelEntry, missing: string): SheafError {
+    const fetchable = entry.hub !== null && this.#configured[entry.identifier] === undefined;
+    if (this.#autoPull !== null && fetchable) return this.#autoPull.refusal(entry.identifier);
+    return modelUnavailable(entry.identifier, missing);
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new SheafError("unavailable", "the embedder is shutting down");
+  }
+
+  #makeTemporaryFolder(): Promise<string> {
+    this.#temporaryFolder ??= mkdtemp(join(tmpdir(), "sheaf-models-"));
+    return this.#temporaryFolder;
+  }
+}
+
+function asDense(vector: PooledVector): Float32Array {
+  if (vector instanceof Float32Array) return vector;
+  throw new SheafError("internal", "a dense model gave a sparse vector");
+}
+
+function asSparse(vector: PooledVector): SparseVector {
+  if (!(vector instanceof Float32Array)) return vector;
+  throw new SheafError("internal", "a sparse model gave a dense vector");
+}
+
+function labelled(vector: SparseVector, labels: readonly string[]): SparseVector {
+  return { ...vector, tokens: Array.from(vector.indices, (index) => labels[index] ?? "") };
+}

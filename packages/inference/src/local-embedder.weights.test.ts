@@ -1,0 +1,182 @@
+/** Models that come and go: fetched at first use, unloaded for others, limited by memory. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EmbedRequest } from "./embedder.ts";
+import { fixtureFolder } from "./graph/testing/fixture-models.ts";
+import { FaultHub } from "./hub/testing/fault-hub.ts";
+import { type EmbedderOptions, LocalEmbedder } from "./local-embedder.ts";
+import { planMemory } from "./models/memory-plan.ts";
+import { findModelFolder } from "./models/model-folder.ts";
+import { modelEntry } from "./models/model-registry.ts";
+
+const BGE = "BAAI/bge-m3";
+const QWEN = "Qwen/Qwen3-Embedding-0.6B";
+const SPLADE = "prithivida/Splade_PP_en_v1";
+const FOLDERS = {
+  [BGE]: { path: fixtureFolder("tiny-xlmr-cls") },
+  [QWEN]: { path: fixtureFolder("tiny-qwen3-last") },
+};
+
+let root: string;
+const open: LocalEmbedder[] = [];
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "sheaf-weights-"));
+});
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((embedder) => embedder.close()));
+  rmSync(root, { recursive: true, force: true });
+});
+
+function start(options: EmbedderOptions): LocalEmbedder {
+  const embedder = new LocalEmbedder({ replicas: 1, ...options });
+  open.push(embedder);
+  return embedder;
+}
+
+function request(model: string, texts: readonly string[] = ["a text"]): EmbedRequest {
+  return { model, texts, instruction: "", truncate: false };
+}
+
+/** What one replica of a model takes, by the embedder's own account. */
+function needed(identifier: keyof typeof FOLDERS): number {
+  const folder = findModelFolder(modelEntry(identifier), FOLDERS[identifier]);
+  if ("missing" in folder) throw new Error(folder.missing);
+  return planMemory(folder, { budgetBytes: 2 ** 40, replicas: 1, batchTokens: 512 }).replicaBytes;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("an absent model", () => {
+  it("is refused with the command that fetches it", async () => {
+    const embedder = start({ hub: { cacheFolder: root } });
+    await expect(embedder.dense(request(BGE))).rejects.toMatchObject({
+      status: 503,
+      message: `the model ${BGE} is not available: fetch its weights with \`sheaf models pull ${BGE}\``,
+    });
+  });
+
+  it("is fetched once where that is wanted, and serves as soon as it is here", async () => {
+    const hub = await FaultHub.start();
+    hub.publish(SPLADE, "0123456789abcdef0123456789abcdef01234567", fixtureFolder("tiny-bert-mlm-splade"));
+    const events: string[] = [];
+    const embedder = start({
+      hub: { cacheFolder: root, endpoint: hub.endpoint },
+      autoPull: true,
+      onEvent: (event) => events.push(event),
+    });
+    const refusals = await Promise.allSettled([
+      embedder.sparse(request(SPLADE)),
+      embedder.sparse(request(SPLADE)),
+    ]);
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({
+        status: "rejected",
+        reason: { status: 503, retryAfterSeconds: 5, message: expect.stringContaining("is being fetched") },
+      });
+    }
+    while (!embedder.model(SPLADE).available) await delay(10);
+    expect((await embedder.sparse(request(SPLADE))).vectors).toHaveLength(1);
+    expect(hub.requests.filter(({ path }) => path.startsWith("/api/"))).toHaveLength(1);
+    expect(events[0]).toBe(`fetching the model ${SPLADE}`);
+    await hub.close();
+  });
+
+  it("that cannot be fetched says why, and is not asked for at every request", async () => {
+    const hub = await FaultHub.start();
+    const events: string[] = [];
+    const embedder = start({
+      hub: { cacheFolder: root, endpoint: hub.endpoint },
+      autoPull: true,
+      onEvent: (event) => events.push(event),
+    });
+    await expect(embedder.dense(request(BGE))).rejects.toThrow("is being fetched");
+    while (events.length < 2) await delay(10);
+    await expect(embedder.dense(request(BGE))).rejects.toThrow(/could not be fetched: .*404/u);
+    expect(hub.requests).toHaveLength(1);
+    await hub.close();
+  });
+});
+
+describe("the memory budget", () => {
+  it("ends the processes of the model that was used longest ago, which loads again when it is used", async () => {
+    const memoryBytes = Math.max(needed(BGE), needed(QWEN)) + 1;
+    const embedder = start({ models: FOLDERS, memoryBytes });
+    const before = await embedder.dense(request(BGE));
+    const pids = await embedder.replicaPids(BGE);
+    await embedder.dense(request(QWEN));
+    expect(pids.map(isAlive)).toEqual([false]);
+    const after = await embedder.dense(request(BGE));
+    expect(after.vectors).toEqual(before.vectors);
+  });
+
+  it("holds for callers of several models at the same time", async () => {
+    const memoryBytes = Math.max(needed(BGE), needed(QWEN)) + 1;
+    const embedder = start({ models: FOLDERS, memoryBytes });
+    const calls = [BGE, QWEN, BGE, QWEN, QWEN, BGE].map((model) => embedder.dense(request(model)));
+    expect((await Promise.all(calls)).every(({ vectors }) => vectors.length === 1)).toBe(true);
+  });
+
+  it("lowers the limit of tokens, and the refusal says why", async () => {
+    const path = join(root, "long");
+    cpSync(FOLDERS[QWEN].path, path, { recursive: true });
+    for (const [file, member] of [
+      ["config.json", "max_position_embeddings"],
+      ["tokenizer_config.json", "model_max_length"],
+    ] as const) {
+      const json = JSON.parse(readFileSync(join(path, file), "utf8")) as object;
+      writeFileSync(join(path, file), JSON.stringify({ ...json, [member]: 16_384 }));
+    }
+    const models = { [QWEN]: { path } };
+    expect(start({ models, memoryBytes: 2 ** 40 }).model(QWEN).maxTokens).toBe(16_384);
+    const embedder = start({ models, memoryBytes: 2 ** 28 });
+    const limit = embedder.model(QWEN).maxTokens ?? 0;
+    expect(limit).toBeGreaterThan(128);
+    expect(limit).toBeLessThan(16_384);
+    const long = "word ".repeat(limit);
+    await expect(embedder.dense(request(QWEN, [long]))).rejects.toMatchObject({
+      code: "too_large",
+      message: expect.stringMatching(
+        new RegExp(`is ${limit} here: the model takes 16384, .* memory budget of 0.25 GiB$`, "u"),
+      ),
+    });
+    expect((await embedder.dense(request(QWEN))).vectors).toHaveLength(1);
+  });
+
+  it("refuses a model that does not fit at all", async () => {
+    const small = start({ models: FOLDERS, memoryBytes: needed(QWEN) - 1 });
+    await expect(small.dense(request(QWEN))).rejects.toThrow(/needs 0\.\d+ GiB of memory.*--model-memory/u);
+  });
+
+  it("never unloads a pinned model, and refuses what does not fit beside it", async () => {
+    const memoryBytes = Math.max(needed(BGE), needed(QWEN)) + 1;
+    const embedder = start({ models: FOLDERS, memoryBytes, pinned: [BGE] });
+    await embedder.dense(request(BGE));
+    const pids = await embedder.replicaPids(BGE);
+    await expect(embedder.dense(request(QWEN))).rejects.toMatchObject({ code: "model_unavailable" });
+    expect(pids.map(isAlive)).toEqual([true]);
+  });
+});
+
+describe("the batch size", () => {
+  it("is measured once and kept for the next start", async () => {
+    const workFolder = join(root, "work");
+    const embedder = start({ models: FOLDERS, workFolder });
+    await embedder.dense(request(BGE));
+    const { digest } = await embedder.identity(BGE);
+    const kept = JSON.parse(readFileSync(join(workFolder, "batch-tokens.json"), "utf8")) as object;
+    expect(Object.keys(kept)).toEqual([expect.stringContaining(digest)]);
+    expect([256, 512, 1_024]).toContain(Object.values(kept)[0]);
+  });
+});

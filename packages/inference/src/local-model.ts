@@ -1,0 +1,319 @@
+/**
+ * One model of this machine: its tokenizer, its replicas and the scheduler between. Everything is started at first use,
+ * once for all who wait for it, and may be unloaded whenever no call is under way; the next use starts it again.
+ */
+import { LIMITS, SheafError, type ModelIdentity } from "@sheaf/protocol";
+import { abortable } from "./abort.ts";
+import type { EmbedOptions, EmbedRequest } from "./embedder.ts";
+import type { Head } from "./graph/pooling-head.ts";
+import { type PreparedModel, prepareModelFolder } from "./graph/prepare-model.ts";
+import type { BatchSizeStore } from "./models/batch-size-store.ts";
+import { type MemoryPlan, planMemory } from "./models/memory-plan.ts";
+import type { ModelFolder } from "./models/model-folder.ts";
+import { gibibytes, type MemoryTenant, type ModelMemory, tooLarge } from "./models/model-memory.ts";
+import type { ModelEntry } from "./models/model-registry.ts";
+import { weightsDigest } from "./models/weights-digest.ts";
+import { ModelReplica } from "./replica/model-replica.ts";
+import type { PooledVector } from "./replica/replica-messages.ts";
+import { calibrateBatch } from "./scheduler/calibrate-batch.ts";
+import { Scheduler, type SchedulerOptions } from "./scheduler/scheduler.ts";
+import { firstCharacters } from "./tokenize/cut-text.ts";
+import type { TextWorkerPool } from "./tokenize/text-worker-pool.ts";
+
+/**
+ * Characters of a text per token of the limit. No natural text comes near, so what is longer is over the limit without
+ * the cost of tokenizing it (the bound of text-embeddings-inference).
+ */
+const CHARACTERS_PER_TOKEN = 250;
+/** Until a model is measured: the activations of most stay in a core's cache. */
+const DEFAULT_BATCH_TOKENS = 512;
+/** Files that could not be prepared are not read again at every request. */
+const PREPARE_COOLDOWN_MS = 5_000;
+
+export interface LocalModelOptions extends Pick<SchedulerOptions<PooledVector>, "policy" | "onBatch"> {
+  readonly replicas: number;
+  /** `null`: measured at the first load. */
+  readonly batchTokens: number | null;
+  /** Where measured sizes are kept; `null`: nowhere. */
+  readonly batchSizes: BatchSizeStore | null;
+  readonly memory: ModelMemory;
+  readonly memoryBytes: number;
+  readonly pinned: ReadonlySet<string>;
+  readonly queuedTokens: number;
+  readonly hangAfterMs: number;
+  readonly workFolder: () => Promise<string>;
+  readonly onEvent: (message: string) => void;
+  readonly onReplicaDeath: ((model: string) => void) | undefined;
+}
+
+export interface LocalModelParts {
+  readonly entry: ModelEntry & { readonly head: Head };
+  readonly folder: ModelFolder;
+  readonly pool: TextWorkerPool;
+}
+
+/** Vectors of the texts in order, and what they cost. */
+export interface Embedded {
+  readonly vectors: readonly PooledVector[];
+  readonly numTokens: number;
+  readonly truncatedInputs: number;
+}
+
+interface Running {
+  readonly scheduler: Scheduler<PooledVector>;
+  readonly replicas: readonly ModelReplica[];
+}
+
+/** The plan of a model before it is opened. */
+export function planOf(
+  folder: ModelFolder,
+  options: Pick<LocalModelOptions, "memoryBytes" | "replicas" | "batchTokens">,
+): MemoryPlan {
+  const { memoryBytes: budgetBytes, replicas, batchTokens } = options;
+  return planMemory(folder, { budgetBytes, replicas, batchTokens: batchTokens ?? DEFAULT_BATCH_TOKENS });
+}
+
+export class LocalModel implements MemoryTenant {
+  readonly #parts: LocalModelParts;
+  readonly #options: LocalModelOptions;
+  readonly #plan: MemoryPlan;
+  readonly #prepared = new Once(() => this.#prepare(), PREPARE_COOLDOWN_MS);
+  readonly #running = new Once(() => this.#start());
+  readonly #identity = new Once(() => this.#identify());
+  readonly #labels = new Once(() => this.#parts.pool.vocabulary(this.#parts.folder.tokenizer));
+  #batchTokens: number | null;
+  #active = 0;
+  #lastUsed = 0;
+  #closed = false;
+
+  constructor(parts: LocalModelParts, options: LocalModelOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#plan = planOf(parts.folder, options);
+    this.#batchTokens = options.batchTokens;
+  }
+
+  get identifier(): string {
+    return this.#parts.entry.identifier;
+  }
+
+  get bytes(): number {
+    return this.#plan.replicas * this.#plan.replicaBytes;
+  }
+
+  get pinned(): boolean {
+    return this.#options.pinned.has(this.identifier);
+  }
+
+  get idle(): boolean {
+    return this.#active === 0;
+  }
+
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
+  get folder(): ModelFolder {
+    return this.#parts.folder;
+  }
+
+  identity(): Promise<ModelIdentity> {
+    return this.#identity.get();
+  }
+
+  /** The vocabulary's piece for each index of a sparse vector. */
+  labels(): Promise<readonly string[]> {
+    return this.#labels.get();
+  }
+
+  /** Process ids of the replicas that run. */
+  replicaPids(): Promise<readonly number[]> {
+    return this.#running
+      .get()
+      .then(({ replicas }) => replicas.flatMap(({ pid }) => (pid === undefined ? [] : [pid])));
+  }
+
+  /** 413 for a text over the limit unless `cut`, 429 if too much waits, 503 if the weights cannot be loaded. */
+  async embed(request: EmbedRequest, cut: boolean, options: EmbedOptions): Promise<Embedded> {
+    this.#active++;
+    try {
+      return await this.#embed(request, cut, options);
+    } finally {
+      this.#active--;
+      this.#lastUsed = performance.now();
+      if (this.idle) this.#options.memory.noteIdle();
+    }
+  }
+
+  /** Ends the replicas; the next use starts them again. */
+  async unload(): Promise<void> {
+    const running = this.#running.forget();
+    if (running === null) return;
+    this.#options.onEvent(`unloading the model ${this.identifier} to make room`);
+    await end(await running.catch(() => null));
+  }
+
+  async #embed(request: EmbedRequest, cut: boolean, options: EmbedOptions): Promise<Embedded> {
+    const { signal } = options;
+    const { entry, folder, pool } = this.#parts;
+    const { maxTokens, replicaBytes } = this.#plan;
+    if (this.#plan.tooLarge) throw tooLarge(this.identifier, replicaBytes, this.#options.memoryBytes);
+    const maxCharacters = Math.min(CHARACTERS_PER_TOKEN * maxTokens, LIMITS.textBytes);
+    const shortened = new Set<number>();
+    const texts = request.texts.map((text, index) => {
+      const prompt =
+        entry.prompt === null || request.instruction === "" ? text : entry.prompt(request.instruction, text);
+      if (prompt.length <= maxCharacters) return prompt;
+      if (!cut) throw this.#tooLong(request, index, `${prompt.length} characters`);
+      shortened.add(index);
+      return firstCharacters(prompt, maxCharacters);
+    });
+    const encoding = await pool.encode(
+      {
+        tokenizer: folder.tokenizer,
+        texts,
+        maxTokens,
+        cut,
+        refuse: (index, count) => this.#tooLong(request, index, `${count} tokens`),
+      },
+      { signal },
+    );
+    for (const index of encoding.cut) shortened.add(index);
+    const numTokens = encoding.ids.reduce((sum, ids) => sum + ids.length, 0);
+    await options.admitTokens?.(numTokens);
+    const { scheduler } = await abortable(this.#running.get(), signal);
+    const vectors = await scheduler.submit(encoding.ids, { signal });
+    return { vectors, numTokens, truncatedInputs: shortened.size };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await end(await this.#running.started());
+  }
+
+  #tooLong(request: EmbedRequest, index: number, length: string): SheafError {
+    const name = request.describe?.(index) ?? `texts[${index}]`;
+    const { maxTokens, limitedByMemory } = this.#plan;
+    const unit = length.endsWith("tokens") ? "" : " tokens";
+    const why = limitedByMemory
+      ? ` here: the model takes ${this.#parts.folder.maxTokens}, but longer texts do not fit its memory budget of ${gibibytes(this.#options.memoryBytes)}`
+      : "";
+    return new SheafError(
+      "too_large",
+      `${name}: ${length}, the limit of ${this.identifier} is ${maxTokens}${unit}${why}`,
+    );
+  }
+
+  async #prepare(): Promise<PreparedModel> {
+    const { entry, folder } = this.#parts;
+    return prepareModelFolder(folder.path, {
+      head: entry.head,
+      workFolder: await this.#options.workFolder(),
+    });
+  }
+
+  async #start(): Promise<Running> {
+    const { entry } = this.#parts;
+    const { modelPath, inputs, output, padId } = await this.#prepared.get();
+    await this.#options.memory.reserve(this);
+    if (this.#closed) {
+      this.#options.memory.release(this);
+      throw new SheafError("unavailable", "the embedder is shutting down");
+    }
+    const spec = { modelPath, inputs, output, padId, sparse: entry.kind === "sparse" };
+    const { hangAfterMs, onEvent, queuedTokens, policy, onBatch, onReplicaDeath } = this.#options;
+    const common = { name: entry.identifier, spec, hangAfterMs, onEvent, onReplicaDeath };
+    const replicas: ModelReplica[] = [];
+    const runners = replicas;
+    for (let index = 0; index < this.#plan.replicas; index++) {
+      // One measures for all: what suits one core suits its neighbour.
+      const onFirstLoad = (run: Run): Promise<void> => this.#calibrate(run, scheduler);
+      replicas.push(new ModelReplica(index === 0 ? { ...common, onFirstLoad } : common));
+    }
+    const batchTokens = this.#batchTokens ?? DEFAULT_BATCH_TOKENS;
+    const scheduler = new Scheduler({
+      name: entry.identifier,
+      runners,
+      batchTokens,
+      queuedTokens,
+      policy,
+      onBatch,
+    });
+    return { scheduler, replicas };
+  }
+
+  async #calibrate(run: Run, scheduler: Scheduler<PooledVector>): Promise<void> {
+    if (this.#batchTokens === null) {
+      const { digest } = await this.identity();
+      this.#batchTokens = (await this.#options.batchSizes?.get(digest)) ?? (await this.#measure(run, digest));
+    }
+    scheduler.setBatchTokens(this.#batchTokens);
+  }
+
+  async #measure(run: Run, digest: string): Promise<number> {
+    const { maxTokens } = this.#plan;
+    const batchTokens = await calibrateBatch({ run, maxTokens, clock: () => performance.now() });
+    await this.#options.batchSizes?.set(digest, batchTokens).catch((error: unknown) => {
+      this.#options.onEvent(`the batch size of ${this.identifier} could not be kept: ${String(error)}`);
+    });
+    return batchTokens;
+  }
+
+  async #identify(): Promise<ModelIdentity> {
+    const { entry, folder } = this.#parts;
+    const { sourceFiles } = await this.#prepared.get();
+    return {
+      identifier: entry.identifier,
+      revision: folder.revision,
+      digest: await weightsDigest(sourceFiles),
+    };
+  }
+}
+
+type Run = (batch: readonly Int32Array[]) => Promise<unknown>;
+
+async function end(running: Running | null): Promise<void> {
+  running?.scheduler.close();
+  await Promise.all((running?.replicas ?? []).map((replica) => replica.close()));
+}
+
+/** A value made at first use, once for all who wait; a failure is forgotten, at once or after a while. */
+class Once<T> {
+  readonly #make: () => Promise<T>;
+  readonly #cooldownMs: number;
+  #value: Promise<T> | null = null;
+  #failedAtMs: number | null = null;
+
+  constructor(make: () => Promise<T>, cooldownMs = 0) {
+    this.#make = make;
+    this.#cooldownMs = cooldownMs;
+  }
+
+  get(): Promise<T> {
+    if (this.#failedAtMs !== null && performance.now() - this.#failedAtMs >= this.#cooldownMs)
+      void this.forget();
+    if (this.#value === null) {
+      const value = this.#make();
+      this.#value = value;
+      value.catch(() => {
+        if (this.#value !== value) return;
+        if (this.#cooldownMs === 0) void this.forget();
+        else this.#failedAtMs = performance.now();
+      });
+    }
+    return this.#value;
+  }
+
+  /** The value, which the next `get` makes anew; `null` if there is none. */
+  forget(): Promise<T> | null {
+    const value = this.#value;
+    this.#value = null;
+    this.#failedAtMs = null;
+    return value;
+  }
+
+  /** The value if its making has begun and succeeds, else `null`. */
+  async started(): Promise<T | null> {
+    return this.#value === null ? null : this.#value.catch(() => null);
+  }
+}

@@ -1,0 +1,206 @@
+import { SheafError } from "@sheaf/protocol";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type BatchRunner, Scheduler } from "./scheduler.ts";
+
+/** Answers a text with its first id; each batch waits until the test lets it go. */
+class StepRunner implements BatchRunner<number> {
+  readonly ready: boolean;
+  readonly batches: (readonly Int32Array[])[] = [];
+  #release: ((error: Error | null) => void) | null = null;
+
+  constructor(ready = true) {
+    this.ready = ready;
+  }
+
+  run(batch: readonly Int32Array[]): Promise<readonly number[]> {
+    this.batches.push(batch);
+    return new Promise((resolve, reject) => {
+      this.#release = (error) => {
+        if (error === null) resolve(batch.map((ids) => ids[0] ?? -1));
+        else reject(error);
+      };
+    });
+  }
+
+  get busy(): boolean {
+    return this.#release !== null;
+  }
+
+  /** Ends the batch under way and lets everything that follows from it happen. */
+  async step(error: Error | null = null): Promise<void> {
+    const release = this.#release;
+    this.#release = null;
+    release?.(error);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async drain(): Promise<void> {
+    while (this.busy) await this.step();
+  }
+}
+
+function text(mark: number, length = 10): Int32Array {
+  return new Int32Array(length).fill(mark);
+}
+
+function texts(count: number, mark: number, length = 10): Int32Array[] {
+  return Array.from({ length: count }, () => text(mark, length));
+}
+
+function scheduler(
+  runners: readonly BatchRunner<number>[],
+  bounds: { batchTokens?: number; queuedTokens?: number } = {},
+): Scheduler<number> {
+  return new Scheduler({ name: "a model", runners, batchTokens: 20, queuedTokens: 1_000, ...bounds });
+}
+
+function outcome(work: Promise<unknown>): Promise<unknown> {
+  return work.catch((error: unknown) => error);
+}
+
+describe("Scheduler", () => {
+  it("starts a batch at once and puts results back in the order of the texts", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 20 }), {
+          minLength: 1,
+          maxLength: 6,
+        }),
+        fc.integer({ min: 1, max: 3 }),
+        async (requests, runnerCount) => {
+          const runners = Array.from({ length: runnerCount }, () => new StepRunner());
+          const model = scheduler(runners, { queuedTokens: 1_000_000, batchTokens: 128 });
+          const work = requests.map((lengths, request) =>
+            model.submit(lengths.map((length, index) => text(request * 1_000 + index, length))),
+          );
+          expect(runners[0]?.busy).toBe(true);
+          while (runners.some((runner) => runner.busy)) for (const runner of runners) await runner.step();
+          expect(await Promise.all(work)).toEqual(
+            requests.map((lengths, request) => lengths.map((_, index) => request * 1_000 + index)),
+          );
+          expect(model.queuedTokens).toBe(0);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("answers no texts at once", async () => {
+    expect(await scheduler([new StepRunner()]).submit([])).toEqual([]);
+  });
+
+  it("lets a query pass a large ingest, and the ingest goes on beside queries", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });
+    const ingest = model.submit(texts(40, 1));
+    const queries = Array.from({ length: 40 }, () => model.submit([text(2)]));
+    await runner.drain();
+    await Promise.all([ingest, ...queries]);
+    const order = runner.batches.map((batch) => batch[0]?.[0]);
+    expect(order.indexOf(2)).toBeLessThanOrEqual(2);
+    const whileBoth = order.slice(0, 40);
+    expect(whileBoth.filter((mark) => mark === 1).length).toBeGreaterThanOrEqual(6);
+    expect(whileBoth.filter((mark) => mark === 2).length).toBeGreaterThanOrEqual(30);
+  });
+
+  it("does not make an ingest pay for the time before it came", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });
+    const earlier = model.submit(texts(50, 1));
+    await runner.drain();
+    await earlier;
+    const queries = Array.from({ length: 30 }, () => model.submit([text(2)]));
+    const ingest = model.submit(texts(30, 3));
+    await runner.drain();
+    await Promise.all([...queries, ingest]);
+    const order = runner.batches.slice(50).map((batch) => batch[0]?.[0]);
+    expect(order.slice(0, 12)).toContain(3);
+  });
+
+  it("drops the waiting texts of an aborted request, and nobody else's", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner]);
+    const controller = new AbortController();
+    const first = model.submit([text(1), text(1)]);
+    const aborted = outcome(model.submit(texts(30, 2), { signal: controller.signal }));
+    const last = model.submit(texts(5, 3));
+    controller.abort();
+    expect(await aborted).toMatchObject({ code: "cancelled" });
+    expect(model.queuedTokens).toBe(50);
+    await runner.drain();
+    expect(await first).toEqual([1, 1]);
+    expect(await last).toEqual([3, 3, 3, 3, 3]);
+    expect(runner.batches.flat().some((ids) => ids[0] === 2)).toBe(false);
+  });
+
+  it("keeps the reason of an abort where it is one of ours, and takes nothing from an aborted caller", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner]);
+    const timeout = new SheafError("timeout", "the request took too long");
+    expect(await outcome(model.submit([text(1)], { signal: AbortSignal.abort(timeout) }))).toBe(timeout);
+    expect(runner.busy).toBe(false);
+  });
+
+  it("counts texts under way as admitted and no longer waiting", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { queuedTokens: 100 });
+    const running = model.submit([text(1), text(1)]);
+    expect(model.queuedTokens).toBe(0);
+    const whole = model.submit(texts(3, 2, 100));
+    const refused = await outcome(model.submit([text(3, 1)]));
+    expect(refused).toMatchObject({
+      code: "rate_limited",
+      status: 429,
+      retryAfterSeconds: expect.any(Number),
+    });
+    await runner.drain();
+    expect(await running).toEqual([1, 1]);
+    expect(await whole).toEqual([2, 2, 2]);
+  });
+
+  it("refuses an ingest while ingests fill their lane, and still takes queries", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { queuedTokens: 100 });
+    const first = model.submit(texts(12, 1));
+    expect(await outcome(model.submit(texts(5, 2)))).toMatchObject({ code: "rate_limited" });
+    const query = model.submit([text(3)]);
+    await runner.drain();
+    expect(await first).toHaveLength(12);
+    expect(await query).toEqual([3]);
+  });
+
+  it("fails only the requests whose texts were in a failed batch", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner]);
+    const lost = outcome(model.submit(texts(6, 1)));
+    const kept = model.submit(texts(6, 2));
+    await runner.step(new SheafError("unavailable", "the replica died", { retryAfterSeconds: 1 }));
+    expect(await lost).toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+    await runner.drain();
+    expect(await kept).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(runner.batches.flat().filter((ids) => ids[0] === 1)).toHaveLength(2);
+    expect(model.queuedTokens).toBe(0);
+  });
+
+  it("prefers a loaded replica to one that must load first", async () => {
+    const cold = new StepRunner(false);
+    const warm = new StepRunner();
+    const model = scheduler([cold, warm]);
+    const work = model.submit([text(1)]);
+    expect([cold.busy, warm.busy]).toEqual([false, true]);
+    await warm.drain();
+    expect(await work).toEqual([1]);
+  });
+
+  it("refuses what waits and what comes once it is closed", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner]);
+    const waiting = outcome(model.submit(texts(8, 1)));
+    model.close();
+    expect(await waiting).toMatchObject({ code: "unavailable" });
+    expect(await outcome(model.submit([text(1)]))).toMatchObject({ code: "unavailable" });
+    await runner.drain();
+    expect(runner.batches).toHaveLength(1);
+  });
+});

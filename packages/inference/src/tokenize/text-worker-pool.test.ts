@@ -1,0 +1,99 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { Bm25Encoder } from "../bm25/bm25-encoder.ts";
+import { ModelTokenizer, type TokenizerFiles } from "./model-tokenizer.ts";
+import { type EncodeRequest, TextWorkerPool } from "./text-worker-pool.ts";
+
+const folder = dirname(createRequire(import.meta.url).resolve("@sheaf/model-minilm/package.json"));
+const files: TokenizerFiles = {
+  tokenizerJson: join(folder, "tokenizer.json"),
+  tokenizerConfigJson: join(folder, "tokenizer_config.json"),
+};
+const reference = ModelTokenizer.read(files);
+const unexpected: string[] = [];
+const pool = new TextWorkerPool({ workers: 2, onUnexpected: (detail) => unexpected.push(detail) });
+
+afterAll(async () => {
+  await pool.close();
+});
+
+function request(texts: readonly string[], options: Partial<EncodeRequest> = {}): EncodeRequest {
+  return {
+    tokenizer: files,
+    texts,
+    maxTokens: 256,
+    cut: false,
+    refuse: (index, count) => new Error(`text ${index} has ${count} tokens`),
+    ...options,
+  };
+}
+
+const many = Array.from({ length: 700 }, (_, index) => `text ${index} ${"word ".repeat(index % 90)}`);
+
+describe("TextWorkerPool", () => {
+  it("gives each text the ids the tokenizer gives it, in order, over many pieces", async () => {
+    const { ids, cut } = await pool.encode(request(many));
+    expect(cut).toEqual([]);
+    expect(ids.map((row) => [...row])).toEqual(many.map((text) => [...reference.encode(text, 256).ids]));
+  });
+
+  it("answers no texts with nothing", async () => {
+    expect(await pool.encode(request([]))).toEqual({ ids: [], cut: [] });
+    expect(await pool.bm25([], {})).toEqual({ vectors: [], numTokens: 0 });
+  });
+
+  it("names the first text over the limit by its place in the call", async () => {
+    const texts = [...many, "word ".repeat(300), "word ".repeat(400)];
+    await expect(pool.encode(request(texts))).rejects.toThrow("text 700 has 302 tokens");
+  });
+
+  it("cuts where it is asked to and says which texts", async () => {
+    const texts = ["short", "word ".repeat(300), "short too", "word ".repeat(255)];
+    const { ids, cut } = await pool.encode(request(texts, { cut: true }));
+    expect(cut).toEqual([1, 3]);
+    expect(ids.map((row) => row.length)).toEqual([3, 256, 4, 256]);
+  });
+
+  it("computes BM25 as the encoder does", async () => {
+    const options = { k: 2, stopwords: ["word"] };
+    const encoder = new Bm25Encoder(options);
+    const expected = many.map((text) => encoder.encode(text));
+    const { vectors, numTokens } = await pool.bm25(many, options);
+    expect(vectors).toEqual(expected.map(({ vector }) => vector));
+    expect(numTokens).toBe(expected.reduce((sum, text) => sum + text.numTokens, 0));
+  });
+
+  it("gives the vocabulary", async () => {
+    expect(await pool.vocabulary(files)).toHaveLength(30_522);
+  });
+
+  it("ends an aborted call at once, before or during it", async () => {
+    await expect(pool.encode(request(many), { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: "cancelled",
+    });
+    const controller = new AbortController();
+    const call = pool
+      .encode(request([...many, ...many, ...many]), { signal: controller.signal })
+      .catch((error: unknown) => error);
+    controller.abort();
+    expect(await call).toMatchObject({ code: "cancelled" });
+    expect((await pool.encode(request(["still works"]))).ids).toHaveLength(1);
+  });
+
+  it("says which tokenizer file is unreadable", async () => {
+    const tokenizer = { tokenizerJson: join(folder, "none.json"), tokenizerConfigJson: null };
+    await expect(pool.encode(request(["a"], { tokenizer }))).rejects.toMatchObject({
+      code: "model_unavailable",
+    });
+    expect(unexpected).toEqual([]);
+  });
+
+  it("refuses once it is closed", async () => {
+    const closed = new TextWorkerPool({ workers: 1, onUnexpected: () => {} });
+    const call = closed.encode(request(many)).catch((error: unknown) => error);
+    await closed.close();
+    expect(await call).toMatchObject({ code: "unavailable" });
+    await expect(closed.encode(request(["a"]))).rejects.toMatchObject({ code: "unavailable" });
+  });
+});

@@ -1,0 +1,219 @@
+/**
+ * Worker threads that tokenize and compute BM25, so that the loop that serves HTTP never does. A call is cut into
+ * pieces of a few thousand characters with one piece under way: calls take turns, and an aborted one stops at its next
+ * piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
+ */
+import { LIMITS, type SparseVector, SheafError } from "@sheaf/protocol";
+import { siblingModule, spawnWorker } from "@sheaf/process";
+import type { Worker } from "node:worker_threads";
+import { abortable, throwIfAborted } from "../abort.ts";
+import type { Bm25Options, EmbedOptions } from "../embedder.ts";
+import { Admission } from "../scheduler/admission.ts";
+import type { TokenizerFiles } from "./model-tokenizer.ts";
+import type { TextAnswer, TextJob } from "./text-jobs.ts";
+import type { TextReply } from "./text.worker.ts";
+
+const WORKER_MODULE = siblingModule(import.meta.url, "./text.worker");
+/** About 20 ms of the slowest tokenizer. */
+const PIECE_CHARACTERS = 8_192;
+const PIECE_TEXTS = 256;
+
+export interface TextWorkerPoolOptions {
+  /** Threads; each holds its own copy of every tokenizer it has used. */
+  readonly workers: number;
+  /** Told of errors inside a worker that are nobody's request's fault. */
+  readonly onUnexpected: (detail: string) => void;
+}
+
+export interface EncodeRequest {
+  readonly tokenizer: TokenizerFiles;
+  readonly texts: readonly string[];
+  readonly maxTokens: number;
+  /** `false`: the first text over the limit ends the call. */
+  readonly cut: boolean;
+  /** The error for `texts[index]` of `count` tokens. */
+  readonly refuse: (index: number, count: number) => Error;
+}
+
+export interface Encoding {
+  /** Per text, cut to the limit. */
+  readonly ids: readonly Int32Array[];
+  /** Indexes of the texts that were cut. */
+  readonly cut: readonly number[];
+}
+
+export class TextWorkerPool {
+  readonly #seats: Seat[];
+  readonly #admission: Admission;
+  #closed = false;
+
+  constructor(options: TextWorkerPoolOptions) {
+    this.#seats = Array.from({ length: options.workers }, () => new Seat(options.onUnexpected));
+    this.#admission = new Admission({
+      name: "the tokenizer queue",
+      unit: "characters",
+      bound: LIMITS.queuedCharacters,
+      rate: () => 0,
+    });
+  }
+
+  async encode(request: EncodeRequest, options: EmbedOptions = {}): Promise<Encoding> {
+    const { tokenizer, texts, maxTokens, cut } = request;
+    const ids: Int32Array[] = [];
+    const cutTexts: number[] = [];
+    const job = (piece: readonly string[]): TextJob => ({
+      type: "encode",
+      tokenizer,
+      texts: piece,
+      maxTokens,
+      cut,
+    });
+    await this.#inPieces(texts, job, options, (answer) => {
+      if (answer.type === "over_limit") throw request.refuse(ids.length + answer.index, answer.count);
+      if (answer.type !== "encode") throw unexpectedAnswer(answer);
+      let offset = 0;
+      for (const [index, length] of answer.lengths.entries()) {
+        if ((answer.fullCounts[index] as number) > maxTokens) cutTexts.push(ids.length);
+        ids.push(answer.ids.subarray(offset, offset + length));
+        offset += length;
+      }
+    });
+    return { ids, cut: cutTexts };
+  }
+
+  async bm25(
+    texts: readonly string[],
+    bm25: Bm25Options,
+    options: EmbedOptions = {},
+  ): Promise<{ vectors: SparseVector[]; numTokens: number }> {
+    const vectors: SparseVector[] = [];
+    let numTokens = 0;
+    const job = (piece: readonly string[]): TextJob => ({ type: "bm25", texts: piece, options: bm25 });
+    await this.#inPieces(texts, job, options, (answer) => {
+      if (answer.type !== "bm25") throw unexpectedAnswer(answer);
+      numTokens += answer.numTokens;
+      let offset = 0;
+      for (const length of answer.lengths) {
+        const end = offset + length;
+        vectors.push({
+          indices: answer.indices.slice(offset, end),
+          values: answer.values.slice(offset, end),
+          tokens: answer.tokens.slice(offset, end),
+        });
+        offset = end;
+      }
+    });
+    return { vectors, numTokens };
+  }
+
+  /** The piece behind each token id. */
+  async vocabulary(tokenizer: TokenizerFiles): Promise<readonly string[]> {
+    const answer = await this.#ask({ type: "vocabulary", tokenizer });
+    if (answer.type !== "vocabulary") throw unexpectedAnswer(answer);
+    return answer.pieces;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#seats.map((seat) => seat.close()));
+  }
+
+  async #inPieces(
+    texts: readonly string[],
+    job: (piece: readonly string[]) => TextJob,
+    { signal }: EmbedOptions,
+    take: (answer: TextAnswer) => void,
+  ): Promise<void> {
+    throwIfAborted(signal);
+    // A text without characters takes its turn too.
+    const cost = texts.reduce((sum, text) => sum + text.length + 1, 0);
+    this.#admission.enter(cost);
+    try {
+      for (const piece of pieces(texts)) take(await abortable(this.#ask(job(piece)), signal));
+    } finally {
+      this.#admission.leave(cost);
+    }
+  }
+
+  #ask(job: TextJob): Promise<TextAnswer> {
+    if (this.#closed) return Promise.reject(new SheafError("unavailable", "the embedder is shutting down"));
+    const seat = this.#seats.reduce((least, other) => (other.waiting < least.waiting ? other : least));
+    return seat.ask(job);
+  }
+}
+
+interface Waiting {
+  readonly resolve: (answer: TextAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One worker's place: started at its first job, and again after it died. */
+class Seat {
+  readonly #onUnexpected: (detail: string) => void;
+  #worker: Worker | null = null;
+  #waiting: Waiting[] = [];
+
+  constructor(onUnexpected: (detail: string) => void) {
+    this.#onUnexpected = onUnexpected;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  ask(job: TextJob): Promise<TextAnswer> {
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      worker.postMessage(job, []);
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = spawnWorker(WORKER_MODULE, null);
+    worker.on("message", (reply: TextReply) => {
+      const waiting = this.#waiting.shift();
+      if (reply.type === "answer") {
+        waiting?.resolve(reply.answer);
+        return;
+      }
+      if (reply.error.code === "internal") this.#onUnexpected(reply.detail);
+      waiting?.reject(SheafError.fromMessage(reply.error));
+    });
+    worker.on("error", (error) => this.#onUnexpected(String(error)));
+    worker.on("exit", () => {
+      this.#worker = null;
+      const left = this.#waiting.splice(0);
+      for (const waiting of left) {
+        waiting.reject(
+          new SheafError("unavailable", "the tokenizer is restarting; try again", { retryAfterSeconds: 1 }),
+        );
+      }
+    });
+    return worker;
+  }
+}
+
+function* pieces(texts: readonly string[]): Generator<readonly string[]> {
+  let piece: string[] = [];
+  let characters = 0;
+  for (const text of texts) {
+    if (piece.length > 0 && (characters + text.length > PIECE_CHARACTERS || piece.length === PIECE_TEXTS)) {
+      yield piece;
+      piece = [];
+      characters = 0;
+    }
+    piece.push(text);
+    characters += text.length;
+  }
+  if (piece.length > 0) yield piece;
+}
+
+function unexpectedAnswer(answer: TextAnswer): Error {
+  return new SheafError("internal", `the tokenizer answered ${answer.type}`);
+}

@@ -1,0 +1,65 @@
+/**
+ * Reads a request body without losing what JavaScript's numbers cannot hold. One pass over the bytes refuses what
+ * is too deep or too large before anything is built, and looks for number tokens that `JSON.parse` would change.
+ * Bodies without one go straight to `JSON.parse`; the others take the lossless path of json-reader-lossless.ts.
+ */
+import { SheafError } from "./errors.ts";
+import { markBytes, parseLossless } from "./json-reader-lossless.ts";
+import { scanJson } from "./json-reader-scan.ts";
+import { findSyntaxFault } from "./json-reader-syntax.ts";
+
+export { JsonFloat } from "./json-float.ts";
+
+const LINE_FEED = 0x0a;
+
+/**
+ * The value of a UTF-8 JSON text, ready for the parsers of this package.
+ *
+ * - An integer literal within ±(2^53-1) is a `number` for which `Number.isInteger` holds.
+ * - An integer literal outside, but within -2^63..2^64-1, is a `bigint`.
+ * - A float literal with a whole value is a `JsonFloat`, and so is an integer literal beyond 64 bits.
+ * - Any other float literal is a `number`.
+ *
+ * Objects are plain; a member `__proto__` is ordinary data of its object.
+ *
+ * @throws SheafError 400 for text that is not JSON (with the position), not UTF-8, deeper than `LIMITS.jsonDepth`,
+ * of more values than `LIMITS.jsonNodes`, or with a number beyond float64.
+ */
+export function readJson(bytes: Uint8Array): unknown {
+  let extraBytes = 0;
+  scanJson(bytes, (start, end) => {
+    extraBytes += markBytes(start, end);
+  });
+  const text = decode(bytes);
+  try {
+    return extraBytes === 0 ? JSON.parse(text) : parseLossless(bytes, extraBytes);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new SheafError("invalid_argument", describeFault(bytes), { cause });
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    const message = "Failed to parse the request body as JSON: not valid UTF-8";
+    throw new SheafError("invalid_argument", message, { cause });
+  }
+}
+
+function describeFault(bytes: Uint8Array): string {
+  const { offset, problem } = findSyntaxFault(bytes);
+  let line = 1;
+  let lineStart = 0;
+  for (
+    let end = bytes.indexOf(LINE_FEED);
+    end !== -1 && end < offset;
+    end = bytes.indexOf(LINE_FEED, end + 1)
+  ) {
+    line += 1;
+    lineStart = end + 1;
+  }
+  const position = `line ${line} column ${offset - lineStart + 1}`;
+  return `Failed to parse the request body as JSON: ${problem} at ${position} (byte ${offset})`;
+}

@@ -1,0 +1,21 @@
+/** The body of `POST .../get`. */
+import { membersOf } from "../json-shape.ts";
+import type { GetRequest } from "./ast.ts";
+import { parseInclude, parseOptionalCount, parseSelector } from "./selector.ts";
+
+const DEFAULT_INCLUDE = ["documents", "metadatas"];
+
+/**
+ * Without a limit every record of the selection is meant; the reply is then sent in pieces.
+ *
+ * @throws SheafError 422 for wrong JSON types, 400 for an invalid filter and bounds.
+ */
+export function parseGetRequest(body: unknown): GetRequest {
+  const members = membersOf(body, "");
+  return Object.freeze({
+    ...parseSelector(members),
+    limit: parseOptionalCount(members, "limit"),
+    offset: parseOptionalCount(members, "offset") ?? 0,
+    include: parseInclude(members, DEFAULT_INCLUDE),
+  });
+}

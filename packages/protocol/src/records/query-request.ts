@@ -1,0 +1,31 @@
+/** The body of `POST .../query`: nearest neighbours of dense vectors. */
+import { parseDenseVector } from "../dense-vector-parser.ts";
+import { invalid } from "../errors.ts";
+import { itemPath, itemsOf, membersOf, required } from "../json-shape.ts";
+import { LIMITS } from "../limits.ts";
+import type { QueryRequest } from "./ast.ts";
+import { parseInclude, parseOptionalCount, parseSelector } from "./selector.ts";
+
+const DEFAULT_INCLUDE = ["documents", "metadatas", "distances"];
+const DEFAULT_RESULTS = 10;
+
+/**
+ * Whether the vectors have the collection's dimension only the engine can tell.
+ *
+ * @throws SheafError 422 for wrong JSON types and missing `query_embeddings`, 400 for an invalid filter and bounds.
+ */
+export function parseQueryRequest(body: unknown): QueryRequest {
+  const members = membersOf(body, "");
+  const vectors = itemsOf(required(members, "query_embeddings", ""), "query_embeddings");
+  if (vectors.length > LIMITS.searchesPerCall) {
+    throw invalid("query_embeddings", `must hold at most ${LIMITS.searchesPerCall} vectors`);
+  }
+  const limit = parseOptionalCount(members, "n_results") ?? DEFAULT_RESULTS;
+  if (limit > LIMITS.resultsPerPage) throw invalid("n_results", `must be at most ${LIMITS.resultsPerPage}`);
+  return Object.freeze({
+    ...parseSelector(members),
+    embeddings: vectors.map((vector, index) => parseDenseVector(vector, itemPath("query_embeddings", index))),
+    limit,
+    include: parseInclude(members, DEFAULT_INCLUDE),
+  });
+}

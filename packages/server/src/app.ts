@@ -1,0 +1,94 @@
+/** The HTTP application: every route over the services it calls. Nothing here listens, spawns or reads settings. */
+import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
+import type { Authentication } from "./auth/authorize.ts";
+import { firstOf } from "./auth/key-store.ts";
+import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry } from "./http/deadline.ts";
+import { createHttpApp } from "./http/http-app.ts";
+import { observeRequests } from "./http/observe-requests.ts";
+import { registerRoutes } from "./http/register-routes.ts";
+import type { Route } from "./http/route.ts";
+import { type TrafficBounds, TrafficLimits } from "./http/traffic-limits.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { collectionRoutes } from "./routes/collections.ts";
+import { databaseRoutes } from "./routes/databases.ts";
+import { documentationRoutes } from "./routes/documentation.ts";
+import { embedRoutes } from "./routes/embed.ts";
+import { forkRoutes } from "./routes/forks.ts";
+import { keyRoutes } from "./routes/keys.ts";
+import { metricsRoutes } from "./routes/metrics.ts";
+import { recordRoutes } from "./routes/records.ts";
+import { resourceNameRoutes } from "./routes/resource-names.ts";
+import { searchRoutes } from "./routes/search.ts";
+import { systemRoutes } from "./routes/system.ts";
+import { tenantRoutes } from "./routes/tenants.ts";
+import { transactionRoutes } from "./routes/transactions.ts";
+import { unimplementedRoutes } from "./routes/unimplemented.ts";
+import type { ActivityLedger } from "./services/activity-ledger.ts";
+import { type ServiceOptions, type Services, createServices } from "./services/services.ts";
+
+/** Bounds of traffic that are left out do not hold. */
+export interface AppOptions extends ServiceOptions, Partial<TrafficBounds> {
+  /** Keys beside those that were made: the root key. `null`: auth is off. */
+  readonly keys: Authentication;
+  readonly lifecycle: Lifecycle;
+  readonly logger: Logger;
+  readonly allowReset: boolean;
+  readonly corsAllowOrigins: readonly string[];
+  /** Requests that take longer are logged as slow. Default 0: none. */
+  readonly slowRequestMs?: number;
+}
+
+export interface App {
+  readonly http: FastifyInstance;
+  /** The requests in flight. */
+  readonly deadlines: DeadlineRegistry;
+  /** To be closed after the last request and before the engine. */
+  readonly ledger: ActivityLedger;
+  /** Everything that it answers to. */
+  readonly routes: readonly Route[];
+  /** The metrics as text. */
+  readonly renderMetrics: () => Promise<string>;
+}
+
+export function createApp(options: AppOptions): App {
+  const deadlines = new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS);
+  const services = createServices(options);
+  const { ledger, madeKeys } = services;
+  const keys = options.keys === null || madeKeys === null ? options.keys : firstOf(options.keys, madeKeys);
+  const traffic = new TrafficLimits(options, ledger);
+  const http = createHttpApp({ ...options, keys, deadlines, traffic });
+  const { metrics, clock, renderMetrics } = services;
+  const { logger, slowRequestMs = 0 } = options;
+  observeRequests(http, { metrics, clock, logger, slowRequestMs });
+  const routes = routesOf(services, options);
+  registerRoutes(http, routes);
+  return { http, deadlines, ledger, routes, renderMetrics };
+}
+
+type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "allowReset">;
+
+/** Every route of the server, in no order that matters. */
+export function allRoutes(options: ServiceOptions & RouteOptions): readonly Route[] {
+  return routesOf(createServices(options), options);
+}
+
+function routesOf(services: Services, options: RouteOptions): readonly Route[] {
+  const { lifecycle, allowReset } = options;
+  const routes = [
+    ...systemRoutes({ lifecycle, services, allowReset, authEnabled: options.keys !== null }),
+    ...tenantRoutes(services),
+    ...databaseRoutes(services),
+    ...collectionRoutes(services),
+    ...forkRoutes(services),
+    ...resourceNameRoutes(services),
+    ...recordRoutes(services),
+    ...transactionRoutes(services),
+    ...searchRoutes(services),
+    ...embedRoutes(services),
+    ...keyRoutes(services),
+    ...metricsRoutes(services),
+    ...unimplementedRoutes(),
+  ];
+  return [...routes, ...documentationRoutes(routes)];
+}

@@ -1,0 +1,23 @@
+/** What a command of `sheaf` is: its words, its options, and what it does. */
+
+export interface CommandOption {
+  /** As commander reads it: `--port <number>`; without an operand it is on or off. */
+  readonly flags: string;
+  readonly doc: string;
+}
+
+/** By long name in camel case. */
+export type OptionTexts = Readonly<Record<string, string | undefined>>;
+
+export interface Command {
+  /** One word, or a group and one: `keys create`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly options: readonly CommandOption[];
+  /** What stands after the name and has to be there. */
+  readonly operands?: readonly string[];
+  /** Lines after the options in `--help`. */
+  readonly notes?: string;
+  /** `given`: one text per operand. Resolves with the exit code. */
+  run(options: OptionTexts, given: readonly string[]): Promise<number>;
+}

@@ -1,0 +1,88 @@
+/** `sheaf keys …` against a server that listens. */
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { ROOT_KEY, type TestApp, startTestApp } from "../../testing/test-app.ts";
+import { main } from "../main.ts";
+
+let test: TestApp;
+let url: string;
+const out: string[] = [];
+const errors: string[] = [];
+
+beforeAll(async () => {
+  test = await startTestApp();
+  await test.app.http.listen({ host: "127.0.0.1", port: 0 });
+  url = `http://127.0.0.1:${(test.app.http.server.address() as AddressInfo).port}/`;
+});
+afterAll(() => test.close());
+
+beforeEach(() => {
+  // The console is what a command writes to; listening to it replaces nothing of ours.
+  vi.spyOn(console, "log").mockImplementation((line: string) => out.push(line));
+  vi.spyOn(console, "error").mockImplementation((line: string) => errors.push(line));
+  vi.spyOn(process.stderr, "write").mockImplementation((line) => errors.push(String(line)) > 0);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  out.length = 0;
+  errors.length = 0;
+});
+
+function run(...args: readonly string[]): Promise<number> {
+  return main(["keys", ...args, "--url", url, "--key", ROOT_KEY]);
+}
+
+async function create(...args: readonly string[]): Promise<{ id: string; key: string }> {
+  expect(await run("create", "--name", "n", "--scopes", "read, write", ...args, "--json")).toBe(0);
+  return JSON.parse(out.splice(0).join("\n")) as { id: string; key: string };
+}
+
+const status = async (key: string): Promise<number> =>
+  (await test.ask("GET /api/v2/tenants/default_tenant", { key })).status;
+
+describe("sheaf keys", () => {
+  it("makes a key that works, and lists it without its text", async () => {
+    const { id, key } = await create("--tenant", "default_tenant", "--requests-per-minute", "100");
+    expect(await status(key)).toBe(200);
+    expect(await run("list")).toBe(0);
+    const line = out.find((text) => text.startsWith(id));
+    expect(line).toContain("default_tenant  read,write  expires never");
+    expect(out.join("\n")).not.toContain(key);
+  });
+
+  it("prints a new key alone on its line", async () => {
+    expect(await run("create", "--name", "n", "--scopes", "admin", "--all-tenants")).toBe(0);
+    expect(out.join("\n").split("\n").at(-1)).toMatch(/^sheaf_[\w-]{48}$/);
+    expect(out.join("\n")).toContain("all tenants");
+  });
+
+  it("rotates and revokes", async () => {
+    const old = await create("--tenant", "default_tenant");
+    expect(await run("rotate", old.id, "--overlap-seconds", "60", "--json")).toBe(0);
+    const fresh = JSON.parse(out.splice(0).join("\n")) as { id: string; key: string };
+    expect([await status(old.key), await status(fresh.key)]).toEqual([200, 200]);
+    expect(await run("revoke", old.id)).toBe(0);
+    expect(out).toEqual([`revoked ${old.id}`]);
+    expect([await status(old.key), await status(fresh.key)]).toEqual([401, 200]);
+  });
+
+  it.each([
+    [["create", "--scopes", "read", "--tenant", "x"], 2, "--name and --scopes"],
+    [["create", "--name", "n", "--scopes", "read"], 2, "--tenant or --all-tenants"],
+    [["create", "--name", "n", "--scopes", "fly", "--all-tenants"], 1, "scopes[0]"],
+    [["create", "--name", "n", "--scopes", "read", "--tenant", "nobody"], 1, "Tenant [nobody] not found"],
+    [["revoke", "key_0000000000000000"], 1, "not found"],
+    [["rotate", "key_0000000000000000", "--overlap-seconds", "long"], 2, "--overlap-seconds"],
+    [["revoke"], 2, "missing required argument 'id'"],
+  ])("%j ends with %i and says why", async (args, code, message) => {
+    expect(await run(...args)).toBe(code);
+    expect(errors.join("\n")).toContain(message);
+  });
+
+  it("says so where no server answers, or the key is wrong", async () => {
+    expect(await main(["keys", "list", "--url", "http://127.0.0.1:1"])).toBe(2);
+    expect(await main(["keys", "list", "--url", "nowhere"])).toBe(2);
+    expect(await main(["keys", "list", "--url", url, "--key", "wrong"])).toBe(1);
+    expect(errors.join("\n")).toMatch(/no server answers[\s\S]*not a URL[\s\S]*not valid/);
+  });
+});

@@ -1,0 +1,132 @@
+/** `sheaf keys …`: API keys of a running server. A new key is printed once, alone on its line, and nowhere else. */
+import { SettingError } from "../../setting-error.ts";
+import type { Command, OptionTexts } from "../command.ts";
+import { SERVER_OPTIONS, type ServerRequest, askServer } from "../server-request.ts";
+
+/** As the server describes a key; `key` only when it has just been made. */
+interface KeyReply {
+  readonly id: string;
+  readonly key?: string;
+  readonly name: string;
+  readonly tenant: string | null;
+  readonly database: string | null;
+  readonly scopes: readonly string[];
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+  readonly replaced_by: string | null;
+}
+
+const KEYS = "/api/v2/keys";
+const EXPIRES = { flags: "--expires-at <time>", doc: "When it ends, such as 2030-01-31T12:00:00Z." };
+
+export const keysCreate: Command = {
+  name: "keys create",
+  summary: "Make an API key and print it, this once.",
+  options: [
+    { flags: "--name <name>", doc: "What it is for, for the list." },
+    { flags: "--scopes <scopes>", doc: "What it may do: embed, read, write, admin, separated by commas." },
+    { flags: "--tenant <tenant>", doc: "The only tenant that it may touch." },
+    { flags: "--all-tenants", doc: "Let it touch every tenant, instead." },
+    { flags: "--database <database>", doc: "The only database of that tenant." },
+    EXPIRES,
+    { flags: "--requests-per-minute <number>", doc: "Instead of what the server is set to; 0 for no bound." },
+    { flags: "--tokens-per-minute <number>", doc: "Instead of what the server is set to; 0 for no bound." },
+    { flags: "--concurrent-requests <number>", doc: "Instead of what the server is set to; 0 for no bound." },
+    ...SERVER_OPTIONS,
+  ],
+  run: (options) => issue({ method: "POST", path: KEYS, json: newKey(options) }, options),
+};
+
+export const keysList: Command = {
+  name: "keys list",
+  summary: "List the API keys, oldest first.",
+  options: SERVER_OPTIONS,
+  async run(options) {
+    const keys = await askServer<readonly KeyReply[]>({ method: "GET", path: KEYS }, options);
+    if (options["json"] === undefined) for (const key of keys) console.log(describe(key));
+    else console.log(JSON.stringify(keys, null, 2));
+    return 0;
+  },
+};
+
+export const keysRevoke: Command = {
+  name: "keys revoke",
+  summary: "Remove an API key; requests with it are refused from then on.",
+  operands: ["id"],
+  options: SERVER_OPTIONS,
+  async run(options, [id = ""]) {
+    await askServer({ method: "DELETE", path: pathOf(id) }, options);
+    console.log(options["json"] === undefined ? `revoked ${id}` : JSON.stringify({ id }));
+    return 0;
+  },
+};
+
+export const keysRotate: Command = {
+  name: "keys rotate",
+  summary: "Make a key's successor and print it, this once; the old key goes on for a while.",
+  operands: ["id"],
+  options: [
+    {
+      flags: "--overlap-seconds <seconds>",
+      doc: "How long the old key goes on; the server's setting if left out.",
+    },
+    EXPIRES,
+    ...SERVER_OPTIONS,
+  ],
+  run(options, [id = ""]) {
+    const json = {
+      overlap_seconds: numberOf(options, "overlapSeconds", "overlap-seconds"),
+      expires_at: options["expiresAt"],
+    };
+    return issue({ method: "POST", path: `${pathOf(id)}/rotate`, json }, options);
+  },
+};
+
+async function issue(request: ServerRequest, options: OptionTexts): Promise<number> {
+  const made = await askServer<KeyReply>(request, options);
+  if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
+  else console.log(`${describe(made)}\nThe key, shown this once:\n${made.key}`);
+  return 0;
+}
+
+function newKey(options: OptionTexts): object {
+  const { name, scopes, tenant, allTenants, database } = options;
+  if (name === undefined || scopes === undefined) throw new SettingError("--name and --scopes are required");
+  if ((tenant === undefined) === (allTenants === undefined)) {
+    throw new SettingError("either --tenant or --all-tenants is required");
+  }
+  return {
+    name,
+    tenant: tenant ?? null,
+    database,
+    scopes: scopes.split(",").map((scope) => scope.trim()),
+    expires_at: options["expiresAt"],
+    limits: {
+      requests_per_minute: numberOf(options, "requestsPerMinute", "requests-per-minute"),
+      tokens_per_minute: numberOf(options, "tokensPerMinute", "tokens-per-minute"),
+      concurrent_requests: numberOf(options, "concurrentRequests", "concurrent-requests"),
+    },
+  };
+}
+
+function numberOf(options: OptionTexts, name: string, flag: string): number | undefined {
+  const text = options[name];
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw new SettingError(`--${flag}: must be a whole number`);
+  return Number(text);
+}
+
+function pathOf(id: string): string {
+  return `${KEYS}/${encodeURIComponent(id)}`;
+}
+
+function describe(key: KeyReply): string {
+  const bound = [key.tenant ?? "all tenants", ...(key.database === null ? [] : [key.database])].join("/");
+  const end =
+    key.replaced_by === null
+      ? `expires ${key.expires_at ?? "never"}`
+      : `replaced by ${key.replaced_by}, ends ${key.expires_at ?? "never"}`;
+  const used = `last used ${key.last_used_at ?? "never"}`;
+  return [key.id, key.name, bound, key.scopes.join(","), end, used].join("  ");
+}

@@ -1,0 +1,39 @@
+/** `sheaf models list`: every model Sheaf knows and whether it can be used here. */
+import type { ModelState } from "@sheaf/inference";
+import type { Command } from "../command.ts";
+import { HUB_NOTES, JSON_OPTION, mebibytes, MODELS_OPTION, openModelStore, printJson } from "./models.ts";
+
+export const modelsList: Command = {
+  name: "models list",
+  summary: "List the models and whether their weights are here.",
+  options: [MODELS_OPTION, JSON_OPTION],
+  notes: HUB_NOTES,
+  async run(options) {
+    const states = (await openModelStore(options)).list();
+    if (options["json"] !== undefined) {
+      printJson(states);
+      return 0;
+    }
+    const rows = states.map((state) => [state.identifier, state.kind, availability(state), detail(state)]);
+    const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+    for (const row of rows) {
+      console.log(
+        row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join("  ")
+          .trimEnd(),
+      );
+    }
+    return 0;
+  },
+};
+
+function availability({ source }: ModelState): string {
+  if (source === null) return "absent";
+  return source === "none" ? "built in" : source;
+}
+
+function detail({ missing, path, weightBytes, revision }: ModelState): string {
+  if (missing !== null) return missing;
+  return path === null || weightBytes === null ? "" : `${mebibytes(weightBytes)}, ${revision}, ${path}`;
+}

@@ -1,0 +1,48 @@
+/** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
+import { destination, pino } from "pino";
+import { readSettings } from "../../config.ts";
+import { type RunningServer, startServer } from "../../server.ts";
+import type { Command } from "../command.ts";
+import { environmentNotes, flagTexts, settingOptions } from "../setting-options.ts";
+
+const STDERR = 2;
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+export const serve: Command = {
+  name: "serve",
+  summary: "Start the server.",
+  options: settingOptions(),
+  notes: environmentNotes(),
+  async run(options) {
+    const settings = readSettings(flagTexts(options));
+    const logger = pino({ level: settings.logLevel, base: null }, destination({ fd: STDERR, sync: true }));
+    const stopped = firstSignal();
+    const server = await startServer(settings, logger);
+    announce(server);
+    server.open();
+    const signal = await stopped;
+    logger.info({ signal }, "stopping");
+    await server.stop();
+    return 0;
+  },
+};
+
+/** Resolves at the first signal; the second ends the process at once. */
+function firstSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let seen = false;
+    for (const [signal, number] of Object.entries(SIGNALS)) {
+      process.on(signal, () => {
+        if (seen) process.exit(128 + number);
+        seen = true;
+        resolve(signal);
+      });
+    }
+  });
+}
+
+function announce({ url, rootKey }: RunningServer): void {
+  console.log(`Sheaf listens on ${url}`);
+  if (rootKey === null || rootKey.madeIn === null) return;
+  console.log(`Root key, shown this once and kept in ${rootKey.madeIn}:\n${rootKey.key}`);
+}

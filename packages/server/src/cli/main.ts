@@ -1,0 +1,96 @@
+/** The `sheaf` command line. Exit codes: what the command says, 1 for a failure, 2 for wrong usage. */
+import { CommanderError, Command as Program } from "commander";
+import { SheafError } from "@sheaf/protocol";
+import { SettingError } from "../setting-error.ts";
+import type { Command, OptionTexts } from "./command.ts";
+import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
+import { modelsList } from "./commands/models-list.ts";
+import { modelsPull } from "./commands/models-pull.ts";
+import { modelsRm } from "./commands/models-rm.ts";
+import { modelsVerify } from "./commands/models-verify.ts";
+import { serve } from "./commands/serve.ts";
+
+const COMMANDS: readonly Command[] = [
+  serve,
+  keysCreate,
+  keysList,
+  keysRevoke,
+  keysRotate,
+  modelsList,
+  modelsPull,
+  modelsVerify,
+  modelsRm,
+];
+/** Words for the groups of commands in `--help`. */
+const GROUPS: Readonly<Record<string, string>> = {
+  keys: "Make, list, rotate and revoke API keys.",
+  models: "List, fetch, check and remove the weights of models.",
+};
+const FAILURE = 1;
+const WRONG_USAGE = 2;
+
+/** Runs one command line (without node and script) and gives the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const program = new Program("sheaf")
+    .description("Self-hosted embedding and hybrid-search server.")
+    .helpCommand(false)
+    .exitOverride();
+  for (const command of COMMANDS) {
+    const sub = addCommand(program, command);
+    sub.action(async (...given: readonly unknown[]) => {
+      const operands = sub.args;
+      exitCode = await command.run(optionTexts(given[operands.length]), operands);
+    });
+  }
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    return explain(error);
+  }
+  return exitCode;
+}
+
+/** Under its group, which is made with its first command. */
+function addCommand(program: Program, command: Command): Program {
+  const words = command.name.split(" ");
+  const name = words.pop() ?? "";
+  let parent = program;
+  for (const word of words) {
+    parent =
+      parent.commands.find((known) => known.name() === word) ??
+      parent
+        .command(word)
+        .description(GROUPS[word] ?? "")
+        .helpCommand(false)
+        .exitOverride();
+  }
+  const sub = parent.command(name).description(command.summary).exitOverride();
+  for (const { flags, doc } of command.options) sub.option(flags, doc);
+  for (const operand of command.operands ?? []) sub.argument(`<${operand}>`);
+  if (command.notes !== undefined) sub.addHelpText("after", `\n${command.notes}`);
+  return sub;
+}
+
+/** A flag without an operand is given as `true`. */
+function optionTexts(options: unknown): OptionTexts {
+  return Object.fromEntries(
+    Object.entries(options as object).map(([name, value]) => [
+      name,
+      value === undefined ? value : String(value),
+    ]),
+  );
+}
+
+function explain(error: unknown): number {
+  // Commander has already written its message.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
+  if (error instanceof SettingError) {
+    console.error(`sheaf: ${error.message}`);
+    return WRONG_USAGE;
+  }
+  // What the operator can do something about has a message; a fault of ours needs its stack.
+  const expected = error instanceof SheafError || (error instanceof Error && "code" in error);
+  console.error(expected ? `sheaf: ${error.message}` : error);
+  return FAILURE;
+}

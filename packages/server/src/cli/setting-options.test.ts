@@ -1,0 +1,30 @@
+import { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { SETTINGS } from "../config.ts";
+import { environmentNotes, flagTexts, settingOptions } from "./setting-options.ts";
+
+describe("the settings table on the command line", () => {
+  it("has an option for every setting with a flag, and a note for every other", () => {
+    const options = settingOptions();
+    for (const { flag, env, doc } of Object.values(SETTINGS)) {
+      const shown =
+        flag === null
+          ? environmentNotes()
+          : options.find(({ flags }) => flags.startsWith(`--${flag.name} `))?.doc;
+      expect(shown).toContain(env);
+      expect(shown).toContain(doc);
+    }
+  });
+
+  it("reads every flag back under the name of its setting", () => {
+    const program = new Command();
+    for (const { flags, doc } of settingOptions()) program.option(flags, doc);
+    const flagged = Object.entries(SETTINGS).filter(([, { flag }]) => flag !== null);
+    const args = flagged.flatMap(([name, { flag }]) => [`--${flag?.name}`, `text of ${name}`]);
+    program.parse(args, { from: "user" });
+    expect(flagTexts(program.opts())).toEqual(
+      Object.fromEntries(flagged.map(([name]) => [name, `text of ${name}`])),
+    );
+    expect(flagTexts({})).toEqual({});
+  });
+});

@@ -1,0 +1,33 @@
+/** The settings table as command line options. */
+import { type FlagTexts, SETTINGS, type Setting, type Settings } from "../config.ts";
+import type { CommandOption } from "./command.ts";
+
+const ENTRIES = Object.entries(SETTINGS) as readonly (readonly [keyof Settings, Setting])[];
+
+export function settingOptions(): readonly CommandOption[] {
+  return ENTRIES.flatMap(([, { flag, doc, env, default: initial }]) => {
+    if (flag === null) return [];
+    const origin = initial === null || initial === "" ? env : `${env}, default ${initial}`;
+    return [{ flags: `--${flag.name} <${flag.operand}>`, doc: `${doc} [${origin}]` }];
+  });
+}
+
+/** The settings that only the environment can give, for the end of `--help`. */
+export function environmentNotes(): string {
+  const lines = ENTRIES.flatMap(([, { flag, env, doc }]) => (flag === null ? [`  ${env}  ${doc}`] : []));
+  return ["Environment only:", ...lines].join("\n");
+}
+
+/** Option values under their camel-case flag names -> texts by setting name. */
+export function flagTexts(options: Readonly<Record<string, string | undefined>>): FlagTexts {
+  return Object.fromEntries(
+    ENTRIES.flatMap(([name, { flag }]) => {
+      const text = flag === null ? undefined : options[camelCase(flag.name)];
+      return text === undefined ? [] : [[name, text]];
+    }),
+  );
+}
+
+function camelCase(flag: string): string {
+  return flag.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}

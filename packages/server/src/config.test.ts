@@ -1,0 +1,153 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type FlagTexts, SETTINGS, isLoopback, readSettings } from "./config.ts";
+import { SettingError } from "./setting-error.ts";
+
+const ROOT_KEY = "sixteen-letters!";
+
+describe("readSettings", () => {
+  it("gives the defaults where nothing is set", () => {
+    expect(readSettings({}, {})).toEqual({
+      host: "127.0.0.1",
+      port: 8000,
+      dataFolder: "./sheaf-data",
+      auth: true,
+      role: "all",
+      rootKey: null,
+      allowReset: false,
+      logLevel: "info",
+      corsAllowOrigins: [],
+      modelsFile: null,
+      tasksFile: null,
+      modelMemory: null,
+      pinnedModels: [],
+      autoPull: false,
+      hfHome: join(homedir(), ".cache/huggingface"),
+      hfEndpoint: "https://huggingface.co",
+      hfToken: null,
+      hfOffline: false,
+      keyOverlapSeconds: 86_400,
+      requestsPerMinute: 0,
+      tokensPerMinute: 0,
+      concurrentRequests: 0,
+      quotaTokensPerDay: 0,
+      quotaCollections: 0,
+      quotaRecords: 0,
+      quotaBytes: 0,
+      slowRequestMs: 1_000,
+      metricsPort: null,
+    });
+  });
+
+  it("lets a flag win over the environment, and the environment over the default", () => {
+    expect(readSettings({}, { SHEAF_PORT: "9000" }).port).toBe(9000);
+    expect(readSettings({ port: "9001" }, { SHEAF_PORT: "9000" }).port).toBe(9001);
+  });
+
+  it("takes an empty variable for one that is not set", () => {
+    const settings = readSettings({}, { SHEAF_ROOT_KEY: "", SHEAF_PORT: "" });
+    expect(settings).toMatchObject({ rootKey: null, port: 8000 });
+  });
+
+  it.each([
+    ["on", true],
+    ["TRUE", true],
+    ["1", true],
+    ["yes", true],
+    ["off", false],
+    ["false", false],
+    ["0", false],
+    ["No", false],
+  ])("reads the switch %s", (text, value) => {
+    expect(readSettings({}, { SHEAF_ALLOW_RESET: text }).allowReset).toBe(value);
+  });
+
+  it("reads origins", () => {
+    const read = (text: string): readonly string[] =>
+      readSettings({}, { SHEAF_CORS_ALLOW_ORIGINS: text }).corsAllowOrigins;
+    expect(read("https://a.example, http://localhost:3000,")).toEqual([
+      "https://a.example",
+      "http://localhost:3000",
+    ]);
+    expect(read("*")).toEqual(["*"]);
+  });
+
+  it.each([
+    ["port", "x", "--port"],
+    ["port", "65536", "--port"],
+    ["port", "-1", "--port"],
+    ["port", "8e3", "--port"],
+    ["auth", "maybe", "--auth"],
+    ["role", "searcher", "--role"],
+    ["logLevel", "loud", "--log-level"],
+    ["modelMemory", "lots", "--model-memory"],
+    ["modelMemory", "0", "--model-memory"],
+    ["autoPull", "maybe", "--auto-pull"],
+    ["corsAllowOrigins", "a.example", "--cors-allow-origins"],
+    ["corsAllowOrigins", "https://a.example/", "--cors-allow-origins"],
+  ])("refuses %s = %s and names the flag", (name, text, flag) => {
+    const flags: FlagTexts = { [name]: text };
+    expect(() => readSettings(flags, {})).toThrow(SettingError);
+    expect(() => readSettings(flags, {})).toThrow(flag);
+  });
+
+  it("names the variable where the value came from it", () => {
+    expect(() => readSettings({}, { SHEAF_PORT: "x" })).toThrow(/^SHEAF_PORT: must be a port number/);
+  });
+
+  it.each([
+    [15, false],
+    [16, true],
+    [512, true],
+    [513, false],
+  ])("root key of %i characters: %s", (length, accepted) => {
+    const read = (): string | null => readSettings({}, { SHEAF_ROOT_KEY: "k".repeat(length) }).rootKey;
+    if (accepted) expect(read()).toHaveLength(length);
+    else expect(read).toThrow(SettingError);
+  });
+
+  it("reads the environment of the Hugging Face tools", () => {
+    const settings = readSettings(
+      { modelMemory: "2.5", pinnedModels: "BAAI/bge-m3, sheaf/bm25," },
+      { HF_HOME: "~/hf", HF_ENDPOINT: "http://mirror:8080/", HF_TOKEN: "hf_abc", HF_HUB_OFFLINE: "1" },
+    );
+    expect(settings).toMatchObject({
+      hfHome: join(homedir(), "hf"),
+      hfEndpoint: "http://mirror:8080",
+      hfToken: "hf_abc",
+      hfOffline: true,
+      modelMemory: 2_684_354_560,
+      pinnedModels: ["BAAI/bge-m3", "sheaf/bm25"],
+    });
+    expect(() => readSettings({}, { HF_ENDPOINT: "huggingface.co" })).toThrow(/^HF_ENDPOINT: must be/);
+    expect(() => readSettings({}, { HF_TOKEN: "se cret" })).toThrow("HF_TOKEN: must be printable ASCII");
+  });
+
+  it("keeps a refused root key out of the message", () => {
+    const secret = "se\u0000cret-with-a-control-character";
+    expect(() => readSettings({}, { SHEAF_ROOT_KEY: secret })).toThrow(
+      "SHEAF_ROOT_KEY: must be 16 to 512 printable ASCII characters",
+    );
+  });
+
+  it.each(["127.0.0.1", "127.9.8.7", "::1", "localhost"])("lets auth be off on %s", (host) => {
+    expect(readSettings({ host, auth: "off" }, { SHEAF_ROOT_KEY: ROOT_KEY }).auth).toBe(false);
+    expect(isLoopback(host)).toBe(true);
+  });
+
+  it.each(["0.0.0.0", "::", "192.168.1.4", "example.org", "127.0.0.1.example.org", ""])(
+    "refuses auth off on %s",
+    (host) => {
+      expect(() => readSettings({ host, auth: "off" }, {})).toThrow(/loopback/);
+    },
+  );
+
+  it("has no flag for a secret and a reason for every setting", () => {
+    expect(SETTINGS.rootKey.flag).toBeNull();
+    for (const { doc, env } of Object.values(SETTINGS)) {
+      expect(doc).toMatch(/\.$/);
+      expect(env).toMatch(/^(?:SHEAF|HF)_/);
+    }
+  });
+});

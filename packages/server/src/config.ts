@@ -1,0 +1,310 @@
+/**
+ * Every setting of the server in one table: its environment variable, its flag, its default and its words. `--help`
+ * and the reference page come from the table, and the environment is read here and nowhere else. A flag wins over the
+ * environment, which wins over the default.
+ */
+import { LIMITS } from "@sheaf/protocol";
+import { isRootKey } from "./auth/root-key.ts";
+import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
+import { parseSwitch } from "./parse-switch.ts";
+import { SettingError } from "./setting-error.ts";
+
+type Role = "all" | "embed" | "search";
+/** Bounds of one key's traffic and of one tenant's things; 0: none. */
+interface Bounds {
+  readonly requestsPerMinute: number;
+  readonly tokensPerMinute: number;
+  readonly concurrentRequests: number;
+  readonly quotaTokensPerDay: number;
+  readonly quotaCollections: number;
+  readonly quotaRecords: number;
+  readonly quotaBytes: number;
+}
+
+type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
+
+export interface Settings extends Bounds, ModelSettings {
+  readonly host: string;
+  /** 0: a free one, printed at the start. */
+  readonly port: number;
+  readonly dataFolder: string;
+  readonly auth: boolean;
+  readonly role: Role;
+  /** The operator's own root key; `null`: one is made. */
+  readonly rootKey: string | null;
+  readonly allowReset: boolean;
+  readonly logLevel: LogLevel;
+  readonly corsAllowOrigins: readonly string[];
+  /** How long a rotated key goes on where its rotation does not say. */
+  readonly keyOverlapSeconds: number;
+  /** Requests that take longer are logged as slow; 0: none are. */
+  readonly slowRequestMs: number;
+  /** Port of 127.0.0.1 that serves the metrics without a key; `null`: none. */
+  readonly metricsPort: number | null;
+}
+
+export interface Setting<T = unknown> {
+  readonly env: string;
+  /** Long flag and its operand; `null` for secrets, which do not belong on a command line. */
+  readonly flag: { readonly name: string; readonly operand: string } | null;
+  /** As an operator would write it; `null`: not set. */
+  readonly default: string | null;
+  readonly doc: string;
+  /** Throws a `SettingError` that says what is expected. */
+  parse(text: string): T;
+}
+
+type BoundTable = { readonly [name in keyof Bounds]: Setting<number> };
+
+const BOUND_SETTINGS: BoundTable = {
+  requestsPerMinute: bound("requests-per-minute", "Requests of one API key a minute."),
+  tokensPerMinute: bound("tokens-per-minute", "Tokens that one API key may have embedded a minute."),
+  concurrentRequests: bound("concurrent-requests", "Requests of one API key at a time."),
+  quotaTokensPerDay: bound(
+    "quota-tokens-per-day",
+    "Tokens that a tenant may have embedded in a day (UTC), over all its keys.",
+  ),
+  quotaCollections: bound("quota-collections", "Collections of a tenant."),
+  quotaRecords: bound("quota-records", "Records of a tenant, over all its collections."),
+  quotaBytes: bound(
+    "quota-bytes",
+    "Bytes on disk of a tenant's records. One that has reached it can only remove records.",
+  ),
+};
+
+type SettingTable = { readonly [name in keyof Settings]: Setting<Settings[name]> };
+
+export const SETTINGS: SettingTable = {
+  host: {
+    env: "SHEAF_HOST",
+    flag: { name: "host", operand: "address" },
+    default: "127.0.0.1",
+    doc: "Address to listen on; 0.0.0.0 for every interface.",
+    parse: (text) => text,
+  },
+  port: {
+    env: "SHEAF_PORT",
+    flag: { name: "port", operand: "number" },
+    default: "8000",
+    doc: "Port to listen on; 0 takes a free one and prints it.",
+    parse: parsePort,
+  },
+  dataFolder: {
+    env: "SHEAF_DATA",
+    flag: { name: "data", operand: "folder" },
+    default: "./sheaf-data",
+    doc: "Folder that holds everything the server keeps.",
+    parse: (text) => text,
+  },
+  auth: {
+    env: "SHEAF_AUTH",
+    flag: { name: "auth", operand: "on|off" },
+    default: "on",
+    doc: "Whether requests need a key. Off is possible on a loopback address only, and then no key counts.",
+    parse: parseSwitch,
+  },
+  role: {
+    env: "SHEAF_ROLE",
+    flag: { name: "role", operand: "role" },
+    default: "all",
+    doc: "What this process does: all, embed (keeps no collections) or search (runs no model).",
+    parse: (text) => parseChoice(text, ["all", "embed", "search"]),
+  },
+  rootKey: {
+    env: "SHEAF_ROOT_KEY",
+    flag: null,
+    default: null,
+    doc: "The root key, 16 to 512 printable characters. Without it one is made at the first start and kept in the data folder.",
+    parse: parseRootKey,
+  },
+  allowReset: {
+    env: "SHEAF_ALLOW_RESET",
+    flag: { name: "allow-reset", operand: "on|off" },
+    default: "off",
+    doc: "Whether POST /api/v2/reset may remove everything.",
+    parse: parseSwitch,
+  },
+  logLevel: {
+    env: "SHEAF_LOG_LEVEL",
+    flag: { name: "log-level", operand: "level" },
+    default: "info",
+    doc: "Least severe log lines to write: trace, debug, info, warn, error or silent.",
+    parse: (text) => parseChoice(text, ["trace", "debug", "info", "warn", "error", "silent"]),
+  },
+  corsAllowOrigins: {
+    env: "SHEAF_CORS_ALLOW_ORIGINS",
+    flag: { name: "cors-allow-origins", operand: "origins" },
+    default: "",
+    doc: "Origins whose pages may call the server, separated by commas; * for every one.",
+    parse: parseOrigins,
+  },
+  ...MODEL_SETTINGS,
+  keyOverlapSeconds: {
+    env: "SHEAF_KEY_OVERLAP_SECONDS",
+    flag: { name: "key-overlap-seconds", operand: "seconds" },
+    default: "86400",
+    doc: "How long a rotated API key goes on where its rotation does not say; at most 30 days.",
+    parse: (text) => parseCount(text, LIMITS.keyOverlapSeconds),
+  },
+  ...BOUND_SETTINGS,
+  slowRequestMs: {
+    env: "SHEAF_SLOW_REQUEST_MS",
+    flag: { name: "slow-request-ms", operand: "milliseconds" },
+    default: "1000",
+    doc: "Requests that take longer are logged as slow, with where their time went; 0 for none.",
+    parse: (text) => parseCount(text),
+  },
+  metricsPort: {
+    env: "SHEAF_METRICS_PORT",
+    flag: { name: "metrics-port", operand: "number" },
+    default: null,
+    doc: "Port of 127.0.0.1 that serves GET /metrics without a key. On the main port it needs an admin key.",
+    parse: parsePort,
+  },
+};
+
+/** Texts of flags by setting name, as the command line gives them. */
+export type FlagTexts = { readonly [name in keyof Settings]?: string | undefined };
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads all settings; throws a `SettingError` that names the flag or the variable. */
+export function readSettings(flags: FlagTexts, environment: Environment = process.env): Settings {
+  const read = <K extends keyof Settings>(name: K): Settings[K] | null =>
+    readSetting<Settings[K]>(SETTINGS[name], flags[name], environment);
+  const settings: Settings = {
+    host: required(read("host")),
+    port: required(read("port")),
+    dataFolder: required(read("dataFolder")),
+    auth: required(read("auth")),
+    role: required(read("role")),
+    rootKey: read("rootKey"),
+    allowReset: required(read("allowReset")),
+    logLevel: required(read("logLevel")),
+    corsAllowOrigins: required(read("corsAllowOrigins")),
+    modelsFile: read("modelsFile"),
+    tasksFile: read("tasksFile"),
+    modelMemory: read("modelMemory"),
+    pinnedModels: required(read("pinnedModels")),
+    autoPull: required(read("autoPull")),
+    hfHome: required(read("hfHome")),
+    hfEndpoint: required(read("hfEndpoint")),
+    hfToken: read("hfToken"),
+    hfOffline: required(read("hfOffline")),
+    keyOverlapSeconds: required(read("keyOverlapSeconds")),
+    requestsPerMinute: required(read("requestsPerMinute")),
+    tokensPerMinute: required(read("tokensPerMinute")),
+    concurrentRequests: required(read("concurrentRequests")),
+    quotaTokensPerDay: required(read("quotaTokensPerDay")),
+    quotaCollections: required(read("quotaCollections")),
+    quotaRecords: required(read("quotaRecords")),
+    quotaBytes: required(read("quotaBytes")),
+    slowRequestMs: required(read("slowRequestMs")),
+    metricsPort: read("metricsPort"),
+  };
+  if (!settings.auth && !isLoopback(settings.host)) {
+    throw new SettingError(
+      `auth can be off on a loopback address only, and ${SETTINGS.host.env} is ${settings.host}: anyone who reaches it could read and remove everything`,
+    );
+  }
+  return settings;
+}
+
+/** Whether only this machine can reach a listener on the host. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+/** `null`: not set, and without a default. An empty variable counts as not set. */
+function readSetting<T>(setting: Setting<T>, flag: string | undefined, environment: Environment): T | null {
+  const variable = environment[setting.env];
+  const sources = [
+    { name: `--${setting.flag?.name}`, text: flag },
+    { name: setting.env, text: variable === "" ? undefined : variable },
+    { name: setting.env, text: setting.default ?? undefined },
+  ];
+  const source = sources.find(({ text }) => text !== undefined);
+  if (source?.text === undefined) return null;
+  try {
+    return setting.parse(source.text);
+  } catch (error) {
+    if (error instanceof SettingError)
+      throw new SettingError(`${source.name}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function required<T>(value: T | null): T {
+  if (value === null) throw new Error("a setting has neither value nor default");
+  return value;
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new SettingError("must be a port number, 0 to 65535");
+  return port;
+}
+
+function parseCount(text: string, most = Number.MAX_SAFE_INTEGER): number {
+  const count = Number(text);
+  if (!/^\d{1,16}$/.test(text) || count > most)
+    throw new SettingError(`must be a whole number, 0 to ${most}`);
+  return count;
+}
+
+/** The setting of a bound that is off unless it is set. */
+function bound(name: string, doc: string): Setting<number> {
+  return {
+    env: `SHEAF_${name.toUpperCase().replaceAll("-", "_")}`,
+    flag: { name, operand: "number" },
+    default: "0",
+    doc: `${doc} 0 for no bound.`,
+    parse: (text) => parseCount(text),
+  };
+}
+
+function parseChoice<const T extends string>(text: string, choices: readonly T[]): T {
+  const choice = choices.find((candidate) => candidate === text);
+  if (choice === undefined) throw new SettingError(`must be one of ${choices.join(", ")}`);
+  return choice;
+}
+
+function parseRootKey(text: string): string {
+  // The text itself stays out of the message: it is a secret.
+  if (!isRootKey(text)) throw new SettingError("must be 16 to 512 printable ASCII characters");
+  return text;
+}
+
+function parseOrigins(text: string): readonly string[] {
+  const origins = text
+    .split(",")
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== "");
+  for (const origin of origins) {
+    const valid = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
+    if (!valid) throw new SettingError(`"${origin}" is not an origin such as https://example.org`);
+  }
+  return origins;
+}
+
+/** Where the commands that speak to a server find it. */
+export interface ServerAddress {
+  readonly url: string;
+  /** `null`: none is sent. */
+  readonly key: string | null;
+}
+
+export const ADDRESS_VARIABLES = { url: "SHEAF_URL", key: "SHEAF_KEY" } as const;
+const DEFAULT_URL = "http://127.0.0.1:8000";
+
+/** A flag wins over the environment; throws a `SettingError` for what is no URL. */
+export function readServerAddress(
+  flags: { readonly url?: string | undefined; readonly key?: string | undefined },
+  environment: Environment = process.env,
+): ServerAddress {
+  const read = (name: keyof typeof ADDRESS_VARIABLES): string | undefined =>
+    flags[name] ?? (environment[ADDRESS_VARIABLES[name]] || undefined);
+  const url = read("url") ?? DEFAULT_URL;
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    throw new SettingError(`"${url}" is not a URL of a server`);
+  return { url: url.replace(/\/+$/, ""), key: read("key") ?? null };
+}

@@ -1,0 +1,20 @@
+/** What the settings say to the embedder. */
+import { join } from "node:path";
+import type { EmbedderOptions } from "@sheaf/inference";
+import type { Settings } from "./config.ts";
+import { hubOptions } from "./model-settings.ts";
+import { readModelsFile } from "./models-file.ts";
+
+/** Throws a `SettingError` where the models file cannot be used. */
+export async function embedderOptions(settings: Settings): Promise<EmbedderOptions> {
+  const { modelsFile, modelMemory, pinnedModels, autoPull, dataFolder } = settings;
+  return {
+    models: modelsFile === null ? {} : await readModelsFile(modelsFile),
+    hub: hubOptions(settings),
+    autoPull: autoPull && !settings.hfOffline,
+    pinned: pinnedModels,
+    ...(modelMemory === null ? {} : { memoryBytes: modelMemory }),
+    // The one folder that a server can surely write. Weights are linked into it, not copied, where that is possible.
+    workFolder: join(dataFolder, "models"),
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The time a request may take, and every reason to stop it early, in one abort signal: the time is up (504), the
+ * caller has left, the server is going down (503). The first reason wins and is the signal's `reason`.
+ */
+import { LIMITS, SheafError } from "@sheaf/protocol";
+
+/** What a service knows of the request it works for. */
+export interface RequestBudget {
+  readonly signal: AbortSignal;
+  /** Announces how many texts the server will embed for this request; many earn it the longer time. */
+  expectTexts(count: number): void;
+  /** Announces the copy of a whole collection, which earns the longer time too. */
+  expectCopy(): void;
+  /** Counts tokens of those texts against what the caller may have; throws 429, or 422 over a quota. */
+  admitTokens(count: number): Promise<void>;
+}
+
+/** What counts the tokens of a request. */
+export type AdmitTokens = RequestBudget["admitTokens"];
+
+export interface DeadlineSeconds {
+  readonly request: number;
+  readonly bulk: number;
+}
+
+export const DEFAULT_DEADLINE_SECONDS: DeadlineSeconds = Object.freeze({
+  request: LIMITS.requestSeconds,
+  bulk: LIMITS.bulkRequestSeconds,
+});
+
+export class RequestDeadline implements RequestBudget {
+  readonly #controller = new AbortController();
+  readonly #seconds: DeadlineSeconds;
+  #admitTokens: AdmitTokens = () => Promise.resolve();
+  #startedAt = 0;
+  #texts = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(seconds: DeadlineSeconds) {
+    this.#seconds = seconds;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  expectTexts(count: number): void {
+    const before = this.#texts;
+    this.#texts += count;
+    if (before > LIMITS.bulkTexts || this.#texts <= LIMITS.bulkTexts) return;
+    this.#prolong();
+  }
+
+  expectCopy(): void {
+    this.#prolong();
+  }
+
+  admitTokens(count: number): Promise<void> {
+    return this.#admitTokens(count);
+  }
+
+  /** Once the caller is known. */
+  countTokensWith(admitTokens: AdmitTokens): void {
+    this.#admitTokens = admitTokens;
+  }
+
+  abort(reason: SheafError): void {
+    clearTimeout(this.#timer);
+    this.#controller.abort(reason);
+  }
+
+  /** The time of the request begins with `work`. Settles as it does, or rejects with the reason to stop it. */
+  async run<T>(work: () => T | Promise<T>): Promise<T> {
+    const { signal } = this;
+    this.#startedAt = performance.now();
+    this.#timer = this.#arm(this.#seconds.request);
+    const stopped = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as SheafError), { once: true });
+    });
+    try {
+      signal.throwIfAborted();
+      // Through a promise even where the work throws, so that `stopped` never rejects unheard.
+      return await Promise.race([Promise.resolve().then(work), stopped]);
+    } finally {
+      clearTimeout(this.#timer);
+    }
+  }
+
+  #prolong(): void {
+    if (this.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#timer = this.#arm(this.#seconds.bulk);
+  }
+
+  #arm(seconds: number): NodeJS.Timeout {
+    const elapsedMs = performance.now() - this.#startedAt;
+    const timer = setTimeout(
+      () =>
+        this.abort(
+          new SheafError("timeout", `the request took longer than ${seconds} seconds and was cancelled`),
+        ),
+      seconds * 1_000 - elapsedMs,
+    );
+    return timer.unref();
+  }
+}
+
+/** Every request whose answer has not been sent whole, so that a server that goes down can wait for them or end them. */
+export class DeadlineRegistry {
+  readonly #seconds: DeadlineSeconds;
+  readonly #running = new Set<RequestDeadline>();
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(seconds: DeadlineSeconds) {
+    this.#seconds = seconds;
+  }
+
+  start(): RequestDeadline {
+    const deadline = new RequestDeadline(this.#seconds);
+    this.#running.add(deadline);
+    return deadline;
+  }
+
+  finish(deadline: RequestDeadline): void {
+    this.#running.delete(deadline);
+    if (this.#running.size > 0) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  abortAll(reason: SheafError): void {
+    for (const deadline of this.#running) deadline.abort(reason);
+  }
+
+  /** Resolves when no request is in flight. */
+  idle(): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+}

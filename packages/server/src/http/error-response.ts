@@ -1,0 +1,69 @@
+/**
+ * The only place where an error becomes HTTP. A `SheafError` shows its status and message; anything else is a fault
+ * of ours or of the framework's, and what is ours becomes a 500 that names the request and nothing more.
+ */
+import { type ErrorCode, SheafError } from "@sheaf/protocol";
+import type { Reply, Surface } from "./route.ts";
+
+const RETRY_AFTER_SECONDS = 1;
+/** Codes after which the same request may succeed if it is sent again. */
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set(["rate_limited", "unavailable"]);
+
+export interface ErrorContext {
+  readonly surface: Surface;
+  readonly requestId: string;
+  /** Status of a body over the size limit. */
+  readonly tooLargeStatus: 400 | 413;
+}
+
+export interface ErrorResponse extends Reply {
+  readonly body: string;
+  /** Whether the operator has to hear of it: the caller only learns the request id. */
+  readonly unexpected: boolean;
+}
+
+export function errorResponse(error: unknown, context: ErrorContext): ErrorResponse {
+  const known = toSheafError(error, context);
+  const shown =
+    known ??
+    new SheafError("internal", `internal error; the server's log has it under request ${context.requestId}`);
+  return {
+    status: shown.status,
+    body: JSON.stringify(
+      context.surface === "embed"
+        ? { error: shown.message }
+        : { error: shown.errorName, message: shown.message },
+    ),
+    headers: errorHeaders(shown),
+    unexpected: known === null,
+  };
+}
+
+function errorHeaders(error: SheafError): Record<string, string> {
+  const seconds = error.retryAfterSeconds ?? (RETRYABLE.has(error.code) ? RETRY_AFTER_SECONDS : null);
+  return {
+    ...(seconds === null ? {} : { "retry-after": String(seconds) }),
+    ...(error.code === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}),
+  };
+}
+
+/** `null`: nothing a caller may be told about. */
+function toSheafError(error: unknown, context: ErrorContext): SheafError | null {
+  if (error instanceof SheafError) return error;
+  const status = frameworkStatus(error);
+  if (status === 413) {
+    const code = context.tooLargeStatus === 413 ? "too_large" : "invalid_argument";
+    return new SheafError(code, "the request body is larger than the server accepts", { cause: error });
+  }
+  if (status === 414) return new SheafError("not_found", "no such path", { cause: error });
+  if (status !== null) return new SheafError("invalid_argument", "malformed HTTP request", { cause: error });
+  return null;
+}
+
+/** The 4xx that Fastify itself decided on, `null` for every other error. */
+function frameworkStatus(error: unknown): number | null {
+  if (!(error instanceof Error) || !("code" in error) || !("statusCode" in error)) return null;
+  const { code, statusCode } = error;
+  if (typeof code !== "string" || !code.startsWith("FST_") || typeof statusCode !== "number") return null;
+  return statusCode >= 400 && statusCode < 500 ? statusCode : null;
+}

@@ -1,0 +1,170 @@
+/**
+ * Fastify as Sheaf uses it: bodies stay bytes until a handler asks for them, authorization happens in one hook, and
+ * every reply carries the id of its request.
+ *
+ * Invariants: a route without `config.access` cannot be registered, and no handler runs before `authorize` has let
+ * its request through. Order of refusals: 503 draining, 401, 403, 429, then what the body and the handler find.
+ */
+import { randomUUID } from "node:crypto";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { LIMITS, SheafError } from "@sheaf/protocol";
+import type { Logger } from "pino";
+import {
+  type Authentication,
+  type PathParams,
+  type RouteAccess,
+  authenticate,
+  authorize,
+} from "../auth/authorize.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Lifecycle } from "../lifecycle.ts";
+import { corsHeaders } from "./cors.ts";
+import type { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
+import { errorResponse } from "./error-response.ts";
+import type { Surface } from "./route.ts";
+import type { TrafficLimits } from "./traffic-limits.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    access?: RouteAccess;
+    surface?: Surface;
+    tooLargeStatus?: 400 | 413;
+  }
+  interface FastifyRequest {
+    /** Set once the caller is known. */
+    principal: Principal | null;
+    /** The Content-Type header as it was sent. */
+    sentContentType: string | null;
+    /** Set by the first hook of every request. */
+    deadline: RequestDeadline | null;
+  }
+}
+
+export interface HttpOptions {
+  readonly keys: Authentication;
+  readonly lifecycle: Lifecycle;
+  readonly logger: Logger;
+  readonly corsAllowOrigins: readonly string[];
+  readonly deadlines: DeadlineRegistry;
+  readonly traffic: TrafficLimits;
+}
+
+/** Longest name in a path, percent-encoded. */
+const MAX_PARAMETER_CHARACTERS = 3 * LIMITS.nameCharacters;
+const CLIENT_REQUEST_ID = /^[\w.-]{1,128}$/;
+
+/** An app without routes: `registerRoutes` adds them. */
+export function createHttpApp(options: HttpOptions): FastifyInstance {
+  const respond = errorResponder(options.logger);
+  const app = fastify({
+    logger: false,
+    bodyLimit: LIMITS.bodyBytes,
+    requestTimeout: LIMITS.bulkRequestSeconds * 1_000,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
+    genReqId: (request) => {
+      const sent = request.headers["x-request-id"];
+      return typeof sent === "string" && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
+    },
+    frameworkErrors: (error, request, reply) => {
+      respond(error, request, reply);
+    },
+  });
+  app.setErrorHandler(respond);
+  app.setNotFoundHandler((request, reply) =>
+    respond(new SheafError("not_found", "no such path"), request, reply),
+  );
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.decorateRequest("principal", null);
+  app.decorateRequest("sentContentType", null);
+  app.decorateRequest("deadline", null);
+  app.addHook("onRoute", ({ config, url }) => {
+    if (config?.access === undefined) throw new Error(`route ${url} declares no access`);
+  });
+  addRequestHooks(app, options);
+  addResponseHooks(app, options);
+  return app;
+}
+
+function addRequestHooks(app: FastifyInstance, options: HttpOptions): void {
+  const { deadlines } = options;
+  app.addHook("onRequest", (request, reply, done) => {
+    const { headers } = request;
+    const deadline = deadlines.start();
+    request.deadline = deadline;
+    reply.raw.once("close", () => {
+      deadlines.finish(deadline);
+      if (!reply.raw.writableFinished) {
+        deadline.abort(new SheafError("cancelled", "the caller has closed the connection"));
+      }
+    });
+    void reply.headers({
+      "x-request-id": request.id,
+      "chroma-trace-id": request.id,
+      ...corsHeaders(headers.origin, options.corsAllowOrigins, headers["access-control-request-headers"]),
+    });
+    // Fastify refuses a malformed Content-Type by itself, yet some of our routes read the body whatever it claims to be.
+    request.sentContentType = headers["content-type"] ?? null;
+    delete headers["content-type"];
+    done();
+  });
+  app.addHook("onRequest", async (request, reply) => {
+    const { access } = request.routeOptions.config;
+    if (access === undefined) return;
+    if (access.scope !== "public" && options.lifecycle.phase === "draining") {
+      throw new SheafError("unavailable", "the server is shutting down");
+    }
+    const principal = await authenticate(request.headers, access, options.keys);
+    const params = request.params as PathParams;
+    authorize(principal, access, params);
+    request.principal = principal;
+    if (access.scope === "public") return;
+    const admission = await options.traffic.admit(principal, params["tenant"] ?? principal.tenant);
+    // Closed already: the event that would release it has been.
+    if (reply.raw.destroyed) admission.release();
+    else reply.raw.once("close", admission.release);
+    void reply.headers(admission.headers);
+    if (admission.refusal !== null) throw admission.refusal;
+    request.deadline?.countTokensWith(admission.admitTokens);
+  });
+}
+
+function addResponseHooks(app: FastifyInstance, options: HttpOptions): void {
+  app.addHook("onSend", (_request, reply, _payload, done) => {
+    // A connection that stays open would keep a server that goes down from ending.
+    if (options.lifecycle.phase === "draining") void reply.header("connection", "close");
+    done();
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    if (request.deadline !== null) options.deadlines.finish(request.deadline);
+    const level = request.routeOptions.config.access?.scope === "public" ? "debug" : "info";
+    options.logger[level](
+      {
+        requestId: request.id,
+        method: request.method,
+        // The pattern, not the path: names are their owner's business.
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime),
+        key: request.principal?.id ?? null,
+      },
+      "request",
+    );
+    done();
+  });
+}
+
+function errorResponder(logger: Logger) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const { surface = "v2", tooLargeStatus = 413 } = request.routeOptions.config;
+    const response = errorResponse(error, { surface, tooLargeStatus, requestId: request.id });
+    if (response.unexpected) logger.error({ err: error, requestId: request.id }, "unexpected error");
+    void reply
+      .code(response.status)
+      .headers(response.headers ?? {})
+      .type("application/json")
+      .send(response.body);
+  };
+}

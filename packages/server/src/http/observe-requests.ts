@@ -1,0 +1,54 @@
+/**
+ * Measures every request, and logs the slow ones with where their time went. Like the rest of the log it names the
+ * route by its pattern and the key by its id; paths, bodies and keys stay out.
+ */
+import type { FastifyInstance } from "fastify";
+import type { Logger } from "pino";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { StageClock, Stages } from "../metrics/stage-clock.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    stages: Stages | null;
+  }
+}
+
+export interface ObservationOptions {
+  readonly metrics: ServerMetrics;
+  readonly clock: StageClock;
+  readonly logger: Logger;
+  /** 0: no request is slow. */
+  readonly slowRequestMs: number;
+}
+
+const MS_PER_SECOND = 1_000;
+
+/** To be called before the routes are registered. */
+export function observeRequests(app: FastifyInstance, options: ObservationOptions): void {
+  const { metrics, clock, logger, slowRequestMs } = options;
+  app.decorateRequest("stages", null);
+  app.addHook("preHandler", (request, _reply, done) => {
+    request.stages = new Map();
+    clock.during(request.stages, done);
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    const { method, stages } = request;
+    const milliseconds = reply.elapsedTime;
+    const { statusCode: status } = reply;
+    const route = request.routeOptions.url ?? "unknown";
+    metrics.request({ method, route, status, seconds: milliseconds / MS_PER_SECOND });
+    if (slowRequestMs !== 0 && milliseconds >= slowRequestMs) {
+      const spent = Object.fromEntries([...(stages ?? [])].map(([stage, ms]) => [stage, Math.round(ms)]));
+      logger.warn(
+        {
+          requestId: request.id,
+          ...{ method, route, status, milliseconds: Math.round(milliseconds) },
+          stages: spent,
+          key: request.principal?.id ?? null,
+        },
+        "slow request",
+      );
+    }
+    done();
+  });
+}

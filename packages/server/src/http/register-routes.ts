@@ -1,0 +1,117 @@
+/**
+ * Puts routes on the app: wraps each handler in its deadline, turns its reply into HTTP, and answers the methods that
+ * a path does not have with 405 and those it has.
+ */
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { SheafError, readJson } from "@sheaf/protocol";
+import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
+import type { Principal } from "../auth/principal.ts";
+import { headerValue } from "../auth/token.ts";
+import type { RequestDeadline } from "./deadline.ts";
+import type { Call, Method, Reply, Route } from "./route.ts";
+
+const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
+const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+const NO_BODY = new Uint8Array(0);
+
+export function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
+  for (const route of routes) registerRoute(app, route);
+  for (const path of new Set(routes.map((route) => route.path))) {
+    registerOtherMethods(
+      app,
+      path,
+      routes.filter((route) => route.path === path),
+    );
+  }
+}
+
+function registerRoute(app: FastifyInstance, route: Route): void {
+  assert.equal(route.tenant === "located", route.locate !== undefined, `${route.path} says where it lies`);
+  app.route({
+    method: route.method,
+    url: route.path,
+    config: {
+      access: { scope: route.scope, tenant: route.tenant },
+      surface: route.surface ?? "v2",
+      tooLargeStatus: route.tooLargeStatus ?? 413,
+    },
+    handler: async (request, reply) => {
+      const { deadline, principal } = request;
+      assert(deadline !== null && principal !== null, "hooks set both before any handler runs");
+      const call = createCall(request, route, { deadline, principal });
+      const result = await deadline.run(() => answer(route, call));
+      void reply
+        .code(result.status)
+        .type("application/json")
+        .headers(result.headers ?? {});
+      return reply.send(payload(result.body));
+    },
+  });
+}
+
+/** Names behind the path are as good as names in it only once they are authorized like those. */
+async function answer(route: Route, call: Call): Promise<Reply> {
+  if (route.locate === undefined) return route.handle(call);
+  const params = await route.locate(call.params);
+  authorize(call.principal, { scope: route.scope, tenant: "path" }, params);
+  return route.handle({ ...call, params });
+}
+
+/** What Fastify sends at once, or piece by piece as the caller reads. */
+function payload(body: Reply["body"]): string | Readable {
+  return typeof body === "string" ? body : Readable.from(body, { objectMode: false });
+}
+
+function createCall(
+  request: FastifyRequest,
+  route: Route,
+  { deadline, principal }: { readonly deadline: RequestDeadline; readonly principal: Principal },
+): Call {
+  return {
+    params: request.params as PathParams,
+    query: request.query as Readonly<Record<string, unknown>>,
+    principal,
+    budget: deadline,
+    header: (name) => headerValue(request.headers, name),
+    json: () => {
+      if (
+        route.surface !== "embed" &&
+        request.sentContentType !== null &&
+        !JSON_MEDIA_TYPE.test(request.sentContentType)
+      ) {
+        throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
+      }
+      return readJson(Buffer.isBuffer(request.body) ? request.body : NO_BODY);
+    },
+  };
+}
+
+function registerOtherMethods(app: FastifyInstance, path: string, routes: readonly Route[]): void {
+  const present = new Set<string>(routes.map(({ method }) => method));
+  const missing: string[] = METHODS.filter((method) => !present.has(method));
+  // Fastify answers HEAD wherever there is a GET.
+  if (present.has("GET")) present.add("HEAD");
+  else missing.push("HEAD");
+  const allow = [...present, "OPTIONS"].join(", ");
+  const config = { access: PUBLIC, surface: routes[0]?.surface ?? "v2" };
+  if (missing.length > 0) {
+    app.route({
+      method: missing,
+      url: path,
+      config,
+      handler: (_request, reply: FastifyReply) => {
+        void reply.header("allow", allow);
+        throw new SheafError("method_not_allowed", `this path takes ${allow}`);
+      },
+    });
+  }
+  app.route({
+    method: "OPTIONS",
+    url: path,
+    config,
+    handler: (_request, reply: FastifyReply) => reply.code(204).header("allow", allow).send(),
+  });
+}

@@ -1,0 +1,113 @@
+/**
+ * What a server measures of itself, in the text format of Prometheus. Labels are patterns of routes, names of stages,
+ * models and children: never names of tenants or collections, which are their owners' business and without bound.
+ */
+import type { EngineStatistics } from "@sheaf/engine";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/** What a model made of one batch. */
+export interface BatchMeasure {
+  readonly model: string;
+  /** Tokens of each text. */
+  readonly lengths: readonly number[];
+  /** Tokens that wait for the model after it. */
+  readonly queuedTokens: number;
+}
+
+export interface RequestMeasure {
+  readonly method: string;
+  /** Pattern of the path. */
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+/** From 1 ms to a minute. */
+const LATENCY_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60];
+const FILL = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1];
+
+export class ServerMetrics {
+  /** What the process itself is measured by goes here as well. */
+  readonly registry = new Registry();
+  readonly #requests: Histogram<"method" | "route" | "status">;
+  readonly #stages: Histogram<"stage">;
+  readonly #tokens: Counter<"model">;
+  readonly #fill: Histogram<"model">;
+  readonly #queue: Gauge<"model">;
+  readonly #restarts: Counter<"child">;
+  readonly #engine: Readonly<Record<keyof EngineStatistics, Gauge>>;
+
+  constructor() {
+    const registers = [this.registry];
+    const latency = { registers, buckets: LATENCY_SECONDS };
+    const name = (rest: string, help: string) => ({ name: `sheaf_${rest}`, help, registers });
+    const gauge = (rest: string, help: string) => new Gauge(name(rest, help));
+    this.#requests = new Histogram({
+      ...name("http_request_duration_seconds", "Time to answer a request."),
+      ...latency,
+      labelNames: ["method", "route", "status"],
+    });
+    this.#stages = new Histogram({
+      ...name("stage_duration_seconds", "Time of one call of the engine or of a model."),
+      ...latency,
+      labelNames: ["stage"],
+    });
+    this.#tokens = new Counter({
+      ...name("embedded_tokens_total", "Tokens that models have run over, padding not counted."),
+      labelNames: ["model"],
+    });
+    this.#fill = new Histogram({
+      ...name("batch_fill_ratio", "Tokens of a batch by its tokens with padding."),
+      buckets: FILL,
+      labelNames: ["model"],
+    });
+    this.#queue = new Gauge({
+      ...name("queue_tokens", "Tokens that wait for a model, after its newest batch."),
+      labelNames: ["model"],
+    });
+    this.#restarts = new Counter({
+      ...name("child_restarts_total", "Unexpected ends of child processes, which are started again."),
+      labelNames: ["child"],
+    });
+    this.#engine = {
+      collections: gauge("collections", "Collections there are."),
+      openCollections: gauge("open_collections", "Collections that are open."),
+      catalogBytes: gauge("lmdb_catalog_bytes", "Size of the catalog's file."),
+      openCollectionBytes: gauge("lmdb_open_collection_bytes", "Size of the files of the open collections."),
+      rowsScanned: gauge(
+        "rows_scanned",
+        "Rows that dense searches have ranked after their filters, since the engine started.",
+      ),
+    };
+  }
+
+  request({ method, route, status, seconds }: RequestMeasure): void {
+    this.#requests.observe({ method, route, status }, seconds);
+  }
+
+  stage(stage: string, seconds: number): void {
+    this.#stages.observe({ stage }, seconds);
+  }
+
+  batch({ model, lengths, queuedTokens }: BatchMeasure): void {
+    const tokens = lengths.reduce((sum, length) => sum + length, 0);
+    const padded = lengths.reduce((most, length) => Math.max(most, length), 0) * lengths.length;
+    this.#tokens.inc({ model }, tokens);
+    if (padded > 0) this.#fill.observe({ model }, tokens / padded);
+    this.#queue.set({ model }, queuedTokens);
+  }
+
+  childEnded(child: string): void {
+    this.#restarts.inc({ child });
+  }
+
+  /** @param engine `null`: it does not serve now; then what is known of it is of before. */
+  async text(engine: EngineStatistics | null): Promise<string> {
+    if (engine !== null) {
+      for (const [name, gauge] of Object.entries(this.#engine)) {
+        gauge.set(engine[name as keyof EngineStatistics]);
+      }
+    }
+    return this.registry.metrics();
+  }
+}

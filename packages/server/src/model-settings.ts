@@ -1,0 +1,123 @@
+/** The settings of models: where weights come from, and how much memory they may take. Part of the table in `config.ts`. */
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { HubOptions } from "@sheaf/inference";
+import type { Setting } from "./config.ts";
+import { parseSwitch } from "./parse-switch.ts";
+import { SettingError } from "./setting-error.ts";
+
+export interface ModelSettings {
+  /** JSON file of local model folders; `null`: none. */
+  readonly modelsFile: string | null;
+  /** JSON file of tasks beside the built-in one; `null`: none. */
+  readonly tasksFile: string | null;
+  /** Memory for all loaded models, in bytes; `null`: a share of the machine's. */
+  readonly modelMemory: number | null;
+  readonly pinnedModels: readonly string[];
+  readonly autoPull: boolean;
+  /** Folder of the Hugging Face tools; their cache is `hub` in it. */
+  readonly hfHome: string;
+  readonly hfEndpoint: string;
+  readonly hfToken: string | null;
+  readonly hfOffline: boolean;
+}
+
+const GIBIBYTE = 2 ** 30;
+
+export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<ModelSettings[name]> } = {
+  modelsFile: {
+    env: "SHEAF_MODELS",
+    flag: { name: "models", operand: "file" },
+    default: null,
+    doc: 'JSON file of model folders on this machine: {"<model identifier>": {"path": "<folder>"}}.',
+    parse: (text) => text,
+  },
+  tasksFile: {
+    env: "SHEAF_TASKS",
+    flag: { name: "tasks", operand: "file" },
+    default: null,
+    doc: 'JSON file of tasks for models that take instructions: {"<task>": {"documents": "<sentence>", "query": "<sentence>"}}.',
+    parse: (text) => text,
+  },
+  modelMemory: {
+    env: "SHEAF_MODEL_MEMORY",
+    flag: { name: "model-memory", operand: "GiB" },
+    default: null,
+    doc: "Memory for all loaded models together; by default six tenths of what the machine or its container has.",
+    parse: parseGibibytes,
+  },
+  pinnedModels: {
+    env: "SHEAF_PIN_MODELS",
+    flag: { name: "pin-models", operand: "identifiers" },
+    default: "",
+    doc: "Models, separated by commas, that are never unloaded to make room for others.",
+    parse: (text) =>
+      text
+        .split(",")
+        .map((identifier) => identifier.trim())
+        .filter((identifier) => identifier !== ""),
+  },
+  autoPull: {
+    env: "SHEAF_AUTO_PULL",
+    flag: { name: "auto-pull", operand: "on|off" },
+    default: "off",
+    doc: "Whether the first use of an absent model fetches its weights; requests are answered 503 until they are here.",
+    parse: parseSwitch,
+  },
+  hfHome: {
+    env: "HF_HOME",
+    flag: null,
+    default: "~/.cache/huggingface",
+    doc: "Folder of the Hugging Face tools; fetched models go to their cache in it.",
+    parse: (text) => (text.startsWith("~/") ? join(homedir(), text.slice(2)) : text),
+  },
+  hfEndpoint: {
+    env: "HF_ENDPOINT",
+    flag: null,
+    default: "https://huggingface.co",
+    doc: "Hub that models are fetched from.",
+    parse: parseEndpoint,
+  },
+  hfToken: {
+    env: "HF_TOKEN",
+    flag: null,
+    default: null,
+    doc: "Token for the hub; it is sent to no other host.",
+    parse: parseToken,
+  },
+  hfOffline: {
+    env: "HF_HUB_OFFLINE",
+    flag: null,
+    default: "off",
+    doc: "Never connect to the hub.",
+    parse: parseSwitch,
+  },
+};
+
+/** Where weights are looked for and fetched. */
+export function hubOptions(settings: ModelSettings): HubOptions {
+  const { hfHome, hfEndpoint, hfToken, hfOffline } = settings;
+  return { cacheFolder: join(hfHome, "hub"), endpoint: hfEndpoint, token: hfToken, offline: hfOffline };
+}
+
+function parseGibibytes(text: string): number {
+  const value = Number(text);
+  if (!/^\d+(?:\.\d+)?$/u.test(text) || value <= 0) {
+    throw new SettingError("must be a number of GiB above 0, such as 8 or 2.5");
+  }
+  return Math.floor(value * GIBIBYTE);
+}
+
+function parseEndpoint(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
+    throw new SettingError("must be an address such as https://huggingface.co");
+  }
+  return text.replace(/\/+$/u, "");
+}
+
+function parseToken(text: string): string {
+  // The text itself stays out of the message: it is a secret.
+  if (!/^[\x21-\x7e]+$/u.test(text)) throw new SettingError("must be printable ASCII without spaces");
+  return text;
+}

@@ -1,0 +1,47 @@
+/** The embedding endpoints. */
+import { LIMITS } from "@sheaf/protocol";
+import { type TSchema, Type } from "typebox";
+import { arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
+
+const text = Type.String();
+const flag = Type.Union([Type.Boolean(), words(["true", "false"])]);
+
+export const EMBED_SCHEMAS: Readonly<Record<string, TSchema>> = {
+  EmbedBody: Type.Object(
+    {
+      texts: arrayOf(text, { maxItems: LIMITS.embedTexts, description: "Texts to embed." }),
+      instructions: maybe(text, "A task sentence; may be empty. Models without instructions ignore it."),
+      task: maybe(text, "A named task; may be empty."),
+      target: maybe(text, "`documents` or `query`; may be empty."),
+      fetch_labels: maybe(flag, "Send the term of each index of a sparse vector along."),
+      fetch_tokens: maybe(flag, "Another name of `fetch_labels`."),
+    },
+    {
+      anyOf: [
+        { required: ["instructions"], properties: { instructions: { type: "string" } } },
+        {
+          required: ["task", "target"],
+          properties: { task: { type: "string" }, target: { type: "string" } },
+        },
+      ],
+      description: "Carries `instructions`, or both `task` and `target`.",
+      examples: [{ texts: ["Ships rise with the tide"], instructions: "" }],
+    },
+  ),
+  DenseEmbeddings: Type.Object({
+    embeddings: arrayOf(arrayOf(Type.Number()), { description: "One vector per text." }),
+    num_tokens: count("Special tokens and the instruction count, padding does not."),
+  }),
+  SparseEmbedding: Type.Object({
+    indices: arrayOf(count()),
+    values: arrayOf(Type.Number()),
+    labels: Type.Optional(orNull(arrayOf(text), "The term of each index, where it was asked for.")),
+  }),
+  SparseEmbeddings: Type.Object({
+    embeddings: arrayOf(ref("SparseEmbedding"), { description: "One item per text." }),
+    num_tokens: count(),
+  }),
+  EmbedError: Type.Object({
+    error: Type.String({ description: "What is wrong, the place in the body first." }),
+  }),
+};

@@ -1,0 +1,132 @@
+/** Bodies and replies of the record routes. */
+import { LIMITS } from "@sheaf/protocol";
+import { type TProperties, type TSchema, Type } from "typebox";
+import { anyObject, arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
+
+const INCLUDE_KEYS = ["documents", "embeddings", "metadatas", "uris", "distances"];
+export const READ_LEVELS: readonly string[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
+
+const SELECTOR: TProperties = {
+  ids: maybe(arrayOf(Type.String(), { maxItems: LIMITS.whereValues })),
+  where: maybe(ref("Where")),
+  where_document: maybe(ref("WhereDocument")),
+};
+
+/** One value or `null` per id. */
+function column(item: TSchema, description: string): TSchema {
+  return Type.Optional(Type.Union([arrayOf(orNull(item)), Type.Null()], { description }));
+}
+
+function writeBody(metadata: string): TSchema {
+  return Type.Object(
+    {
+      ids: arrayOf(Type.String({ minLength: 1, maxLength: LIMITS.idBytes }), {
+        maxItems: LIMITS.recordsPerWrite,
+      }),
+      embeddings: column(ref("Embedding"), "Of one dimension. Made from the document where it is missing."),
+      documents: column(Type.String({ maxLength: LIMITS.documentBytes }), "The texts."),
+      uris: column(Type.String({ maxLength: LIMITS.uriBytes }), "Where the records come from."),
+      metadatas: column(ref(metadata), "Metadata of each record."),
+    },
+    {
+      description: "Columns of equal length; `null` stands for a value that a record has not.",
+      examples: [
+        {
+          ids: ["tide", "bread"],
+          documents: ["Ships rise with the tide.", "Bread rises overnight."],
+          metadatas: [{ topic: "sea", year: 1998 }, { topic: "food" }],
+        },
+      ],
+    },
+  );
+}
+
+function includeOf(defaults: string): TSchema {
+  return maybe(arrayOf(words(INCLUDE_KEYS)), `Columns of the reply; ${defaults} unless it says otherwise.`);
+}
+
+/** What a column of a reply holds: `null` for one that was not asked for. */
+function asked(item: TSchema, depth: 1 | 2): TSchema {
+  return orNull(arrayOf(depth === 1 ? item : arrayOf(item)));
+}
+
+function columns(depth: 1 | 2): TProperties {
+  const ids = arrayOf(Type.String());
+  return {
+    ids: depth === 1 ? ids : arrayOf(ids),
+    embeddings: asked(orNull(arrayOf(Type.Number())), depth),
+    documents: asked(orNull(Type.String()), depth),
+    uris: asked(orNull(Type.String()), depth),
+    metadatas: asked(orNull(ref("Metadata")), depth),
+    include: arrayOf(words(INCLUDE_KEYS), { description: "The list that was asked for." }),
+  };
+}
+
+function operation(name: string, payload: string): TSchema {
+  return Type.Object({ operation: Type.Literal(name), payload: ref(payload) });
+}
+
+export const RECORD_SCHEMAS: Readonly<Record<string, TSchema>> = {
+  AddBody: writeBody("Metadata"),
+  ChangeBody: writeBody("MetadataPatch"),
+  DeleteBody: Type.Object(
+    { ...SELECTOR, limit: maybe(count(), "Only beside a filter.") },
+    { examples: [{ ids: ["tide"] }] },
+  ),
+  Deleted: Type.Object({ deleted: count("Records that really existed.") }),
+  GetBody: Type.Object(
+    {
+      ...SELECTOR,
+      limit: maybe(count(), "All, if it is left out."),
+      offset: maybe(count()),
+      include: includeOf("documents and metadatas"),
+    },
+    { examples: [{ where: { year: { $lt: 2000 } }, limit: 10 }] },
+  ),
+  GetResult: Type.Object(columns(1), { description: "Columns in insertion order." }),
+  QueryBody: Type.Object(
+    {
+      ...SELECTOR,
+      query_embeddings: arrayOf(ref("DenseVector"), { maxItems: LIMITS.searchesPerCall }),
+      n_results: maybe(count(undefined, LIMITS.resultsPerPage), "Neighbours of each query, 10 by default."),
+      include: includeOf("documents, metadatas and distances"),
+    },
+    { examples: [{ query_embeddings: [[0.1, 0.2, 0.3]], n_results: 2 }] },
+  ),
+  QueryResult: Type.Object(
+    { ...columns(2), distances: asked(orNull(Type.Number()), 2) },
+    { description: "Columns with one row per query, nearest first." },
+  ),
+  ReadBody: Type.Intersect([
+    ref("GetBody"),
+    Type.Object({ read_token: maybe(Type.String(), "Of an earlier read, to go on with it.") }),
+  ]),
+  ReadResult: Type.Intersect([
+    ref("GetResult"),
+    Type.Object({ read_token: Type.String({ description: "Names the state that was read." }) }),
+  ]),
+  CommitBody: Type.Object({
+    read_token: maybe(Type.String(), "Needed where `read_ids` names any."),
+    read_ids: maybe(
+      arrayOf(Type.String(), { maxItems: LIMITS.readIdsPerCommit }),
+      "Records that must not have changed since the read.",
+    ),
+    operations: arrayOf(
+      Type.Union([
+        operation("add", "AddBody"),
+        operation("upsert", "ChangeBody"),
+        operation("update", "ChangeBody"),
+        operation("delete", "DeleteBody"),
+      ]),
+      {
+        description: "Applied in order, all or none. Deletes are by ids.",
+        maxItems: LIMITS.operationsPerCommit,
+      },
+    ),
+  }),
+  Committed: Type.Object({
+    first_inserted_record_offset: orNull(Type.Integer()),
+    record_count: count(),
+  }),
+  Empty: anyObject("`{}`"),
+};

@@ -1,0 +1,126 @@
+/** The search dictionary and its reply. */
+import { LIMITS } from "@sheaf/protocol";
+import { type TSchema, Type } from "typebox";
+import { arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
+import { READ_LEVELS } from "./record-schemas.ts";
+
+const rank = ref("Rank");
+const field = Type.String({ pattern: "^[^#]", description: "A metadata field." });
+const scoreOrField = Type.String({
+  pattern: "^(?:#score$|[^#])",
+  description: "A metadata field or `#score`.",
+});
+
+const knn = closed({
+  query: Type.Union([Type.String(), ref("DenseVector"), ref("SparseVector")], {
+    description: "A text is embedded with the model of the key.",
+  }),
+  key: maybe(
+    Type.String({ pattern: "^(?:#embedding$|[^#])" }),
+    "`#embedding` (the default) or a key with a sparse index.",
+  ),
+  limit: maybe(
+    Type.Integer({ minimum: 1, maximum: LIMITS.knnLimit }),
+    "Neighbours taken after the filter, 16 by default.",
+  ),
+  default: maybe(Type.Number(), "Score of a record that this leaf has not found; without one it drops out."),
+  return_rank: maybe(Type.Boolean(), "Score by position (0, 1, 2, …) and not by distance."),
+  exact: maybe(Type.Boolean(), "Scan without approximation."),
+});
+
+const operands = arrayOf(rank, { minItems: 2 });
+const sides = Type.Union([
+  closed({ left: rank, right: rank }),
+  arrayOf(rank, { minItems: 2, maxItems: 2, description: "The same as a list of left and right." }),
+]);
+
+const aggregate = closed({
+  keys: arrayOf(scoreOrField, { minItems: 1, maxItems: LIMITS.aggregateKeys }),
+  k: Type.Integer({ minimum: 1, maximum: LIMITS.knnLimit }),
+});
+
+const filter = Type.Union([ref("Where"), closed({}), Type.Null()]);
+
+export const SEARCH_SCHEMAS: Readonly<Record<string, TSchema>> = {
+  Rank: Type.Union(
+    [
+      closed({ $val: Type.Number() }, { description: "A constant." }),
+      closed({ $knn: knn }, { description: "Nearest neighbours." }),
+      ...["$sum", "$mul", "$max", "$min"].map((operator) => closed({ [operator]: operands })),
+      ...["$sub", "$div"].map((operator) => closed({ [operator]: sides })),
+      ...["$abs", "$exp", "$log"].map((operator) => closed({ [operator]: rank })),
+    ],
+    {
+      description:
+        `A score in 32-bit arithmetic, lower is better: exactly one operator per object, at most ${LIMITS.rankNodes} of them ` +
+        `and ${LIMITS.knnLeaves} \`$knn\` leaves.`,
+    },
+  ),
+  GroupBy: Type.Union(
+    [
+      closed({
+        keys: arrayOf(field, { minItems: 1, maxItems: LIMITS.groupKeys }),
+        aggregate: Type.Union([closed({ $min_k: aggregate }), closed({ $max_k: aggregate })]),
+      }),
+      closed({ keys: Type.Optional(Type.Null()), aggregate: Type.Optional(Type.Null()) }),
+    ],
+    { description: "Groups of equal `keys`, of each the `k` best. Needs a `rank`. `{}` groups nothing." },
+  ),
+  Search: closed({
+    where: Type.Optional(filter),
+    filter: Type.Optional(
+      Type.Union([ref("Where"), closed({}), Type.Null()], { description: "Another name of `where`." }),
+    ),
+    rank: maybe(rank, "Without one, records come in insertion order."),
+    group_by: maybe(ref("GroupBy")),
+    limit: maybe(
+      closed({
+        limit: maybe(count(undefined, LIMITS.resultsPerPage), "0 and nothing: as many as a page holds."),
+        offset: maybe(count()),
+      }),
+    ),
+    select: maybe(
+      closed({
+        keys: maybe(
+          arrayOf(Type.String({ pattern: "^(?:#(?:id|document|embedding|metadata|score)$|[^#])" }), {
+            maxItems: LIMITS.selectKeys,
+          }),
+          "`#document`, `#embedding`, `#metadata`, `#score`, `#id` or metadata fields.",
+        ),
+      }),
+    ),
+  }),
+  SearchBody: Type.Object(
+    {
+      searches: arrayOf(ref("Search"), { maxItems: LIMITS.searchesPerCall }),
+      read_level: Type.Optional(words(READ_LEVELS, "Every level sees every acknowledged write.")),
+    },
+    {
+      examples: [
+        {
+          searches: [
+            {
+              where: { year: { $gte: 2000 } },
+              rank: { $knn: { query: "boats leaving port", limit: 50 } },
+              limit: { limit: 5 },
+              select: { keys: ["#document", "#score"] },
+            },
+          ],
+        },
+      ],
+    },
+  ),
+  SearchResult: Type.Object(
+    {
+      ids: arrayOf(arrayOf(Type.String())),
+      documents: arrayOf(orNull(arrayOf(orNull(Type.String())))),
+      embeddings: arrayOf(orNull(arrayOf(orNull(arrayOf(Type.Number()))))),
+      metadatas: arrayOf(orNull(arrayOf(orNull(ref("Metadata"))))),
+      scores: arrayOf(
+        orNull(arrayOf(orNull(Type.Number(), "`null` stands for a score that is not finite."))),
+      ),
+      select: arrayOf(arrayOf(Type.String())),
+    },
+    { description: "Columns with one row per search; `null` where the search did not select the column." },
+  ),
+};

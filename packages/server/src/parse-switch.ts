@@ -1,0 +1,9 @@
+/** The text of a setting that is on or off. */
+import { SettingError } from "./setting-error.ts";
+
+export function parseSwitch(text: string): boolean {
+  const word = text.toLowerCase();
+  if (["on", "true", "1", "yes"].includes(word)) return true;
+  if (["off", "false", "0", "no"].includes(word)) return false;
+  throw new SettingError("must be on or off");
+}

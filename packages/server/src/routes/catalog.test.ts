@@ -1,0 +1,167 @@
+/** Tenants, databases and collections over HTTP. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COLLECTIONS, DATABASE, type TestApp, startTestApp } from "../testing/test-app.ts";
+
+const TENANTS = "/api/v2/tenants";
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await startTestApp();
+});
+afterAll(() => test.close());
+
+describe("tenants", () => {
+  it("are made, read, changed, listed and removed with all they hold", async () => {
+    expect(await test.ask(`POST ${TENANTS}`, { json: { name: "acme" } })).toMatchObject({
+      status: 200,
+      body: {},
+    });
+    expect((await test.ask(`GET ${TENANTS}/acme`)).body).toEqual({ name: "acme", resource_name: null });
+    const patched = await test.ask(`PATCH ${TENANTS}/acme`, { json: { resource_name: "acme-eu" } });
+    expect(patched).toMatchObject({ status: 200, body: {} });
+    expect((await test.ask(`GET ${TENANTS}/acme`)).body).toEqual({ name: "acme", resource_name: "acme-eu" });
+    const names = (await test.ask(`GET ${TENANTS}`)).body as { name: string }[];
+    expect(names.map(({ name }) => name).sort()).toEqual(["acme", "default_tenant"]);
+    await test.ask(`POST ${TENANTS}/acme/databases`, { json: { name: "prod" } });
+    expect(await test.ask(`DELETE ${TENANTS}/acme`)).toMatchObject({ status: 200, body: {} });
+    expect((await test.ask(`GET ${TENANTS}/acme`)).status).toBe(404);
+    expect((await test.ask(`GET ${TENANTS}/acme/databases/prod`)).status).toBe(404);
+  });
+
+  it.each([
+    ["POST", "", { name: "ab" }, 400, "InvalidArgumentError"],
+    ["POST", "", { name: "x".repeat(129) }, 400, "InvalidArgumentError"],
+    ["POST", "", { name: 7 }, 422, "ChromaError"],
+    ["POST", "", {}, 422, "ChromaError"],
+    ["POST", "", { name: "default_tenant" }, 409, "ChromaError"],
+    ["GET", "/nobody", undefined, 404, "NotFoundError"],
+    ["GET", `/${"x".repeat(600)}`, undefined, 404, "NotFoundError"],
+    ["PATCH", "/nobody", { resource_name: "r" }, 404, "NotFoundError"],
+    ["DELETE", "/nobody", undefined, 404, "NotFoundError"],
+  ])("%s %s %j is %i", async (method, path, json, ...[status, error]) => {
+    const reply = await test.ask(`${method} ${TENANTS}${path}`, json === undefined ? {} : { json });
+    expect(reply).toMatchObject({ status, body: { error, message: expect.any(String) } });
+  });
+
+  it("may have any name that is not a path", async () => {
+    const name = "a/b ../ü?#%";
+    expect((await test.ask(`POST ${TENANTS}`, { json: { name } })).status).toBe(200);
+    const path = `${TENANTS}/${encodeURIComponent(name)}`;
+    expect((await test.ask(`GET ${path}`)).body).toEqual({ name, resource_name: null });
+    await test.ask(`DELETE ${path}`);
+  });
+});
+
+describe("databases", () => {
+  const databases = `${TENANTS}/default_tenant/databases`;
+
+  it("are made, read, listed by name and removed", async () => {
+    for (const name of ["zeta", "alpha"]) {
+      expect(await test.ask(`POST ${databases}`, { json: { name } })).toMatchObject({
+        status: 200,
+        body: {},
+      });
+    }
+    expect((await test.ask(`GET ${databases}/zeta`)).body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      name: "zeta",
+      tenant: "default_tenant",
+    });
+    const names = async (query = ""): Promise<string[]> =>
+      ((await test.ask(`GET ${databases}${query}`)).body as { name: string }[]).map(({ name }) => name);
+    expect(await names()).toEqual(["alpha", "default_database", "zeta"]);
+    expect(await names("?limit=1&offset=1")).toEqual(["default_database"]);
+    expect(await test.ask(`DELETE ${databases}/zeta`)).toMatchObject({ status: 200, body: {} });
+    expect((await test.ask(`GET ${databases}/zeta`)).status).toBe(404);
+    await test.ask(`DELETE ${databases}/alpha`);
+  });
+
+  it.each([
+    [`POST ${databases}`, { name: "ab" }, 400],
+    [`POST ${databases}`, { name: "default_database" }, 409],
+    [`POST ${TENANTS}/nobody/databases`, { name: "prod" }, 404],
+    [`GET ${databases}/nothing`, undefined, 404],
+    [`GET ${databases}/ab`, undefined, 400],
+    [`GET ${databases}?limit=x`, undefined, 400],
+    [`DELETE ${databases}/nothing`, undefined, 404],
+  ])("%s %j is %i", async (request, json, status) => {
+    expect((await test.ask(request, json === undefined ? {} : { json })).status).toBe(status);
+  });
+});
+
+describe("collections", () => {
+  it("are made, found by name and by id, changed, counted, listed and removed", async () => {
+    const made = await test.ask(`POST ${COLLECTIONS}`, {
+      json: { name: "papers", metadata: { a: 1, b: 2.0 } },
+    });
+    expect(made.status).toBe(200);
+    const collection = made.body as { id: string };
+    expect(made.body).toMatchObject({
+      name: "papers",
+      tenant: "default_tenant",
+      database: "default_database",
+      dimension: null,
+      log_position: 0,
+      version: 0,
+    });
+    expect((await test.ask(`GET ${COLLECTIONS}/papers`)).body).toEqual(made.body);
+    expect((await test.ask(`GET ${COLLECTIONS}/by-id/${collection.id}`)).body).toEqual(made.body);
+    const change = { new_name: "articles", new_metadata: { c: "d" } };
+    expect(await test.ask(`PUT ${COLLECTIONS}/${collection.id}`, { json: change })).toMatchObject({
+      status: 200,
+      body: {},
+    });
+    expect((await test.ask(`GET ${COLLECTIONS}/articles`)).body).toMatchObject({ metadata: { c: "d" } });
+    expect((await test.ask(`GET ${DATABASE}/collections_count`)).text).toBe("1");
+    expect((await test.ask(`GET ${COLLECTIONS}?limit=5&offset=0`)).body).toMatchObject([
+      { name: "articles" },
+    ]);
+    expect((await test.ask(`GET ${COLLECTIONS}?offset=1`)).body).toEqual([]);
+    expect(await test.ask(`DELETE ${COLLECTIONS}/articles`)).toMatchObject({ status: 200, body: {} });
+    expect((await test.ask(`GET ${COLLECTIONS}/articles`)).status).toBe(404);
+  });
+
+  it("are returned as they are by get_or_create", async () => {
+    await test.ask(`POST ${COLLECTIONS}`, { json: { name: "again", metadata: { a: 1 } } });
+    const again = { name: "again", metadata: { b: 2 }, get_or_create: true };
+    expect((await test.ask(`POST ${COLLECTIONS}`, { json: again })).body).toMatchObject({
+      metadata: { a: 1 },
+    });
+    expect((await test.ask(`POST ${COLLECTIONS}`, { json: { name: "again" } })).status).toBe(409);
+  });
+
+  it("say how far their index is", async () => {
+    const path = await test.makeCollection({ name: "indexed" });
+    expect(await test.ask(`GET ${path}/indexing_status`)).toMatchObject({
+      status: 200,
+      body: { op_indexing_progress: 1, num_unindexed_ops: 0, num_indexed_ops: 0, total_ops: 0 },
+    });
+  });
+
+  it.each([
+    [`GET ${COLLECTIONS}/nothing`, undefined, 404],
+    [`DELETE ${COLLECTIONS}/nothing`, undefined, 404],
+    [`GET ${COLLECTIONS}/by-id/${UNKNOWN_ID}`, undefined, 404],
+    [`GET ${COLLECTIONS}/by-id/nothing`, undefined, 400],
+    [`PUT ${COLLECTIONS}/${UNKNOWN_ID}`, {}, 404],
+    [`PUT ${COLLECTIONS}/nothing`, {}, 400],
+    [`GET ${COLLECTIONS}/${UNKNOWN_ID}/indexing_status`, undefined, 404],
+    [`POST ${COLLECTIONS}`, { name: "x" }, 400],
+    [`POST ${COLLECTIONS}`, { name: "ok-name", metadata: {} }, 400],
+    [`GET ${COLLECTIONS}?limit=-1`, undefined, 400],
+  ])("%s %j is %i", async (request, json, status) => {
+    expect((await test.ask(request, json === undefined ? {} : { json })).status).toBe(status);
+  });
+});
+
+describe("what is not served", () => {
+  it.each([
+    [`POST ${COLLECTIONS}/${UNKNOWN_ID}/functions/attach`, "ChromaError"],
+    [`GET ${COLLECTIONS}/${UNKNOWN_ID}/functions/f`, "ChromaError"],
+    [`POST ${COLLECTIONS}/${UNKNOWN_ID}/attached_functions/f/add_input`, "ChromaError"],
+    [`POST ${COLLECTIONS}/${UNKNOWN_ID}/attached_functions/f/detach`, "ChromaError"],
+  ])("%s is 501 %s", async (request, error) => {
+    expect(await test.ask(request, { json: {} })).toMatchObject({ status: 501, body: { error } });
+  });
+});

@@ -1,0 +1,123 @@
+/** Collections: GET and DELETE address one by name, everything else by id. */
+import {
+  type CollectionRef,
+  parseCreateCollection,
+  parsePage,
+  parseUpdateCollection,
+  writeCollection,
+} from "@sheaf/protocol";
+import { collectionNameParams, collectionParams, databaseParams } from "../http/path-params.ts";
+import { DONE, type Reply, type Route, ok } from "../http/route.ts";
+import type { EngineSource } from "../services/engine-source.ts";
+import type { Services } from "../services/services.ts";
+import { COLLECTIONS as described } from "./collection-descriptions.ts";
+
+const DATABASE = "/api/v2/tenants/:tenant/databases/:database";
+const COLLECTIONS = `${DATABASE}/collections`;
+const COLLECTION = `${COLLECTIONS}/:collection`;
+const READ = { scope: "read", tenant: "path" } as const;
+const WRITE = { scope: "write", tenant: "path" } as const;
+
+export function collectionRoutes({ engine }: Services): readonly Route[] {
+  return [...routesOfDatabase(engine), ...routesOfCollection(engine)];
+}
+
+function routesOfDatabase(engine: EngineSource): readonly Route[] {
+  return [
+    {
+      ...WRITE,
+      method: "POST",
+      path: COLLECTIONS,
+      description: described.create,
+      async handle(call) {
+        const request = parseCreateCollection(call.json(), databaseParams(call.params));
+        return ok(writeCollection(await engine().createCollection(request)));
+      },
+    },
+    {
+      ...READ,
+      method: "GET",
+      path: COLLECTIONS,
+      description: described.list,
+      async handle({ params, query }) {
+        const collections = await engine().listCollections(databaseParams(params), parsePage(query));
+        return ok(`[${collections.map(writeCollection).join(",")}]`);
+      },
+    },
+    {
+      ...READ,
+      method: "GET",
+      path: `${DATABASE}/collections_count`,
+      description: described.count,
+      async handle({ params }) {
+        return ok(String(await engine().countCollections(databaseParams(params))));
+      },
+    },
+  ];
+}
+
+function routesOfCollection(engine: EngineSource): readonly Route[] {
+  return [
+    {
+      ...READ,
+      method: "GET",
+      path: COLLECTION,
+      description: described.getByName,
+      async handle({ params }) {
+        return ok(writeCollection(await engine().getCollectionByName(collectionNameParams(params))));
+      },
+    },
+    {
+      ...READ,
+      method: "GET",
+      path: `${COLLECTIONS}/by-id/:collection`,
+      description: described.getById,
+      async handle({ params }) {
+        return ok(writeCollection(await engine().getCollection(collectionParams(params))));
+      },
+    },
+    {
+      ...WRITE,
+      method: "PUT",
+      path: COLLECTION,
+      description: described.update,
+      async handle(call) {
+        const ref = collectionParams(call.params);
+        const body = call.json();
+        const change = parseUpdateCollection(body, await engine().getCollection(ref));
+        await engine().updateCollection(ref, change);
+        return DONE;
+      },
+    },
+    {
+      ...WRITE,
+      method: "DELETE",
+      path: COLLECTION,
+      description: described.delete,
+      async handle({ params }) {
+        await engine().deleteCollection(collectionNameParams(params));
+        return DONE;
+      },
+    },
+    {
+      ...READ,
+      method: "GET",
+      path: `${COLLECTION}/indexing_status`,
+      description: described.indexingStatus,
+      handle: ({ params }) => indexingStatus(engine, collectionParams(params)),
+    },
+  ];
+}
+
+async function indexingStatus(engine: EngineSource, ref: CollectionRef): Promise<Reply> {
+  const { totalOperations, indexedOperations } = await engine().indexingStatus(ref);
+  const progress = totalOperations === 0 ? 1 : indexedOperations / totalOperations;
+  return ok(
+    JSON.stringify({
+      op_indexing_progress: progress,
+      num_unindexed_ops: totalOperations - indexedOperations,
+      num_indexed_ops: indexedOperations,
+      total_ops: totalOperations,
+    }),
+  );
+}

@@ -1,0 +1,64 @@
+/** Databases of a tenant. */
+import { parseDatabaseBody, parsePage, writeDatabase } from "@sheaf/protocol";
+import { databaseParams, tenantParam } from "../http/path-params.ts";
+import { DONE, type Route, ok } from "../http/route.ts";
+import type { Services } from "../services/services.ts";
+import { DATABASES as described } from "./tenant-descriptions.ts";
+
+const DATABASES = "/api/v2/tenants/:tenant/databases";
+const DATABASE = `${DATABASES}/:database`;
+
+export function databaseRoutes({ engine }: Services): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: DATABASES,
+      description: described.create,
+      scope: "admin",
+      tenant: "path",
+      async handle(call) {
+        const { name } = parseDatabaseBody(call.json());
+        await engine().createDatabase({ tenant: tenantParam(call.params), database: name });
+        return DONE;
+      },
+    },
+    {
+      method: "GET",
+      path: DATABASES,
+      description: described.list,
+      scope: "read",
+      tenant: "path",
+      async handle({ params, query, principal }) {
+        const tenant = tenantParam(params);
+        const page = parsePage(query);
+        const { database } = principal;
+        const databases =
+          database === null
+            ? await engine().listDatabases(tenant, page)
+            : [await engine().getDatabase({ tenant, database })];
+        return ok(`[${databases.map(writeDatabase).join(",")}]`);
+      },
+    },
+    {
+      method: "GET",
+      path: DATABASE,
+      description: described.get,
+      scope: "read",
+      tenant: "path",
+      async handle({ params }) {
+        return ok(writeDatabase(await engine().getDatabase(databaseParams(params))));
+      },
+    },
+    {
+      method: "DELETE",
+      path: DATABASE,
+      description: described.delete,
+      scope: "admin",
+      tenant: "path",
+      async handle({ params }) {
+        await engine().deleteDatabase(databaseParams(params));
+        return DONE;
+      },
+    },
+  ];
+}

@@ -1,0 +1,51 @@
+/** The API description and the page to browse it with. They are public: they say what a server takes, not what it holds. */
+import { SheafError } from "@sheaf/protocol";
+import { type Route, ok } from "../http/route.ts";
+import { openApiDocument } from "../openapi/document.ts";
+import { DOCUMENTATION_HEADERS, DOCUMENTATION_PAGE, documentationFile } from "../openapi/swagger-ui.ts";
+import { SYSTEM as described } from "./system-descriptions.ts";
+
+const PUBLIC = { scope: "public", tenant: "none", method: "GET" } as const;
+const FILE_CACHE = "public, max-age=3600";
+
+/** @param routes All other routes; the documents are made from them and from these, once. */
+export function documentationRoutes(routes: readonly Route[]): readonly Route[] {
+  const own: readonly Route[] = [
+    { ...PUBLIC, path: "/openapi.json", description: described.document, handle: () => ok(documents.main) },
+    {
+      ...PUBLIC,
+      path: "/embed/openapi.json",
+      description: described.embedDocument,
+      handle: () => ok(documents.embed),
+    },
+    ...pageRoutes(),
+  ];
+  const all = [...routes, ...own];
+  const documents = {
+    main: JSON.stringify(openApiDocument("v2", all)),
+    embed: JSON.stringify(openApiDocument("embed", all)),
+  };
+  return own;
+}
+
+function pageRoutes(): readonly Route[] {
+  const page = { ...DOCUMENTATION_HEADERS, "content-type": "text/html; charset=utf-8" };
+  return [
+    { ...PUBLIC, path: "/docs", handle: () => ok(DOCUMENTATION_PAGE, page) },
+    {
+      ...PUBLIC,
+      path: "/docs/",
+      handle: () => ({ status: 308, body: "", headers: { location: "../docs" } }),
+    },
+    {
+      ...PUBLIC,
+      path: "/docs/:file",
+      async handle({ params }) {
+        const file = await documentationFile(params["file"] ?? "");
+        if (file === null) throw new SheafError("not_found", "no such path");
+        const { text, mediaType } = file;
+        return ok(text, { ...DOCUMENTATION_HEADERS, "content-type": mediaType, "cache-control": FILE_CACHE });
+      },
+    },
+  ];
+}

@@ -1,0 +1,143 @@
+/** The embedding endpoints. */
+import { LIMITS } from "@sheaf/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answer, MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
+
+const BM25 = "sheaf/bm25";
+const ABSENT = "Qwen/Qwen3-Embedding-0.6B";
+
+let test: TestApp;
+beforeAll(async () => {
+  test = await startTestApp();
+});
+afterAll(() => test.close());
+
+function embed(path: string, model: string, json: unknown): Promise<Answer> {
+  return test.ask(`POST ${path}`, { json, headers: { "x-service-embedding-model": model } });
+}
+
+describe("dense", () => {
+  it.each(["/embed", "/"])("POST %s gives one vector per text", async (path) => {
+    const { status, body, headers } = await embed(path, MINILM, {
+      texts: ["a cat", "a dog"],
+      instructions: "",
+    });
+    expect(status).toBe(200);
+    const { embeddings, num_tokens: tokens } = body as { embeddings: number[][]; num_tokens: number };
+    expect(embeddings.map(({ length }) => length)).toEqual([384, 384]);
+    expect(tokens).toBe(8);
+    expect(headers["deprecation"]).toBe(path === "/" ? "true" : undefined);
+  });
+
+  it("knows the header that shipped clients send, and any Content-Type", async () => {
+    const reply = await test.ask("POST /", {
+      raw: '{"instructions":"","texts":["hello"]}',
+      key: null,
+      headers: {
+        "x-chroma-token": "a-root-key-for-tests",
+        "x-chroma-embedding-model": MINILM,
+        "content-type": "text/plain",
+      },
+    });
+    expect(reply.status).toBe(200);
+  });
+
+  it("gives nothing for no texts", async () => {
+    expect((await embed("/embed", MINILM, { texts: [], instructions: "" })).body).toEqual({
+      embeddings: [],
+      num_tokens: 0,
+    });
+  });
+
+  it.each([
+    [{ texts: ["a"] }, 400],
+    [{ texts: ["a"], instructions: null, task: "t" }, 400],
+    [{ texts: ["a"], task: "", target: "" }, 200],
+    [{ texts: ["a"], task: "nl_to_code", target: "query" }, 200],
+    [{ texts: ["a"], task: "no_such_task", target: "query" }, 400],
+    [{ texts: ["a"], instructions: "", task: "", target: "no_such_target" }, 400],
+    [{ texts: [1], instructions: "" }, 400],
+    [{ texts: "a", instructions: "" }, 400],
+    [{ instructions: "" }, 400],
+    [[], 400],
+    [{ texts: ["a"], instructions: "", fetch_labels: true, fetch_tokens: "false" }, 400],
+  ])("%j is %i", async (json, status) => {
+    const reply = await embed("/embed", MINILM, json);
+    expect(reply.status).toBe(status);
+    if (status !== 200) expect(Object.keys(reply.body as object)).toEqual(["error"]);
+  });
+
+  it.each([
+    ["/embed", BM25, 501],
+    ["/", BM25, 501],
+    ["/embed_sparse", MINILM, 501],
+    ["/embed", ABSENT, 503],
+    ["/embed_sparse", "prithivida/Splade_PP_en_v1", 503],
+    ["/embed_sparse", ABSENT, 501],
+    ["/embed", "no/such-model", 400],
+    ["/embed_sparse", "no/such-model", 400],
+  ])("POST %s with %s is %i", async (path, model, status) => {
+    const reply = await embed(path, model, { texts: ["a"], instructions: "" });
+    expect(reply.status).toBe(status);
+    expect((reply.body as { error: string }).error).toContain(model);
+  });
+
+  it("is 413 over the model's limit, naming the text", async () => {
+    const reply = await embed("/embed", MINILM, { texts: ["a", "word ".repeat(300)], instructions: "" });
+    expect(reply.status).toBe(413);
+    expect(reply.text).toMatch(/texts\[1\].*302.*256/);
+  });
+
+  it.each([
+    ["/embed", MINILM, 413],
+    ["/embed", BM25, 501],
+    ["/embed", ABSENT, 503],
+    ["/embed_sparse", BM25, 400],
+    ["/embed_sparse", MINILM, 400],
+  ])("a text over the byte limit to %s with %s is %i", async (path, model, status) => {
+    const texts = ["a", "w".repeat(LIMITS.textBytes + 1)];
+    expect((await embed(path, model, { texts, instructions: "" })).status).toBe(status);
+  });
+
+  it("takes as many texts as the limit says and no more", async () => {
+    const texts = (count: number) => Array.from({ length: count }, () => "");
+    const at = await embed("/embed_sparse", BM25, { texts: texts(LIMITS.embedTexts), instructions: "" });
+    expect(at.status).toBe(200);
+    const over = await embed("/embed_sparse", BM25, {
+      texts: texts(LIMITS.embedTexts + 1),
+      instructions: "",
+    });
+    expect(over.status).toBe(400);
+  });
+});
+
+describe("sparse", () => {
+  it.each([
+    [{}, false],
+    [{ fetch_labels: true }, true],
+    [{ fetch_labels: false }, false],
+    [{ fetch_tokens: "true" }, true],
+    [{ fetch_tokens: "false" }, false],
+    [{ fetch_labels: true, fetch_tokens: "true" }, true],
+  ])("with %j", async (flags, labelled) => {
+    const reply = await embed("/embed_sparse", BM25, {
+      texts: ["railway bridges", "the"],
+      task: "",
+      target: "",
+      ...flags,
+    });
+    expect(reply.status).toBe(200);
+    expect(reply.headers["x-truncated-inputs"]).toBe("0");
+    const { embeddings, num_tokens: tokens } = reply.body as {
+      embeddings: Record<string, unknown[]>[];
+      num_tokens: number;
+    };
+    expect(tokens).toBe(2);
+    const [first, second] = embeddings;
+    expect(first?.["indices"]).toHaveLength(2);
+    expect(first?.["values"]).toHaveLength(2);
+    expect(first?.["labels"] !== undefined).toBe(labelled);
+    if (labelled) expect(new Set(first?.["labels"])).toEqual(new Set(["railway", "bridg"]));
+    expect(second?.["indices"]).toEqual([]);
+  });
+});

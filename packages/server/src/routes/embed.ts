@@ -1,0 +1,42 @@
+/** The three embedding endpoints. They know the statuses 400, 401, 413 (not sparse), 429 and 501 and `{error}` only. */
+import { invalid, parseEmbedBody, writeDense, writeSparse } from "@sheaf/protocol";
+import { type Call, type Reply, type Route, ok } from "../http/route.ts";
+import type { Services } from "../services/services.ts";
+import { EMBEDDING } from "./embed-descriptions.ts";
+
+const EMBED = { method: "POST", scope: "embed", tenant: "none", surface: "embed" } as const;
+/** `POST /` is what shipped clients call; it is on its way out all the same. */
+const DEPRECATED = { deprecation: "true" };
+
+export function embedRoutes({ embed }: Services): readonly Route[] {
+  const dense = async (call: Call, headers?: Readonly<Record<string, string>>): Promise<Reply> => {
+    const model = requestedModel(call);
+    const { vectors, numTokens } = await embed.dense(model, parseEmbedBody(call.json()), call.budget);
+    return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`, headers);
+  };
+  return [
+    { ...EMBED, path: "/embed", description: EMBEDDING.dense, handle: (call) => dense(call) },
+    // Hidden from the description of the interface, as the interface has it.
+    { ...EMBED, path: "/", handle: (call) => dense(call, DEPRECATED) },
+    {
+      ...EMBED,
+      path: "/embed_sparse",
+      description: EMBEDDING.sparse,
+      tooLargeStatus: 400,
+      async handle(call) {
+        const model = requestedModel(call);
+        const body = parseEmbedBody(call.json());
+        const { vectors, numTokens, truncatedInputs } = await embed.sparse(model, body, call.budget);
+        return ok(`{"embeddings":${writeSparse(vectors, body.labels)},"num_tokens":${numTokens}}`, {
+          "x-truncated-inputs": String(truncatedInputs),
+        });
+      },
+    },
+  ];
+}
+
+function requestedModel(call: Call): string {
+  const model = call.header("x-service-embedding-model") ?? call.header("x-chroma-embedding-model");
+  if (model === null) throw invalid("x-service-embedding-model", "this header must name a model");
+  return model;
+}

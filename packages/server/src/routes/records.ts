@@ -1,0 +1,85 @@
+/** Records of a collection: writing, deleting, reading by id and filter, nearest neighbours, counting. */
+import {
+  type WriteKind,
+  parseDeleteRequest,
+  parseGetRequest,
+  parseQueryRequest,
+  parseReadLevel,
+  parseWriteRequest,
+  getResultChunks,
+  queryResultChunks,
+} from "@sheaf/protocol";
+import { collectionParams } from "../http/path-params.ts";
+import { DONE, type Route, ok } from "../http/route.ts";
+import type { Services } from "../services/services.ts";
+import { RECORDS } from "./record-descriptions.ts";
+
+const COLLECTION = "/api/v2/tenants/:tenant/databases/:database/collections/:collection";
+const READ = { scope: "read", tenant: "path" } as const;
+const EVERYTHING = { ids: null, where: null };
+const WRITE = { scope: "write", tenant: "path" } as const;
+
+export function recordRoutes({ engine, get, write }: Services): readonly Route[] {
+  return [
+    writeRoute("add", 201, write),
+    writeRoute("upsert", 200, write),
+    writeRoute("update", 200, write),
+    {
+      ...WRITE,
+      method: "POST",
+      path: `${COLLECTION}/delete`,
+      description: RECORDS.delete,
+      async handle(call) {
+        const ref = collectionParams(call.params);
+        const deleted = await engine().delete(ref, parseDeleteRequest(call.json()), call.budget);
+        return ok(JSON.stringify({ deleted }));
+      },
+    },
+    {
+      ...READ,
+      method: "POST",
+      path: `${COLLECTION}/get`,
+      description: RECORDS.get,
+      async handle(call) {
+        const ref = collectionParams(call.params);
+        const request = parseGetRequest(call.json());
+        return ok(getResultChunks(await get.get(ref, request, call.budget), request.include));
+      },
+    },
+    {
+      ...READ,
+      method: "POST",
+      path: `${COLLECTION}/query`,
+      description: RECORDS.query,
+      async handle(call) {
+        const ref = collectionParams(call.params);
+        const request = parseQueryRequest(call.json());
+        return ok(queryResultChunks(await engine().query(ref, request, call.budget), request.include));
+      },
+    },
+    {
+      ...READ,
+      method: "GET",
+      path: `${COLLECTION}/count`,
+      description: RECORDS.count,
+      async handle({ params, query, budget }) {
+        parseReadLevel(query["read_level"]);
+        return ok(String(await engine().count(collectionParams(params), EVERYTHING, budget)));
+      },
+    },
+  ];
+}
+
+function writeRoute(kind: WriteKind, status: number, write: Services["write"]): Route {
+  return {
+    ...WRITE,
+    method: "POST",
+    path: `${COLLECTION}/${kind}`,
+    description: RECORDS[kind],
+    async handle(call) {
+      const ref = collectionParams(call.params);
+      await write.write(ref, parseWriteRequest(kind, call.json()), call.budget);
+      return { ...DONE, status };
+    },
+  };
+}

@@ -1,0 +1,145 @@
+/** The search dictionary over HTTP, with text queries that the server embeds. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COLLECTIONS, type TestApp, startTestApp } from "../testing/test-app.ts";
+
+const UNKNOWN_ID = "00000000-0000-4000-8000-000000000000";
+const SCHEMA = {
+  keys: {
+    "#embedding": {
+      float_list: {
+        vector_index: {
+          enabled: true,
+          config: { space: "cosine", embedding_function: { type: "known", name: "default", config: {} } },
+        },
+      },
+    },
+    words: {
+      sparse_vector: {
+        sparse_vector_index: {
+          enabled: true,
+          config: {
+            embedding_function: { type: "known", name: "chroma_bm25", config: {} },
+            source_key: "#document",
+            bm25: true,
+          },
+        },
+      },
+    },
+  },
+};
+const DOCUMENTS = {
+  cat: "a small cat sleeps on the warm sofa",
+  train: "the steam train crosses a railway bridge",
+  law: "the parliament votes on a new tax law",
+};
+
+let test: TestApp;
+let path: string;
+beforeAll(async () => {
+  test = await startTestApp();
+  path = await test.makeCollection({ name: "searched", schema: SCHEMA });
+  const write = {
+    ids: Object.keys(DOCUMENTS),
+    documents: Object.values(DOCUMENTS),
+    metadatas: [{ n: 1 }, { n: 2 }, { n: 3 }],
+  };
+  const added = await test.ask(`POST ${path}/add`, { json: write });
+  if (added.status !== 201) throw new Error(added.text);
+});
+afterAll(() => test.close());
+
+async function ids(...searches: unknown[]): Promise<string[][]> {
+  const reply = await test.ask(`POST ${path}/search`, { json: { searches } });
+  if (reply.status !== 200) throw new Error(reply.text);
+  return (reply.body as { ids: string[][] }).ids;
+}
+
+describe("POST search", () => {
+  it("finds by meaning and by words, many texts in one call", async () => {
+    const found = await ids(
+      { rank: { $knn: { query: "kitten on a couch", limit: 1 } } },
+      { rank: { $knn: { query: "locomotive", limit: 1 } } },
+      { rank: { $knn: { query: "bridges", key: "words" } } },
+      {
+        rank: {
+          $sum: [
+            { $knn: { query: "politics", default: 5 } },
+            { $knn: { query: "tax law", key: "words", default: 5 } },
+          ],
+        },
+        limit: { limit: 1 },
+      },
+    );
+    expect(found).toEqual([["cat"], ["train"], ["train"], ["law"]]);
+  });
+
+  it("takes a text wherever a query may stand in the rank", async () => {
+    const knn = { $knn: { query: "kitten" } };
+    const found = await ids(
+      { rank: { $abs: knn }, limit: { limit: 1 } },
+      { rank: { $sub: { left: knn, right: { $val: 1 } } }, limit: { limit: 1 } },
+      { rank: { $mul: [{ $val: 2 }, { $max: [knn, { $val: 0 }] }] }, limit: { limit: 1 } },
+    );
+    expect(found).toEqual([["cat"], ["cat"], ["cat"]]);
+  });
+
+  it("finds nothing for a text without terms", async () => {
+    expect(await ids({ rank: { $knn: { query: "the of", key: "words" } } })).toEqual([[]]);
+  });
+
+  it("means the same by where and filter", async () => {
+    const select = { keys: ["#score"] };
+    const where = { n: { $gte: 2 } };
+    expect(await ids({ where, select }, { filter: where, select })).toEqual([
+      ["train", "law"],
+      ["train", "law"],
+    ]);
+  });
+
+  it("answers with the columns that were selected", async () => {
+    const searches = [{ where: { n: 1 }, select: { keys: ["n", "#document", "#id"] } }];
+    expect((await test.ask(`POST ${path}/search`, { json: { searches } })).body).toEqual({
+      ids: [["cat"]],
+      documents: [[DOCUMENTS.cat]],
+      embeddings: [null],
+      metadatas: [[{ n: 1 }]],
+      scores: [null],
+      select: [["#id", "#document", "n"]],
+    });
+    expect((await test.ask(`POST ${path}/search`, { json: { searches: [] } })).status).toBe(200);
+  });
+
+  it.each<[unknown, number, string]>([
+    [{ rank: { $knn: { query: "x", key: "nothing" } } }, 400, "searches[0].rank.$knn.key"],
+    [{ rank: { $knn: { query: [1, 2] } } }, 400, "searches[0].rank.$knn"],
+    [{ rank: { $knn: { query: "word ".repeat(400) } } }, 413, "searches[0].rank.$knn.query"],
+    [{ rank: {} }, 400, "searches[0].rank"],
+    [{ rank: { $foo: 1 } }, 422, "searches[0].rank"],
+    [{ filter: { a: 1, b: 2 } }, 422, "searches[0]"],
+    [{ where: { a: 1 }, filter: { a: 2 } }, 400, "searches[0]"],
+    [{ unknown: 1 }, 400, "searches[0]"],
+  ])("%j is %i and names %s", async (search, status, where) => {
+    const reply = await test.ask(`POST ${path}/search`, { json: { searches: [search] } });
+    expect(reply.status).toBe(status);
+    expect((reply.body as { message: string }).message).toContain(where);
+  });
+
+  it("refuses a text where the server does not know the collection's function", async () => {
+    const plain = await test.makeCollection({ name: "plain" });
+    await test.ask(`POST ${plain}/add`, { json: { ids: ["a"], embeddings: [[1]] } });
+    const reply = await test.ask(`POST ${plain}/search`, {
+      json: { searches: [{ rank: { $knn: { query: "x" } } }] },
+    });
+    expect(reply).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/^searches\[0\]\.rank\.\$knn\.query: /) },
+    });
+  });
+
+  it("is 404 for an unknown collection, with a text and without", async () => {
+    for (const query of ["text", [1]]) {
+      const json = { searches: [{ rank: { $knn: { query } } }] };
+      expect((await test.ask(`POST ${COLLECTIONS}/${UNKNOWN_ID}/search`, { json })).status).toBe(404);
+    }
+  });
+});

@@ -1,0 +1,23 @@
+/** The search dictionary over one collection. */
+import { parseSearchRequest, searchResultChunks } from "@sheaf/protocol";
+import { collectionParams } from "../http/path-params.ts";
+import { type Route, ok } from "../http/route.ts";
+import type { Services } from "../services/services.ts";
+import { RECORDS } from "./record-descriptions.ts";
+
+export function searchRoutes({ search }: Services): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/api/v2/tenants/:tenant/databases/:database/collections/:collection/search",
+      description: RECORDS.search,
+      scope: "read",
+      tenant: "path",
+      async handle(call) {
+        const ref = collectionParams(call.params);
+        const request = parseSearchRequest(call.json());
+        return ok(searchResultChunks(await search.search(ref, request, call.budget), request));
+      },
+    },
+  ];
+}

@@ -1,0 +1,60 @@
+/** What the API description says of the tenant and database routes. */
+import { Type } from "typebox";
+import { type RouteDescription, answers } from "../openapi/route-description.ts";
+import { count, ref } from "../openapi/schema-parts.ts";
+
+const EMPTY = answers(ref("Empty"));
+const UINT32_MAX = 2 ** 32 - 1;
+
+/** Query parameters of lists. */
+export const PAGE = {
+  limit: count("At most so many; all if it is left out.", UINT32_MAX),
+  offset: count("Leave out the first so many.", UINT32_MAX),
+} as const;
+
+export const TENANTS = {
+  create: {
+    summary: "Create a tenant",
+    tag: "Tenants",
+    body: ref("TenantBody"),
+    replies: EMPTY,
+    errors: ["already_exists"],
+  },
+  list: { summary: "List tenants", tag: "Tenants", replies: answers(Type.Array(ref("Tenant"))) },
+  get: { summary: "Get a tenant", tag: "Tenants", replies: answers(ref("Tenant")) },
+  update: {
+    summary: "Set the resource name of a tenant",
+    tag: "Tenants",
+    body: ref("TenantUpdate"),
+    replies: EMPTY,
+  },
+  delete: {
+    summary: "Delete a tenant",
+    details: "Its databases and collections go with it.",
+    tag: "Tenants",
+    replies: EMPTY,
+  },
+} as const satisfies Record<string, RouteDescription>;
+
+export const DATABASES = {
+  create: {
+    summary: "Create a database",
+    tag: "Databases",
+    body: ref("DatabaseBody"),
+    replies: EMPTY,
+    errors: ["already_exists"],
+  },
+  list: {
+    summary: "List databases",
+    tag: "Databases",
+    query: PAGE,
+    replies: answers(Type.Array(ref("Database")), "By name."),
+  },
+  get: { summary: "Get a database", tag: "Databases", replies: answers(ref("Database")) },
+  delete: {
+    summary: "Delete a database",
+    details: "Its collections go with it.",
+    tag: "Databases",
+    replies: EMPTY,
+  },
+} as const satisfies Record<string, RouteDescription>;

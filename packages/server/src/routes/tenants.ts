@@ -1,0 +1,70 @@
+/** Tenants: making, changing, listing and removing them takes a key that is bound to none. */
+import { parseTenantBody, parseTenantUpdate, writeTenant } from "@sheaf/protocol";
+import { tenantParam } from "../http/path-params.ts";
+import { DONE, type Route, ok } from "../http/route.ts";
+import type { Services } from "../services/services.ts";
+import { TENANTS as described } from "./tenant-descriptions.ts";
+
+const TENANTS = "/api/v2/tenants";
+const TENANT = "/api/v2/tenants/:tenant";
+
+export function tenantRoutes({ engine }: Services): readonly Route[] {
+  return [
+    {
+      method: "POST",
+      path: TENANTS,
+      description: described.create,
+      scope: "admin",
+      tenant: "unbound",
+      async handle(call) {
+        const { name } = parseTenantBody(call.json());
+        await engine().createTenant(name);
+        return DONE;
+      },
+    },
+    {
+      method: "GET",
+      path: TENANTS,
+      description: described.list,
+      scope: "admin",
+      tenant: "unbound",
+      async handle() {
+        const tenants = await engine().listTenants();
+        return ok(`[${tenants.map(writeTenant).join(",")}]`);
+      },
+    },
+    {
+      method: "GET",
+      path: TENANT,
+      description: described.get,
+      scope: "read",
+      tenant: "path",
+      async handle({ params }) {
+        return ok(writeTenant(await engine().getTenant(tenantParam(params))));
+      },
+    },
+    {
+      method: "PATCH",
+      path: TENANT,
+      description: described.update,
+      scope: "admin",
+      tenant: "unbound",
+      async handle(call) {
+        const { resourceName } = parseTenantUpdate(call.json());
+        await engine().updateTenant(tenantParam(call.params), resourceName);
+        return DONE;
+      },
+    },
+    {
+      method: "DELETE",
+      path: TENANT,
+      description: described.delete,
+      scope: "admin",
+      tenant: "unbound",
+      async handle({ params }) {
+        await engine().deleteTenant(tenantParam(params));
+        return DONE;
+      },
+    },
+  ];
+}

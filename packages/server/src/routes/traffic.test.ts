@@ -1,0 +1,85 @@
+/** Rates, concurrency and the token quota through the whole server. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { AppOptions } from "../app.ts";
+import { COLLECTIONS, MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
+
+const HEADERS = { "x-service-embedding-model": MINILM };
+const BM25 = { "x-service-embedding-model": "sheaf/bm25" };
+
+let test: TestApp;
+afterEach(() => test.close());
+
+async function start(options: Partial<AppOptions>): Promise<void> {
+  test = await startTestApp(options);
+}
+
+const embed = (...texts: readonly string[]) =>
+  test.ask("POST /embed", { json: { texts, instructions: "" }, headers: HEADERS });
+
+describe("rate limits", () => {
+  it("are off unless they are set", async () => {
+    await start({});
+    const { headers } = await test.ask("GET /api/v2/tenants/default_tenant");
+    expect(Object.keys(headers).filter((name) => name.startsWith("ratelimit"))).toEqual([]);
+  });
+
+  it("refuse with 429, Retry-After and RateLimit, after 401 and 403 and before the body", async () => {
+    await start({ requestsPerMinute: 2 });
+    const path = `POST ${COLLECTIONS}`;
+    expect((await test.ask(path, { key: "wrong" })).status).toBe(401);
+    expect((await test.ask(path, { raw: "{" })).status).toBe(400);
+    expect(await test.ask(path, { raw: "{" })).toMatchObject({
+      status: 400,
+      headers: { "ratelimit-remaining": "0" },
+    });
+    expect(await test.ask(path, { raw: "{" })).toMatchObject({
+      status: 429,
+      headers: {
+        "retry-after": expect.stringMatching(/^[1-9]\d*$/),
+        "ratelimit-policy": '"requests";q=2;w=60',
+        "ratelimit-limit": "2",
+      },
+      body: { error: "ChromaError", message: expect.stringMatching(/^Too many requests/) },
+    });
+    // What needs no key is not counted.
+    expect((await test.ask("GET /api/v2/heartbeat", { key: null })).status).toBe(200);
+  });
+
+  it("count tokens once texts are tokenized, on every way to a model", async () => {
+    await start({ tokensPerMinute: 9 });
+    const first = await embed("one two three");
+    expect(first).toMatchObject({ status: 200, body: { num_tokens: 5 } });
+    expect(await embed("one two three")).toMatchObject({
+      status: 429,
+      headers: { "retry-after": expect.any(String) },
+      body: { error: expect.stringMatching(/^Too many requests/) },
+    });
+    expect((await embed("one two")).status).toBe(200);
+    const sparse = { texts: ["one two three"], instructions: "" };
+    expect((await test.ask("POST /embed_sparse", { json: sparse, headers: BM25 })).status).toBe(429);
+    const embedding_function = { type: "known", name: "default", config: {} };
+    const path = await test.makeCollection({ name: "texts", configuration: { embedding_function } });
+    const write = await test.ask(`POST ${path}/add`, { json: { ids: ["a"], documents: ["one"] } });
+    expect(write.status).toBe(429);
+    const search = { searches: [{ rank: { $knn: { query: "one" } } }] };
+    expect((await test.ask(`POST ${path}/search`, { json: search })).status).toBe(429);
+    expect((await test.ask(`GET ${path}/count`)).text).toBe("0");
+  });
+
+  it("hold the tokens of a tenant's day, which a restart remembers", async () => {
+    await start({ quotaTokensPerDay: 8 });
+    const embedding_function = { type: "known", name: "default", config: {} };
+    const path = await test.makeCollection({ name: "texts", configuration: { embedding_function } });
+    const add = (id: string, text: string) =>
+      test.ask(`POST ${path}/add`, { json: { ids: [id], documents: [text] } });
+    expect((await add("a", "one two three four")).status).toBe(201);
+    expect(await add("b", "one")).toMatchObject({
+      status: 422,
+      body: { message: expect.stringMatching(/^Quota exceeded/) },
+    });
+    // A key for every tenant spends no tenant's tokens on the embedding routes.
+    expect((await embed("one two three four")).status).toBe(200);
+    await test.app.ledger.flush();
+    expect(await test.engine.listTokenUsage()).toMatchObject([{ tenant: "default_tenant", tokens: 6 }]);
+  });
+});

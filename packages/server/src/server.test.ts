@@ -1,0 +1,79 @@
+/** A whole server in this process, with its engine host as a child. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FlagTexts, readSettings } from "./config.ts";
+import { type RunningServer, startServer } from "./server.ts";
+
+const LOGGER = pino({ level: "silent" });
+
+let dataFolder: string;
+const running: RunningServer[] = [];
+beforeEach(async () => {
+  dataFolder = await mkdtemp(join(tmpdir(), "sheaf-server-"));
+});
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.stop()));
+  await rm(dataFolder, { recursive: true, force: true });
+});
+
+async function start(flags: FlagTexts = {}): Promise<RunningServer> {
+  const server = await startServer(readSettings({ dataFolder, port: "0", ...flags }, {}), LOGGER);
+  running.push(server);
+  return server;
+}
+
+function status(server: RunningServer, path: string, key?: string): Promise<number> {
+  const headers: Record<string, string> = key === undefined ? {} : { "x-service-token": key };
+  return fetch(`${server.url}${path}`, { headers }).then((response) => response.status);
+}
+
+describe("startServer", () => {
+  it("serves with the key that it made, says that it is ready when it is told to, and stops", async () => {
+    const server = await start();
+    const key = server.rootKey?.key;
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
+    expect(server.rootKey?.madeIn).toBe(join(dataFolder, "root-key"));
+    expect(await status(server, "/api/v2/heartbeat")).toBe(503);
+    server.open();
+    expect(await status(server, "/api/v2/heartbeat")).toBe(200);
+    expect(await status(server, "/api/v2/tenants/default_tenant", key)).toBe(200);
+    expect(await status(server, "/api/v2/tenants/default_tenant")).toBe(401);
+    await server.stop();
+    await expect(status(server, "/livez")).rejects.toThrow();
+  });
+
+  it("stops although somebody holds a connection on which nothing is asked", async () => {
+    const server = await start({ role: "embed" });
+    const socket = createConnection(Number(new URL(server.url).port), "127.0.0.1");
+    await new Promise((resolve) => socket.once("connect", resolve));
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    await server.stop();
+    await closed;
+    expect(socket.destroyed).toBe(true);
+  });
+
+  it("leaves nothing behind where the data folder is held by another", async () => {
+    const first = await start({ auth: "off" });
+    await expect(start({ auth: "off" })).rejects.toThrow(String(process.pid));
+    expect(await status(first, "/api/v2/tenants/default_tenant")).toBe(200);
+    await first.stop();
+    running.length = 0;
+    await start({ auth: "off" });
+  });
+
+  it("opens no store with the role embed", async () => {
+    const server = await start({ role: "embed", auth: "off" });
+    expect(server.rootKey).toBeNull();
+    expect(await status(server, "/api/v2/tenants/default_tenant")).toBe(501);
+  });
+
+  it("refuses a port that is taken", async () => {
+    const first = await start({ role: "embed", auth: "off" });
+    const port = new URL(first.url).port;
+    await expect(start({ role: "embed", auth: "off", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  });
+});

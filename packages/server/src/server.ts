@@ -1,0 +1,138 @@
+/**
+ * One running server: the HTTP app, the engine host and the embedder, started and stopped in order. It listens first
+ * and answers 503 until the engine serves, so that whoever waits for it can tell starting from absent.
+ */
+import type { AddressInfo } from "node:net";
+import { type Engine, createHostedEngine } from "@sheaf/engine";
+import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
+import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
+import type { Logger } from "pino";
+import { collectDefaultMetrics } from "prom-client";
+import { type App, createApp } from "./app.ts";
+import { createRootKeyStore } from "./auth/key-store.ts";
+import { type RootKey, loadRootKey } from "./auth/root-key.ts";
+import type { Settings } from "./config.ts";
+import { Lifecycle } from "./lifecycle.ts";
+import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
+import { ServerMetrics } from "./metrics/server-metrics.ts";
+import { embedderOptions } from "./embedder-options.ts";
+import { readTasksFile } from "./tasks-file.ts";
+import { EngineSlot, refuseEngine } from "./services/engine-source.ts";
+import { refuseModels } from "./services/role-embedder.ts";
+
+/** How long requests in flight may go on after a stop; the rest of the 10 s is for the children. */
+const DRAIN_MS = 8_000;
+/** For the answers of the requests that were ended to reach their callers. */
+const LAST_ANSWERS_MS = 300;
+
+/** What has to be ended beside the app. */
+interface Parts {
+  readonly embedder: Embedder;
+  engine: Engine | null;
+  metricsListener: MetricsListener | null;
+}
+
+export interface RunningServer {
+  /** Where it listens. */
+  readonly url: string;
+  /** Port of the metrics; `null`: none of their own. */
+  readonly metricsPort: number | null;
+  /** `null`: auth is off, or the key is the operator's own. */
+  readonly rootKey: RootKey | null;
+  /** From here on it says that it is ready. */
+  open(): void;
+  /** Finishes what is in flight, ends the children, and resolves within 10 s. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Throws where a setting, the port or the data folder cannot be used; nothing is left running then. What `embedding`
+ * holds goes before what the settings say; it is for programs that carry a server inside, such as the benchmarks.
+ */
+export async function startServer(
+  settings: Settings,
+  logger: Logger,
+  embedding: EmbedderOptions = {},
+): Promise<RunningServer> {
+  const rootKey = settings.auth && settings.rootKey === null ? await loadRootKey(settings.dataFolder) : null;
+  const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
+  const metrics = new ServerMetrics();
+  collectDefaultMetrics({ register: metrics.registry });
+  const local = createEmbedder({
+    ...(await embedderOptions(settings)),
+    onEvent: (message) => logger.warn(message),
+    onBatch: (batch) => metrics.batch(batch),
+    onReplicaDeath: (model) => metrics.childEnded(`model replica of ${model}`),
+    ...embedding,
+  });
+  const embedder = settings.role === "search" ? refuseModels(local) : local;
+  const lifecycle = new Lifecycle();
+  const slot = new EngineSlot();
+  const app = createApp({
+    ...settings,
+    embedder,
+    tasks,
+    metrics,
+    lifecycle,
+    logger,
+    engine: settings.role === "embed" ? refuseEngine : slot.get,
+    keys: settings.auth ? createRootKeyStore(settings.rootKey ?? rootKey?.key ?? "") : null,
+  });
+  const parts: Parts = { embedder: local, engine: null, metricsListener: null };
+  try {
+    await app.http.listen({ host: settings.host, port: settings.port });
+    if (settings.role !== "embed") {
+      parts.engine = await createHostedEngine({
+        dataFolder: settings.dataFolder,
+        quotas: {
+          collections: settings.quotaCollections,
+          records: settings.quotaRecords,
+          bytes: settings.quotaBytes,
+        },
+        log: ({ level, message, ...details }) => logger[level](details, message),
+        onHostDeath: () => metrics.childEnded("engine host"),
+      });
+      slot.set(parts.engine);
+    }
+    if (settings.metricsPort !== null) {
+      parts.metricsListener = await listenForMetrics(settings.metricsPort, app.renderMetrics, logger);
+    }
+  } catch (error) {
+    await stop(app, lifecycle, parts);
+    throw error;
+  }
+  return {
+    url: listenerUrl(app, settings.host),
+    metricsPort: parts.metricsListener?.port ?? null,
+    rootKey,
+    open: () => lifecycle.advance("serving"),
+    stop: () => stop(app, lifecycle, parts),
+  };
+}
+
+async function stop(
+  { http, deadlines, ledger }: App,
+  lifecycle: Lifecycle,
+  parts: Readonly<Parts>,
+): Promise<void> {
+  lifecycle.advance("draining");
+  const closed = http.close();
+  const grace = setTimeout(() => {
+    deadlines.abortAll(new SheafError("unavailable", "the server is shutting down"));
+    setTimeout(() => http.server.closeAllConnections(), LAST_ANSWERS_MS);
+  }, DRAIN_MS);
+  await deadlines.idle();
+  // What is open now has no request on it.
+  http.server.closeAllConnections();
+  await closed;
+  clearTimeout(grace);
+  await ledger.close();
+  await parts.metricsListener?.close();
+  await Promise.all([parts.engine?.close(), parts.embedder.close()]);
+}
+
+function listenerUrl({ http }: App, host: string): string {
+  const address = http.server.address() as AddressInfo;
+  const shown = host.includes(":") ? `[${host}]` : host;
+  return `http://${shown}:${address.port}`;
+}

@@ -1,0 +1,115 @@
+/**
+ * What requests leave behind beside their answers: when a key was last used, and how many tokens a tenant has had
+ * embedded today (UTC). Kept here and handed to the engine now and then, so that no request waits for a disk; a crash
+ * loses what the last minute added.
+ */
+import type { Activity } from "@sheaf/engine";
+import type { EngineSource } from "./engine-source.ts";
+
+export interface ActivityLedgerOptions {
+  /** `null`: a server that keeps nothing; then a restart forgets. */
+  readonly engine: EngineSource | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly onProblem: (error: unknown) => void;
+}
+
+interface Spent {
+  readonly day: string;
+  readonly tokens: number;
+}
+
+const FLUSH_AFTER_MS = 60_000;
+
+export class ActivityLedger {
+  readonly #options: ActivityLedgerOptions;
+  readonly #lastUsed = new Map<string, number>();
+  readonly #spent = new Map<string, Spent>();
+  readonly #unsavedKeys = new Set<string>();
+  readonly #unsavedTenants = new Set<string>();
+  #loaded: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: ActivityLedgerOptions) {
+    this.#options = options;
+  }
+
+  keyUsed(id: string): void {
+    this.#lastUsed.set(id, this.#options.now());
+    this.#unsavedKeys.add(id);
+    this.#arm();
+  }
+
+  /** `null`: not since the start of this server. */
+  lastUsed(id: string): number | null {
+    return this.#lastUsed.get(id) ?? null;
+  }
+
+  /** `false`, and nothing counted: they would take the tenant over `atMost` today. */
+  async spendTokens(tenant: string, count: number, atMost: number): Promise<boolean> {
+    this.#loaded ??= this.#load();
+    await this.#loaded;
+    const day = new Date(this.#options.now()).toISOString().slice(0, 10);
+    const spent = this.#spent.get(tenant);
+    const tokens = (spent?.day === day ? spent.tokens : 0) + count;
+    if (tokens > atMost) return false;
+    this.#spent.set(tenant, { day, tokens });
+    this.#unsavedTenants.add(tenant);
+    this.#arm();
+    return true;
+  }
+
+  /** Hands over what is new; what cannot be is tried again later. */
+  async flush(): Promise<void> {
+    const { engine, onProblem } = this.#options;
+    const keys = [...this.#unsavedKeys];
+    const tenants = [...this.#unsavedTenants];
+    if (engine === null || keys.length + tenants.length === 0) return;
+    this.#unsavedKeys.clear();
+    this.#unsavedTenants.clear();
+    try {
+      await engine().recordActivity(this.#activity(keys, tenants));
+    } catch (error) {
+      for (const id of keys) this.#unsavedKeys.add(id);
+      for (const tenant of tenants) this.#unsavedTenants.add(tenant);
+      onProblem(error);
+      this.#arm();
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.flush();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #activity(keys: readonly string[], tenants: readonly string[]): Activity {
+    return {
+      lastUsed: keys.map((id) => ({ id, at: this.#lastUsed.get(id) ?? 0 })),
+      tokens: tenants.flatMap((tenant) => {
+        const spent = this.#spent.get(tenant);
+        return spent === undefined ? [] : [{ tenant, ...spent }];
+      }),
+    };
+  }
+
+  async #load(): Promise<void> {
+    try {
+      for (const { tenant, ...spent } of (await this.#options.engine?.().listTokenUsage()) ?? []) {
+        this.#spent.set(tenant, spent);
+      }
+    } catch (error) {
+      this.#loaded = null;
+      throw error;
+    }
+  }
+
+  #arm(): void {
+    if (this.#options.engine === null) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      // Reported in there; nobody waits for it.
+      void this.flush();
+    }, FLUSH_AFTER_MS).unref();
+  }
+}

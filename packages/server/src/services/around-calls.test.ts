@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { aroundCalls } from "./around-calls.ts";
+
+class Counter {
+  readonly unit = "calls";
+  #count = 0;
+
+  add(by: number): number {
+    this.#count += by;
+    return this.#count;
+  }
+
+  fail(): Promise<never> {
+    return Promise.reject(new Error("no"));
+  }
+}
+
+describe("aroundCalls", () => {
+  it("hands every call over by name and leaves what is no method alone", async () => {
+    const seen: string[] = [];
+    const counter = aroundCalls(new Counter(), (name, call) => {
+      seen.push(name);
+      return call();
+    });
+    expect([counter.add(2), counter.add(3), counter.unit]).toEqual([2, 5, "calls"]);
+    await expect(counter.fail()).rejects.toThrow("no");
+    expect(seen).toEqual(["add", "add", "fail"]);
+  });
+});

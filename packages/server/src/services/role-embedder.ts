@@ -1,0 +1,22 @@
+/** The embedder of a server whose role runs no model: it knows the models, and says so when one would have to run. */
+import type { Embedder } from "@sheaf/inference";
+import { SheafError } from "@sheaf/protocol";
+
+/** Every call that needs a model is 501; an unknown identifier stays the 400 it is. */
+export function refuseModels(known: Pick<Embedder, "models" | "model">): Embedder {
+  const refuse = (identifier: string): Promise<never> => {
+    const problem = new SheafError(
+      "unimplemented",
+      `this server runs with the role "search" and no model; a text cannot be embedded with ${identifier} here`,
+    );
+    return Promise.resolve(known.model(identifier)).then(() => Promise.reject(problem));
+  };
+  return {
+    models: () => known.models(),
+    model: (identifier) => known.model(identifier),
+    identity: refuse,
+    dense: ({ model }) => refuse(model),
+    sparse: ({ model }) => refuse(model),
+    close: () => Promise.resolve(),
+  };
+}

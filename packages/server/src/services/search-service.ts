@@ -1,0 +1,142 @@
+/**
+ * Searches: turns every text query into a vector, then lets the engine search. All texts for one model go to it in one
+ * call, whichever searches they come from.
+ */
+import type { Embedder } from "@sheaf/inference";
+import {
+  type CollectionRef,
+  EMBEDDING_KEY,
+  type EmbeddingPlan,
+  type IndexPlan,
+  type Knn,
+  type KnnQuery,
+  type Rank,
+  type ResultRecord,
+  type SearchRequest,
+  checkSearchAgainstSchema,
+  indexPlan,
+  invalid,
+} from "@sheaf/protocol";
+import type { RequestBudget } from "../http/deadline.ts";
+import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
+import type { EngineSource } from "./engine-source.ts";
+
+interface TextLeaf {
+  readonly knn: Knn;
+  readonly text: string;
+}
+
+/** The texts that one model embeds with one instruction. */
+interface Batch {
+  readonly kind: "dense" | "sparse";
+  readonly model: string;
+  readonly plan: EmbeddingPlan;
+  readonly leaves: TextLeaf[];
+}
+
+export class SearchService {
+  readonly #engine: EngineSource;
+  readonly #embedder: Embedder;
+  readonly #functions: EmbeddingFunctions;
+
+  constructor({ engine, embedder, tasks }: EmbeddingParts) {
+    this.#engine = engine;
+    this.#embedder = embedder;
+    this.#functions = new EmbeddingFunctions(embedder, tasks);
+  }
+
+  /** One list of records per search. */
+  async search(
+    ref: CollectionRef,
+    request: SearchRequest,
+    budget: RequestBudget,
+  ): Promise<readonly (readonly ResultRecord[])[]> {
+    const engine = this.#engine();
+    const texts = request.searches.flatMap(({ rank }) => textLeaves(rank));
+    if (texts.length === 0) return engine.search(ref, request, budget);
+    const { schema } = await engine.getCollection(ref);
+    // The engine checks this too, but a search that it would refuse is not worth embedding.
+    checkSearchAgainstSchema(request, schema);
+    budget.expectTexts(texts.length);
+    const vectors = new Map<Knn, KnnQuery>();
+    for (const batch of this.#batches(texts, indexPlan(schema))) await this.#embed(batch, vectors, budget);
+    return engine.search(ref, withVectors(request, vectors), budget);
+  }
+
+  #batches(leaves: readonly TextLeaf[], index: IndexPlan): readonly Batch[] {
+    const batches = new Map<string, Batch>();
+    for (const leaf of leaves) {
+      const { knn } = leaf;
+      const kind = knn.key === EMBEDDING_KEY ? "dense" : "sparse";
+      const plan = this.#planOf(knn, kind, index);
+      const model = plan.queryModel ?? this.#embedder.model(plan.model).queryModel ?? plan.model;
+      const key = JSON.stringify([kind, model, plan.queryInstruction, plan.truncate, plan.bm25]);
+      const batch = batches.get(key) ?? { kind, model, plan, leaves: [] };
+      batch.leaves.push(leaf);
+      batches.set(key, batch);
+    }
+    return [...batches.values()];
+  }
+
+  #planOf(knn: Knn, kind: "dense" | "sparse", index: IndexPlan): EmbeddingPlan {
+    const embeddingFunction =
+      kind === "dense"
+        ? index.embeddingFunction
+        : (index.sparse.find(({ key }) => key === knn.key)?.embeddingFunction ?? null);
+    const plan = this.#functions.plan(embeddingFunction, kind);
+    if (plan === null) {
+      throw invalid(
+        `${knn.path}.query`,
+        `a text needs an embedding function that this server knows, and "${knn.key}" has none; send a vector`,
+      );
+    }
+    return plan;
+  }
+
+  async #embed(batch: Batch, vectors: Map<Knn, KnnQuery>, budget: RequestBudget): Promise<void> {
+    const { kind, model, plan, leaves } = batch;
+    const request = {
+      model,
+      texts: leaves.map(({ text }) => text),
+      instruction: plan.queryInstruction,
+      truncate: plan.truncate,
+      describe: (index: number) => `${leaves[index]?.knn.path}.query`,
+      ...(plan.bm25 === null ? {} : { bm25: plan.bm25 }),
+    };
+    const queries: readonly KnnQuery[] =
+      kind === "dense"
+        ? (await this.#embedder.dense(request, budget)).vectors.map((vector) => ({ type: "dense", vector }))
+        : (await this.#embedder.sparse(request, budget)).vectors.map((vector) => ({
+            type: "sparse",
+            vector,
+          }));
+    for (const [index, query] of queries.entries()) {
+      const leaf = leaves[index];
+      if (leaf !== undefined) vectors.set(leaf.knn, query);
+    }
+  }
+}
+
+function textLeaves(rank: Rank | null): readonly TextLeaf[] {
+  if (rank === null || rank.type === "val") return [];
+  if (rank.type === "knn") return rank.query.type === "text" ? [{ knn: rank, text: rank.query.text }] : [];
+  if (rank.type === "nary") return rank.operands.flatMap(textLeaves);
+  if (rank.type === "binary") return [...textLeaves(rank.left), ...textLeaves(rank.right)];
+  return textLeaves(rank.operand);
+}
+
+function withVectors(request: SearchRequest, vectors: ReadonlyMap<Knn, KnnQuery>): SearchRequest {
+  const searches = request.searches.map((search) =>
+    search.rank === null ? search : { ...search, rank: replaceQueries(search.rank, vectors) },
+  );
+  return { ...request, searches };
+}
+
+function replaceQueries(rank: Rank, vectors: ReadonlyMap<Knn, KnnQuery>): Rank {
+  const replace = (operand: Rank): Rank => replaceQueries(operand, vectors);
+  if (rank.type === "val") return rank;
+  if (rank.type === "knn") return { ...rank, query: vectors.get(rank) ?? rank.query };
+  if (rank.type === "nary") return { ...rank, operands: rank.operands.map(replace) };
+  if (rank.type === "binary") return { ...rank, left: replace(rank.left), right: replace(rank.right) };
+  return { ...rank, operand: replace(rank.operand) };
+}

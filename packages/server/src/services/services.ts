@@ -1,0 +1,100 @@
+/** Everything a handler or a hook may call, made once per server. */
+import type { EngineStatistics } from "@sheaf/engine";
+import type { Embedder } from "@sheaf/inference";
+import { DEFAULT_TASKS, SheafError, type TaskTable } from "@sheaf/protocol";
+import type { Logger } from "pino";
+import { MadeKeyStore } from "../auth/made-key-store.ts";
+import { ServerMetrics } from "../metrics/server-metrics.ts";
+import { StageClock } from "../metrics/stage-clock.ts";
+import { ActivityLedger } from "./activity-ledger.ts";
+import { EmbedService } from "./embed-service.ts";
+import { type EngineSource, refuseEngine } from "./engine-source.ts";
+import { GetService } from "./get-service.ts";
+import { KeyService } from "./key-service.ts";
+import { SearchService } from "./search-service.ts";
+import { TransactionService } from "./transaction-service.ts";
+import { WriteService } from "./write-service.ts";
+
+export interface ServiceOptions {
+  /** `refuseEngine` on a server that keeps nothing. */
+  readonly engine: EngineSource;
+  readonly embedder: Embedder;
+  /** Tasks of models that take instructions. Default: the built-in ones. */
+  readonly tasks?: TaskTable;
+  /** Where what is measured goes; of its own by default. */
+  readonly metrics?: ServerMetrics;
+  readonly logger?: Logger;
+  /** How long a rotated key goes on where its rotation does not say. Default a day. */
+  readonly keyOverlapSeconds?: number;
+  /** Milliseconds since 1970; the system's clock by default. */
+  readonly now?: () => number;
+}
+
+const DAY_SECONDS = 24 * 3_600;
+
+export interface Services {
+  readonly engine: EngineSource;
+  readonly embed: EmbedService;
+  readonly get: GetService;
+  readonly search: SearchService;
+  readonly write: WriteService;
+  readonly transactions: TransactionService;
+  readonly keys: KeyService;
+  readonly ledger: ActivityLedger;
+  /** `null`: a server that keeps nothing knows the root key only. */
+  readonly madeKeys: MadeKeyStore | null;
+  readonly metrics: ServerMetrics;
+  readonly clock: StageClock;
+  /** The metrics as text, with what the engine says of itself while it serves. */
+  readonly renderMetrics: () => Promise<string>;
+}
+
+export function createServices(options: ServiceOptions): Services {
+  const {
+    metrics = new ServerMetrics(),
+    tasks = DEFAULT_TASKS,
+    logger,
+    now = Date.now,
+    keyOverlapSeconds = DAY_SECONDS,
+  } = options;
+  const clock = new StageClock((stage, seconds) => metrics.stage(stage, seconds));
+  const embedder = clock.timed("embed", options.embedder);
+  const keeps = options.engine !== refuseEngine;
+  const ledger = new ActivityLedger({
+    engine: keeps ? options.engine : null,
+    now,
+    onProblem: (error) =>
+      logger?.warn({ err: error }, "what was used when could not be stored; trying again"),
+  });
+  const madeKeys = keeps ? new MadeKeyStore({ engine: options.engine, ledger, now }) : null;
+  const engine: EngineSource = () => {
+    const serving = options.engine();
+    return clock.timed("engine", madeKeys === null ? serving : madeKeys.watch(serving));
+  };
+  const get = new GetService(engine);
+  const write = new WriteService({ engine, embedder, tasks });
+  return {
+    engine,
+    ledger,
+    madeKeys,
+    metrics,
+    clock,
+    renderMetrics: async () => metrics.text(await statistics(options.engine)),
+    keys: new KeyService({ engine, ledger, now, overlapSeconds: keyOverlapSeconds }),
+    embed: new EmbedService(embedder, tasks),
+    get,
+    search: new SearchService({ engine, embedder, tasks }),
+    write,
+    transactions: new TransactionService({ engine, get, write }),
+  };
+}
+
+/** `null`: the engine does not serve now, or there is none. */
+async function statistics(engine: EngineSource): Promise<EngineStatistics | null> {
+  try {
+    return await engine().statistics();
+  } catch (error) {
+    if (error instanceof SheafError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * The tour: index a folder of text, then ask it the same question in five ways. Everything goes over HTTP to a
+ * server started for the purpose; every vector is made there.
+ */
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Collection, type Hit, TooLargeError, hybridSchema, knn, rrf } from "@sheaf/client";
+import { Presets, SingleBar } from "cli-progress";
+import { halve, readSections, type Section } from "./sections.ts";
+import { startServer } from "./server.ts";
+
+const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
+const DEFAULT_QUESTION = "What happens to a write when the server is killed?";
+const WRITE_BATCH = 16;
+const HITS = 5;
+const CANDIDATES = 50;
+
+const folder = resolve(process.argv[2] ?? PROJECT);
+const question = process.argv[3] ?? DEFAULT_QUESTION;
+
+const sections = await readSections(folder);
+if (sections.length === 0) {
+  console.error(`No text or Markdown files in ${folder}.`);
+  process.exit(1);
+}
+console.log("Starting a server…");
+const server = await startServer();
+let stopping: Promise<void> | undefined;
+const stop = (): Promise<void> => (stopping ??= server.stop());
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => void stop().finally(() => process.exit(130)));
+}
+try {
+  const collection = await server.client.createCollection({ name: "quickstart", schema: hybridSchema() });
+  await indexSections(collection, sections);
+  await tour(collection);
+} finally {
+  await stop();
+}
+
+async function indexSections(collection: Collection, all: readonly Section[]): Promise<void> {
+  const files = new Set(all.map(({ path }) => path)).size;
+  console.log(`Indexing ${all.length} sections of ${files} files from ${folder}`);
+  const bar = new SingleBar(
+    { format: "embedding {bar} {percentage}% | {value}/{total} sections | {eta}s left", noTTYOutput: true },
+    Presets.shades_classic,
+  );
+  bar.start(all.length, 0);
+  let nextId = 0;
+  for (let start = 0; start < all.length; start += WRITE_BATCH) {
+    const batch = all.slice(start, start + WRITE_BATCH);
+    nextId = await addSections(collection, batch, nextId);
+    bar.update(start + batch.length);
+  }
+  bar.stop();
+}
+
+/** Adds sections; where the server says that one is over the model's limit, that one is halved. */
+async function addSections(
+  collection: Collection,
+  batch: readonly Section[],
+  nextId: number,
+): Promise<number> {
+  try {
+    await collection.add(batch.map((section, position) => recordOf(section, nextId + position)));
+    return nextId + batch.length;
+  } catch (error) {
+    if (!(error instanceof TooLargeError)) throw error;
+    const [only] = batch;
+    const middle = Math.ceil(batch.length / 2);
+    const halves =
+      batch.length === 1 && only !== undefined
+        ? halve(only).map((half) => [half])
+        : [batch.slice(0, middle), batch.slice(middle)];
+    let id = nextId;
+    for (const half of halves) id = await addSections(collection, half, id);
+    return id;
+  }
+}
+
+function recordOf({ path, title, text }: Section, id: number): Parameters<Collection["add"]>[0][number] {
+  const folderName = path.includes("/") ? path.slice(0, path.indexOf("/")) : ".";
+  return {
+    id: String(id),
+    document: `${title}\n\n${text}`,
+    metadata: { path, title, folder: folderName },
+  };
+}
+
+async function tour(collection: Collection): Promise<void> {
+  const dense = { query: question, limit: CANDIDATES };
+  const sparse = { query: question, key: "bm25", limit: CANDIDATES };
+  const hybrid = rrf({ leaves: [dense, sparse] });
+  const place = mostCommonFolder(sections);
+  const select = ["title", "path", "#score"];
+  const groupBy = { keys: ["path"], aggregate: { $min_k: { keys: ["#score"], k: 1 } } };
+  const where = { folder: place };
+  await show("dense", "", () => collection.search({ rank: knn(dense), limit: HITS, select }));
+  await show("sparse", "", () => collection.search({ rank: knn(sparse), limit: HITS, select }));
+  await show("hybrid", "", () => collection.search({ rank: hybrid, limit: HITS, select }));
+  await show("hybrid where", ` folder = "${place}"`, () =>
+    collection.search({ where, rank: hybrid, limit: HITS, select }),
+  );
+  await show("grouped", " best section of each file", () =>
+    collection.search({ rank: hybrid, groupBy, limit: HITS, select }),
+  );
+}
+
+async function show(kind: string, note: string, search: () => Promise<readonly Hit[]>): Promise<void> {
+  const startedAt = performance.now();
+  const hits = await search();
+  const milliseconds = (performance.now() - startedAt).toFixed(1);
+  console.log(`\n${kind}${note} "${question}" (${milliseconds} ms)`);
+  for (const [position, { metadata, score }] of hits.entries()) {
+    const { path, title } = { path: String(metadata?.["path"]), title: String(metadata?.["title"]) };
+    console.log(`${position + 1}. ${path} ${title} ${score?.toFixed(4) ?? ""}`);
+  }
+}
+
+function mostCommonFolder(all: readonly Section[]): string {
+  const counts = new Map<string, number>();
+  for (const { path } of all) {
+    const name = path.includes("/") ? path.slice(0, path.indexOf("/")) : ".";
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const [first] = [...counts].toSorted((a, b) => b[1] - a[1]);
+  return first?.[0] ?? ".";
+}

@@ -1,0 +1,77 @@
+/** Starts the real command on a free loopback port with a temporary data folder, and stops it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { SheafClient } from "@sheaf/client";
+
+const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const READY_TIMEOUT_MS = 60_000;
+
+export interface RunningServer {
+  readonly url: string;
+  readonly key: string;
+  readonly client: SheafClient;
+  stop(): Promise<void>;
+}
+
+export async function startServer(): Promise<RunningServer> {
+  const data = await mkdtemp(join(tmpdir(), "sheaf-quickstart-"));
+  const key = randomBytes(24).toString("base64url");
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const args = [COMMAND, "serve", "--host", "127.0.0.1", "--port", String(port), "--data", data];
+  const child = spawn(process.execPath, args, {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { ...process.env, SHEAF_ROOT_KEY: key, SHEAF_LOG_LEVEL: "error" },
+  });
+  const stop = async (): Promise<void> => {
+    await endChild(child);
+    await rm(data, { recursive: true, force: true });
+  };
+  const client = new SheafClient({ url, key });
+  try {
+    await waitUntilReady(client, child);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, key, client, stop };
+}
+
+async function waitUntilReady(client: SheafClient, child: ChildProcess): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the server ended with exit code ${child.exitCode}`);
+    try {
+      await client.heartbeat();
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  child.kill("SIGTERM");
+  await exited;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      const port = typeof address === "object" && address !== null ? address.port : 0;
+      server.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,86 @@
+/** Runs the `sh` blocks of a guide page in one shell, in order, and holds each answer against the `json` block below it. */
+import { spawn } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
+
+const GUIDE = fileURLToPath(new URL("../../docs/guide/getting-started.md", import.meta.url));
+const MARK = "==== end of block ====";
+/** Printed figures are rounded for the reader. */
+const TOLERANCE = 1e-3;
+
+let served: ServedSheaf;
+
+beforeAll(async () => {
+  served = await ServedSheaf.start();
+});
+
+afterAll(async () => {
+  await served.dispose();
+});
+
+interface Block {
+  readonly script: string;
+  readonly expected: unknown;
+}
+
+describe("docs/guide/getting-started.md", () => {
+  it("does what it says", async () => {
+    const blocks = readBlocks(await readFile(GUIDE, "utf8"));
+    expect(blocks.length).toBeGreaterThan(6);
+    const outputs = await runAll(blocks.map(({ script }) => script));
+    for (const [position, { script, expected }] of blocks.entries()) {
+      if (expected === undefined) continue;
+      const output = outputs[position] ?? "";
+      expect(() => JSON.parse(output), `${script}\n${output}`).not.toThrow();
+      expectLike(JSON.parse(output), expected, script);
+    }
+  });
+});
+
+function readBlocks(page: string): Block[] {
+  const fences = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gmu)].map((match) => ({
+    language: match[1] ?? "",
+    body: match[2] ?? "",
+  }));
+  return fences.flatMap(({ language, body }, position) => {
+    if (language !== "sh") return [];
+    const next = fences[position + 1];
+    return [{ script: body, expected: next?.language === "json" ? JSON.parse(next.body) : undefined }];
+  });
+}
+
+/** One shell for all blocks, as a reader has; it stops at the first that fails. */
+async function runAll(scripts: readonly string[]): Promise<string[]> {
+  const shell = spawn("bash", ["-euo", "pipefail"], {
+    env: { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let output = "";
+  let errors = "";
+  shell.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  shell.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+  const ended = new Promise<number | null>((resolve) => shell.once("close", resolve));
+  shell.stdin.end(scripts.map((script) => `${script}\necho\necho '${MARK}'\n`).join(""));
+  expect(await ended, `${errors}\n${output}`).toBe(0);
+  return output.split(MARK).map((part) => part.trim());
+}
+
+/** Equal, except that "…" stands for anything and numbers may differ by rounding. */
+function expectLike(actual: unknown, expected: unknown, where: string): void {
+  if (expected === "…") return;
+  if (typeof expected === "number") {
+    expect(Math.abs(Number(actual) - expected), where).toBeLessThan(TOLERANCE);
+  } else if (Array.isArray(expected)) {
+    expect(Array.isArray(actual) ? actual.length : actual, where).toBe(expected.length);
+    for (const [i, item] of expected.entries()) expectLike((actual as unknown[])[i], item, `${where}[${i}]`);
+  } else if (typeof expected === "object" && expected !== null) {
+    expect(Object.keys(actual as object), where).toEqual(Object.keys(expected));
+    for (const [key, item] of Object.entries(expected)) {
+      expectLike((actual as Record<string, unknown>)[key], item, `${where}.${key}`);
+    }
+  } else {
+    expect(actual, where).toEqual(expected);
+  }
+}

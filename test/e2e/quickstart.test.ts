@@ -1,0 +1,57 @@
+/** The tour over a folder of the caller's own: five kinds of search, exit code 0, nothing left behind. */
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const SCRIPT = fileURLToPath(new URL("../../scripts/quickstart.mjs", import.meta.url));
+const QUESTION = "How do bees find flowers?";
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "sheaf-tour-"));
+  await mkdir(join(folder, "garden"));
+  await writeFile(
+    join(folder, "garden", "bees.md"),
+    "# Bees\n\nHoney bees see ultraviolet marks that guide them to flowers.\n\n## Winter\n\nThe colony keeps warm in a ball.\n",
+  );
+  await writeFile(
+    join(folder, "long.txt"),
+    // One paragraph far over the model's limit, so that the server's refusal and the halving take part.
+    Array.from({ length: 900 }, (_, i) => `stone${i}`).join(" "),
+  );
+  await writeFile(join(folder, "harbour.md"), "# Harbour\n\nShips wait for the tide before they leave.\n");
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe("npm run quickstart -- FOLDER QUESTION", () => {
+  it("prints five searches over the folder and exits with 0", async () => {
+    const before = (await readdir(tmpdir())).filter((name) => name.startsWith("sheaf-quickstart-"));
+    const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, folder, QUESTION], {
+      encoding: "utf8",
+      timeout: 280_000,
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout).toContain("100%");
+    const lines = stdout.split("\n");
+    for (const kind of ["dense", "sparse", "hybrid", "hybrid where", "grouped"]) {
+      const heading = lines.findIndex(
+        (line) => line.startsWith(`${kind} `) && line.includes(QUESTION) && line.endsWith(" ms)"),
+      );
+      expect(heading, kind).toBeGreaterThan(0);
+      // The filter of `hybrid where` is the folder with most sections, here the one of the long file.
+      const best =
+        kind === "hybrid where" ? /^1\. (?:long\.txt|harbour\.md) / : /^1\. garden\/bees\.md Bees /;
+      expect(lines[heading + 1], kind).toMatch(best);
+      expect(lines[heading + 1], kind).toMatch(/ -?\d+\.\d+$/);
+    }
+    const after = (await readdir(tmpdir())).filter((name) => name.startsWith("sheaf-quickstart-"));
+    expect(after).toEqual(before);
+  });
+});

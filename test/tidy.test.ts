@@ -1,0 +1,128 @@
+/** Holds what the conventions promise about the tree: package direction, sizes, names, where the environment is read. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const MAX_FILE_LINES = 400;
+const MAX_FUNCTION_LINES = 70;
+const MAX_PARAMETERS = 4;
+const BANNED_NAMES = /(?:^|[/.-])(?:utils?|helpers?|common|misc|types)\.(?:m?ts|mjs)$/u;
+
+/** package -> packages it may import. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  protocol: [],
+  process: ["protocol"],
+  engine: ["protocol", "process"],
+  inference: ["protocol", "process", "model-minilm"],
+  client: [],
+  server: ["protocol", "process", "engine", "inference", "client"],
+};
+
+/** The only places that may read the environment. `spawn.ts` hands it on unread. */
+const MAY_READ_ENVIRONMENT = [
+  "packages/server/src/config.ts",
+  "packages/process/src/spawn.ts",
+  "packages/server/bin/sheaf.mjs",
+];
+
+const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: ROOT,
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((path) => path !== "" && existsSync(join(ROOT, path)));
+const sources = tracked.filter(
+  (path) => /\.(?:m?ts|mjs)$/u.test(path) && !path.endsWith(".d.ts") && !path.includes(".generated."),
+);
+const text = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+const isTest = (path: string): boolean =>
+  /\.(?:test|suite)\.ts$/u.test(path) || path.startsWith("test/") || path.includes("/testing/");
+
+describe("the tree", () => {
+  it("has files to look at", () => {
+    expect(sources.length).toBeGreaterThan(50);
+  });
+
+  it("keeps packages in their direction", () => {
+    const wrong = sources.flatMap((path) => {
+      const owner = /^packages\/([^/]+)\/src\//u.exec(path)?.[1];
+      if (owner === undefined || isTest(path)) return [];
+      const imported = [...text(path).matchAll(/from "@sheaf\/([\w-]+)/gu)].map((match) => match[1] ?? "");
+      return imported
+        .filter((name) => !(MAY_IMPORT[owner] ?? []).includes(name))
+        .map((name) => `${path} imports @sheaf/${name}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("keeps the engine's layers in their direction: collection -> query -> index -> storage", () => {
+    const layers = ["storage", "index", "query", "collection"];
+    const wrong = sources.flatMap((path) => {
+      const own = layers.indexOf(/^packages\/engine\/src\/([^/]+)\//u.exec(path)?.[1] ?? "");
+      if (own < 0 || isTest(path)) return [];
+      return layers.slice(own + 1).filter((layer) => text(path).includes(`from "../${layer}/`));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("keeps files small and names guessable", () => {
+    expect(sources.filter((path) => text(path).split("\n").length - 1 > MAX_FILE_LINES)).toEqual([]);
+    expect(tracked.filter((path) => BANNED_NAMES.test(path))).toEqual([]);
+    const odd = sources.filter((path) => !/^\.?[a-z0-9]+(?:[.-][a-z0-9]+)*$/u.test(basename(path)));
+    expect(odd).toEqual([]);
+  });
+
+  it("keeps functions short", () => {
+    const long = sources
+      .filter((path) => path.startsWith("packages/") && !isTest(path))
+      .flatMap(longFunctions);
+    expect(long).toEqual([]);
+  });
+
+  it("reads the environment in one place", () => {
+    const readers = sources.filter(
+      (path) => path.startsWith("packages/") && !isTest(path) && text(path).includes("process.env"),
+    );
+    expect(readers.filter((path) => !MAY_READ_ENVIRONMENT.includes(path))).toEqual([]);
+  });
+
+  it("runs every test it has", () => {
+    const skipped = /\b(?:it|test|describe)\.(?:skip|todo|only|skipIf|runIf)\b/u;
+    const self = "test/tidy.test.ts";
+    expect(sources.filter((path) => path !== self && isTest(path) && skipped.test(text(path)))).toEqual([]);
+  });
+
+  it("has only links that lead somewhere", () => {
+    const pages = tracked.filter((path) => path.endsWith(".md"));
+    const dead = pages.flatMap((path) =>
+      [...text(path).matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/gu)]
+        .map((match) => match[1] ?? "")
+        .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
+        .map((target) => `${path} -> ${target}`),
+    );
+    expect(dead).toEqual([]);
+  });
+});
+
+function longFunctions(path: string): string[] {
+  const file = ts.createSourceFile(path, text(path), ts.ScriptTarget.Latest, true);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) && "body" in node && node.body !== undefined) {
+      const first = file.getLineAndCharacterOfPosition(node.getStart(file)).line;
+      const last = file.getLineAndCharacterOfPosition(node.end).line;
+      if (last - first + 1 > MAX_FUNCTION_LINES)
+        found.push(`${path}:${first + 1} has ${last - first + 1} lines`);
+      if (node.parameters.length > MAX_PARAMETERS) {
+        found.push(`${path}:${first + 1} has ${node.parameters.length} parameters`);
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
