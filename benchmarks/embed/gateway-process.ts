@@ -23,7 +23,7 @@ const batches: BatchReport[] = [];
 const events: string[] = [];
 const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 
-const settings = readSettings({ port: "0", auth: "off", role: "embed", logLevel: "warn" });
+const settings = readSettings({ port: "0", auth: "off", role: "embed", logLevel: "error" });
 const server = await startServer(settings, pino({ level: settings.logLevel }), {
   ...options,
   ...(policy === "fifo-8" ? { policy: fifoEight } : {}),

@@ -44,7 +44,7 @@ interface Effort {
 }
 
 const FULL: Effort = {
-  rounds: 5,
+  rounds: 3,
   texts: 1_024,
   memoryCycles: 50,
   latency: { idleTexts: 400, bulkRequests: 8 },

@@ -36,7 +36,7 @@ const hits = await handbook.search({
   limit: 3,
 });
 
-const sources = hits.map((hit, n) => `[${n + 1}] (${hit.metadata.file}) ${hit.document}`);
+const sources = hits.map(({ id, document }, n) => `[${n + 1}] (${id}) ${document}`);
 console.log(`Answer the question from the sources alone, and name the sources by number.
 If they do not hold the answer, say so.
 

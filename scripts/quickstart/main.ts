@@ -112,9 +112,13 @@ async function show(kind: string, note: string, search: () => Promise<readonly H
   const milliseconds = (performance.now() - startedAt).toFixed(1);
   console.log(`\n${kind}${note} "${question}" (${milliseconds} ms)`);
   for (const [position, { metadata, score }] of hits.entries()) {
-    const { path, title } = { path: String(metadata?.["path"]), title: String(metadata?.["title"]) };
-    console.log(`${position + 1}. ${path} ${title} ${score?.toFixed(4) ?? ""}`);
+    const [path, title] = [metadata?.["path"], metadata?.["title"]];
+    console.log(`${position + 1}. ${text(path)} ${text(title)} ${score?.toFixed(4) ?? ""}`);
   }
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 function mostCommonFolder(all: readonly Section[]): string {

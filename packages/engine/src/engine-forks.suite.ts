@@ -55,9 +55,9 @@ export function engineForksSuite(current: () => Engine): void {
     it("are whole batches while others write, and hold all that was acknowledged before", async () => {
       await write(engine, ref, "add", record("a0"), record("b0"));
       let acknowledged = 0;
-      let writing = true;
+      const finished = new AbortController();
       const writer = (async () => {
-        for (let i = 1; writing; i++) {
+        for (let i = 1; !finished.signal.aborted; i++) {
           await write(engine, ref, "add", record(`a${i}`), record(`b${i}`));
           acknowledged = i;
         }
@@ -69,7 +69,7 @@ export function engineForksSuite(current: () => Engine): void {
         expect(ids.length).toBeGreaterThanOrEqual(2 * (before + 1));
         expect(ids).toEqual(ids.map((_, i) => `${i % 2 === 0 ? "a" : "b"}${i >> 1}`));
       }
-      writing = false;
+      finished.abort();
       await writer;
     });
 

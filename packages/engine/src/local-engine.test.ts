@@ -74,6 +74,32 @@ describe("local engine on disk", () => {
     await engine.close();
   });
 
+  it("leaves nothing of a fork that did not fit the disk", async () => {
+    let free = 1e12;
+    const dataFolder = temporaryFolder();
+    const engine = await createLocalEngine({ dataFolder, freeBytes: () => free });
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    const folders = (): string[] =>
+      readdirSync(join(dataFolder, "collections"), { recursive: true, encoding: "utf8" });
+    const before = folders().filter((path) => path.endsWith("data.mdb"));
+    free = 0;
+    await expect(engine.forkCollection(ref, "too-big")).rejects.toMatchObject({ code: "storage_full" });
+    expect(folders().filter((path) => path.endsWith("data.mdb"))).toEqual(before);
+    free = 1e12;
+    await engine.forkCollection(ref, "too-big");
+    await engine.close();
+    const reopened = await createLocalEngine({ dataFolder });
+    expect(await reopened.forkCount(ref)).toBe(1);
+    const { id } = await reopened.getCollectionByName({
+      tenant: ref.tenant,
+      database: ref.database,
+      name: "too-big",
+    });
+    expect(await readAll(reopened, { ...ref, id })).toEqual([record("a")]);
+    await reopened.close();
+  });
+
   it("sweeps what a crash left of dropped collections", async () => {
     const dataFolder = temporaryFolder();
     const folder = new DataFolder(dataFolder);

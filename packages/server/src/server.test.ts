@@ -56,6 +56,17 @@ describe("startServer", () => {
     expect(socket.destroyed).toBe(true);
   });
 
+  it("serves its metrics on a port of this machine, where that is set", async () => {
+    const server = await start({ metricsPort: "0" });
+    const url = `http://127.0.0.1:${server.metricsPort}`;
+    const text = await fetch(`${url}/metrics`).then((response) => response.text());
+    expect(text).toContain("sheaf_open_collections 0");
+    expect(text).toContain("process_resident_memory_bytes");
+    expect((await fetch(`${url}/api/v2/tenants`)).status).toBe(404);
+    await server.stop();
+    await expect(fetch(`${url}/metrics`)).rejects.toThrow();
+  });
+
   it("leaves nothing behind where the data folder is held by another", async () => {
     const first = await start({ auth: "off" });
     await expect(start({ auth: "off" })).rejects.toThrow(String(process.pid));

@@ -137,6 +137,7 @@ export class DenseRows {
   drop(segments: readonly Segment[]): void {
     for (const segment of segments) segment.dense.fill(0);
     this.#pending.clear();
+    this.#building = false;
     this.#dense?.close();
     this.#dense = null;
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type ExactIndex, createExactIndex } from "./exact-index.ts";
 import { SEGMENT_ROWS, listBits } from "./row-set.ts";
-import { SparsePostings, newSparseSums } from "./sparse-postings.ts";
+import { SparsePostings, SparseSums } from "./sparse-postings.ts";
 
 const PLAN: IndexPlan = {
   space: "l2",
@@ -134,9 +134,9 @@ describe("ExactIndex", () => {
     index.setPlan({ ...PLAN, sparse: [...PLAN.sparse, other] });
     const { segments, live } = index.snapshot();
     const holders = segments.map((segment, i) => {
-      const into = newSparseSums();
-      segment.postings("other")?.accumulate(1, 1, live.segment(i), into);
-      return listBits(into.touched).length;
+      const into = new SparseSums();
+      segment.postings("other")?.accumulate(1, 1, into);
+      return into.rows(live.segment(i)).length;
     });
     expect(holders).toStrictEqual([SEGMENT_ROWS / 2, 1]);
     const query = { indices: Uint32Array.of(1), values: Float32Array.of(1) };
@@ -176,22 +176,22 @@ describe("SparsePostings", () => {
     postings.add(3, { indices: Uint32Array.of(3), values: Float32Array.of(9) });
     const mask = Uint32Array.of(0b0111);
     const sums = (): unknown => {
-      const into = newSparseSums();
+      const into = new SparseSums();
       for (const [term, weight] of [
         [3, 0.3],
         [5, 1],
         [4_294_967_295, 0.9],
       ] as const) {
-        postings.accumulate(term, Math.fround(weight), mask, into);
+        postings.accumulate(term, Math.fround(weight), into);
       }
-      return { rows: listBits(into.touched), sums: into.sums.slice(0, 4) };
+      return { rows: into.rows(mask), sums: into.sums.slice(0, 3) };
     };
     const before = sums();
     const product = (a: number, b: number): number => Math.fround(Math.fround(a) * Math.fround(b));
     expect(before).toStrictEqual({
       // Row 2 shares a term whose value is 0; row 3 is not in the mask.
       rows: [0, 2],
-      sums: Float32Array.of(Math.fround(product(0.3, 0.1) + product(0.9, 0.7)), 0, 0, 0),
+      sums: Float32Array.of(Math.fround(product(0.3, 0.1) + product(0.9, 0.7)), -0, 0),
     });
     postings.seal();
     expect(sums()).toStrictEqual(before);

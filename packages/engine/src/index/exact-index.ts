@@ -84,11 +84,9 @@ class SegmentedIndex implements ExactIndex {
 
   put(record: StoredRecord): void {
     this.#snapshot = null;
-    const old = this.#rowByOffset.get(record.offset);
-    // An update keeps the record's number: ties are broken by it.
-    const number = old === undefined ? this.#dense.numbers.next() : this.#numberOf(old);
-    const replaced = this.#rowById.get(record.id);
-    if (replaced !== undefined) this.#kill(replaced);
+    const number = this.#numberFor(record);
+    const old = this.#rowById.get(record.id);
+    if (old !== undefined) this.#kill(old);
     const metadata = indexedMetadata(record.metadata);
     const { segment, local } = this.#append({
       offset: record.offset,
@@ -220,6 +218,15 @@ class SegmentedIndex implements ExactIndex {
       numbers.place(number, row);
     }
     this.#dense.renumbered(this.#segments);
+  }
+
+  /** An update keeps the record's number, an id that comes back as another record gets a new one. */
+  #numberFor({ id, offset }: StoredRecord): number {
+    const row = this.#rowByOffset.get(offset);
+    if (row !== undefined) return this.#numberOf(row);
+    const former = this.#rowById.get(id);
+    if (former !== undefined) this.#dense.numbers.remove(this.#numberOf(former));
+    return this.#dense.numbers.next();
   }
 
   #numberOf(row: Row): number {

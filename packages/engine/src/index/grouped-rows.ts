@@ -63,7 +63,7 @@ export class GroupedRows {
 
   #bitsOf(groups: readonly number[]): Uint32Array {
     const bits = new Uint32Array(SEGMENT_WORDS);
-    for (const group of groups) setRows(bits, this.#rows, this.#starts[group]!, this.#starts[group + 1]!);
+    for (const group of groups) setRows(bits, this.#rows, this.#starts[group], this.#starts[group + 1]);
     return bits;
   }
 }

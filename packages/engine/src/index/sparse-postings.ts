@@ -4,7 +4,7 @@
  * term, of products rounded to f32; walking the lists term by term in that order gives exactly these sums.
  */
 import type { SparseVector } from "@sheaf/protocol";
-import { SEGMENT_ROWS, SEGMENT_WORDS, hasBit } from "./row-set.ts";
+import { SEGMENT_ROWS, hasBit } from "./row-set.ts";
 
 interface OpenList {
   readonly rows: number[];
@@ -19,16 +19,35 @@ interface PackedLists {
   readonly values: Float32Array;
 }
 
-/** Dot products of one query with the rows of one segment. */
-export interface SparseSums {
-  readonly sums: Float32Array;
-  /** Rows that share a term with the query, whatever its value. */
-  readonly touched: Uint32Array;
+/**
+ * Dot products of one query with the rows of one segment. A row that shares no term with the query holds -0, which no
+ * addition here can produce.
+ */
+export class SparseSums {
+  readonly sums = new Float32Array(SEGMENT_ROWS).fill(-0);
+  readonly #bits = new Uint32Array(this.sums.buffer);
+
+  /** Adds a product to a row's sum; storing into the Float32Array rounds it. */
+  add(row: number, product: number): void {
+    // + 0 turns a product of -0 into +0.
+    this.sums[row]! += Math.fround(product) + 0;
+  }
+
+  /** The rows of the mask that share a term with the query, ascending. */
+  rows(mask: Uint32Array): number[] {
+    const rows: number[] = [];
+    for (let row = 0; row < SEGMENT_ROWS; row++) {
+      if (this.#bits[row] !== MINUS_ZERO && hasBit(mask, row)) rows.push(row);
+    }
+    return rows;
+  }
+
+  clear(): void {
+    this.sums.fill(-0);
+  }
 }
 
-export function newSparseSums(): SparseSums {
-  return { sums: new Float32Array(SEGMENT_ROWS), touched: new Uint32Array(SEGMENT_WORDS) };
-}
+const MINUS_ZERO = 0x8000_0000;
 
 export class SparsePostings {
   #open = new Map<number, OpenList>();
@@ -64,37 +83,25 @@ export class SparsePostings {
     this.#open = new Map();
   }
 
-  /** Adds `weight * value` to the sum of every row in `mask` that has the term. Returns how many it looked at. */
-  accumulate(term: number, weight: number, mask: Uint32Array, into: SparseSums): number {
-    if (this.#packed !== null) return accumulatePacked(this.#packed, term, weight, { mask, into });
+  /** Adds `weight * value` to the sum of every row that has the term. Returns how many there are. */
+  accumulate(term: number, weight: number, into: SparseSums): number {
+    if (this.#packed !== null) return accumulatePacked(this.#packed, term, weight, into);
     const list = this.#open.get(term);
     if (list === undefined) return 0;
     const { rows, values } = list;
-    for (let i = 0; i < rows.length; i++) addProduct(rows[i]!, weight * values[i]!, mask, into);
+    for (let i = 0; i < rows.length; i++) into.add(rows[i]!, weight * values[i]!);
     return rows.length;
   }
 }
 
-function accumulatePacked(
-  lists: PackedLists,
-  term: number,
-  weight: number,
-  { mask, into }: { mask: Uint32Array; into: SparseSums },
-): number {
+function accumulatePacked(lists: PackedLists, term: number, weight: number, into: SparseSums): number {
   const at = findTerm(lists.terms, term);
   if (at === -1) return 0;
   const { rows, values } = lists;
   const start = lists.starts[at]!;
   const end = lists.starts[at + 1]!;
-  for (let i = start; i < end; i++) addProduct(rows[i]!, weight * values[i]!, mask, into);
+  for (let i = start; i < end; i++) into.add(rows[i]!, weight * values[i]!);
   return end - start;
-}
-
-function addProduct(row: number, product: number, mask: Uint32Array, into: SparseSums): void {
-  if (!hasBit(mask, row)) return;
-  into.touched[row >>> 5]! |= 1 << (row & 31);
-  // Storing into the Float32Array rounds the sum.
-  into.sums[row]! += Math.fround(product);
 }
 
 function findTerm(terms: Uint32Array, term: number): number {

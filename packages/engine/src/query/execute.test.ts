@@ -78,7 +78,11 @@ function ids(records: readonly ResultRecord[] | undefined): string[] {
   return (records ?? []).map(({ id }) => id);
 }
 
-const contains = (text: string): Where => ({ type: "document_contains", negated: false, text });
+const contains = (text: string): Where => ({
+  type: "document_contains",
+  negated: false,
+  text,
+});
 const isI = (i: bigint): Where => ({ type: "compare", key: "i", operator: "$eq", value: i });
 
 describe("executeSearch", () => {

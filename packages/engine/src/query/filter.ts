@@ -14,8 +14,6 @@ import { type FilterRow, type Predicate, requiredIds } from "./where-predicate.t
 /** Work between two looks at the clock, in rows; a document counts by its length. */
 const ROWS_PER_BREATH = 256;
 const CHARACTERS_PER_ROW = 256;
-/** What a column costs to make. */
-const COLUMN_WORK = 1_024;
 /** Candidates that are sooner tested than a column is made for them. */
 const FEW_ROWS = 64;
 
@@ -114,7 +112,7 @@ class SegmentFilter {
     const made = columns.peek(key) !== undefined;
     if (!made && countBits(rows) <= FEW_ROWS) return yield* this.#tested(plan.matches, rows);
     const found = query === null ? null : columns.column(key).select(query).bits();
-    if (!made) yield* this.#spend(COLUMN_WORK);
+    if (!made) yield;
     const matches = new Uint32Array(SEGMENT_WORDS);
     const covered = columns.rows / 32;
     for (let i = 0; i < covered; i++) {
@@ -154,7 +152,9 @@ class SegmentFilter {
         this.#segment.metadata[local]!,
       );
       if (matches(this.#row)) found[local >>> 5]! |= 1 << (local & 31);
-      yield* this.#spend(0);
+      if (this.#row.work < ROWS_PER_BREATH) continue;
+      this.#row.work = 0;
+      yield;
     }
     return found;
   }
@@ -177,13 +177,6 @@ class SegmentFilter {
     if (column === undefined) return SEGMENT_ROWS;
     const count = plan.query === null ? 0 : column.select(plan.query).count;
     return plan.negated ? SEGMENT_ROWS - count : count;
-  }
-
-  *#spend(work: number): Generator<void, void> {
-    this.#row.work += work;
-    if (this.#row.work < ROWS_PER_BREATH) return;
-    this.#row.work = 0;
-    yield;
   }
 }
 

@@ -14,7 +14,7 @@ import { prepare } from "../kernels/distance.ts";
 import type { Pace } from "./pace.ts";
 
 /** Filtered rows up to which the nearest are found with certainty: at 384 dimensions some tenths of a millisecond. */
-export const CERTAIN_MATCHES = 8_192;
+const CERTAIN_MATCHES = 8_192;
 /** The fast index finds so many neighbours before scoring every row is the better way. */
 const MAX_FAST_K = 1_000;
 /** Multiplications of a certain search that may hold this thread: some milliseconds. A scan gives way to others. */

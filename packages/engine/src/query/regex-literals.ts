@@ -12,7 +12,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /** `null`: nothing is certain. The pattern is one that the engine accepts. */
 export function requiredLiterals(pattern: string): RequiredLiterals | null {
   if (LONE_SURROGATE.test(pattern)) return null;
-  const reader = new PatternReader([...pattern]);
+  const reader = new PatternReader(Array.from(pattern));
   const alternatives = reader.alternatives();
   return reader.failed || !reader.atEnd ? null : alternatives;
 }

@@ -3,8 +3,8 @@
  * (1 - dot product, insertion order).
  */
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { type RowSet, SEGMENT_ROWS, listBits } from "../index/row-set.ts";
-import { newSparseSums } from "../index/sparse-postings.ts";
+import { type RowSet, SEGMENT_ROWS } from "../index/row-set.ts";
+import { SparseSums } from "../index/sparse-postings.ts";
 import { type Nearest, TopK } from "../index/top-k.ts";
 import type { Pace } from "./pace.ts";
 
@@ -27,21 +27,23 @@ export async function sparseKnn(
   pace: Pace,
 ): Promise<Nearest> {
   const top = new TopK(k);
+  const into = new SparseSums();
   let work = 0;
   for (const [index, segment] of snapshot.segments.entries()) {
     const postings = segment.postings(key);
     if (postings === undefined) continue;
     const mask = rows.segment(index);
-    const into = newSparseSums();
+    if (mask.every((word) => word === 0)) continue;
     for (let i = 0; i < terms.length; i++) {
-      work += 1 + postings.accumulate(terms[i]!, weights[i]!, mask, into);
+      work += 1 + postings.accumulate(terms[i]!, weights[i]!, into);
       if (work < POSTINGS_PER_BREATH) continue;
       work = 0;
       await pace.breathe();
     }
-    for (const row of listBits(into.touched)) {
+    for (const row of into.rows(mask)) {
       top.push(Math.fround(1 - into.sums[row]!), segment.offsets[row]!, index * SEGMENT_ROWS + row);
     }
+    into.clear();
   }
   await pace.breathe();
   return top.sorted();

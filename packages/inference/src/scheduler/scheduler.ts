@@ -183,7 +183,12 @@ export class Scheduler<V> {
 
   #measure(batch: readonly SchedulerText<V>[], elapsedMs: number): void {
     const lengths = batch.map(({ length }) => length);
-    this.#options.onBatch?.({ model: this.#options.name, lengths, elapsedMs, queuedTokens: this.queuedTokens });
+    this.#options.onBatch?.({
+      model: this.#options.name,
+      lengths,
+      elapsedMs,
+      queuedTokens: this.queuedTokens,
+    });
     const tokens = lengths.reduce((sum, length) => sum + length, 0);
     const rate = (tokens * 1_000) / Math.max(elapsedMs, 0.1);
     const known = this.#tokensPerSecond;

@@ -50,7 +50,10 @@ describe("parseCreateKey", () => {
     [{ expires_at: "2030-13-01T00:00:00Z" }, "400 expires_at: must be a time such as 2030-01-31T12:00:00Z"],
     [{ expires_at: "2030-01-01T00:00:00Z" }, "400 expires_at: must be in the future"],
     [{ expires_at: 1_900_000_000 }, "422 expires_at: must be a string"],
-    [{ limits: { requests_per_minute: -1 } }, "400 limits.requests_per_minute: must be 0 to 9007199254740991"],
+    [
+      { limits: { requests_per_minute: -1 } },
+      "400 limits.requests_per_minute: must be 0 to 9007199254740991",
+    ],
     [{ limits: { tokens_per_minute: "9" } }, "422 limits.tokens_per_minute: must be an integer"],
   ])("refuses %j", (change, refusal) => {
     expect(refusalOf(() => parseCreateKey(bodyOf({ ...BODY, ...change }), NOW))).toBe(refusal);

@@ -124,10 +124,10 @@ function addRequestHooks(app: FastifyInstance, options: HttpOptions): void {
     const admission = await options.traffic.admit(principal, params["tenant"] ?? principal.tenant);
     // Closed already: the event that would release it has been.
     if (reply.raw.destroyed) admission.release();
-    else reply.raw.once("close", admission.release);
+    else reply.raw.once("close", () => admission.release());
     void reply.headers(admission.headers);
     if (admission.refusal !== null) throw admission.refusal;
-    request.deadline?.countTokensWith(admission.admitTokens);
+    request.deadline?.countTokensWith((count) => admission.admitTokens(count));
   });
 }
 

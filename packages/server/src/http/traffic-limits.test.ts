@@ -74,10 +74,10 @@ describe("requests at a time", () => {
 describe("tokens", () => {
   it("of a minute are counted up to the bound; a fresh minute takes any one request", async () => {
     const traffic = limits({ tokensPerMinute: 10 });
-    const { admitTokens } = await traffic.admit(caller(), null);
-    await admitTokens(6);
-    await admitTokens(4);
-    await expect(admitTokens(1)).rejects.toMatchObject({ code: "rate_limited" });
+    const first = await traffic.admit(caller(), null);
+    await first.admitTokens(6);
+    await first.admitTokens(4);
+    await expect(first.admitTokens(1)).rejects.toMatchObject({ code: "rate_limited" });
     const other = await traffic.admit(caller("key_2"), null);
     await other.admitTokens(1_000);
     await expect(other.admitTokens(1)).rejects.toMatchObject({ code: "rate_limited" });
@@ -101,7 +101,7 @@ describe("tokens", () => {
   });
 
   it("of nobody's tenant are no quota", async () => {
-    const { admitTokens } = await limits({ quotaTokensPerDay: 1 }).admit(caller(), null);
-    await expect(admitTokens(100)).resolves.toBeUndefined();
+    const admission = await limits({ quotaTokensPerDay: 1 }).admit(caller(), null);
+    await expect(admission.admitTokens(100)).resolves.toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { readJson } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { COMPONENT_SCHEMAS } from "./component-schemas.ts";

@@ -143,12 +143,12 @@ describe("every operation", () => {
   });
 
   it("asks for a key unless its route is public", () => {
-    for (const route of routes) {
-      const path = route.path.replaceAll(/:(\w+)/gu, "{$1}");
-      const found = described.find((one) => one.path === path && one.method.toUpperCase() === route.method);
-      if (found !== undefined)
-        expect(found.operation.security.length === 0, path).toBe(route.scope === "public");
-    }
+    const open = described.filter(({ operation }) => operation.security.length === 0);
+    const names = open.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    const isPublic = routes.filter(
+      ({ scope, description }) => scope === "public" && description !== undefined,
+    );
+    expect(names.sort()).toEqual(isPublic.map(({ method, path }) => `${method} ${path}`).sort());
   });
 
   it("takes a body that a parser is held to", () => {
@@ -169,7 +169,7 @@ describe("the schemas", () => {
       const pointers = new Set(
         valuesOf(document, "$ref").map((pointer) => String(pointer).split("/").at(-1)),
       );
-      expect([...pointers].sort()).toEqual(Object.keys(schemas).sort());
+      expect(pointers).toEqual(new Set(Object.keys(schemas)));
       const inline = valuesOf(document.paths, "schema") as object[];
       for (const schema of [...Object.values(schemas), ...inline] as object[]) {
         expect(() => violation(schema, null)).not.toThrow();

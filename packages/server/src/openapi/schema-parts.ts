@@ -24,7 +24,7 @@ export function componentName(pointer: string): string | null {
 }
 
 /** A member that may be left out, where `null` means the same. */
-export function maybe(schema: TSchema, description?: string): TOptional<TSchema> {
+export function maybe(schema: TSchema, description?: string): TOptional {
   return Type.Optional(orNull(schema, description));
 }
 

@@ -14,6 +14,8 @@ export interface PageFile {
 const CSS = "text/css; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
 
+const require = createRequire(import.meta.url);
+
 /** Files of the package that the page asks for -> media type. */
 const PACKAGE_FILES: ReadonlyMap<string, string> = new Map([
   ["swagger-ui.css", CSS],
@@ -68,6 +70,6 @@ export async function documentationFile(name: string): Promise<PageFile | null> 
   if (name === START_FILE) return { text: START, mediaType: SCRIPT };
   const mediaType = PACKAGE_FILES.get(name);
   if (mediaType === undefined) return null;
-  const manifest = createRequire(import.meta.url).resolve("@fastify/swagger-ui/package.json");
+  const manifest = require.resolve("@fastify/swagger-ui/package.json");
   return { text: await readFile(join(dirname(manifest), "static", name), "utf8"), mediaType };
 }

@@ -111,6 +111,7 @@ const BODY = {
   embeddings: [[1, 2]],
   query_embeddings: [[1, 2]],
   searches: [{}],
+  operations: [{ operation: "upsert", payload: { ids: ["a"], embeddings: [[1, 2]] } }],
   texts: [],
   instructions: "",
 };

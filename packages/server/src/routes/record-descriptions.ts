@@ -69,14 +69,14 @@ export const RECORDS = {
     tag: "Records",
     body: ref("ReadBody"),
     replies: answers(ref("ReadResult")),
-    errors: ["failed_precondition", "stale_read", "collection_unavailable"],
+    errors: ["conditional_conflict", "stale_read", "collection_unavailable"],
   },
   conditionalCommit: {
     summary: "Write if what was read has not changed",
     tag: "Records",
     body: ref("CommitBody"),
     replies: answers(ref("Committed")),
-    errors: [...WRITE_ERRORS, "conditional_conflict", "failed_precondition", "stale_read"],
+    errors: [...WRITE_ERRORS, "conditional_conflict", "stale_read"],
   },
   count: {
     summary: "Count records",

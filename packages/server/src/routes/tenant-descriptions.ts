@@ -27,6 +27,7 @@ export const TENANTS = {
     tag: "Tenants",
     body: ref("TenantUpdate"),
     replies: EMPTY,
+    errors: ["already_exists"],
   },
   delete: {
     summary: "Delete a tenant",

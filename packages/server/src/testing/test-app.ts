@@ -20,7 +20,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
-  /** The parsed body; `undefined` where there is none. */
+  /** The parsed body; `undefined` where there is none, or none of JSON. */
   readonly body: unknown;
 }
 
@@ -101,7 +101,8 @@ async function askApp({ http, routes }: App, request: string, options: Ask): Pro
     ...(payload === undefined ? {} : { payload }),
   });
   const text = reply.body;
-  const body: unknown = text === "" ? undefined : JSON.parse(text);
+  const isJson = String(reply.headers["content-type"]).startsWith("application/json");
+  const body: unknown = text === "" || !isJson ? undefined : JSON.parse(text);
   const status = reply.statusCode;
   checkDescribed(routes, { request, sent: payload, status, received: body });
   return { status, headers: reply.headers, text, body };

@@ -65,7 +65,9 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, TSchema>> = {
     total_ops: count(),
   }),
   ForkBody: Type.Object({ new_name: ref("Name") }),
-  ForkCount: Type.Object({ count: count("Forks that were made of this collection.") }),
+  ForkCount: Type.Object({
+    count: count("Forks made in the tree that the collection belongs to, deleted ones too."),
+  }),
   EmbeddingFunction: Type.Union(
     [
       Type.Object({ type: Type.Literal("known"), name: text, config: maybe(anyObject("Its settings.")) }),

@@ -2,7 +2,7 @@
  * Values that a schema of ours allows, for property tests. Rules that a JSON Schema cannot state (columns of equal
  * length, ascending indices) come in as adjustments of the values of a named schema.
  */
-import fc, { type Arbitrary } from "fast-check";
+import * as fc from "fast-check";
 import { COMPONENT_SCHEMAS } from "../component-schemas.ts";
 import { componentName } from "../schema-parts.ts";
 
@@ -13,7 +13,7 @@ interface Node {
   readonly [keyword: string]: unknown;
 }
 
-type Tie = (name: string) => Arbitrary<unknown>;
+type Tie = (name: string) => fc.Arbitrary<unknown>;
 
 const MOST_ITEMS = 4;
 const MOST_CHARACTERS = 12;
@@ -24,7 +24,7 @@ const LARGEST = 1e6;
 const FUTURE = { min: new Date("2100-01-01"), max: new Date("2200-01-01"), noInvalidDate: true };
 
 /** Values of the named schema. */
-export function arbitraryOf(name: string, adjustments: Adjustments): Arbitrary<unknown> {
+export function arbitraryOf(name: string, adjustments: Adjustments): fc.Arbitrary<unknown> {
   const values = fc.letrec((tie) =>
     Object.fromEntries(
       Object.entries(COMPONENT_SCHEMAS).map(([component, schema]) => {
@@ -40,7 +40,7 @@ export function arbitraryOf(name: string, adjustments: Adjustments): Arbitrary<u
   return values[name] ?? fc.constant(undefined);
 }
 
-function build(node: Node, tie: Tie): Arbitrary<unknown> {
+function build(node: Node, tie: Tie): fc.Arbitrary<unknown> {
   if (typeof node["$ref"] === "string") return tie(componentName(node["$ref"]) ?? "");
   if ("const" in node) return fc.constant(node["const"]);
   if (Array.isArray(node["enum"])) return fc.constantFrom(...(node["enum"] as unknown[]));
@@ -67,19 +67,19 @@ function build(node: Node, tie: Tie): Arbitrary<unknown> {
 }
 
 /** At its deepest only the first branch is taken, so one that refers to nothing comes first. */
-function any(branches: readonly Node[], tie: Tie): Arbitrary<unknown> {
+function any(branches: readonly Node[], tie: Tie): fc.Arbitrary<unknown> {
   const refers = (branch: Node): number => Number(JSON.stringify(branch).includes('"$ref"'));
   const ordered = [...branches].sort((one, other) => refers(one) - refers(other));
   return fc.oneof({ maxDepth: 3 }, ...ordered.map((branch) => build(branch, tie)));
 }
 
-function all(parts: readonly Node[], tie: Tie): Arbitrary<unknown> {
+function all(parts: readonly Node[], tie: Tie): fc.Arbitrary<unknown> {
   return fc
     .tuple(...parts.map((part) => build(part, tie)))
     .map((values) => Object.assign({}, ...(values as object[])) as unknown);
 }
 
-function text(node: Node): Arbitrary<string> {
+function text(node: Node): fc.Arbitrary<string> {
   if (node["format"] === "uuid") return fc.uuid();
   if (node["format"] === "date-time") return fc.date(FUTURE).map((date) => date.toISOString());
   if (typeof node["pattern"] === "string") return fc.stringMatching(new RegExp(node["pattern"], "u"));
@@ -87,13 +87,13 @@ function text(node: Node): Arbitrary<string> {
   return fc.string({ minLength: numberOf(node, "minLength", 0), maxLength });
 }
 
-function array(node: Node, tie: Tie): Arbitrary<unknown> {
+function array(node: Node, tie: Tie): fc.Arbitrary<unknown> {
   const minLength = numberOf(node, "minItems", 0);
   const maxLength = Math.min(numberOf(node, "maxItems", MOST_ITEMS), minLength + MOST_ITEMS);
   return fc.array(build(node["items"] as Node, tie), { minLength, maxLength });
 }
 
-function object(node: Node, tie: Tie): Arbitrary<unknown> {
+function object(node: Node, tie: Tie): fc.Arbitrary<unknown> {
   const patterns = Object.entries((node["patternProperties"] ?? {}) as Readonly<Record<string, Node>>);
   const [pattern] = patterns;
   if (pattern !== undefined) {

@@ -1,0 +1,49 @@
+import { setTimeout } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { BackgroundWork } from "./background-work.ts";
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await setTimeout(1);
+}
+
+describe("BackgroundWork", () => {
+  it("steps until nothing is left, and again when woken", async () => {
+    let left = 5;
+    let failed = false;
+    const work = new BackgroundWork({ step: () => left-- > 0, onFailure: () => (failed = true) });
+    work.wake();
+    expect(left).toBe(5);
+    await until(() => left < 0);
+    left = 2;
+    work.wake();
+    work.wake();
+    await until(() => left < 0);
+    expect(failed).toBe(false);
+  });
+
+  it("hands over what a step throws and stops", async () => {
+    const failures: unknown[] = [];
+    let steps = 0;
+    const work = new BackgroundWork({
+      step: () => {
+        steps++;
+        throw new RangeError("no memory");
+      },
+      onFailure: (error) => failures.push(error),
+    });
+    work.wake();
+    await until(() => failures.length > 0);
+    await setTimeout(5);
+    expect([steps, failures]).toStrictEqual([1, [new RangeError("no memory")]]);
+  });
+
+  it("does nothing once closed", async () => {
+    let steps = 0;
+    const work = new BackgroundWork({ step: () => steps++ < 10, onFailure: () => {} });
+    work.wake();
+    work.close();
+    work.wake();
+    await setTimeout(10);
+    expect(steps).toBe(0);
+  });
+});

@@ -1,0 +1,145 @@
+/** Quotas of tenants, at their bounds and over them. */
+import { randomUUID } from "node:crypto";
+import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
+import { afterEach, describe, expect, it } from "vitest";
+import { NO_QUOTAS, type TenantQuotas } from "./collection/tenant-quotas.ts";
+import type { Engine } from "./engine.ts";
+import { createLocalEngine } from "./local-engine.ts";
+import { AT, makeCollection, record, write } from "./testing/engine-fixtures.ts";
+import { temporaryFolder } from "./testing/temporary-folder.ts";
+
+const EVERYTHING = { ids: null, where: null };
+const EXCEEDED = { code: "unprocessable", message: expect.stringMatching(/^Quota exceeded/) };
+
+const engines: Engine[] = [];
+afterEach(() => Promise.all(engines.splice(0).map((engine) => engine.close())));
+
+async function open(quotas: Partial<TenantQuotas>, dataFolder = temporaryFolder()): Promise<Engine> {
+  const engine = await createLocalEngine({ dataFolder, quotas: { ...NO_QUOTAS, ...quotas } });
+  engines.push(engine);
+  return engine;
+}
+
+const add = (engine: Engine, ref: CollectionRef, ...ids: readonly string[]): Promise<void> =>
+  write(engine, ref, "add", ...ids.map((id) => record(id)));
+
+describe("records of a tenant", () => {
+  it("are kept up to the bound, over all its collections, and no batch goes over it in part", async () => {
+    const engine = await open({ records: 4 });
+    const [first, second] = [await makeCollection(engine), await makeCollection(engine)];
+    await add(engine, first, "a", "b");
+    await expect(add(engine, second, "c", "d", "e")).rejects.toMatchObject(EXCEEDED);
+    expect(await engine.count(second, EVERYTHING)).toBe(0);
+    await add(engine, second, "c", "d");
+    await expect(add(engine, first, "e")).rejects.toMatchObject(EXCEEDED);
+    // What is there may change, and go.
+    await write(engine, first, "update", record("a", { document: "new" }));
+    await write(engine, first, "upsert", record("b", { document: "new" }));
+    expect(await engine.delete(first, { ids: ["a"], where: null, limit: null })).toBe(1);
+    await add(engine, second, "e");
+    await expect(add(engine, second, "f")).rejects.toMatchObject(EXCEEDED);
+  });
+
+  it("come free when a collection is dropped, and are another tenant's own business", async () => {
+    const engine = await open({ records: 2 });
+    const name = `c-${randomUUID()}`;
+    await add(engine, await makeCollection(engine, name), "a", "b");
+    await engine.deleteCollection({ ...AT, name });
+    await add(engine, await makeCollection(engine), "a", "b");
+    const other = { tenant: `t-${randomUUID()}`, database: "other" };
+    await engine.createTenant(other.tenant);
+    await engine.createDatabase(other);
+    const { id } = await engine.createCollection(parseCreateCollection({ name: "theirs" }, other));
+    await add(engine, { ...other, id }, "a", "b");
+    expect(await engine.count({ ...other, id }, EVERYTHING)).toBe(2);
+  });
+
+  it("are counted anew after a restart", async () => {
+    const dataFolder = temporaryFolder();
+    const first = await open({ records: 3 }, dataFolder);
+    const ref = await makeCollection(first);
+    await add(first, ref, "a", "b");
+    await engines.pop()?.close();
+    const second = await open({ records: 3 }, dataFolder);
+    await expect(add(second, ref, "c", "d")).rejects.toMatchObject(EXCEEDED);
+    await add(second, ref, "c");
+  });
+
+  it("never go over the bound by being written at once", async () => {
+    const engine = await open({ records: 10 });
+    const refs = await Promise.all(Array.from({ length: 4 }, () => makeCollection(engine)));
+    const writes = refs.flatMap((ref) => Array.from({ length: 10 }, (_, i) => add(engine, ref, `r${i}`)));
+    const outcomes = await Promise.allSettled(writes);
+    expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(10);
+    const counts = await Promise.all(refs.map((ref) => engine.count(ref, EVERYTHING)));
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    expect(total).toBeLessThanOrEqual(10);
+    expect(total).toBe(outcomes.filter(({ status }) => status === "fulfilled").length);
+  });
+
+  it("count for a fork as well", async () => {
+    const engine = await open({ records: 4 });
+    const ref = await makeCollection(engine);
+    await add(engine, ref, "a", "b");
+    const fork = await engine.forkCollection(ref, "fork-1");
+    await expect(engine.forkCollection(ref, "fork-2")).rejects.toMatchObject(EXCEEDED);
+    await expect(add(engine, { ...AT, id: fork.id }, "c")).rejects.toMatchObject(EXCEEDED);
+  });
+});
+
+describe("bytes of a tenant", () => {
+  it("stop writes once they are reached; removing goes on and makes room", async () => {
+    const engine = await open({ bytes: 64 * 1024 });
+    const ref = await makeCollection(engine);
+    const document = "x".repeat(20_000);
+    const put = (id: string): Promise<void> => write(engine, ref, "upsert", record(id, { document }));
+    let written = 0;
+    await expect(
+      (async () => {
+        for (; written < 100; written++) await put(`r${written}`);
+      })(),
+    ).rejects.toMatchObject(EXCEEDED);
+    expect(written).toBeGreaterThan(2);
+    await expect(put("r0")).rejects.toMatchObject(EXCEEDED);
+    await engine.delete(ref, { ids: ["r0", "r1"], where: null, limit: null });
+    await put("again");
+  });
+});
+
+describe("collections of a tenant", () => {
+  it("are made up to the bound, over all its databases", async () => {
+    const engine = await open({ collections: 2 });
+    await engine.createDatabase({ ...AT, database: "another" });
+    const name = `c-${randomUUID()}`;
+    const ref = await makeCollection(engine, name);
+    await engine.createCollection(parseCreateCollection({ name: "two" }, { ...AT, database: "another" }));
+    await expect(makeCollection(engine)).rejects.toMatchObject(EXCEEDED);
+    await expect(engine.forkCollection(ref, "fork")).rejects.toMatchObject(EXCEEDED);
+    const known = parseCreateCollection({ name, get_or_create: true }, AT);
+    expect((await engine.createCollection(known)).id).toBe(ref.id);
+    await engine.deleteCollection({ ...AT, name });
+    await makeCollection(engine);
+  });
+});
+
+describe("statistics", () => {
+  it("say what is open, how large it is and how many rows were ranked", async () => {
+    const engine = await open({});
+    const ref = await makeCollection(engine);
+    await add(engine, ref, "a", "b", "c");
+    const include = {
+      documents: false,
+      embeddings: false,
+      metadatas: false,
+      uris: false,
+      distances: true,
+      keys: [],
+    };
+    const query = { ...EVERYTHING, embeddings: [Float32Array.of(1, 2)], limit: 1, include };
+    await engine.query(ref, query);
+    const { rowsScanned, openCollectionBytes, catalogBytes, ...counts } = await engine.statistics();
+    expect(counts).toEqual({ collections: 1, openCollections: 1 });
+    expect(rowsScanned).toBe(3);
+    expect(Math.min(openCollectionBytes, catalogBytes)).toBeGreaterThan(0);
+  });
+});
