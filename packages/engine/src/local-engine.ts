@@ -105,8 +105,8 @@ export class LocalEngine implements Engine {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
       openStore: (id) => this.#openStore(id),
     });
-    const { catalog, folder } = parts;
-    this.#forker = new CollectionForker({ catalog, folder, openStore: (id) => this.#openStore(id) });
+    const openStore = (id: string): LmdbRecordStore => this.#openStore(id);
+    this.#forker = new CollectionForker({ ...parts, pool: this.#pool, openStore });
   }
 
   /** Without the lock: for the engine host, whose gateway holds it. */
@@ -357,7 +357,8 @@ export class LocalEngine implements Engine {
       const scanPool = this.#scanPool;
       const unfolded = this.#catalog.isUnfolded(id);
       const onRowsScanned = (count: number): void => void (this.#rowsScanned += count);
-      const common = { store, schema, unfolded, scanPool, advance, markUnfolded };
+      const copyTo = stored.copyTo.bind(stored);
+      const common = { store, copyTo, schema, unfolded, scanPool, advance, markUnfolded };
       const options = { ...common, onProblem, onRowsScanned };
       return await OpenCollection.open(options, signal);
     } catch (error) {

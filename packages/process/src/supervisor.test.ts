@@ -196,18 +196,21 @@ describe("ChildSupervisor", () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  it("leaves no child behind a parent that was killed", async () => {
-    const parent = supervise({
-      module: siblingModule(import.meta.url, "./testing/parent-child"),
-      restart: false,
-    });
-    await parent.start();
-    const grandchild = (await parent.call("grandchild", [])) as number;
-    expect(isAlive(grandchild)).toBe(true);
-    parent.kill();
-    await until(() => !isAlive(grandchild));
-    expect(isAlive(grandchild)).toBe(false);
-  });
+  it.each(["grandchild", "hang-grandchild"])(
+    "leaves no child behind a parent that was killed: %s",
+    async (method) => {
+      const parent = supervise({
+        module: siblingModule(import.meta.url, "./testing/parent-child"),
+        restart: false,
+      });
+      await parent.start();
+      const grandchild = (await parent.call(method, [])) as number;
+      expect(isAlive(grandchild)).toBe(true);
+      parent.kill();
+      await until(() => !isAlive(grandchild));
+      expect(isAlive(grandchild)).toBe(false);
+    },
+  );
 });
 
 describe("spawnWorker", () => {

@@ -48,7 +48,12 @@ export type {
   WriteRecord,
   WriteRequest,
 } from "./records/ast.ts";
-export { parseCommitRequest, parseReadRequest, type ReadRequest, writeCommitResult } from "./records/commit-request.ts";
+export {
+  parseCommitRequest,
+  parseReadRequest,
+  type ReadRequest,
+  writeCommitResult,
+} from "./records/commit-request.ts";
 export { parseDeleteRequest } from "./records/delete-request.ts";
 export { parseGetRequest } from "./records/get-request.ts";
 export { parseQueryRequest } from "./records/query-request.ts";

@@ -30,11 +30,7 @@ export function getResultChunks(records: Records, include: Include): Iterable<st
 }
 
 /** As `getResultChunks`, with `read_token`. */
-export function readResultChunks(
-  records: Records,
-  include: Include,
-  readToken: string,
-): Iterable<string> {
+export function readResultChunks(records: Records, include: Include, readToken: string): Iterable<string> {
   return joined(getResultParts(records, include, `,"read_token":${JSON.stringify(readToken)}`));
 }
 

@@ -8,13 +8,14 @@ import type { Collection, CollectionRef } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import { throwIfAborted } from "../index/abort.ts";
 import type { DataFolder } from "../storage/data-folder.ts";
+import type { CollectionPool } from "./collection-pool.ts";
 import type { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 
 export interface CollectionForkerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
-  /** Beside whoever else has it open: a copy only reads, and what it opens for the source is the same environment. */
+  readonly pool: CollectionPool;
   readonly openStore: (id: string) => LmdbRecordStore;
 }
 
@@ -45,7 +46,8 @@ export class CollectionForker {
     catalog.checkFork(ref, name);
     const id = randomUUID();
     try {
-      const { sequence, dimension } = await this.#copy(catalog.collection(ref).id, id);
+      await this.#copy(catalog.collection(ref).id, folder.collection(id), signal);
+      const { sequence, dimension } = await this.#head(id);
       throwIfAborted(signal);
       return await catalog.createFork(ref, { id, name, dimension, logPosition: sequence });
     } catch (error) {
@@ -54,16 +56,27 @@ export class CollectionForker {
     }
   }
 
-  /** Copies the records and returns what the copy holds. */
-  async #copy(from: string, to: string): Promise<StoreHead> {
-    const { folder, openStore } = this.#options;
+  /**
+   * An open source is copied through the handle it is open with: opening it a second time would wait, on this very
+   * thread, for a writer that waits for this thread. A source that is not open has no writer, and is not opened
+   * for good (that builds its index) only to be copied.
+   */
+  async #copy(from: string, to: string, signal: AbortSignal | undefined): Promise<void> {
+    const { openStore, pool } = this.#options;
+    if (pool.peek(from) !== null) {
+      await pool.use(from, signal, (collection) => collection.copyTo(to));
+      return;
+    }
     const source = openStore(from);
     try {
-      await source.copyTo(folder.collection(to));
+      await source.copyTo(to);
     } finally {
       await source.close();
     }
-    const copy = openStore(to);
+  }
+
+  async #head(id: string): Promise<StoreHead> {
+    const copy = this.#options.openStore(id);
     try {
       return copy.head;
     } finally {

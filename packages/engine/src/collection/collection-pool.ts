@@ -1,7 +1,7 @@
 /**
  * The open collections. A collection opens with its first use and stays open while it is used or has writes to
- * fold; beyond the limit the least recently used idle one is closed. A store is never open twice at a time, but
- * for a fork, which only reads it.
+ * fold; beyond the limit the least recently used idle one is closed. A store is open twice at a time
+ * only while a fork copies one that was closed when the copy began.
  */
 import { unknownCollection } from "../catalog/catalog.ts";
 import { throwIfAborted } from "../index/abort.ts";

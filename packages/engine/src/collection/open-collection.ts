@@ -41,6 +41,8 @@ const REBUILD_SLICE_MS = 5;
 
 export interface OpenCollectionOptions {
   readonly store: RecordStore;
+  /** Copies the store as it is on disk now, beside readers and writers. */
+  readonly copyTo: (folder: string) => Promise<void>;
   readonly schema: JsonObject;
   /** The catalog does not know of all that the store holds. */
   readonly unfolded: boolean;
@@ -266,6 +268,11 @@ export class OpenCollection {
     await this.#options.advance({ ...progress, extend });
     // New keys never change which indexes there are, so the plan stays.
     this.#schema = extended ?? this.#schema;
+  }
+
+  /** Everything acknowledged before the call, whole batches only, into a folder that does not exist yet. */
+  copyTo(folder: string): Promise<void> {
+    return this.#options.copyTo(folder);
   }
 
   /** Ids of the matching records; nothing else writes meanwhile. */

@@ -12,7 +12,7 @@ export interface SegmentShape {
 
 /** Candidates that survive when their buffers are full: more than any search needs to score again. */
 export const CANDIDATES_KEPT = 2_048;
-export const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
+const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
 /** Slots scored by one call of a kernel. */
 export const SLOTS_PER_CALL = CANDIDATE_CAPACITY;
 
