@@ -60,6 +60,23 @@ function outcome(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe("Scheduler", () => {
+  it("runs the batches of an exchanged policy, and reports each with its lengths", async () => {
+    const runner = new StepRunner();
+    const lengths: (readonly number[])[] = [];
+    const model = new Scheduler({
+      name: "a model",
+      runners: [runner],
+      batchTokens: 20,
+      queuedTokens: 1_000,
+      policy: () => [0],
+      onBatch: (batch) => lengths.push(batch.lengths),
+    });
+    const work = model.submit([text(1, 5), text(2, 7), text(3, 5)]);
+    await runner.drain();
+    expect(await work).toEqual([1, 2, 3]);
+    expect(lengths).toEqual([[5], [7], [5]]);
+  });
+
   it("starts a batch at once and puts results back in the order of the texts", async () => {
     await fc.assert(
       fc.asyncProperty(

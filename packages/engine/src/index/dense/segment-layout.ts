@@ -12,9 +12,9 @@ export interface SegmentShape {
 
 /** Candidates that survive when their buffers are full: more than any search needs to score again. */
 export const CANDIDATES_KEPT = 2_048;
-const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
+export const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
 /** Slots scored by one call of a kernel. */
-export const SLOTS_PER_CALL = CANDIDATE_CAPACITY;
+export const SLOTS_PER_CALL = 2 * CANDIDATES_KEPT;
 
 export interface SegmentLayout {
   readonly memory: KernelMemory;
