@@ -23,6 +23,7 @@ beforeAll(async () => {
     // One paragraph far over the model's limit, so that the server's refusal and the halving take part.
     Array.from({ length: 900 }, (_, i) => `stone${i}`).join(" "),
   );
+  await writeFile(join(folder, "market.md"), "# Market\n\nBakers sell their bread before noon.\n");
   await writeFile(join(folder, "harbour.md"), "# Harbour\n\nShips wait for the tide before they leave.\n");
 });
 
@@ -47,9 +48,11 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
         (line) => line.startsWith(`${kind} `) && line.includes(QUESTION) && line.endsWith(" ms)"),
       );
       expect(heading, kind).toBeGreaterThan(0);
-      // The filter of `hybrid where` is the folder with most sections, here the one of the long file.
+      // The filter of `hybrid where` is the folder with most sections, here the top one.
       const best =
-        kind === "hybrid where" ? /^1\. (?:long\.txt|harbour\.md) / : /^1\. garden\/bees\.md Bees /;
+        kind === "hybrid where"
+          ? /^1\. (?:long\.txt|market\.md|harbour\.md) /
+          : /^1\. garden\/bees\.md Bees /;
       expect(lines[heading + 1], kind).toMatch(best);
       expect(lines[heading + 1], kind).toMatch(/ -?\d+\.\d+$/);
     }
