@@ -1,0 +1,32 @@
+/** JSON files that settings name: an object whose entries the caller reads one by one. */
+import { readFile } from "node:fs/promises";
+import { SettingError } from "./setting-error.ts";
+
+type Entries = Readonly<Record<string, unknown>>;
+
+/** @param holds For messages: what the object's entries are. Throws a `SettingError` that names the file. */
+export async function readSettingsFile(path: string, holds: string): Promise<Entries> {
+  const parsed = parseJson(path, await readText(path, holds));
+  if (!isObject(parsed)) throw new SettingError(`${path}: must be a JSON object of ${holds}`);
+  return parsed;
+}
+
+export function isObject(value: unknown): value is Entries {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function readText(path: string, holds: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    throw new SettingError(`the file of ${holds} ${path} cannot be read`, { cause: error });
+  }
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new SettingError(`${path}: is not valid JSON`, { cause: error });
+  }
+}
