@@ -1,5 +1,12 @@
 /** One search of the dictionary, stage by stage: filter, `$knn` leaves, rank, group, page, select. */
-import { type Knn, type ResultRecord, type Search, SheafError, invalid } from "@sheaf/protocol";
+import {
+  EMBEDDING_KEY,
+  type Knn,
+  type ResultRecord,
+  type Search,
+  SheafError,
+  invalid,
+} from "@sheaf/protocol";
 import type { RowSet } from "../index/row-set.ts";
 import type { Nearest } from "../index/top-k.ts";
 import { candidateRows, filterRows } from "./filter.ts";
@@ -14,8 +21,6 @@ import type { RecordView } from "./record-view.ts";
 import { fieldsOfSelect, selectRecords } from "./select.ts";
 import { sparseKnn } from "./sparse-knn.ts";
 import type { WherePlan } from "./where-plan.ts";
-
-const EMBEDDING_KEY = "#embedding";
 
 type Leaf = (rows: RowSet) => Promise<Nearest>;
 
