@@ -1,15 +1,10 @@
 /** A server process under test: started, asked over HTTP, its process tree's CPU time read from outside, ended. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { descendants } from "../../test/e2e/testing/served-sheaf.ts";
-import { sum } from "../measure/statistics.ts";
+import { cpuSeconds, residentMebibytes } from "../measure/process-tree.ts";
 import { type GatewayReport, type Listening, REPORT_REQUEST } from "./gateway-messages.ts";
 
 export const SOURCE_ARGUMENTS = ["--conditions=@sheaf/source", "--import", "tsx"];
-/** Of /proc on every Linux that Node supports. */
-const TICKS_PER_SECOND = 100;
-const KIBIBYTES_PER_MEBIBYTE = 1_024;
 /** The gateway of `gateway-process.ts`; its argument is `GatewayOptions` as JSON. */
 export const GATEWAY = new URL("./gateway-process.ts", import.meta.url);
 export const MODEL = "sentence-transformers/all-MiniLM-L6-v2";
@@ -59,15 +54,13 @@ export class ForkedServer {
   }
 
   /** CPU seconds that the process and all below it have used so far. */
-  async cpuSeconds(): Promise<number> {
-    const seconds = await Promise.all((await this.#pids()).map(cpuSecondsOf));
-    return sum(seconds);
+  cpuSeconds(): Promise<number> {
+    return cpuSeconds(this.#child.pid ?? 0);
   }
 
   /** Resident memory of the process and all below it, MiB. */
-  async residentMebibytes(): Promise<number> {
-    const sizes = await Promise.all((await this.#pids()).map(residentMebibytesOf));
-    return sum(sizes);
+  residentMebibytes(): Promise<number> {
+    return residentMebibytes(this.#child.pid ?? 0);
   }
 
   async stop(): Promise<void> {
@@ -76,21 +69,4 @@ export class ForkedServer {
     this.#child.disconnect();
     await exited;
   }
-
-  async #pids(): Promise<readonly number[]> {
-    const pid = this.#child.pid ?? 0;
-    return [pid, ...(await descendants(pid)).map((process) => process.pid)];
-  }
-}
-
-async function cpuSecondsOf(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  // After the name, which may hold blanks: field 14 is user time, field 15 system time.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
-}
-
-async function residentMebibytesOf(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return Number(/^VmRSS:\s+(\d+) kB$/mu.exec(status)?.[1] ?? 0) / KIBIBYTES_PER_MEBIBYTE;
 }

@@ -1,0 +1,14 @@
+/** The space that a server takes on disk. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { sum } from "../measure/statistics.ts";
+
+const BLOCKS_PER_MEBIBYTE = 2_048;
+
+/** MiB of all files below, as they are allocated: a sparse file counts what it holds. */
+export async function folderMebibytes(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const sizes = await Promise.all(files.map((file) => stat(join(file.parentPath, file.name))));
+  return sum(sizes.map(({ blocks }) => blocks)) / BLOCKS_PER_MEBIBYTE;
+}

@@ -1,0 +1,30 @@
+/** Starts the built `sheaf serve` with its defaults: authentication on, every process in its place, no model loaded. */
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../../scripts/free-port.ts";
+import { endProcess } from "./end-process.ts";
+import { HttpClient } from "./http-client.ts";
+import type { Launch } from "./server-under-test.ts";
+
+const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const ROOT_KEY = "a-root-key-for-benchmarks-only";
+
+export const launchSheaf: Launch = async (dataFolder) => {
+  const port = await freePort();
+  const child = spawn(process.execPath, [COMMAND, "serve", "--port", String(port), "--data", dataFolder], {
+    // Its log has a line for each request; writing that is part of what is measured, reading it is not.
+    stdio: "ignore",
+    env: { ...process.env, SHEAF_ROOT_KEY: ROOT_KEY },
+  });
+  const client = new HttpClient(`http://127.0.0.1:${port}`, { "x-service-token": ROOT_KEY });
+  return {
+    name: "Sheaf",
+    client,
+    pid: child.pid ?? 0,
+    dataFolder,
+    async stop() {
+      client.close();
+      await endProcess(child);
+    },
+  };
+};
