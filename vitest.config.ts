@@ -27,7 +27,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "e2e",
-          include: ["test/{e2e,crash,docs,compat,examples}/**/*.test.ts"],
+          include: ["test/{damage,e2e,docs,compat,examples,fuzz,torture}/**/*.test.ts"],
           fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 120_000,

@@ -3,9 +3,8 @@
  * Makes a virtual environment of its own under node_modules/.cache, fills it with what requirements.txt pins, starts
  * two servers and runs pytest; arguments go to pytest. Ends with pytest's status, or with 1 and a reason.
  */
-import { spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,65 +12,27 @@ import { register } from "tsx/esm/api";
 
 register();
 const { ROOT_KEY, ServedSheaf } = await import("../../test/e2e/testing/served-sheaf.ts");
+const { preparePythonEnvironment } = await import("../python-environment.ts");
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const tests = join(root, "test/compat/python");
-const requirements = join(tests, "requirements.txt");
 const fixtures = join(root, "packages/inference/fixtures/models");
 const environment = join(root, "node_modules/.cache/compat-python");
-const bin = join(environment, process.platform === "win32" ? "Scripts" : "bin");
 /** What the clients ask for by name, in models small enough to be kept with the sources. */
 const MODELS = {
   "Qwen/Qwen3-Embedding-0.6B": { path: join(fixtures, "tiny-qwen3-last") },
   "prithivida/Splade_PP_en_v1": { path: join(fixtures, "tiny-bert-mlm-splade") },
 };
 
-process.exitCode = prepareEnvironment() ? await runTests(process.argv.slice(2)) : 1;
-
-/** Whether there is an environment that holds exactly what is pinned. */
-function prepareEnvironment() {
-  const python = findPython();
-  if (python === null) {
-    console.error("compat:python needs Python 3.11 or later, as python3 or as the path in PYTHON");
-    return false;
-  }
-  const marker = join(environment, ".requirements");
-  const wanted = createHash("sha256").update(python.version).update(readFileSync(requirements)).digest("hex");
-  if (existsSync(marker) && readFileSync(marker, "utf8") === wanted) return true;
-  console.log(`Installing Python packages into ${environment}…`);
-  rmSync(environment, { recursive: true, force: true });
-  const pip = [
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--disable-pip-version-check",
-    "--requirement",
-    requirements,
-  ];
-  const made = succeeds(python.command, ["-m", "venv", environment]) && succeeds(join(bin, "python"), pip);
-  if (made) writeFileSync(marker, wanted);
-  else console.error("compat:python could not make its environment: it needs venv, pip and a package index");
-  return made;
-}
-
-function findPython() {
-  const program = "import sys; print('%d.%d' % sys.version_info[:2])";
-  for (const command of [process.env.PYTHON, "python3", "python"]) {
-    if (command === undefined || command === "") continue;
-    const { status, stdout } = spawnSync(command, ["-c", program], { encoding: "utf8" });
-    const [major = 0, minor = 0] = status === 0 ? stdout.trim().split(".").map(Number) : [];
-    if (major === 3 && minor >= 11) return { command, version: stdout.trim() };
-  }
-  return null;
-}
-
-function succeeds(command, args) {
-  return spawnSync(command, args, { stdio: "inherit" }).status === 0;
-}
+const python = preparePythonEnvironment({
+  folder: environment,
+  requirements: join(tests, "requirements.txt"),
+});
+if ("problem" in python) console.error(`compat:python: ${python.problem}`);
+process.exitCode = "problem" in python ? 1 : await runTests(python.bin, process.argv.slice(2));
 
 /** The exit status of pytest. */
-async function runTests(args) {
+async function runTests(bin, args) {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-compat-"));
   const models = join(folder, "models.json");
   writeFileSync(models, JSON.stringify(MODELS));
@@ -81,14 +42,14 @@ async function runTests(args) {
     servers.push(await ServedSheaf.launch({ env: { HF_HUB_OFFLINE: "1", HF_HOME: folder } }));
     await Promise.all(servers.map((server) => server.waitUntilReady()));
     const [served, bare] = servers;
-    return await pytest(args, { SHEAF_URL: served.url, SHEAF_BARE_URL: bare.url, SHEAF_KEY: ROOT_KEY });
+    return await pytest(bin, args, { SHEAF_URL: served.url, SHEAF_BARE_URL: bare.url, SHEAF_KEY: ROOT_KEY });
   } finally {
     await Promise.all(servers.map((server) => server.dispose()));
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function pytest(args, variables) {
+function pytest(bin, args, variables) {
   const options = [
     "-m",
     "pytest",

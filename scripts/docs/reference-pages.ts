@@ -1,6 +1,6 @@
 /** Pages under docs/reference that are generated from tables in the code. `npm run docs` writes them, a test holds them. */
 import { LIMIT_TABLE } from "@sheaf/protocol";
-import { SETTINGS } from "@sheaf/server";
+import { BOUND_SETTINGS, SETTINGS } from "@sheaf/server";
 
 /** File name under docs/reference -> its whole text. */
 export function referencePages(): Readonly<Record<string, string>> {
@@ -9,12 +9,29 @@ export function referencePages(): Readonly<Record<string, string>> {
 
 function limitsPage(): string {
   const rows = Object.entries(LIMIT_TABLE).map(
-    ([name, { value, doc }]) => `| \`${name}\` | ${value.toLocaleString("en-US")} | ${doc} |`,
+    ([name, { value, over, doc }]) =>
+      `| \`${name}\` | ${value.toLocaleString("en-US")} | ${over ?? ""} | ${doc} |`,
+  );
+  const settings = Object.values(BOUND_SETTINGS).map(
+    ({ flag, default: initial, over, doc }) =>
+      `| \`--${flag?.name}\` | ${initial === "0" ? "none" : initial} | ${over} | ${doc} |`,
   );
   return page(
     "Limits",
-    "Every bound of Sheaf. Going over one is refused with a message that names the place in the body.",
-    ["| limit | value | what it bounds |", "|---|---:|---|", ...rows],
+    "Every bound of Sheaf. Going over one is refused with the status beside it and a message that names the place in the body. A test sends each of them what is at the bound and what is over it.",
+    [
+      "| limit | value | over it | what it bounds |",
+      "|---|---:|---:|---|",
+      ...rows,
+      "",
+      "## Bounds that are settings",
+      "",
+      "A key may have rates of its own, which go before these; 429 comes with `Retry-After` and the `RateLimit` headers.",
+      "",
+      "| setting | unless set | over it | what it bounds |",
+      "|---|---:|---:|---|",
+      ...settings,
+    ],
   );
 }
 

@@ -39,6 +39,12 @@ describe("embedding", () => {
     ],
     ["broken JSON", { path: "/embed", body: "{", headers: model(MINILM) }, 400, /./u],
     [
+      "a field twice",
+      { path: "/embed", body: '{"texts":["a"],"texts":["b"],"instructions":""}', headers: model(MINILM) },
+      400,
+      /^texts: is given twice$/u,
+    ],
+    [
       "a foreign Content-Type and no JSON",
       { path: "/embed", body: "hello", headers: { ...model(MINILM), "content-type": "text/plain" } },
       400,

@@ -10,4 +10,4 @@ export { scanBlocks } from "./scan-blocks";
 export { scoreCodes } from "./score-codes";
 export { keepBest } from "./candidates";
 export { rotate } from "./rotate";
-export { addPostings, collectSums } from "./postings";
+export { addPostings, countPostings, collectSums } from "./postings";

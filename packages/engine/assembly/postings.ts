@@ -2,65 +2,162 @@
  * Sparse scores term at a time: every term of the query adds its posting list to one sum per row, then one pass
  * collects the best rows and leaves the sums ready for the next query. A row that no term touched holds -0, which no
  * addition here can produce.
+ *
+ * The lists of a segment: their terms ascending; list `i` is the postings from `starts[i]` to `starts[i + 1]`, a row
+ * and a value each. The terms of a query ascend too, so sums are those of its terms in ascending order.
  */
-import { Candidates, makeRoom, push } from "./candidates";
 
 @unmanaged
 class PostingsArguments {
-  /** u32 rows of the term. */
-  ids: usize;
+  /** u32 terms of the query. */
+  terms: usize;
   /** f32 beside each. */
   weights: usize;
+  /** Terms of the query. */
   count: u32;
-  /** The query's weight of the term. */
-  weight: f32;
+  /** u32 terms that have a list. */
+  listTerms: usize;
+  lists: u32;
+  /** One u32 more than there are lists. */
+  starts: usize;
+  /** u16 per posting. */
+  rows: usize;
+  /** f32 per posting. */
+  values: usize;
   /** f32 per row. */
   sums: usize;
+  /** One u32 per 32 rows, for counting; 0: all rows count. */
+  masks: usize;
+  /** u32 per term of the query. */
+  counts: usize;
 }
 
 @unmanaged
 class SumsArguments {
   sums: usize;
   /** A multiple of 32. */
+  first: u32;
+  /** A multiple of 32. */
   rows: u32;
   /** One u32 per 32 rows; rows without a bit are no candidates. */
   masks: usize;
-  best: usize;
+  /** Rows further away are no candidates; NaN: all are. */
+  bound: f32;
+  /** u32 and f32 per candidate, up to `rows` of them. */
+  ids: usize;
+  distances: usize;
+  /** Candidates found. */
+  found: u32;
 }
 
+/** Adds every product of a query's term with a row's value of it to the row's sum. */
 export function addPostings(pointer: usize): void {
   const args = changetype<PostingsArguments>(pointer);
-  const weight = args.weight;
-  const sums = args.sums;
-  const bytes = (<usize>args.count) << 2;
-  for (let at: usize = 0; at < bytes; at += 4) {
-    const sum = sums + ((<usize>load<u32>(args.ids + at)) << 2);
-    // + 0 turns a product of -0 into +0: the row is touched.
-    store<f32>(sum, load<f32>(sum) + (weight * load<f32>(args.weights + at) + 0));
+  let list: u32 = 0;
+  for (let i: usize = 0; i < (<usize>args.count) << 2; i += 4) {
+    const term = load<u32>(args.terms + i);
+    list = lowerBound(args, list, term);
+    if (isList(args, list, term)) addList(args, list, load<f32>(args.weights + i));
   }
 }
 
+/** Adds to the count of every term of the query how many of its rows are in the mask. */
+export function countPostings(pointer: usize): void {
+  const args = changetype<PostingsArguments>(pointer);
+  let list: u32 = 0;
+  for (let i: usize = 0; i < (<usize>args.count) << 2; i += 4) {
+    const term = load<u32>(args.terms + i);
+    list = lowerBound(args, list, term);
+    if (!isList(args, list, term)) continue;
+    store<u32>(args.counts + i, load<u32>(args.counts + i) + countList(args, list));
+  }
+}
+
+function addList(args: PostingsArguments, list: u32, weight: f32): void {
+  const sums = args.sums;
+  const start = startOf(args, list);
+  const end = startOf(args, list + 1);
+  let row = args.rows + (start << 1);
+  let value = args.values + (start << 2);
+  const whole = value + (((end - start) & ~3) << 2);
+  const weights = f32x4.splat(weight);
+  // + 0 turns a product of -0 into +0: the row is touched.
+  const zeros = f32x4.splat(0);
+  for (; value < whole; value += 16, row += 8) {
+    const products = f32x4.add(f32x4.mul(weights, v128.load(value)), zeros);
+    const rows = load<u64>(row);
+    addTo(sums + <usize>((rows << 2) & 0x3fffc), f32x4.extract_lane(products, 0));
+    addTo(sums + <usize>((rows >> 14) & 0x3fffc), f32x4.extract_lane(products, 1));
+    addTo(sums + <usize>((rows >> 30) & 0x3fffc), f32x4.extract_lane(products, 2));
+    addTo(sums + <usize>((rows >> 46) & 0x3fffc), f32x4.extract_lane(products, 3));
+  }
+  for (const last = args.values + (end << 2); value < last; value += 4, row += 2) {
+    addTo(sums + ((<usize>load<u16>(row)) << 2), weight * load<f32>(value) + 0);
+  }
+}
+
+function countList(args: PostingsArguments, list: u32): u32 {
+  const start = startOf(args, list);
+  const end = startOf(args, list + 1);
+  if (args.masks == 0) return <u32>(end - start);
+  let count: u32 = 0;
+  for (let at = args.rows + (start << 1); at < args.rows + (end << 1); at += 2) {
+    const row = <u32>load<u16>(at);
+    count += (load<u32>(args.masks + ((<usize>(row >> 5)) << 2)) >> (row & 31)) & 1;
+  }
+  return count;
+}
+
+function startOf(args: PostingsArguments, list: u32): usize {
+  return <usize>load<u32>(args.starts + ((<usize>list) << 2));
+}
+
+function addTo(sum: usize, product: f32): void {
+  store<f32>(sum, load<f32>(sum) + product);
+}
+
+/** Collects the rows of a stretch that are not further away than the bound, and clears their sums. */
 export function collectSums(pointer: usize): void {
   const args = changetype<SumsArguments>(pointer);
-  const best = changetype<Candidates>(args.best);
   const untouched = i32x4.splat(0x80000000);
-  for (let first: u32 = 0; first < args.rows; first += 32) {
-    const start = args.sums + ((<usize>first) << 2);
-    const mask = load<u32>(args.masks + ((<usize>(first >> 5)) << 2));
-    const threshold = f32x4.splat(best.threshold);
+  const ones = f32x4.splat(1);
+  const bound = f32x4.splat(args.bound);
+  let found: usize = 0;
+  for (let row = args.first; row < args.first + args.rows; row += 32) {
+    const start = args.sums + ((<usize>row) << 2);
     let hits: u32 = 0;
     for (let i: u32 = 0; i < 32; i += 4) {
       const sums = v128.load(start + ((<usize>i) << 2));
-      const hit = v128.and(f32x4.gt(sums, threshold), i32x4.ne(sums, untouched));
-      hits |= i32x4.bitmask(hit) << i;
+      const worse = f32x4.gt(f32x4.sub(ones, sums), bound);
+      hits |= i32x4.bitmask(v128.andnot(i32x4.ne(sums, untouched), worse)) << i;
     }
-    hits &= mask;
-    if (hits != 0) makeRoom(best);
+    hits &= load<u32>(args.masks + ((<usize>(row >> 5)) << 2));
     while (hits != 0) {
       const bit = ctz(hits);
       hits &= hits - 1;
-      push(best, first + bit, load<f32>(start + ((<usize>bit) << 2)));
+      store<u32>(args.ids + found, row + bit);
+      store<f32>(args.distances + found, 1 - load<f32>(start + ((<usize>bit) << 2)));
+      found += 4;
     }
     for (let i: usize = 0; i < 128; i += 16) v128.store(start + i, untouched);
   }
+  args.found = <u32>(found >> 2);
+}
+
+/** The first list at or after `from` whose term is not below `term`. */
+function lowerBound(args: PostingsArguments, from: u32, term: u32): u32 {
+  let low = from;
+  let length = args.lists - from;
+  while (length > 0) {
+    const half = length >> 1;
+    const middle = low + half;
+    const below = load<u32>(args.listTerms + ((<usize>middle) << 2)) < term;
+    low = below ? middle + 1 : low;
+    length = below ? length - half - 1 : half;
+  }
+  return low;
+}
+
+function isList(args: PostingsArguments, list: u32, term: u32): bool {
+  return list < args.lists && load<u32>(args.listTerms + ((<usize>list) << 2)) == term;
 }

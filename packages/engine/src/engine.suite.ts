@@ -2,8 +2,9 @@
 import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { engineCatalogSuite } from "./engine-catalog.suite.ts";
-import { engineKeysSuite } from "./engine-keys.suite.ts";
 import { engineForksSuite } from "./engine-forks.suite.ts";
+import { engineKeysSuite } from "./engine-keys.suite.ts";
+import { engineModelsSuite } from "./engine-models.suite.ts";
 import { engineRecordsSuite } from "./engine-records.suite.ts";
 import { engineTransactionsSuite } from "./engine-transactions.suite.ts";
 import type { Engine } from "./engine.ts";
@@ -27,6 +28,7 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
     engineKeysSuite(() => engine);
     engineRecordsSuite(() => engine);
     engineForksSuite(() => engine);
+    engineModelsSuite(() => engine);
     engineTransactionsSuite(() => engine);
 
     describe("reads", () => {

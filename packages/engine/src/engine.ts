@@ -6,6 +6,7 @@
 import type {
   ApiKey,
   Collection,
+  CollectionModels,
   CollectionRef,
   CommitRequest,
   CommitResult,
@@ -13,6 +14,7 @@ import type {
   Database,
   DeleteRequest,
   GetRequest,
+  ModelIdentity,
   QueryRequest,
   ReadToken,
   ResultRecord,
@@ -25,6 +27,18 @@ import type {
 
 export interface EngineOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Told where the time of the call went, before it settles; not after an abort. */
+  onReport?(report: CallReport): void;
+}
+
+/** What a call goes through: waiting for its collection, then the stages of a read. */
+export type CallStage = "open" | "filter" | "dense" | "sparse" | "rank" | "group" | "select";
+
+export interface CallReport {
+  /** Milliseconds. */
+  readonly stages: { readonly [stage in CallStage]?: number };
+  /** Rows that its dense searches compared. */
+  readonly rowsScanned: number;
 }
 
 export interface Page {
@@ -81,6 +95,8 @@ export interface EngineStatistics {
   readonly openCollectionBytes: number;
   /** Rows whose vectors dense searches compared, since the engine started. */
   readonly rowsScanned: number;
+  /** Calls on collections that are under way. */
+  readonly runningCalls: number;
 }
 
 /** What the gateway counts and hands over now and then. */
@@ -114,6 +130,13 @@ export interface Engine {
   listCollections(ref: DatabaseRef, page: Page): Promise<readonly Collection[]>;
   countCollections(ref: DatabaseRef): Promise<number>;
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void>;
+  /**
+   * Remembers the models that vectors of the collection are about to be made with, and gives all that it remembers.
+   * What is known of a model already stays as it is, so of two writers that come first at once, one finds the other's.
+   */
+  rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels>;
+  /** The same, but what is known of a model already is replaced. */
+  acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels>;
   deleteCollection(name: CollectionName): Promise<void>;
   /**
    * A new collection like this one, with its records as they are at one moment; readers and writers go on meanwhile.

@@ -1,5 +1,8 @@
 export type * from "./engine.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
+export { type FolderExamination, examineFolder } from "./doctor/examine-folder.ts";
+export type { Finding } from "./doctor/finding.ts";
+export { salvage } from "./doctor/salvage.ts";
 export type { EngineLog, EngineLogEntry } from "./engine-log.ts";
 export { type HostedEngine, type HostedEngineOptions, createHostedEngine } from "./host/hosted-engine.ts";
 export { type LocalEngineOptions, createLocalEngine } from "./local-engine.ts";

@@ -104,6 +104,23 @@ describe("bytes of a tenant", () => {
     await engine.delete(ref, { ids: ["r0", "r1"], where: null, limit: null });
     await put("again");
   });
+
+  it("have room for a fork whole or not at all, also for two at once", async () => {
+    const bytes = 256 * 1024;
+    const engine = await open({ bytes });
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a", { document: "x".repeat(90_000) }));
+    const outcomes = await Promise.allSettled([
+      engine.forkCollection(ref, "fork-1"),
+      engine.forkCollection(ref, "fork-2"),
+    ]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({ reason: EXCEEDED });
+    // What was refused is not charged, and what is gone makes room.
+    await engine.deleteCollection({ ...AT, name: outcomes[0]?.status === "fulfilled" ? "fork-1" : "fork-2" });
+    await engine.forkCollection(ref, "fork-3");
+    await expect(engine.forkCollection(ref, "fork-4")).rejects.toMatchObject(EXCEEDED);
+  });
 });
 
 describe("collections of a tenant", () => {
@@ -138,7 +155,7 @@ describe("statistics", () => {
     const query = { ...EVERYTHING, embeddings: [Float32Array.of(1, 2)], limit: 1, include };
     await engine.query(ref, query);
     const { rowsScanned, openCollectionBytes, catalogBytes, ...counts } = await engine.statistics();
-    expect(counts).toEqual({ collections: 1, openCollections: 1 });
+    expect(counts).toEqual({ collections: 1, openCollections: 1, runningCalls: 0 });
     expect(rowsScanned).toBe(3);
     expect(Math.min(openCollectionBytes, catalogBytes)).toBeGreaterThan(0);
   });

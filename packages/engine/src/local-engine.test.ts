@@ -9,7 +9,7 @@ import { DataFolder } from "./storage/data-folder.ts";
 import { createDiskSpace } from "./storage/disk-space.ts";
 import { LmdbEnvironment } from "./storage/lmdb-environment.ts";
 import { offsetKey } from "./storage/record-keys.ts";
-import { makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-local-"));
@@ -27,10 +27,13 @@ describe("local engine on disk", () => {
     const metadata = new Map([["n", 1n]]);
     await write(first, ref, "add", record("a", { document: "text", metadata }), record("b"));
     await first.delete(ref, { ids: ["b"], where: null, limit: null });
+    const model = { identifier: "some/model", revision: "r", digest: "sha256:0" };
+    await first.rememberModels(ref, [model]);
     await first.close();
     const second = await createLocalEngine({ dataFolder });
     const collection = await second.getCollection(ref);
     expect(collection).toMatchObject({ dimension: 2, logPosition: 3, version: 1 });
+    expect(collection.models).toEqual({ "some/model": model });
     expect(collection.schema["keys"]).toHaveProperty("n.int");
     expect(await readAll(second, ref)).toEqual([record("a", { document: "text", metadata })]);
     expect(await second.indexingStatus(ref)).toEqual({ totalOperations: 3, indexedOperations: 3 });
@@ -103,6 +106,7 @@ describe("local engine on disk", () => {
   it("sweeps what a crash left of dropped collections", async () => {
     const dataFolder = temporaryFolder();
     const folder = new DataFolder(dataFolder);
+    await (await createLocalEngine({ dataFolder })).close();
     const orphan = folder.collection("01234567-89ab-4cde-8f01-23456789abcd");
     mkdirSync(orphan, { recursive: true });
     writeFileSync(join(orphan, "data.mdb"), "anything");
@@ -113,7 +117,7 @@ describe("local engine on disk", () => {
     await engine.close();
   });
 
-  it("answers 500 for a collection with a damaged record, and serves the others", async () => {
+  it("answers 500 where a damaged record may belong, and serves the rest until it is deleted", async () => {
     const dataFolder = temporaryFolder();
     const first = await createLocalEngine({ dataFolder });
     const damaged = await makeCollection(first);
@@ -122,11 +126,25 @@ describe("local engine on disk", () => {
     await first.close();
     await damageRecord(new DataFolder(dataFolder).collection(damaged.id), 1);
     const second = await createLocalEngine({ dataFolder });
-    await expect(second.count(damaged, EVERYTHING)).rejects.toMatchObject({
+    const refusal = {
       code: "collection_unavailable",
-      message: expect.stringMatching(/stored data is damaged: collections\/.*, key 020{15}1, byte 0/),
+      message: expect.stringMatching(
+        /^record "b": stored data is damaged: collections\/.*, key 020{15}1, byte 0/,
+      ),
+    };
+    await expect(second.count(damaged, EVERYTHING)).rejects.toMatchObject(refusal);
+    await expect(readAll(second, damaged)).rejects.toMatchObject(refusal);
+    await expect(second.count(damaged, { ids: ["b"], where: null })).rejects.toMatchObject(refusal);
+    await expect(write(second, damaged, "upsert", record("b"))).rejects.toMatchObject({
+      code: "collection_unavailable",
     });
+    expect(await second.count(damaged, { ids: ["a"], where: null })).toBe(1);
+    await write(second, damaged, "add", record("c"));
     expect(await second.count(sound, EVERYTHING)).toBe(2);
+    expect(await second.delete(damaged, { ids: ["b"], where: null, limit: null })).toBe(1);
+    expect(await idsOf(second, damaged)).toEqual(["a", "c"]);
+    await write(second, damaged, "add", record("b"));
+    expect(await second.count(damaged, EVERYTHING)).toBe(3);
     await second.close();
   });
 

@@ -4,6 +4,7 @@
  */
 import type {
   Collection,
+  CollectionModels,
   CollectionRef,
   CommitRequest,
   CommitResult,
@@ -11,6 +12,7 @@ import type {
   Database,
   DeleteRequest,
   GetRequest,
+  ModelIdentity,
   QueryRequest,
   ReadToken,
   ResultRecord,
@@ -20,13 +22,14 @@ import type {
   UpdateCollection,
   WriteRequest,
 } from "@sheaf/protocol";
-import { Catalog } from "./catalog/catalog.ts";
+import type { Catalog } from "./catalog/catalog.ts";
+import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
+import { CollectionOpener, type OutOfService } from "./collection/collection-opener.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
-import { BudgetedStore } from "./collection/budgeted-store.ts";
 import { maxOpenCollections } from "./collection/open-limit.ts";
-import { OpenCollection } from "./collection/open-collection.ts";
+import type { OpenCollection } from "./collection/open-collection.ts";
 import { NO_QUOTAS, TenantBudgets, type TenantQuotas } from "./collection/tenant-quotas.ts";
 import { type EngineLog, describeError } from "./engine-log.ts";
 import type {
@@ -44,12 +47,11 @@ import type {
   TokenUsage,
 } from "./engine.ts";
 import { acquireDataLock } from "./host/data-lock.ts";
+import { VectorMemory } from "./index/dense/vector-memory.ts";
 import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
-import { DataFolder, collectionName } from "./storage/data-folder.ts";
-import { prepareDataFormat } from "./storage/data-format.ts";
+import { CallMeter, type StageTimes } from "./query/stage-times.ts";
+import { DataFolder } from "./storage/data-folder.ts";
 import { type DiskSpace, createDiskSpace } from "./storage/disk-space.ts";
-import { LmdbEnvironment } from "./storage/lmdb-environment.ts";
-import { LmdbRecordStore } from "./storage/lmdb-record-store.ts";
 
 export interface LocalEngineOptions {
   readonly dataFolder: string;
@@ -58,8 +60,12 @@ export interface LocalEngineOptions {
   readonly maxOpenCollections?: number;
   /** Free bytes of the data folder's disk; by default asked of the system. */
   readonly freeBytes?: () => number;
+  /** How many of them are kept free; by default 32 MiB. */
+  readonly reserveBytes?: number;
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
+  /** Bytes for the vectors that the indexes of all collections keep; by default any. */
+  readonly vectorMemory?: number;
 }
 
 /** Opens the engine in this process and holds the folder's lock until `close`. */
@@ -77,13 +83,13 @@ export async function createLocalEngine(options: LocalEngineOptions): Promise<En
 
 export class LocalEngine implements Engine {
   readonly #folder: DataFolder;
-  readonly #disk: DiskSpace;
   readonly #catalog: Catalog;
+  readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
   readonly #scanPool: ScanPool = createScanPool();
   readonly #budgets: TenantBudgets;
-  #rowsScanned = 0;
+  readonly #calls = new CallMeter();
   readonly #log: EngineLog;
   readonly #onClosed: () => Promise<void>;
 
@@ -92,37 +98,38 @@ export class LocalEngine implements Engine {
     parts: { folder: DataFolder; disk: DiskSpace; catalog: Catalog },
   ) {
     this.#folder = parts.folder;
-    this.#disk = parts.disk;
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => Promise.resolve());
+    const opener = new CollectionOpener({
+      ...parts,
+      scanPool: this.#scanPool,
+      vectorMemory: new VectorMemory(options.vectorMemory),
+      outOfService: options.outOfService ?? [],
+      onTouch: options.onTouch ?? (() => {}),
+      onProblem: (error, id) => this.#problem("the collection goes on with a problem", error, id),
+    });
+    this.#opener = opener;
+    const budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
+      idsOf: (tenant) => this.#catalog.collectionIds(tenant),
+      measure: opener.measure.bind(opener),
+    });
+    this.#budgets = budgets;
     this.#pool = new CollectionPool({
       maxOpen: options.maxOpenCollections ?? maxOpenCollections(),
-      open: (id, signal) => this.#openCollection(id, signal),
+      open: (id, signal) => opener.open(id, budgets, signal),
       onProblem: (error) => this.#problem("closing a collection failed", error),
     });
-    this.#budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
-      idsOf: (tenant) => this.#catalog.collectionIds(tenant),
-      openStore: (id) => this.#openStore(id),
-    });
-    const openStore = (id: string): LmdbRecordStore => this.#openStore(id);
+    const openStore = opener.openStore.bind(opener);
     this.#forker = new CollectionForker({ ...parts, pool: this.#pool, openStore });
   }
 
   /** Without the lock: for the engine host, whose gateway holds it. */
   static async open(options: OpenOptions): Promise<LocalEngine> {
     const folder = new DataFolder(options.dataFolder);
-    prepareDataFormat(folder);
-    const disk = createDiskSpace(folder.path, options.freeBytes);
-    const environment = new LmdbEnvironment({ folder: folder.catalog, name: "catalog", disk });
-    try {
-      const catalog = await Catalog.open(environment, options.quotas?.collections);
-      await folder.sweep((id) => catalog.hasCollection(id));
-      return new LocalEngine(options, { folder, disk, catalog });
-    } catch (error) {
-      await environment.close();
-      throw error;
-    }
+    const disk = createDiskSpace(folder.path, options);
+    const catalog = await openCatalog(folder, disk, options.quotas?.collections);
+    return new LocalEngine(options, { folder, disk, catalog });
   }
 
   createTenant(name: string): Promise<void> {
@@ -197,6 +204,14 @@ export class LocalEngine implements Engine {
     if (schema !== undefined) this.#pool.peek(ref.id)?.setSchema(this.#catalog.collection(ref).schema);
   }
 
+  rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.#catalog.rememberModels(ref, models);
+  }
+
+  acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.#catalog.acceptModels(ref, models);
+  }
+
   async deleteCollection(name: CollectionName): Promise<void> {
     await this.#discard([await this.#catalog.deleteCollection(name)]);
   }
@@ -229,7 +244,8 @@ export class LocalEngine implements Engine {
       openCollections: open.length,
       catalogBytes: this.#catalog.bytes,
       openCollectionBytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
-      rowsScanned: this.#rowsScanned,
+      rowsScanned: this.#calls.rowsScanned,
+      runningCalls: this.#calls.running,
     };
   }
 
@@ -273,7 +289,7 @@ export class LocalEngine implements Engine {
   }
 
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
-    return this.#use(ref, options, (collection, signal) => collection.delete(request, signal));
+    return this.#use(ref, options, (collection, signal, times) => collection.delete(request, signal, times));
   }
 
   get(
@@ -282,7 +298,9 @@ export class LocalEngine implements Engine {
     cursor: number | null,
     options?: EngineOptions,
   ): Promise<GetPage> {
-    return this.#use(ref, options, (collection, signal) => collection.get(request, cursor, signal));
+    return this.#use(ref, options, (collection, signal, times) =>
+      collection.get(request, cursor, signal, times),
+    );
   }
 
   query(
@@ -290,7 +308,7 @@ export class LocalEngine implements Engine {
     request: QueryRequest,
     options?: EngineOptions,
   ): Promise<readonly (readonly ResultRecord[])[]> {
-    return this.#use(ref, options, (collection, signal) => collection.query(request, signal));
+    return this.#use(ref, options, (collection, signal, times) => collection.query(request, signal, times));
   }
 
   search(
@@ -298,11 +316,11 @@ export class LocalEngine implements Engine {
     request: SearchRequest,
     options?: EngineOptions,
   ): Promise<readonly (readonly ResultRecord[])[]> {
-    return this.#use(ref, options, (collection, signal) => collection.search(request, signal));
+    return this.#use(ref, options, (collection, signal, times) => collection.search(request, signal, times));
   }
 
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
-    return this.#use(ref, options, (collection, signal) => collection.count(selector, signal));
+    return this.#use(ref, options, (collection, signal, times) => collection.count(selector, signal, times));
   }
 
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
@@ -315,6 +333,11 @@ export class LocalEngine implements Engine {
   /** Collections with writes that a crash kept from being folded, or that wait for it now. */
   async unfoldedCollections(): Promise<readonly string[]> {
     return this.#catalog.unfoldedCollections();
+  }
+
+  /** Reads the files of these collections before LMDB does; those that are damaged are not opened any more. */
+  inspect(ids: readonly string[]): Promise<readonly OutOfService[]> {
+    return this.#opener.inspect(ids);
   }
 
   /** Opens a collection, which folds what is left to fold. A damaged one is reported, not thrown. */
@@ -339,40 +362,12 @@ export class LocalEngine implements Engine {
   async #use<T>(
     ref: CollectionRef,
     options: EngineOptions | undefined,
-    work: (collection: OpenCollection, signal: AbortSignal) => Promise<T>,
+    work: (collection: OpenCollection, signal: AbortSignal, times: StageTimes) => Promise<T>,
   ): Promise<T> {
     const { id } = this.#catalog.collection(ref);
-    return this.#pool.use(id, options?.signal, work);
-  }
-
-  async #openCollection(id: string, signal: AbortSignal): Promise<OpenCollection> {
-    const { schema, tenant } = this.#catalog.collectionById(id);
-    const budget = await this.#budgets.of(tenant);
-    const stored = this.#openStore(id);
-    const store = budget === null ? stored : new BudgetedStore(id, stored, budget);
-    try {
-      const advance = this.#catalog.advance.bind(this.#catalog, id);
-      const markUnfolded = this.#catalog.markUnfolded.bind(this.#catalog, id);
-      const onProblem = (error: unknown): void => this.#problem("folding writes failed", error, id);
-      const scanPool = this.#scanPool;
-      const unfolded = this.#catalog.isUnfolded(id);
-      const onRowsScanned = (count: number): void => void (this.#rowsScanned += count);
-      const copyTo = stored.copyTo.bind(stored);
-      const common = { store, copyTo, schema, unfolded, scanPool, advance, markUnfolded };
-      const options = { ...common, onProblem, onRowsScanned };
-      return await OpenCollection.open(options, signal);
-    } catch (error) {
-      await store.close();
-      throw error;
-    }
-  }
-
-  #openStore(id: string): LmdbRecordStore {
-    return new LmdbRecordStore({
-      folder: this.#folder.collection(id),
-      name: collectionName(id),
-      disk: this.#disk,
-    });
+    return this.#calls.measure(options, (times) =>
+      this.#pool.use(id, options?.signal, (collection, signal) => work(collection, signal, times.opened())),
+    );
   }
 
   /** The catalog has dropped them already; files that cannot be removed now go at the next start. */
@@ -396,4 +391,7 @@ export class LocalEngine implements Engine {
 
 interface OpenOptions extends LocalEngineOptions {
   readonly onClosed?: () => Promise<void>;
+  readonly outOfService?: readonly OutOfService[];
+  /** As `CollectionOpenerOptions.onTouch`. */
+  readonly onTouch?: (collection: string, touching: boolean) => void;
 }

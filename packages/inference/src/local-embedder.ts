@@ -77,7 +77,16 @@ export interface EmbedderOptions {
 const MAX_DEFAULT_REPLICAS = 4;
 /** The rest is for the search engine and the system's file cache. */
 const MEMORY_SHARE = 0.6;
+/** To be raised whenever texts get other terms or weights than before. */
 const BM25_REVISION = "1";
+/** BM25 has no weights. What decides its vectors, beside the settings a collection keeps, stands in for them. */
+const BM25_IDENTITY: ModelIdentity = Object.freeze({
+  identifier: "sheaf/bm25",
+  revision: BM25_REVISION,
+  digest: `sha256:${createHash("sha256")
+    .update([BM25_REVISION, ...ENGLISH_STOPWORDS].join("\n"))
+    .digest("hex")}`,
+});
 
 /** Memory for models where nothing else is said, in bytes. */
 export function defaultModelMemory(): number {
@@ -147,10 +156,7 @@ export class LocalEmbedder implements Embedder {
 
   async identity(identifier: string): Promise<ModelIdentity> {
     const entry = modelEntry(identifier);
-    if (entry.head === "bm25") {
-      const digest = createHash("sha256").update(ENGLISH_STOPWORDS.join("\n")).digest("hex");
-      return { identifier, revision: BM25_REVISION, digest: `sha256:${digest}` };
-    }
+    if (entry.head === "bm25") return BM25_IDENTITY;
     return this.#open(entry).identity();
   }
 

@@ -1,11 +1,8 @@
-/**
- * Messages over a socket: each frame is a u32 little-endian byte length, then one value in V8's structured-clone
- * format, which keeps bigint, -0, Map and typed arrays to the bit.
- */
+/** Messages over a socket: each frame is a u32 little-endian byte length, then one message of message-codec.ts. */
 import type { Duplex } from "node:stream";
-import { deserialize, serialize } from "node:v8";
+import { decodeMessage, encodeMessage } from "./message-codec.ts";
 
-/** Larger frames mean a broken peer; V8 buffers end near 4 GiB. */
+/** Larger frames mean a broken peer; buffers end near 4 GiB. */
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
 const HEADER_BYTES = 4;
 
@@ -48,14 +45,11 @@ export class Channel {
    */
   send(message: unknown): void {
     if (this.#closed) return;
-    const body = serialize(message);
-    if (body.length > MAX_FRAME_BYTES) throw new RangeError(`a message of ${body.length} bytes is too large`);
-    const header = Buffer.allocUnsafe(HEADER_BYTES);
-    header.writeUInt32LE(body.length);
-    this.#socket.cork();
-    this.#socket.write(header);
-    this.#socket.write(body);
-    this.#socket.uncork();
+    const frame = encodeMessage(message, HEADER_BYTES);
+    const length = frame.length - HEADER_BYTES;
+    if (length > MAX_FRAME_BYTES) throw new RangeError(`a message of ${length} bytes is too large`);
+    frame.writeUInt32LE(length);
+    this.#socket.write(frame);
   }
 
   close(): void {
@@ -81,7 +75,7 @@ export class Channel {
         this.#socket.destroy();
         return chunk.length;
       }
-      // Not from the shared pool: typed arrays of the message are views into this buffer.
+      // Not from the shared pool: typed arrays of the message are views into this buffer, from its beginning.
       this.#body = Buffer.allocUnsafeSlow(length);
       this.#bodyFilled = 0;
       this.#headerFilled = 0;
@@ -103,7 +97,7 @@ export class Channel {
   #deliver(body: Buffer): void {
     let message: unknown;
     try {
-      message = deserialize(body);
+      message = decodeMessage(body);
     } catch {
       // Bytes that are no message mean a broken peer, as a bad length does; closing tells both owners.
       this.#socket.destroy();

@@ -9,12 +9,14 @@ import type { Channel } from "./channel.ts";
 type Frame =
   | { readonly type: "call"; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "cancel"; readonly id: number }
-  | { readonly type: "result"; readonly id: number; readonly value: unknown }
-  | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage }
+  | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report?: unknown }
+  | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report?: unknown }
   | { readonly type: "event"; readonly name: string; readonly value: unknown };
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Told what the other side says of the call beside its answer, before the answer. */
+  onReport?(report: unknown): void;
 }
 
 interface Pending {
@@ -22,6 +24,7 @@ interface Pending {
   readonly args: readonly unknown[];
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
+  readonly options: CallOptions;
 }
 
 /** What was under way on a channel, for whoever explains a child's death. */
@@ -72,6 +75,7 @@ export class RpcClient {
       this.#pending.set(id, {
         method,
         args,
+        options,
         resolve: (value) => {
           settle();
           resolve(value);
@@ -98,6 +102,7 @@ export class RpcClient {
     const pending = this.#pending.get(frame.id);
     if (pending === undefined) return;
     this.#pending.delete(frame.id);
+    if ("report" in frame) pending.options.onReport?.(frame.report);
     if (frame.type === "result") pending.resolve(frame.value);
     else if (frame.type === "error") pending.reject(SheafError.fromMessage(frame.error));
   }
@@ -106,8 +111,14 @@ export class RpcClient {
 export type RpcHandler = (
   method: string,
   args: readonly unknown[],
-  options: { readonly signal: AbortSignal },
+  options: HandlerOptions,
 ) => Promise<unknown>;
+
+export interface HandlerOptions {
+  readonly signal: AbortSignal;
+  /** What the caller learns beside the answer; the last report counts. */
+  onReport(report: unknown): void;
+}
 
 export class RpcServer {
   readonly #channel: Channel;
@@ -123,12 +134,17 @@ export class RpcServer {
       } else if (frame.type === "call") {
         const controller = new AbortController();
         running.set(frame.id, controller);
-        void answer(frame, handler, controller.signal).then((reply) => {
+        let report: unknown;
+        const options: HandlerOptions = {
+          signal: controller.signal,
+          onReport: (value) => (report = value),
+        };
+        void answer(frame, handler, options).then((reply) => {
           if (reply.type === "error" && reply.unexpected !== undefined) onUnexpected(reply.unexpected);
           running.delete(frame.id);
           if (controller.signal.aborted) return;
           try {
-            channel.send(reply.frame);
+            channel.send(report === undefined ? reply.frame : { ...reply.frame, report });
           } catch (error) {
             // A result that cannot be sent must not leave its caller waiting.
             onUnexpected(error);
@@ -154,10 +170,10 @@ interface Answer {
 async function answer(
   call: Extract<Frame, { type: "call" }>,
   handler: RpcHandler,
-  signal: AbortSignal,
+  options: HandlerOptions,
 ): Promise<Answer> {
   try {
-    const value = await handler(call.method, call.args, { signal });
+    const value = await handler(call.method, call.args, options);
     return { type: "result", frame: { type: "result", id: call.id, value } };
   } catch (error) {
     if (error instanceof SheafError) {

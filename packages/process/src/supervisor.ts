@@ -109,7 +109,8 @@ export class ChildSupervisor {
         reject(this.#unavailable());
         if (!this.#closed) this.#recover({ code, signal, inFlight }, performance.now() - startedAt);
       };
-      child.once("exit", onGone);
+      // Not `exit`: what a child said last is read first.
+      child.once("close", onGone);
       child.once("error", () => {
         if (child.pid === undefined) onGone(null, null);
       });

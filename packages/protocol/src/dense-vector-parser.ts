@@ -17,8 +17,10 @@ export function parseDenseVector(value: unknown, path: string): Float32Array {
   const vector = new Float32Array(items.length);
   for (let index = 0; index < items.length; index += 1) {
     const item = items[index];
-    if (!isNumber(item)) throw unprocessable(itemPath(path, index), "must be a number");
-    vector[index] = toNumber(item);
+    // Nearly all are plain numbers; the general way takes ten times as long.
+    if (typeof item === "number") vector[index] = item;
+    else if (isNumber(item)) vector[index] = toNumber(item);
+    else throw unprocessable(itemPath(path, index), "must be a number");
     if (!Number.isFinite(vector[index])) {
       throw invalid(itemPath(path, index), "Embeddings must not contain NaN or Infinity values");
     }

@@ -74,11 +74,12 @@ export type {
   UnaryOperator,
   Where,
 } from "./search/ast.ts";
-export { EMBEDDING_KEY } from "./search/rank.ts";
 export { parseSearchRequest } from "./search/search-request.ts";
 export { parseWhere, parseWhereDocument } from "./search/where.ts";
+export { DOCUMENT_KEY, EMBEDDING_KEY } from "./system-keys.ts";
 export type {
   Collection,
+  CollectionModels,
   CollectionRef,
   CreateCollection,
   Database,
@@ -117,7 +118,7 @@ export {
   embeddingPlan,
 } from "./catalog/embedding-plan.ts";
 export { extendSchema, indexPlan } from "./catalog/index-plan.ts";
-export { parseName, parseTenantName } from "./catalog/name.ts";
+export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";
 export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-parameters.ts";
 export { checkSearchAgainstSchema, checkWhereAgainstSchema } from "./catalog/schema-check.ts";
 export {

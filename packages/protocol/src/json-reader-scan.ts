@@ -25,6 +25,7 @@ const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
+const COLON = 0x3a;
 const LOWER_U = 0x75;
 
 /** Decimals of at most this many digits name distinct float64 values, so their look tells their kind. */
@@ -36,10 +37,13 @@ const EXACT_POWER = 22;
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 
 /**
+ * How many members the objects of the text have together, where it is JSON.
+ *
  * @throws SheafError 400 for depth, number of values and containers, a number beyond float64, and an escaped
  * surrogate without its other half (it has no UTF-8 form, so two such ids would become one).
  */
-export function scanJson(bytes: Uint8Array, onMark: OnMark): void {
+export function scanJson(bytes: Uint8Array, onMark: OnMark): number {
+  let members = 0;
   let depth = 0;
   let values = 1;
   let containers = 0;
@@ -59,12 +63,15 @@ export function scanJson(bytes: Uint8Array, onMark: OnMark): void {
         throw invalid("", `JSON is nested deeper than ${LIMITS.jsonDepth} levels`);
     } else if (byte === 0x5d || byte === 0x7d) {
       depth -= 1;
+    } else if (byte === COLON) {
+      members += 1;
     }
   }
   if (values > LIMITS.jsonNodes) throw invalid("", `JSON holds more than ${LIMITS.jsonNodes} values`);
   if (containers > LIMITS.jsonContainers) {
     throw invalid("", `JSON holds more than ${LIMITS.jsonContainers} arrays and objects`);
   }
+  return members;
 }
 
 /** From the opening quote to the closing one. */

@@ -19,7 +19,7 @@ function plain(value: unknown): unknown {
   return value;
 }
 
-/** JSON texts with number spellings that `JSON.stringify` never makes, and with marks in strings. */
+/** JSON texts with number spellings that `JSON.stringify` never makes, and with marks in strings; no member twice. */
 const numberToken = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
   fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }).map((value) => `${value}`),
@@ -47,7 +47,10 @@ const jsonText = fc.letrec<{ value: string }>((tie) => ({
     fc.oneof(numberToken, stringToken, markEscape, fc.constantFrom("true", "false", "null")),
     fc.array(tie("value"), { maxLength: 5 }).map((items) => `[${items.join(" , ")}]`),
     fc
-      .array(fc.tuple(fc.oneof(stringToken, markEscape), tie("value")), { maxLength: 5 })
+      .uniqueArray(fc.tuple(fc.oneof(stringToken, markEscape), tie("value")), {
+        maxLength: 5,
+        selector: ([name]) => JSON.parse(name) as string,
+      })
       .map((members) => `{${members.map(([key, value]) => `${key}:${value}`).join(",")}}`),
   ),
 })).value;

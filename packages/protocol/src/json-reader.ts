@@ -3,10 +3,12 @@
  * is too deep or too large before anything is built, and looks for number tokens that `JSON.parse` would change.
  * Bodies without one go straight to `JSON.parse`; the others take the lossless path of json-reader-lossless.ts.
  */
-import { SheafError } from "./errors.ts";
+import { SheafError, unprocessable } from "./errors.ts";
 import { markBytes, parseLossless } from "./json-reader-lossless.ts";
+import { findRepeatedMember, hasMembers } from "./json-reader-repeats.ts";
 import { scanJson } from "./json-reader-scan.ts";
 import { findSyntaxFault } from "./json-reader-syntax.ts";
+import type { Refuse } from "./json-shape.ts";
 
 export { JsonFloat } from "./json-float.ts";
 
@@ -23,13 +25,20 @@ const LINE_FEED = 0x0a;
  * Objects are plain; a member `__proto__` is ordinary data of its object.
  *
  * @throws SheafError 400 for text that is not JSON (with the position), not UTF-8, deeper than `LIMITS.jsonDepth`,
- * of more values than `LIMITS.jsonNodes`, or with a number beyond float64.
+ * of more values than `LIMITS.jsonNodes`, or with a number beyond float64; what `refuse` makes, 422 unless it is another,
+ * for a member that stands twice in one object (with its path).
  */
-export function readJson(bytes: Uint8Array): unknown {
+export function readJson(bytes: Uint8Array, refuse: Refuse = unprocessable): unknown {
   let extraBytes = 0;
-  scanJson(bytes, (start, end) => {
+  const members = scanJson(bytes, (start, end) => {
     extraBytes += markBytes(start, end);
   });
+  const value = parse(bytes, extraBytes);
+  if (hasMembers(value, members)) return value;
+  throw refuse(findRepeatedMember(bytes) ?? "", "is given twice");
+}
+
+function parse(bytes: Uint8Array, extraBytes: number): unknown {
   const text = decode(bytes);
   try {
     return extraBytes === 0 ? JSON.parse(text) : parseLossless(bytes, extraBytes);

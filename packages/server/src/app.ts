@@ -3,13 +3,14 @@ import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import type { Authentication } from "./auth/authorize.ts";
 import { firstOf } from "./auth/key-store.ts";
-import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry } from "./http/deadline.ts";
+import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry, type DeadlineSeconds } from "./http/deadline.ts";
 import { createHttpApp } from "./http/http-app.ts";
 import { observeRequests } from "./http/observe-requests.ts";
 import { registerRoutes } from "./http/register-routes.ts";
 import type { Route } from "./http/route.ts";
 import { type TrafficBounds, TrafficLimits } from "./http/traffic-limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import { collectionModelRoutes } from "./routes/collection-models.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { databaseRoutes } from "./routes/databases.ts";
 import { documentationRoutes } from "./routes/documentation.ts";
@@ -37,6 +38,10 @@ export interface AppOptions extends ServiceOptions, Partial<TrafficBounds> {
   readonly corsAllowOrigins: readonly string[];
   /** Requests that take longer are logged as slow. Default 0: none. */
   readonly slowRequestMs?: number;
+  /** Time one request may take; by default that of the limits. */
+  readonly requestSeconds?: number;
+  /** The same for one that embeds many texts or copies a collection; never less than `requestSeconds`. */
+  readonly bulkRequestSeconds?: number;
 }
 
 export interface App {
@@ -52,7 +57,7 @@ export interface App {
 }
 
 export function createApp(options: AppOptions): App {
-  const deadlines = new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS);
+  const deadlines = new DeadlineRegistry(deadlineSeconds(options));
   const services = createServices(options);
   const { ledger, madeKeys } = services;
   const keys = options.keys === null || madeKeys === null ? options.keys : firstOf(options.keys, madeKeys);
@@ -62,8 +67,13 @@ export function createApp(options: AppOptions): App {
   const { logger, slowRequestMs = 0 } = options;
   observeRequests(http, { metrics, clock, logger, slowRequestMs });
   const routes = routesOf(services, options);
-  registerRoutes(http, routes);
+  registerRoutes(http, routes, (read) => clock.reading(read));
   return { http, deadlines, ledger, routes, renderMetrics };
+}
+
+function deadlineSeconds({ requestSeconds, bulkRequestSeconds }: AppOptions): DeadlineSeconds {
+  const request = requestSeconds ?? DEFAULT_DEADLINE_SECONDS.request;
+  return { request, bulk: Math.max(request, bulkRequestSeconds ?? DEFAULT_DEADLINE_SECONDS.bulk) };
 }
 
 type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "allowReset">;
@@ -80,6 +90,7 @@ function routesOf(services: Services, options: RouteOptions): readonly Route[] {
     ...tenantRoutes(services),
     ...databaseRoutes(services),
     ...collectionRoutes(services),
+    ...collectionModelRoutes(services),
     ...forkRoutes(services),
     ...resourceNameRoutes(services),
     ...recordRoutes(services),

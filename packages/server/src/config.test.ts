@@ -28,6 +28,8 @@ describe("readSettings", () => {
       hfToken: null,
       hfOffline: false,
       keyOverlapSeconds: 86_400,
+      requestSeconds: 60,
+      bulkRequestSeconds: 600,
       requestsPerMinute: 0,
       tokensPerMinute: 0,
       concurrentRequests: 0,
@@ -36,6 +38,8 @@ describe("readSettings", () => {
       quotaRecords: 0,
       quotaBytes: 0,
       slowRequestMs: 1_000,
+      diskReserve: 32 * 1024 * 1024,
+      vectorMemory: 2 * 2 ** 30,
       metricsPort: null,
     });
   });

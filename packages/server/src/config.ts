@@ -4,26 +4,18 @@
  * environment, which wins over the default.
  */
 import { LIMITS } from "@sheaf/protocol";
+import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
 import { isRootKey } from "./auth/root-key.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
+import { parseCount } from "./parse-count.ts";
+import { parseGibibytes } from "./parse-gibibytes.ts";
 import { parseSwitch } from "./parse-switch.ts";
 import { SettingError } from "./setting-error.ts";
 
 type Role = "all" | "embed" | "search";
-/** Bounds of one key's traffic and of one tenant's things; 0: none. */
-interface Bounds {
-  readonly requestsPerMinute: number;
-  readonly tokensPerMinute: number;
-  readonly concurrentRequests: number;
-  readonly quotaTokensPerDay: number;
-  readonly quotaCollections: number;
-  readonly quotaRecords: number;
-  readonly quotaBytes: number;
-}
-
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
-export interface Settings extends Bounds, ModelSettings {
+export interface Settings extends BoundSettings, ModelSettings {
   readonly host: string;
   /** 0: a free one, printed at the start. */
   readonly port: number;
@@ -41,6 +33,10 @@ export interface Settings extends Bounds, ModelSettings {
   readonly slowRequestMs: number;
   /** Port of 127.0.0.1 that serves the metrics without a key; `null`: none. */
   readonly metricsPort: number | null;
+  /** Bytes that are kept free on the disk of the data folder. */
+  readonly diskReserve: number;
+  /** Memory for the vectors that searches rank by, in bytes. */
+  readonly vectorMemory: number;
 }
 
 export interface Setting<T = unknown> {
@@ -53,24 +49,6 @@ export interface Setting<T = unknown> {
   /** Throws a `SettingError` that says what is expected. */
   parse(text: string): T;
 }
-
-type BoundTable = { readonly [name in keyof Bounds]: Setting<number> };
-
-const BOUND_SETTINGS: BoundTable = {
-  requestsPerMinute: bound("requests-per-minute", "Requests of one API key a minute."),
-  tokensPerMinute: bound("tokens-per-minute", "Tokens that one API key may have embedded a minute."),
-  concurrentRequests: bound("concurrent-requests", "Requests of one API key at a time."),
-  quotaTokensPerDay: bound(
-    "quota-tokens-per-day",
-    "Tokens that a tenant may have embedded in a day (UTC), over all its keys.",
-  ),
-  quotaCollections: bound("quota-collections", "Collections of a tenant."),
-  quotaRecords: bound("quota-records", "Records of a tenant, over all its collections."),
-  quotaBytes: bound(
-    "quota-bytes",
-    "Bytes on disk of a tenant's records. One that has reached it can only remove records.",
-  ),
-};
 
 type SettingTable = { readonly [name in keyof Settings]: Setting<Settings[name]> };
 
@@ -144,7 +122,7 @@ export const SETTINGS: SettingTable = {
     flag: { name: "key-overlap-seconds", operand: "seconds" },
     default: "86400",
     doc: "How long a rotated API key goes on where its rotation does not say; at most 30 days.",
-    parse: (text) => parseCount(text, LIMITS.keyOverlapSeconds),
+    parse: (text) => parseCount(text, 0, LIMITS.keyOverlapSeconds),
   },
   ...BOUND_SETTINGS,
   slowRequestMs: {
@@ -160,6 +138,20 @@ export const SETTINGS: SettingTable = {
     default: null,
     doc: "Port of 127.0.0.1 that serves GET /metrics without a key. On the main port it needs an admin key.",
     parse: parsePort,
+  },
+  diskReserve: {
+    env: "SHEAF_DISK_RESERVE",
+    flag: { name: "disk-reserve", operand: "bytes" },
+    default: String(32 * 1024 * 1024),
+    doc: "Bytes to keep free on the disk of the data folder: a write that would take them is answered with 507, while reads and deletes go on.",
+    parse: (text) => parseCount(text),
+  },
+  vectorMemory: {
+    env: "SHEAF_VECTOR_MEMORY",
+    flag: { name: "vector-memory", operand: "GiB" },
+    default: "2",
+    doc: "Memory for the 16-bit vectors that searches rank by, over all collections; beyond it they are read from the disk, which is slower. A million vectors of 384 dimensions take 0.72.",
+    parse: parseGibibytes,
   },
 };
 
@@ -191,6 +183,8 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     hfToken: read("hfToken"),
     hfOffline: required(read("hfOffline")),
     keyOverlapSeconds: required(read("keyOverlapSeconds")),
+    requestSeconds: required(read("requestSeconds")),
+    bulkRequestSeconds: required(read("bulkRequestSeconds")),
     requestsPerMinute: required(read("requestsPerMinute")),
     tokensPerMinute: required(read("tokensPerMinute")),
     concurrentRequests: required(read("concurrentRequests")),
@@ -200,6 +194,8 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     quotaBytes: required(read("quotaBytes")),
     slowRequestMs: required(read("slowRequestMs")),
     metricsPort: read("metricsPort"),
+    diskReserve: required(read("diskReserve")),
+    vectorMemory: required(read("vectorMemory")),
   };
   if (!settings.auth && !isLoopback(settings.host)) {
     throw new SettingError(
@@ -242,24 +238,6 @@ function parsePort(text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new SettingError("must be a port number, 0 to 65535");
   return port;
-}
-
-function parseCount(text: string, most = Number.MAX_SAFE_INTEGER): number {
-  const count = Number(text);
-  if (!/^\d{1,16}$/.test(text) || count > most)
-    throw new SettingError(`must be a whole number, 0 to ${most}`);
-  return count;
-}
-
-/** The setting of a bound that is off unless it is set. */
-function bound(name: string, doc: string): Setting<number> {
-  return {
-    env: `SHEAF_${name.toUpperCase().replaceAll("-", "_")}`,
-    flag: { name, operand: "number" },
-    default: "0",
-    doc: `${doc} 0 for no bound.`,
-    parse: (text) => parseCount(text),
-  };
 }
 
 function parseChoice<const T extends string>(text: string, choices: readonly T[]): T {

@@ -1,4 +1,6 @@
 export { type App, type AppOptions, allRoutes, createApp } from "./app.ts";
+export { BOUND_SETTINGS } from "./bound-settings.ts";
 export { SETTINGS, type Settings, readSettings } from "./config.ts";
+export { embedderOptions } from "./embedder-options.ts";
 export { type RunningServer, startServer } from "./server.ts";
 export { SettingError } from "./setting-error.ts";

@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { HubOptions } from "@sheaf/inference";
 import type { Setting } from "./config.ts";
+import { parseGibibytes } from "./parse-gibibytes.ts";
 import { parseSwitch } from "./parse-switch.ts";
 import { SettingError } from "./setting-error.ts";
 
@@ -21,8 +22,6 @@ export interface ModelSettings {
   readonly hfToken: string | null;
   readonly hfOffline: boolean;
 }
-
-const GIBIBYTE = 2 ** 30;
 
 export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<ModelSettings[name]> } = {
   modelsFile: {
@@ -98,14 +97,6 @@ export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<M
 export function hubOptions(settings: ModelSettings): HubOptions {
   const { hfHome, hfEndpoint, hfToken, hfOffline } = settings;
   return { cacheFolder: join(hfHome, "hub"), endpoint: hfEndpoint, token: hfToken, offline: hfOffline };
-}
-
-function parseGibibytes(text: string): number {
-  const value = Number(text);
-  if (!/^\d+(?:\.\d+)?$/u.test(text) || value <= 0) {
-    throw new SettingError("must be a number of GiB above 0, such as 8 or 2.5");
-  }
-  return Math.floor(value * GIBIBYTE);
 }
 
 function parseEndpoint(text: string): string {

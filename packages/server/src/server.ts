@@ -89,6 +89,8 @@ export async function startServer(
           records: settings.quotaRecords,
           bytes: settings.quotaBytes,
         },
+        vectorMemory: settings.vectorMemory,
+        reserveBytes: settings.diskReserve,
         log: ({ level, message, ...details }) => logger[level](details, message),
         onHostDeath: () => metrics.childEnded("engine host"),
       });

@@ -1,5 +1,5 @@
 /** Values of the catalog: plain fields as JSON, a collection's metadata typed as in a record. */
-import type { Json, JsonObject, Metadata } from "@sheaf/protocol";
+import type { CollectionModels, Json, JsonObject, Metadata } from "@sheaf/protocol";
 import type { StoredKey, TokenUsage } from "../engine.ts";
 import { CorruptDataError, type DataOrigin } from "../storage/corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "../storage/metadata-codec.ts";
@@ -21,6 +21,7 @@ export interface CollectionEntry {
   readonly logPosition: number;
   readonly version: number;
   readonly metadata: Metadata | null;
+  readonly models: CollectionModels;
   /** Id of the collection that its fork tree began with: its own, unless it is a fork. */
   readonly tree: string;
   /** New whenever another past is put under the same id; read tokens name it. */
@@ -94,12 +95,13 @@ export function decodeCounter(value: Uint8Array, origin: DataOrigin): number {
 }
 
 export function encodeCollection(entry: CollectionEntry): Uint8Array {
-  const { metadata, tree, epoch, ...fields } = entry;
+  const { metadata, models, tree, epoch, ...fields } = entry;
   const writer = new ValueWriter().begin(VALUE_KIND.collection, metadata === null ? 0 : HAS_METADATA);
   const stored: StoredFields = {
     ...fields,
     ...(tree === fields.id ? {} : { tree }),
     ...(epoch === "" ? {} : { epoch }),
+    ...(Object.keys(models).length === 0 ? {} : { models }),
   };
   writer.text(JSON.stringify(stored));
   if (metadata !== null) writeMetadataFields(writer, metadata);
@@ -111,12 +113,13 @@ export function decodeCollection(value: Uint8Array, origin: DataOrigin): Collect
   const fields = parse(reader.text(), origin) as StoredFields;
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
-  return { tree: fields.id, epoch: "", ...fields, metadata };
+  return { tree: fields.id, epoch: "", models: {}, ...fields, metadata };
 }
 
 /** What stands in the value as JSON. The optional fields came later and are left out where they say nothing. */
-type StoredFields = Omit<CollectionEntry, "metadata" | "tree" | "epoch"> &
-  Partial<Pick<CollectionEntry, "tree" | "epoch">>;
+type StoredFields = Omit<CollectionEntry, "metadata" | LaterField> &
+  Partial<Pick<CollectionEntry, LaterField>>;
+type LaterField = "tree" | "epoch" | "models";
 
 function encodeFields(kind: ValueKind, fields: Readonly<Record<string, Json>>): Uint8Array {
   return new ValueWriter().begin(kind).text(JSON.stringify(fields)).finish();

@@ -1,16 +1,19 @@
 /** Keys of the catalog's environment. Ids stand in them as 16 bytes, counters as u64 big-endian. */
 import { SheafError } from "@sheaf/protocol";
 
-const TENANT = 0x01;
-const DATABASE = 0x02;
-const COLLECTION = 0x03;
-const COLLECTION_BY_NAME = 0x04;
-const COLLECTION_BY_AGE = 0x05;
-const UNFOLDED = 0x06;
-const FORK_TREE = 0x07;
-const MEMBER = 0x10;
-const API_KEY = 0x11;
-const TOKEN_USAGE = 0x12;
+/** First byte of a key. */
+export const CATALOG_PREFIX = {
+  tenant: 0x01,
+  database: 0x02,
+  collection: 0x03,
+  collectionByName: 0x04,
+  collectionByAge: 0x05,
+  unfolded: 0x06,
+  forkTree: 0x07,
+  member: 0x10,
+  apiKey: 0x11,
+  tokenUsage: 0x12,
+} as const;
 /** No key begins with it. */
 const AFTER_ALL = 0xff;
 /** Tenant names hold no control characters, so this ends one unambiguously. */
@@ -26,7 +29,7 @@ export interface Prefix {
 }
 
 export function tenantKey(name: string): Buffer {
-  return Buffer.concat([Uint8Array.of(TENANT), Buffer.from(name)]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.tenant), Buffer.from(name)]);
 }
 
 export function databaseKey(tenant: string, name: string): Buffer {
@@ -35,11 +38,11 @@ export function databaseKey(tenant: string, name: string): Buffer {
 
 /** `id` as `parseUuid` returned it. */
 export function collectionKey(id: Uint8Array): Buffer {
-  return Buffer.concat([Uint8Array.of(COLLECTION), id]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.collection), id]);
 }
 
 export function nameKey(databaseId: Uint8Array, name: string): Buffer {
-  return Buffer.concat([Uint8Array.of(COLLECTION_BY_NAME), databaseId, Buffer.from(name)]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.collectionByName), databaseId, Buffer.from(name)]);
 }
 
 export function ageKey(databaseId: Uint8Array, created: number): Buffer {
@@ -48,53 +51,57 @@ export function ageKey(databaseId: Uint8Array, created: number): Buffer {
   return Buffer.concat([collectionsOf(databaseId).start, number]);
 }
 
-export const ALL_TENANTS: Prefix = { start: Uint8Array.of(TENANT), end: Uint8Array.of(TENANT + 1) };
+export const ALL_TENANTS = allOf(CATALOG_PREFIX.tenant);
 /** Everything but the counter. */
-export const EVERYTHING: Prefix = { start: Uint8Array.of(TENANT), end: Uint8Array.of(AFTER_ALL) };
-export const ALL_COLLECTIONS: Prefix = {
-  start: Uint8Array.of(COLLECTION),
-  end: Uint8Array.of(COLLECTION + 1),
+export const EVERYTHING: Prefix = {
+  start: Uint8Array.of(CATALOG_PREFIX.tenant),
+  end: Uint8Array.of(AFTER_ALL),
 };
+/** The counter too. */
+export const WHOLE: Prefix = { start: COUNTER_KEY, end: Uint8Array.of(AFTER_ALL) };
+/** Of all databases. */
+export const ALL_NAMES = allOf(CATALOG_PREFIX.collectionByName);
+export const ALL_AGES = allOf(CATALOG_PREFIX.collectionByAge);
+export const ALL_COLLECTIONS = allOf(CATALOG_PREFIX.collection);
 
-export const ALL_MEMBERS: Prefix = { start: Uint8Array.of(MEMBER), end: Uint8Array.of(MEMBER + 1) };
-export const ALL_KEYS: Prefix = { start: Uint8Array.of(API_KEY), end: Uint8Array.of(API_KEY + 1) };
-export const ALL_TOKEN_USAGE: Prefix = {
-  start: Uint8Array.of(TOKEN_USAGE),
-  end: Uint8Array.of(TOKEN_USAGE + 1),
-};
+export const ALL_MEMBERS = allOf(CATALOG_PREFIX.member);
+export const ALL_KEYS = allOf(CATALOG_PREFIX.apiKey);
+export const ALL_TOKEN_USAGE = allOf(CATALOG_PREFIX.tokenUsage);
 
 /** Stands while the collection lies in the database: a foreign id and an absent one are looked up alike. */
 export function memberKey(databaseId: Uint8Array, id: Uint8Array): Buffer {
-  return Buffer.concat([Uint8Array.of(MEMBER), databaseId, id]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.member), databaseId, id]);
 }
 
 export function apiKeyKey(id: string): Buffer {
-  return Buffer.concat([Uint8Array.of(API_KEY), Buffer.from(id)]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.apiKey), Buffer.from(id)]);
 }
 
 export function tokenUsageKey(tenant: string): Buffer {
-  return Buffer.concat([Uint8Array.of(TOKEN_USAGE), Buffer.from(tenant)]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.tokenUsage), Buffer.from(tenant)]);
 }
 
-export const ALL_UNFOLDED: Prefix = { start: Uint8Array.of(UNFOLDED), end: Uint8Array.of(UNFOLDED + 1) };
+export const ALL_UNFOLDED = allOf(CATALOG_PREFIX.unfolded);
 
 /** Stands while a collection has writes that `logPosition` does not count yet. */
 export function unfoldedKey(id: Uint8Array): Buffer {
-  return Buffer.concat([Uint8Array.of(UNFOLDED), id]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.unfolded), id]);
 }
 
 /** `root` is the collection that the tree began with, there or not. */
 export function forkTreeKey(root: Uint8Array): Buffer {
-  return Buffer.concat([Uint8Array.of(FORK_TREE), root]);
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.forkTree), root]);
 }
 
 export function databasesOf(tenant: string): Prefix {
-  return prefix(Buffer.concat([Uint8Array.of(DATABASE), Buffer.from(tenant), Uint8Array.of(SEPARATOR)]));
+  return prefix(
+    Buffer.concat([Uint8Array.of(CATALOG_PREFIX.database), Buffer.from(tenant), Uint8Array.of(SEPARATOR)]),
+  );
 }
 
 /** In order of creation. */
 export function collectionsOf(databaseId: Uint8Array): Prefix {
-  return prefix(Buffer.concat([Uint8Array.of(COLLECTION_BY_AGE), databaseId]));
+  return prefix(Buffer.concat([Uint8Array.of(CATALOG_PREFIX.collectionByAge), databaseId]));
 }
 
 /** The name behind a tenant key or behind the prefix of a database key. */
@@ -127,4 +134,8 @@ function prefix(start: Buffer): Prefix {
   const end = Buffer.from(start.subarray(0, last + 1));
   end[last] = (end[last] as number) + 1;
   return { start, end };
+}
+
+function allOf(first: number): Prefix {
+  return { start: Uint8Array.of(first), end: Uint8Array.of(first + 1) };
 }

@@ -5,10 +5,14 @@
 import { randomUUID } from "node:crypto";
 import {
   type Collection,
+  type CollectionModels,
   type CollectionRef,
   type CreateCollection,
+  DEFAULT_DATABASE,
+  DEFAULT_TENANT,
   type Database,
   type JsonObject,
+  type ModelIdentity,
   SheafError,
   type Tenant,
   type UpdateCollection,
@@ -16,33 +20,12 @@ import {
 } from "@sheaf/protocol";
 import type { CollectionName, DatabaseRef, Page } from "../engine.ts";
 import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
-import {
-  type CollectionEntry,
-  type DatabaseEntry,
-  decodeDatabase,
-  decodeTenant,
-  encodeDatabase,
-  encodeTenant,
-} from "./catalog-codec.ts";
-import {
-  ALL_TENANTS,
-  ALL_UNFOLDED,
-  COUNTER_KEY,
-  EVERYTHING,
-  databaseKey,
-  databasesOf,
-  formatUuid,
-  idBytes,
-  nameBehind,
-  tenantKey,
-  unfoldedKey,
-} from "./catalog-keys.ts";
-import { CollectionEntries } from "./collection-entries.ts";
+import type { CollectionEntry } from "./catalog-codec.ts";
+import { ALL_UNFOLDED, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, unfoldedKey } from "./catalog-keys.ts";
+import { CollectionEntries, type EntryRange } from "./collection-entries.ts";
+import { DatabaseEntries } from "./database-entries.ts";
 import { KeyCatalog } from "./key-catalog.ts";
-import { ResourceNames } from "./resource-names.ts";
-
-export const DEFAULT_TENANT = "default_tenant";
-export const DEFAULT_DATABASE = "default_database";
+import { TenantEntries } from "./tenant-entries.ts";
 
 /** What the index has learnt of a collection's records. */
 export interface CollectionProgress {
@@ -66,11 +49,14 @@ export interface ForkedCollection {
 export class Catalog {
   readonly keys: KeyCatalog;
   readonly #environment: LmdbEnvironment;
+  readonly #tenants: TenantEntries;
+  readonly #databases: DatabaseEntries;
   readonly #collections: CollectionEntries;
-  readonly #resources = new ResourceNames(() => this.tenants());
 
   private constructor(environment: LmdbEnvironment, quotaCollections: number) {
     this.#environment = environment;
+    this.#tenants = new TenantEntries(environment);
+    this.#databases = new DatabaseEntries(environment);
     this.#collections = new CollectionEntries(environment, quotaCollections);
     this.keys = new KeyCatalog(environment, this);
   }
@@ -87,97 +73,81 @@ export class Catalog {
     return this.#environment.close();
   }
 
+  /** 409 if there is one already. */
   createTenant(name: string): Promise<void> {
-    return this.#environment.transact(() => {
-      if (this.#findTenant(name) !== null) throw exists(`Tenant [${name}] already exists`);
-      this.#environment.put(tenantKey(name), encodeTenant({ resourceName: null }));
-    });
+    return this.#environment.transact(() => this.#tenants.insert(name));
   }
 
+  /** 404 for one that is not there. */
   tenant(name: string): Tenant {
-    const tenant = this.#findTenant(name);
-    if (tenant === null) throw missing(`Tenant [${name}] not found`);
-    return tenant;
+    return this.#tenants.require(name);
   }
 
   tenants(): readonly Tenant[] {
-    return this.#environment.entries(ALL_TENANTS).map(({ key, value }) => ({
-      name: nameBehind(key, ALL_TENANTS.start.length),
-      ...decodeTenant(value, this.#environment.origin(key)),
-    }));
+    return this.#tenants.list();
   }
 
   /** 409 if another tenant has the resource name. */
   updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.#changeTenants(() => {
-      this.tenant(name);
-      this.#resources.requireFree(resourceName, name);
-      this.#environment.put(tenantKey(name), encodeTenant({ resourceName }));
-    });
+    return this.#tenants.change(() => this.#tenants.rename(name, resourceName));
   }
 
   /** The tenant with this resource name, else the one with this name; `null`: neither. */
   tenantOfResource(resourceName: string): string | null {
-    return this.#resources.tenantOf(resourceName) ?? this.#findTenant(resourceName)?.name ?? null;
+    return this.#tenants.ofResource(resourceName);
   }
 
   /** Ids of the collections that went with it. */
   deleteTenant(name: string): Promise<readonly string[]> {
-    return this.#changeTenants(() => {
-      this.tenant(name);
-      const ids = this.databases(name, ALL).flatMap((database) => this.#removeDatabase(database));
-      this.#environment.remove(tenantKey(name));
+    return this.#tenants.change(() => {
+      this.#tenants.require(name);
+      const ids = this.#databases.list(name).flatMap((database) => this.#removeDatabase(database));
+      this.#tenants.remove(name);
       this.keys.removeBoundTo(name, null);
       return ids;
     });
   }
 
-  createDatabase({ tenant, database }: DatabaseRef): Promise<void> {
+  /** 404 for a tenant that is not there, 409 if there is such a database already. */
+  createDatabase(ref: DatabaseRef): Promise<void> {
     return this.#environment.transact(() => {
-      this.tenant(tenant);
-      if (this.#findDatabase(tenant, database) !== null)
-        throw exists(`Database [${database}] already exists`);
-      this.#environment.put(databaseKey(tenant, database), encodeDatabase({ id: randomUUID() }));
+      this.#tenants.require(ref.tenant);
+      this.#databases.insert(ref);
     });
   }
 
-  database({ tenant, database }: DatabaseRef): Database {
-    const entry = this.#findDatabase(tenant, database);
-    if (entry === null) throw missing(`Database [${database}] not found. Are you sure it exists?`);
-    return { id: entry.id, name: database, tenant };
+  database(ref: DatabaseRef): Database {
+    const database = this.#databases.find(ref);
+    if (database === null) throw missing(`Database [${ref.database}] not found. Are you sure it exists?`);
+    return database;
   }
 
   /** By name; none for a tenant that does not exist. */
   databases(tenant: string, page: Page): readonly Database[] {
-    const prefix = databasesOf(tenant);
-    return this.#environment.entries({ ...prefix, ...toRange(page) }).map(({ key, value }) => ({
-      id: decodeDatabase(value, this.#environment.origin(key)).id,
-      name: nameBehind(key, prefix.start.length),
-      tenant,
-    }));
+    return this.#databases.list(tenant, toRange(page));
   }
 
   /** Ids of the collections that went with it. */
   deleteDatabase(ref: DatabaseRef): Promise<readonly string[]> {
     return this.#environment.transact(() => {
-      const entry = this.#findDatabase(ref.tenant, ref.database);
-      if (entry === null) throw missing(`Database [${ref.database}] not found`);
+      const database = this.#databases.find(ref);
+      if (database === null) throw missing(`Database [${ref.database}] not found`);
       this.keys.removeBoundTo(ref.tenant, ref.database);
-      return this.#removeDatabase({ id: entry.id, name: ref.database, tenant: ref.tenant });
+      return this.#removeDatabase(database);
     });
   }
 
   createCollection(request: CreateCollection): Promise<Collection> {
     const { name, tenant, database, metadata, configuration, schema } = request;
     return this.#environment.transact(() => {
-      const owner = this.#findDatabase(tenant, database);
+      const owner = this.#databases.find(request);
       if (owner === null) throw invalid("", `Database [${database}] does not exist`);
       const known = request.getOrCreate ? this.#collections.findByName(owner.id, name) : null;
       if (known !== null) return toCollection(known);
       const id = randomUUID();
       const entry = this.#collections.insert({
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
-        ...{ dimension: null, logPosition: 0, version: 0, tree: id, epoch: randomUUID() },
+        ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },
       });
       return toCollection(entry);
     });
@@ -239,18 +209,23 @@ export class Catalog {
   }
 
   /** In order of creation; none for a database that does not exist. */
-  collections({ tenant, database }: DatabaseRef, page: Page): readonly Collection[] {
-    const owner = this.#findDatabase(tenant, database);
+  collections(ref: DatabaseRef, page: Page): readonly Collection[] {
+    const owner = this.#databases.find(ref);
     return owner === null ? [] : this.#collections.list(owner.id, toRange(page)).map(toCollection);
   }
 
-  countCollections({ tenant, database }: DatabaseRef): number {
-    const owner = this.#findDatabase(tenant, database);
+  countCollections(ref: DatabaseRef): number {
+    const owner = this.#databases.find(ref);
     return owner === null ? 0 : this.#collections.count(owner.id);
   }
 
   hasCollection(id: string): boolean {
     return this.#collections.has(id);
+  }
+
+  /** Whether anything of the catalog but its entry names it; one that is there, or was and is damaged. */
+  mentions(id: string): boolean {
+    return this.#collections.mentions(id);
   }
 
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
@@ -265,6 +240,16 @@ export class Catalog {
       } = change;
       this.#collections.put({ ...entry, name, metadata, configuration, schema });
     });
+  }
+
+  /** What the collection remembers of its models, with those of these that it did not know. */
+  rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.#changeModels(ref, (known) => ({ ...byIdentifier(models), ...known }));
+  }
+
+  /** What the collection remembers of its models, with these instead of what it knew of them. */
+  acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.#changeModels(ref, (known) => ({ ...known, ...byIdentifier(models) }));
   }
 
   /** Remembers that the collection has writes to fold, for a start after a crash. */
@@ -310,7 +295,7 @@ export class Catalog {
 
   /** Removes everything but the defaults; ids of all collections there were. */
   reset(): Promise<readonly string[]> {
-    return this.#changeTenants(() => {
+    return this.#tenants.change(() => {
       const ids = this.#collections.ids();
       const next = this.#collections.nextNumber();
       for (const { key } of this.#environment.entries(EVERYTHING)) this.#environment.remove(key);
@@ -319,63 +304,46 @@ export class Catalog {
     });
   }
 
-  /** A transaction that makes known resource names wrong. */
-  async #changeTenants<T>(change: () => T): Promise<T> {
-    try {
-      return await this.#environment.transact(() => {
-        this.#resources.forget();
-        return change();
-      });
-    } finally {
-      this.#resources.forget();
-    }
+  #changeModels(
+    ref: CollectionRef,
+    change: (known: CollectionModels) => CollectionModels,
+  ): Promise<CollectionModels> {
+    return this.#environment.transact(() => {
+      const entry = this.#requireCollection(ref);
+      const models = change(entry.models);
+      this.#collections.put({ ...entry, models });
+      return models;
+    });
   }
 
   #putDefaults(nextCollection: number): void {
     this.#collections.setNextNumber(nextCollection);
-    this.#environment.put(tenantKey(DEFAULT_TENANT), encodeTenant({ resourceName: null }));
-    this.#environment.put(
-      databaseKey(DEFAULT_TENANT, DEFAULT_DATABASE),
-      encodeDatabase({ id: randomUUID() }),
-    );
+    this.#tenants.put({ name: DEFAULT_TENANT, resourceName: null });
+    this.#databases.insert({ tenant: DEFAULT_TENANT, database: DEFAULT_DATABASE });
   }
 
-  #findTenant(name: string): Tenant | null {
-    const key = tenantKey(name);
-    const value = this.#environment.get(key);
-    return value === null ? null : { name, ...decodeTenant(value, this.#environment.origin(key)) };
-  }
-
-  #findDatabase(tenant: string, database: string): DatabaseEntry | null {
-    const key = databaseKey(tenant, database);
-    const value = this.#environment.get(key);
-    return value === null ? null : decodeDatabase(value, this.#environment.origin(key));
-  }
-
-  #requireByName({ tenant, database, name }: CollectionName): CollectionEntry {
-    const owner = this.#findDatabase(tenant, database);
-    const entry = owner === null ? null : this.#collections.findByName(owner.id, name);
-    if (entry === null) throw missing(`Collection [${name}] does not exist`);
+  #requireByName(name: CollectionName): CollectionEntry {
+    const owner = this.#databases.find(name);
+    const entry = owner === null ? null : this.#collections.findByName(owner.id, name.name);
+    if (entry === null) throw missing(`Collection [${name.name}] does not exist`);
     return entry;
   }
 
   /** The id must lie under the tenant and database it was asked for. */
-  #requireCollection({ tenant, database, id }: CollectionRef): CollectionEntry {
-    const owner = this.#findDatabase(tenant, database);
-    const entry = owner === null ? null : this.#collections.find(owner.id, id);
-    if (entry === null) throw unknownCollection(id);
+  #requireCollection(ref: CollectionRef): CollectionEntry {
+    const owner = this.#databases.find(ref);
+    const entry = owner === null ? null : this.#collections.find(owner.id, ref.id);
+    if (entry === null) throw unknownCollection(ref.id);
     return entry;
   }
 
-  #removeDatabase({ tenant, name, id }: Database): readonly string[] {
-    const entries = this.#collections.list(id);
+  #removeDatabase(database: Database): readonly string[] {
+    const entries = this.#collections.list(database.id);
     for (const entry of entries) this.#collections.remove(entry);
-    this.#environment.remove(databaseKey(tenant, name));
+    this.#databases.remove(database);
     return entries.map((entry) => entry.id);
   }
 }
-
-const ALL: Page = { limit: null, offset: 0 };
 
 /** 404 for a collection addressed by id, also under a foreign tenant or database. */
 export function unknownCollection(id: string): SheafError {
@@ -387,12 +355,12 @@ function toCollection(entry: CollectionEntry): Collection {
   return collection;
 }
 
-function toRange({ limit, offset }: Page): { limit?: number; offset?: number } {
-  return { ...(limit === null ? {} : { limit }), ...(offset === 0 ? {} : { offset }) };
+function byIdentifier(models: readonly ModelIdentity[]): CollectionModels {
+  return Object.fromEntries(models.map((model) => [model.identifier, model]));
 }
 
-function exists(message: string): SheafError {
-  return new SheafError("already_exists", message);
+function toRange({ limit, offset }: Page): EntryRange {
+  return { ...(limit === null ? {} : { limit }), ...(offset === 0 ? {} : { offset }) };
 }
 
 function missing(message: string): SheafError {

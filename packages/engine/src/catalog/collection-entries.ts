@@ -13,8 +13,10 @@ import {
   encodeCounter,
 } from "./catalog-codec.ts";
 import {
+  ALL_AGES,
   ALL_COLLECTIONS,
   ALL_MEMBERS,
+  ALL_NAMES,
   COUNTER_KEY,
   ageKey,
   collectionKey,
@@ -49,6 +51,14 @@ export class CollectionEntries {
   has(id: string): boolean {
     const bytes = parseUuid(id);
     return bytes !== null && this.#environment.get(collectionKey(bytes)) !== null;
+  }
+
+  /** Whether a key that leads to collections names it; goes through all of them. */
+  mentions(id: string): boolean {
+    const bytes = idBytes(id);
+    return [ALL_NAMES, ALL_AGES, ALL_MEMBERS].some((range) =>
+      this.#environment.entries(range).some(({ value }) => bytes.equals(value)),
+    );
   }
 
   /** For an id that a key of the catalog leads to. */

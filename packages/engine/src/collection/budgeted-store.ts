@@ -1,6 +1,6 @@
 /** A record store whose batches have to fit its tenant's quotas. */
-import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
+import type { OnDamage, RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
 
 export class BudgetedStore implements RecordStore {
@@ -31,6 +31,10 @@ export class BudgetedStore implements RecordStore {
     return this.#store.read(offset);
   }
 
+  readVector(offset: number): VectorVersion | null {
+    return this.#store.readVector(offset);
+  }
+
   removedAfter(sequence: number): Iterable<string> {
     return this.#store.removedAfter(sequence);
   }
@@ -39,8 +43,16 @@ export class BudgetedStore implements RecordStore {
     return this.#budget.apply(this.#id, this.#store, plan);
   }
 
-  scan(from: number): Iterable<StoredRecord> {
-    return this.#store.scan(from);
+  scan(from: number, onDamage?: OnDamage): Iterable<StoredRecord> {
+    return this.#store.scan(from, onDamage);
+  }
+
+  idAt(offset: number): string | null {
+    return this.#store.idAt(offset);
+  }
+
+  requireWhole(): void {
+    this.#store.requireWhole();
   }
 
   close(): Promise<void> {

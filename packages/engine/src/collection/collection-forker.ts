@@ -7,8 +7,9 @@ import { randomUUID } from "node:crypto";
 import type { Collection, CollectionRef } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import { throwIfAborted } from "../index/abort.ts";
-import type { DataFolder } from "../storage/data-folder.ts";
+import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { CollectionPool } from "./collection-pool.ts";
+import { requireCaughtUp } from "./require-caught-up.ts";
 import type { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 
@@ -44,10 +45,13 @@ export class CollectionForker {
     const { catalog, folder } = this.#options;
     throwIfAborted(signal);
     catalog.checkFork(ref, name);
+    const source = catalog.collection(ref);
     const id = randomUUID();
     try {
-      await this.#copy(catalog.collection(ref).id, folder.collection(id), signal);
-      const { sequence, dimension } = await this.#head(id);
+      await this.#copy(source.id, folder.collection(id), signal);
+      const head = await this.#head(id);
+      requireCaughtUp(head, source, collectionName(source.id));
+      const { sequence, dimension } = head;
       throwIfAborted(signal);
       return await catalog.createFork(ref, { id, name, dimension, logPosition: sequence });
     } catch (error) {

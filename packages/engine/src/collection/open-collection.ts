@@ -24,13 +24,17 @@ import {
 import type { CollectionProgress } from "../catalog/catalog.ts";
 import type { GetPage } from "../engine.ts";
 import { throwIfAborted } from "../index/abort.ts";
+import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import { type ExactIndex, createExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
+import type { StageTimes } from "../query/stage-times.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "../query/execute.ts";
 import type { QueryContext } from "../query/query-context.ts";
-import type { RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
+import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
+import type { OnDamage, RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
+import { DamagedRecords } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SeenKinds } from "./seen-kinds.ts";
@@ -47,8 +51,9 @@ export interface OpenCollectionOptions {
   /** The catalog does not know of all that the store holds. */
   readonly unfolded: boolean;
   readonly scanPool?: ScanPool | undefined;
+  /** For the vectors that the index keeps; without limit if left out. */
+  readonly vectorMemory?: VectorMemory | undefined;
   /** Told how many rows each dense search compared. */
-  readonly onRowsScanned?: ((count: number) => void) | undefined;
   /** Both durable when they resolve. */
   readonly advance: (progress: CollectionProgress) => Promise<void>;
   readonly markUnfolded: () => Promise<void>;
@@ -62,6 +67,7 @@ export class OpenCollection {
   readonly #gate = new WriteGate();
   readonly #progress: IndexProgress;
   readonly #kinds = new SeenKinds();
+  readonly #damaged = new DamagedRecords();
   #schema: JsonObject;
   #plan: IndexPlan;
   #dimension: number | null;
@@ -76,7 +82,7 @@ export class OpenCollection {
     this.#plan = indexPlan(options.schema);
     this.#dimension = options.store.head.dimension;
     this.#readable = options.store.head.sequence;
-    this.#index = createExactIndex(this.#plan, options.store);
+    this.#index = createExactIndex(this.#plan, options.store, { vectorMemory: options.vectorMemory });
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markUnfolded,
       fold: (logPosition, folded) => options.advance({ logPosition, folded }),
@@ -134,9 +140,9 @@ export class OpenCollection {
     return this.#track((view) => planWrite(view, request));
   }
 
-  async delete(request: DeleteRequest, signal: AbortSignal): Promise<number> {
+  async delete(request: DeleteRequest, signal: AbortSignal, times: StageTimes): Promise<number> {
     const { ids, where } = request;
-    if (this.#index.size === 0 || (ids === null && where === null)) return 0;
+    if ((this.#index.size === 0 && this.#damaged.size === 0) || (ids === null && where === null)) return 0;
     let deleted = 0;
     const remove = async (doomed: readonly string[]): Promise<number> => {
       const change = await this.#commit((view) => planRemove(view, doomed));
@@ -146,7 +152,7 @@ export class OpenCollection {
     await this.#progress.track(() =>
       where === null
         ? this.#gate.shared(() => remove(ids ?? []))
-        : this.#gate.exclusive(async () => remove(await this.#select(request, signal))),
+        : this.#gate.exclusive(async () => remove(await this.#select(request, signal, times))),
     );
     return deleted;
   }
@@ -174,24 +180,33 @@ export class OpenCollection {
     return { firstSequence, recordCount };
   }
 
-  get(request: GetRequest, cursor: number | null, signal: AbortSignal): Promise<GetPage> {
-    this.#checkWhere(request);
-    return executeGet(this.#context(), request, cursor, signal);
+  get(request: GetRequest, cursor: number | null, signal: AbortSignal, times: StageTimes): Promise<GetPage> {
+    this.#checkReadable(request);
+    return executeGet(this.#context(times), request, cursor, signal);
   }
 
-  query(request: QueryRequest, signal: AbortSignal): Promise<readonly (readonly ResultRecord[])[]> {
-    this.#checkWhere(request);
-    return executeQuery(this.#context(), request, signal);
+  query(
+    request: QueryRequest,
+    signal: AbortSignal,
+    times: StageTimes,
+  ): Promise<readonly (readonly ResultRecord[])[]> {
+    this.#checkReadable(request);
+    return executeQuery(this.#context(times), request, signal);
   }
 
-  search(request: SearchRequest, signal: AbortSignal): Promise<readonly (readonly ResultRecord[])[]> {
+  search(
+    request: SearchRequest,
+    signal: AbortSignal,
+    times: StageTimes,
+  ): Promise<readonly (readonly ResultRecord[])[]> {
+    this.#damaged.requireNone(null);
     checkSearchAgainstSchema(request, this.#schema);
-    return executeSearch(this.#context(), request, signal);
+    return executeSearch(this.#context(times), request, signal);
   }
 
-  count(selector: Selector, signal: AbortSignal): Promise<number> {
-    this.#checkWhere(selector);
-    return executeCount(this.#context(), selector, signal);
+  count(selector: Selector, signal: AbortSignal, times: StageTimes): Promise<number> {
+    this.#checkReadable(selector);
+    return executeCount(this.#context(times), selector, signal);
   }
 
   /** After the calls under way; frees the index. */
@@ -213,15 +228,27 @@ export class OpenCollection {
   }
 
   async #rebuild(signal: AbortSignal): Promise<void> {
+    this.#store.requireWhole();
+    const damaged = new Map<number, CorruptDataError>();
+    const onDamage: OnDamage = (offset, damage) => void damaged.set(offset, damage);
     for (let from: number | null = 0; from !== null;) {
       throwIfAborted(signal);
-      const slice = takeSlice(this.#store.scan(from));
+      const slice = takeSlice(this.#store.scan(from, onDamage));
       for (const record of slice.records) this.#index.put(record);
       const seen = this.#kinds.newIn(slice.records);
       if (seen !== null) this.#kinds.add(seen);
       from = slice.next;
       await nextTurn();
     }
+    for (const [offset, damage] of damaged) this.#setAside(offset, damage);
+  }
+
+  /** Without a name of its own a record could never be deleted, so then it is the collection that is damaged. */
+  #setAside(offset: number, damage: CorruptDataError): void {
+    const id = this.#store.idAt(offset);
+    if (id === null || this.#index.position(id) !== null) throw damage;
+    this.#damaged.add(id, damage);
+    this.#options.onProblem(damage);
   }
 
   /** Writes that were durable when the process died, but not yet in the catalog. */
@@ -242,6 +269,7 @@ export class OpenCollection {
    */
   async #commit(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
     const change = await this.#store.apply(plan);
+    this.#damaged.apply(change);
     try {
       for (const { offset } of change.removes) this.#index.remove(offset);
       for (const record of change.puts) this.#index.put(record);
@@ -276,18 +304,19 @@ export class OpenCollection {
   }
 
   /** Ids of the matching records; nothing else writes meanwhile. */
-  async #select(request: DeleteRequest, signal: AbortSignal): Promise<string[]> {
-    this.#checkWhere(request);
-    const offsets = await selectOffsets(this.#context(), request, request.limit, signal);
+  async #select(request: DeleteRequest, signal: AbortSignal, times: StageTimes): Promise<string[]> {
+    this.#checkReadable(request);
+    const offsets = await selectOffsets(this.#context(times), request, request.limit, signal);
     throwIfAborted(signal);
     return offsets.flatMap((offset) => this.#store.read(offset)?.id ?? []);
   }
 
-  #checkWhere({ where }: Selector): void {
+  #checkReadable({ ids, where }: Selector): void {
+    this.#damaged.requireNone(ids);
     if (where !== null) checkWhereAgainstSchema(where, this.#schema, "where");
   }
 
-  #context(): QueryContext {
+  #context(times: StageTimes): QueryContext {
     if (this.#broken)
       throw new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1 });
     return {
@@ -296,7 +325,7 @@ export class OpenCollection {
       dimension: this.#dimension,
       plan: this.#plan,
       scanPool: this.#options.scanPool,
-      onRowsScanned: this.#options.onRowsScanned,
+      times,
     };
   }
 }

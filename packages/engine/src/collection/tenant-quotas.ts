@@ -1,7 +1,8 @@
 /**
  * How many records and bytes a tenant may keep over all its collections. What it has is measured once, at its first
  * use, and counted from then on. A write is judged inside its transaction, so that writes at the same time cannot go
- * over the records together; bytes are those of committed pages, so a tenant is stopped once it has reached them.
+ * over the records together; bytes are those of committed pages, so a tenant is stopped once it has reached them. A fork is
+ * charged like what it copies, and admitted only if that fits whole.
  */
 import { SheafError } from "@sheaf/protocol";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
@@ -30,8 +31,10 @@ export interface MeasuredStore {
 export class TenantBudget {
   readonly #quotas: TenantQuotas;
   readonly #collections: Map<string, CollectionUsage>;
-  /** Records of writes under way. */
+  /** Records of writes and copies under way. */
   #pending = 0;
+  /** Bytes of copies under way. */
+  #pendingBytes = 0;
 
   constructor(quotas: TenantQuotas, collections: ReadonlyMap<string, CollectionUsage>) {
     this.#quotas = quotas;
@@ -46,14 +49,34 @@ export class TenantBudget {
     return this.#sum("bytes");
   }
 
-  /** Throws 422 unless `records` more, or a change of what is there, fit. */
-  require(records: number): void {
-    const { records: most, bytes } = this.#quotas;
+  /** Throws 422 unless `records` more, or a change of what is there, fit; and `bytes` more, where they are known. */
+  require(records: number, bytes = 0): void {
+    const { records: most, bytes: mostBytes } = this.#quotas;
     if (most !== 0 && records > 0 && this.records + this.#pending + records > most) {
       throw exceeded(`the tenant may keep ${most} records`);
     }
-    if (bytes !== 0 && this.bytes >= bytes) {
-      throw exceeded(`the tenant keeps ${this.bytes} bytes and may keep ${bytes}`);
+    const kept = this.bytes + this.#pendingBytes;
+    if (mostBytes !== 0 && (kept >= mostBytes || kept + bytes > mostBytes)) {
+      const more = bytes === 0 ? "" : `, ${bytes} more do not fit`;
+      throw exceeded(`the tenant keeps ${kept} bytes and may keep ${mostBytes}${more}`);
+    }
+  }
+
+  /** A collection that comes whole, as a fork does: it has to fit whole. `copy` makes it and says what it holds. */
+  async admit<T>(
+    usage: CollectionUsage,
+    copy: () => Promise<{ readonly made: T; readonly id: string; readonly usage: CollectionUsage }>,
+  ): Promise<T> {
+    this.require(usage.records, usage.bytes);
+    this.#pending += usage.records;
+    this.#pendingBytes += usage.bytes;
+    try {
+      const { made, id, usage: held } = await copy();
+      this.#collections.set(id, held);
+      return made;
+    } finally {
+      this.#pending -= usage.records;
+      this.#pendingBytes -= usage.bytes;
     }
   }
 
@@ -82,11 +105,6 @@ export class TenantBudget {
     }
   }
 
-  /** For a collection that came whole, as a fork does. */
-  set(id: string, usage: CollectionUsage): void {
-    this.#collections.set(id, usage);
-  }
-
   /** For one that is gone. */
   remove(id: string): void {
     this.#collections.delete(id);
@@ -102,8 +120,8 @@ export class TenantBudget {
 /** Where the collections of a tenant are. */
 export interface TenantCollections {
   idsOf(tenant: string): readonly string[];
-  /** May be open already; closing this one leaves that one open. */
-  openStore(id: string): { readonly size: number; readonly usedBytes: number; close(): Promise<void> };
+  /** Never rejects for a collection that is damaged. */
+  measure(id: string): Promise<CollectionUsage>;
 }
 
 /** The budgets of all tenants that were used since the start. */
@@ -137,10 +155,10 @@ export class TenantBudgets {
   ): Promise<T> {
     const budget = await this.of(source.tenant);
     if (budget === null) return copy();
-    budget.require((await this.#usage(source.id)).records);
-    const made = await copy();
-    budget.set(made.id, await this.#usage(made.id));
-    return made;
+    return budget.admit(await this.#collections.measure(source.id), async () => {
+      const made = await copy();
+      return { made, id: made.id, usage: await this.#collections.measure(made.id) };
+    });
   }
 
   async remove(id: string): Promise<void> {
@@ -149,17 +167,8 @@ export class TenantBudgets {
 
   async #measure(ids: readonly string[]): Promise<ReadonlyMap<string, CollectionUsage>> {
     const usage = new Map<string, CollectionUsage>();
-    for (const id of ids) usage.set(id, await this.#usage(id));
+    for (const id of ids) usage.set(id, await this.#collections.measure(id));
     return usage;
-  }
-
-  async #usage(id: string): Promise<CollectionUsage> {
-    const store = this.#collections.openStore(id);
-    try {
-      return { records: store.size, bytes: store.usedBytes };
-    } finally {
-      await store.close();
-    }
   }
 }
 

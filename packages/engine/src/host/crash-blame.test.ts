@@ -20,13 +20,14 @@ function hold(
 const answer = async (): Promise<string> => "answer";
 
 describe("crash blame", () => {
-  it("quarantines the collection in flight at a second crash", async () => {
+  it("takes the collection in flight at a second crash out of service", async () => {
     const blame = new CrashBlame();
     const first = hold(blame, "bad");
     await first.started;
     expect(blame.died("SIGSEGV")).toEqual([]);
     first.end();
     await first.done;
+    blame.judge([]);
     const second = hold(blame, "bad");
     await second.started;
     expect(blame.died("SIGBUS")).toEqual(["bad"]);
@@ -37,6 +38,36 @@ describe("crash blame", () => {
       message: expect.stringContaining("sheaf doctor"),
     });
     await expect(blame.run("good", undefined, answer)).resolves.toBe("answer");
+  });
+
+  it("takes a damaged suspect out of service at once, and trusts the others", async () => {
+    const blame = new CrashBlame();
+    const held = ["a", "bad"].map((id) => hold(blame, id));
+    await Promise.all(held.map(({ started }) => started));
+    blame.died("SIGSEGV");
+    for (const { end } of held) end();
+    await Promise.all(held.map(({ done }) => done));
+    const waiting = ["a", "bad"].map((id) => blame.run(id, undefined, answer));
+    const judged = Promise.allSettled(waiting);
+    await expect(blame.run("other", undefined, answer)).resolves.toBe("answer");
+    blame.judge([{ id: "bad", reason: "page 7 is gone" }]);
+    expect(await judged).toMatchObject([
+      { status: "fulfilled" },
+      { status: "rejected", reason: { code: "collection_unavailable", message: "page 7 is gone" } },
+    ]);
+    expect(blame.suspects).toEqual([]);
+    expect(blame.outOfService).toEqual([{ id: "bad", reason: "page 7 is gone" }]);
+  });
+
+  it("suspects what the host said it was reading, until it said that it was done", async () => {
+    const blame = new CrashBlame();
+    blame.touch("read", true);
+    blame.touch("done", true);
+    blame.touch("done", false);
+    blame.died("SIGBUS");
+    expect(blame.suspects).toEqual(["read"]);
+    blame.judge([]);
+    expect(blame.died("SIGBUS")).toEqual([]);
   });
 
   it.each(["SIGKILL", "SIGTERM", null] as const)("never counts an end by %s", async (signal) => {
@@ -57,6 +88,7 @@ describe("crash blame", () => {
     for (const { end } of held) end();
     await Promise.all(held.map(({ done }) => done));
     expect(blame.suspects).toEqual(["a", "bad", "b"]);
+    blame.judge([]);
 
     const [a, bad, b] = ["a", "bad", "b"].map((id) => hold(blame, id)) as [
       ReturnType<typeof hold>,
@@ -67,6 +99,7 @@ describe("crash blame", () => {
     a.end();
     await bad.started;
     expect(blame.died("SIGSEGV")).toEqual(["bad"]);
+    blame.judge([]);
     bad.end();
     await b.started;
     b.end();

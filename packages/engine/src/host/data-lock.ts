@@ -51,6 +51,14 @@ export async function acquireDataLock(
   };
 }
 
+/** Process id of the server that holds the folder, or of its engine host; `null`: nobody uses it. */
+export function runningServer(path: string): number | null {
+  const holder = read(path);
+  if (holder === null) return null;
+  const running = [holder.gateway, holder.host].find((held) => held !== null && isRunning(held));
+  return running?.pid ?? null;
+}
+
 /** Called by an engine host before it opens anything. Throws if its gateway no longer holds the folder. */
 export function registerHost(path: string, token: string): void {
   const holder = read(path);
@@ -75,13 +83,29 @@ function create(path: string, holder: LockHolder): boolean {
 }
 
 function replace(path: string, holder: LockHolder): void {
-  renameSync(writeTemporary(path, holder), path);
+  try {
+    renameSync(writeTemporary(path, holder), path);
+  } catch (error) {
+    if (!isCode(error, "ENOSPC")) throw error;
+    // A full disk has no room for a second file, but still has the first one's block.
+    writeFileSync(path, toText(holder), { flag: "r+", flush: true });
+  }
 }
 
 function writeTemporary(path: string, holder: LockHolder): string {
   const temporary = `${path}.${randomUUID()}`;
-  writeFileSync(temporary, `${JSON.stringify(holder)}\n`, { flush: true });
+  try {
+    writeFileSync(temporary, toText(holder), { flush: true });
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
   return temporary;
+}
+
+/** Always longer than what it replaces: a host is added, never taken away. */
+function toText(holder: LockHolder): string {
+  return `${JSON.stringify(holder)}\n`;
 }
 
 /** `null`: there is none. */

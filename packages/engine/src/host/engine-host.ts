@@ -8,12 +8,18 @@ import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { registerHost } from "./data-lock.ts";
-import { HOST_METHODS, type HostArguments, type HostMethod, isSignalled } from "./host-protocol.ts";
+import {
+  HOST_METHODS,
+  type HostArguments,
+  type HostMethod,
+  type TouchEvent,
+  isSignalled,
+} from "./host-protocol.ts";
 
 /** Long enough for the last message to leave before the process does. */
 const FAREWELL_MS = 100;
 
-const { dataFolder, lockToken, quotas } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
+const { lockToken, ...engineOptions } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
 let opened: LocalEngine | null = null;
 
 const server: RpcServer = serveParent(
@@ -30,8 +36,10 @@ const server: RpcServer = serveParent(
 );
 
 try {
-  registerHost(new DataFolder(dataFolder).lockFile, lockToken);
-  opened = await LocalEngine.open({ dataFolder, quotas, log });
+  registerHost(new DataFolder(engineOptions.dataFolder).lockFile, lockToken);
+  const onTouch = (collection: string, touching: boolean): void =>
+    server.emit("touch", { collection, touching } satisfies TouchEvent);
+  opened = await LocalEngine.open({ ...engineOptions, log, onTouch });
   server.emit("ready", null);
 } catch (error) {
   const message = error instanceof SheafError ? error.message : "the engine could not start";

@@ -1,4 +1,5 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
+import type { OutOfService } from "../collection/collection-opener.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { LocalEngine } from "../local-engine.ts";
 
@@ -7,6 +8,18 @@ export interface HostArguments {
   readonly dataFolder: string;
   readonly lockToken: string;
   readonly quotas: TenantQuotas;
+  /** Bytes; any where it is left out. */
+  readonly vectorMemory?: number;
+  /** To keep free on the data folder's disk; the default where it is left out. */
+  readonly reserveBytes?: number;
+  /** Collections that are not to be opened. */
+  readonly outOfService: readonly OutOfService[];
+}
+
+/** Event `touch`: the host begins, or ends, to read a collection that no call of the gateway need name. */
+export interface TouchEvent {
+  readonly collection: string;
+  readonly touching: boolean;
 }
 
 /** Methods of `LocalEngine` that a gateway may call; `close` is the end of the socket. */
@@ -29,6 +42,8 @@ const METHODS = {
   listCollections: false,
   countCollections: false,
   updateCollection: false,
+  rememberModels: false,
+  acceptModels: false,
   deleteCollection: false,
   listKeys: false,
   createKey: false,
@@ -50,6 +65,7 @@ const METHODS = {
   count: true,
   indexingStatus: false,
   unfoldedCollections: false,
+  inspect: false,
   revive: false,
 } as const satisfies Record<HostMethod, boolean>;
 

@@ -5,6 +5,7 @@
 import { ChildSupervisor, siblingModule } from "@sheaf/process";
 import {
   type Collection,
+  type CollectionModels,
   type CollectionRef,
   type CommitRequest,
   type CommitResult,
@@ -12,6 +13,7 @@ import {
   type Database,
   type DeleteRequest,
   type GetRequest,
+  type ModelIdentity,
   type QueryRequest,
   type ReadToken,
   type ResultRecord,
@@ -41,9 +43,9 @@ import type {
 import type { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { prepareDataFormat } from "../storage/data-format.ts";
-import { CrashBlame } from "./crash-blame.ts";
+import { CrashBlame, isCrash } from "./crash-blame.ts";
 import { type DataLock, acquireDataLock } from "./data-lock.ts";
-import type { HostArguments, HostMethod } from "./host-protocol.ts";
+import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 
 export interface HostedEngineOptions {
   readonly dataFolder: string;
@@ -52,6 +54,10 @@ export interface HostedEngineOptions {
   readonly onHostDeath?: () => void;
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
+  /** Bytes for the vectors that the indexes of all collections keep; by default any. */
+  readonly vectorMemory?: number;
+  /** Bytes to keep free on the data folder's disk; by default 32 MiB. */
+  readonly reserveBytes?: number;
 }
 
 /** Takes the data folder's lock, starts the engine host and resolves when it serves. */
@@ -75,18 +81,28 @@ export class HostedEngine implements Engine {
   readonly #log: EngineLog;
   readonly #onHostDeath: () => void;
   readonly #blame = new CrashBlame();
+  /** Why the newest host could not start; `null`: it could. */
   #failure: string | null = null;
+  /** The newest host has come so far that it serves. */
+  #served = false;
 
   constructor(options: HostedEngineOptions, lock: DataLock) {
     const { dataFolder, quotas = NO_QUOTAS, log = () => {}, onHostDeath = () => {} } = options;
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const hostArguments: HostArguments = { dataFolder, lockToken: lock.token, quotas };
+    const hostArguments = (): HostArguments => ({
+      dataFolder,
+      lockToken: lock.token,
+      quotas,
+      ...(options.vectorMemory !== undefined && { vectorMemory: options.vectorMemory }),
+      ...(options.reserveBytes !== undefined && { reserveBytes: options.reserveBytes }),
+      outOfService: this.#blame.outOfService,
+    });
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),
-      spawnOptions: () => ({ args: [JSON.stringify(hostArguments)] }),
+      spawnOptions: () => ({ args: [JSON.stringify(hostArguments())] }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onDeath: ({ code, signal }) => this.#onDeath(code, signal),
     });
@@ -175,6 +191,14 @@ export class HostedEngine implements Engine {
 
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
     return this.#call("updateCollection", [ref, change]);
+  }
+
+  rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.#call("rememberModels", [ref, models]);
+  }
+
+  acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.#call("acceptModels", [ref, models]);
   }
 
   deleteCollection(name: CollectionName): Promise<void> {
@@ -272,6 +296,7 @@ export class HostedEngine implements Engine {
 
   /** Ends the host, then gives the data folder back. */
   async close(): Promise<void> {
+    this.#blame.judge([]);
     await this.#supervisor.close();
     await this.#lock.release();
   }
@@ -281,7 +306,7 @@ export class HostedEngine implements Engine {
     args: readonly unknown[],
     options: EngineOptions = {},
   ): ReturnType<LocalEngine[M]> {
-    return this.#supervisor.call(method, args, options) as ReturnType<LocalEngine[M]>;
+    return this.#toHost(method, args, options) as ReturnType<LocalEngine[M]>;
   }
 
   /** A call that opens the collection, and is to blame if the host does not survive it. */
@@ -291,15 +316,27 @@ export class HostedEngine implements Engine {
     args: readonly unknown[],
     options: EngineOptions = {},
   ): ReturnType<LocalEngine[M]> {
-    const call = (): Promise<unknown> => this.#supervisor.call(method, [ref, ...args], options);
+    const call = (): Promise<unknown> => this.#toHost(method, [ref, ...args], options);
     return this.#blame.run(ref.id, options.signal, call) as ReturnType<LocalEngine[M]>;
+  }
+
+  /** Where no host can start, the reason is of more use than to be told to come back. */
+  async #toHost(method: HostMethod, args: readonly unknown[], options: EngineOptions): Promise<unknown> {
+    if (!this.#supervisor.ready && this.#failure !== null) {
+      throw new SheafError("collection_unavailable", this.#failure);
+    }
+    return this.#supervisor.call(method, args, options);
   }
 
   #onEvent(name: string, value: unknown): void {
     if (name === "log") this.#log(value as EngineLogEntry);
     else if (name === "failed") this.#failure = value as string;
-    else if (name === "ready") {
+    else if (name === "touch") {
+      const { collection, touching } = value as TouchEvent;
+      this.#blame.touch(collection, touching);
+    } else if (name === "ready") {
       this.#failure = null;
+      this.#served = true;
       // Reported in there; nobody waits for it.
       void this.#revive();
     }
@@ -308,14 +345,27 @@ export class HostedEngine implements Engine {
   #onDeath(code: number | null, signal: NodeJS.Signals | null): void {
     this.#onHostDeath();
     this.#log({ level: "error", message: `the engine host ended with ${signal ?? `code ${code}`}` });
+    if (isCrash(signal) && !this.#served) this.#failure ??= crashedAtStart(signal);
+    this.#served = false;
     for (const collection of this.#blame.died(signal)) {
-      this.#log({ level: "error", message: "crashed the engine twice and is quarantined", collection });
+      this.#log({ level: "error", message: "crashed the engine twice and is out of service", collection });
+    }
+  }
+
+  /** Finds out which of the suspects is damaged, before a call opens one of them. */
+  async #judge(): Promise<void> {
+    const { suspects } = this.#blame;
+    const damaged = suspects.length === 0 ? [] : await this.#call("inspect", [suspects]);
+    this.#blame.judge(damaged);
+    for (const { id, reason } of damaged) {
+      this.#log({ level: "error", message: `out of service: ${reason}`, collection: id });
     }
   }
 
   /** Opens what a death left behind, one by one: suspects first, then collections with writes to fold. */
   async #revive(): Promise<void> {
     try {
+      await this.#judge();
       const unfolded = await this.#call("unfoldedCollections", []);
       for (const id of new Set([...this.#blame.suspects, ...unfolded])) await this.#reviveOne(id);
     } catch (error) {
@@ -336,4 +386,8 @@ export class HostedEngine implements Engine {
       this.#log({ level: "warn", message: "reviving failed", collection: id, error: describeError(error) });
     }
   }
+}
+
+function crashedAtStart(signal: NodeJS.Signals): string {
+  return `the engine host ended with ${signal} as it opened the catalog, which may be damaged; run \`sheaf doctor\``;
 }

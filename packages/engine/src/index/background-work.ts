@@ -27,6 +27,16 @@ export class BackgroundWork {
     this.#timer = setTimeout(() => this.#slice(), PAUSE_MS).unref();
   }
 
+  /** Does some of the work at once; what it throws ends the work as in a slice. */
+  now(work: () => void): void {
+    if (this.#closed) return;
+    try {
+      work();
+    } catch (error) {
+      this.#steps.onFailure(error);
+    }
+  }
+
   close(): void {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

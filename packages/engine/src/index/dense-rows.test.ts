@@ -6,16 +6,17 @@ import type { StoredRecord } from "../storage/stored-record.ts";
 import { randomOf } from "./dense/testing/data-sets.ts";
 import { type ExactIndex, createExactIndex } from "./exact-index.ts";
 import type { IndexSnapshot } from "./index-snapshot.ts";
-import { RowSet, SEGMENT_ROWS, listBits } from "./row-set.ts";
+import { RowSet, SEGMENT_ROWS, countBits, listBits } from "./row-set.ts";
 
 const PLAN: IndexPlan = { space: "cosine", embeddingFunction: null, sparse: [] };
 const SIZES = { flatRows: 64, tailSlots: 256, segmentRows: 4_096 };
 const DIMENSION = 8;
 const random = randomOf(11);
+let sequence = 0;
 
 function record(offset: number, embedding = randomVector()): StoredRecord {
   const id = `r${offset}`;
-  return { offset, sequence: offset + 1, id, embedding, document: null, uri: null, metadata: null };
+  return { offset, sequence: ++sequence, id, embedding, document: null, uri: null, metadata: null };
 }
 
 function randomVector(): Float32Array {
@@ -23,127 +24,197 @@ function randomVector(): Float32Array {
   return Float32Array.from({ length: DIMENSION }, () => Math.floor(random() * 3) - 1);
 }
 
-function newIndex(records: readonly StoredRecord[]): ExactIndex {
-  const index = createExactIndex(
-    PLAN,
-    { read: (offset) => records[offset] ?? null },
-    { denseRows: 200, denseSizes: SIZES },
-  );
-  for (const one of records) index.put(one);
-  return index;
+/** An index beside the store that it may read. */
+class Indexed {
+  readonly index: ExactIndex;
+  readonly #plan: IndexPlan;
+  readonly #records = new Map<number, StoredRecord>();
+
+  constructor(records: readonly StoredRecord[], plan = PLAN) {
+    const read = (offset: number): StoredRecord | null => this.#records.get(offset) ?? null;
+    this.#plan = plan;
+    this.index = createExactIndex(plan, { read, readVector: read }, { denseRows: 200, denseSizes: SIZES });
+    for (const one of records) this.put(one);
+  }
+
+  put(one: StoredRecord): void {
+    this.#records.set(one.offset, one);
+    this.index.put(one);
+  }
+
+  remove(offset: number): void {
+    this.#records.delete(offset);
+    this.index.remove(offset);
+  }
+
+  /** Waits until nothing is left to do in the background. */
+  async built(): Promise<this> {
+    while (this.index.isBuilding) await setTimeout(1);
+    return this;
+  }
+
+  /** As it is compared; `null`: the store has another version. */
+  vectorAt(position: number, snapshot: IndexSnapshot): Float32Array | null {
+    const held = snapshot.vector(position);
+    const stored = this.#records.get(snapshot.offset(position));
+    if (held !== null || stored?.sequence !== snapshot.sequence(position)) return held;
+    return prepare(this.#plan.space, stored.embedding);
+  }
+
+  /** The whole search at once. */
+  answer(query: Float32Array, k: number, snapshot: IndexSnapshot, rows = snapshot.live) {
+    const vectorAt = (position: number): Float32Array | null => this.vectorAt(position, snapshot);
+    const steps = this.index.searchDense({ query, k, exact: true, vectorAt }, rows, snapshot);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  }
+
+  /** The fast index's answer where it holds all rows; how many it does not hold; what comparing every row finds. */
+  search(k: number, snapshot = this.index.snapshot(), rows = snapshot.live) {
+    const query = prepare(this.#plan.space, randomVector().fill(1, 0, 2));
+    const answer = this.answer(query, k, snapshot, rows);
+    const found = [...(answer?.nearest.positions ?? [])].map((position, i) => [
+      snapshot.offset(position),
+      answer?.nearest.distances[i],
+    ]);
+    const expected = listBits(rows.words)
+      .map((position) => [snapshot.offset(position), this.vectorAt(position, snapshot)] as const)
+      .map(([offset, vector]) => [offset, distanceTo(vector, query)] as const)
+      .sort(([a, x], [b, y]) => x - y || a - b)
+      .slice(0, k);
+    return { found, expected, rest: answer === null ? undefined : (answer.rest?.count() ?? 0) };
+  }
 }
 
-async function built(index: ExactIndex): Promise<ExactIndex> {
-  while (index.isBuilding) await setTimeout(1);
-  return index;
+function distanceTo(vector: Float32Array | null, query: Float32Array): number {
+  return vector === null ? Number.NaN : preparedDistance(PLAN.space, query, vector);
 }
 
-/** Offsets and distances by comparing every row. */
-function scan(query: Float32Array, k: number, rows: RowSet, snapshot: IndexSnapshot): unknown[] {
-  return listBits(rows.words)
-    .map((position) => {
-      const segment = snapshot.segments[Math.floor(position / SEGMENT_ROWS)];
-      const vector = segment?.vector(position % SEGMENT_ROWS) ?? new Float32Array(0);
-      return [snapshot.offset(position), preparedDistance(PLAN.space, query, vector)] as const;
-    })
-    .sort(([a, x], [b, y]) => x - y || a - b)
-    .slice(0, k);
-}
-
-/** The fast index's answer where it holds all rows; how many it does not hold. */
-function search(index: ExactIndex, k: number, snapshot: IndexSnapshot, rows = snapshot.live) {
-  const query = prepare(PLAN.space, randomVector().fill(1, 0, 2));
-  const answer = index.searchDense({ query, k, exact: true }, rows, snapshot);
-  const found = [...(answer?.nearest.positions ?? [])].map((position, i) => [
-    snapshot.offset(position),
-    answer?.nearest.distances[i],
-  ]);
-  return { found, expected: scan(query, k, rows, snapshot), rest: answer?.rest.count() };
+function recordsOf(count: number): StoredRecord[] {
+  return Array.from({ length: count }, (_, i) => record(i));
 }
 
 describe("DenseRows", () => {
   it("answers nothing for few records", () => {
-    const index = newIndex(Array.from({ length: 100 }, (_, i) => record(i)));
-    expect(search(index, 3, index.snapshot()).rest).toBeUndefined();
+    expect(new Indexed(recordsOf(100)).search(3).rest).toBeUndefined();
   });
 
   it("holds no row at first and all in the end, with the exact scan's distances and ties", async () => {
-    const index = newIndex(Array.from({ length: 5_000 }, (_, i) => record(i)));
-    const first = search(index, 10, index.snapshot());
+    const indexed = new Indexed(recordsOf(5_000));
+    const first = indexed.search(10);
     expect([first.found, first.rest]).toStrictEqual([[], 5_000]);
-    await built(index);
+    await indexed.built();
     for (const k of [1, 10, 300]) {
-      const { found, expected, rest } = search(index, k, index.snapshot());
+      const { found, expected, rest } = indexed.search(k);
       expect(found).toStrictEqual(expected);
       expect(rest).toBe(0);
     }
-    index.close();
+    indexed.index.close();
+  });
+
+  it("leaves the vectors of full segments to the store once all their rows got in", async () => {
+    const indexed = await new Indexed(recordsOf(2 * SEGMENT_ROWS + 10)).built();
+    const held = (): number[] => indexed.index.snapshot().segments.map((segment) => countBits(segment.held));
+    expect(held()).toStrictEqual([0, 0, 10]);
+    // A segment that is dissolved moves its rows without their vectors.
+    for (let i = 0; i < 3_000; i++) indexed.remove(i);
+    expect(held()).toStrictEqual([0, 10]);
+    const { found, expected, rest } = indexed.search(50);
+    expect(found).toStrictEqual(expected);
+    expect(rest).toBe(0);
+    // Too few for a fast index: all are compared, so all come back.
+    for (let i = 3_000; i < 2 * SEGMENT_ROWS - 80; i++) indexed.remove(i);
+    expect(indexed.search(3).rest).toBeUndefined();
+    const { segments, live } = indexed.index.snapshot();
+    const wanting = segments.flatMap((segment, i) =>
+      [...live.segment(i)].map((word, j) => word & ~(segment.held[j] ?? 0)),
+    );
+    expect(new Set(wanting)).toStrictEqual(new Set([0]));
+    indexed.index.close();
   });
 
   it("leaves rows of a snapshot that were written over or moved to the exact scan", async () => {
-    const index = await built(newIndex(Array.from({ length: 5_000 }, (_, i) => record(i))));
-    const before = index.snapshot();
+    const indexed = await new Indexed(recordsOf(5_000)).built();
+    const before = indexed.index.snapshot();
     for (let i = 0; i < 3_000; i++) {
-      if (i % 3 === 0) index.remove(i);
-      else index.put(record(i));
+      if (i % 3 === 0) indexed.remove(i);
+      else indexed.put(record(i));
     }
-    const { rest } = search(index, 5, before);
-    expect(rest).toBeGreaterThanOrEqual(3_000);
-    await built(index);
-    const { found, expected, rest: none } = search(index, 50, index.snapshot());
+    expect(indexed.search(5, before).rest).toBeGreaterThanOrEqual(3_000);
+    await indexed.built();
+    const { found, expected, rest } = indexed.search(50);
     expect(found).toStrictEqual(expected);
-    expect(none).toBe(0);
-    index.close();
+    expect(rest).toBe(0);
+    indexed.index.close();
+  });
+
+  it("says when rows were written while a search paused", async () => {
+    const indexed = await new Indexed(recordsOf(1_000)).built();
+    const snapshot = indexed.index.snapshot();
+    const search = (meanwhile: () => void): boolean | undefined => {
+      const vectorAt = (position: number): Float32Array | null => indexed.vectorAt(position, snapshot);
+      const request = { query: randomVector().fill(1, 0, 2), k: 10, exact: false, vectorAt };
+      const steps = indexed.index.searchDense(request, snapshot.live, snapshot);
+      expect(steps.next().done).toBe(false);
+      meanwhile();
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done === true) return value?.overtaken;
+      }
+    };
+    expect(search(() => {})).toBe(false);
+    expect(search(() => indexed.remove(17))).toBe(true);
+    indexed.index.close();
   });
 
   it("takes filters as they are, also over rows whose numbers are no longer in order", async () => {
-    const index = await built(newIndex(Array.from({ length: 2_000 }, (_, i) => record(i))));
-    for (let i = 0; i < 700; i++) index.put(record((i * 7) % 500));
-    await built(index);
-    const snapshot = index.snapshot();
+    const indexed = await new Indexed(recordsOf(2_000)).built();
+    for (let i = 0; i < 700; i++) indexed.put(record((i * 7) % 500));
+    await indexed.built();
+    const snapshot = indexed.index.snapshot();
     const rows = snapshot.live.words.map((word, i) => word & (0x1234_5678 * (i + 1)));
-    const { found, expected } = search(index, 20, snapshot, new RowSet(rows));
+    const { found, expected } = indexed.search(20, snapshot, new RowSet(rows));
     expect(found).toStrictEqual(expected);
-    index.close();
+    indexed.index.close();
   });
 
   it("keeps vectors that are too long with the exact scan, and refuses such queries", async () => {
     const long = new Float32Array(DIMENSION).fill(3e38);
     const l2: IndexPlan = { ...PLAN, space: "l2" };
-    const index = createExactIndex(l2, { read: () => null }, { denseRows: 200, denseSizes: SIZES });
-    for (let i = 0; i < 300; i++) index.put(record(i, i === 7 ? long : randomVector()));
-    await built(index);
-    const snapshot = index.snapshot();
-    const request = { query: randomVector(), k: 3, exact: false };
-    const rest = index.searchDense(request, snapshot.live, snapshot)?.rest;
+    const records = Array.from({ length: 300 }, (_, i) => record(i, i === 7 ? long : randomVector()));
+    const indexed = await new Indexed(records, l2).built();
+    const snapshot = indexed.index.snapshot();
+    const rest = indexed.answer(randomVector(), 3, snapshot)?.rest;
     expect(listBits(rest?.words ?? new Uint32Array(0))).toStrictEqual([7]);
-    expect(index.searchDense({ ...request, query: long }, snapshot.live, snapshot)).toBeNull();
-    index.close();
+    expect(indexed.answer(long, 3, snapshot)).toBeNull();
+    indexed.index.close();
   });
 
   it("gives records new numbers when most numbers are unused", async () => {
-    const index = newIndex(Array.from({ length: 600 }, (_, i) => record(i)));
+    const indexed = new Indexed(recordsOf(600));
     let offset = 600;
     for (; offset < 75_000; offset++) {
-      index.put(record(offset));
-      if (offset % 600 !== 0) index.remove(offset - 500);
+      indexed.put(record(offset));
+      if (offset % 600 !== 0) indexed.remove(offset - 500);
     }
-    await built(index);
-    const { found, expected, rest } = search(index, 40, index.snapshot());
+    await indexed.built();
+    const { found, expected, rest } = indexed.search(40);
     expect(found).toStrictEqual(expected);
     expect(rest).toBe(0);
-    index.close();
+    indexed.index.close();
   });
 
   it("goes when records do, and comes again", async () => {
-    const records = Array.from({ length: 400 }, (_, i) => record(i));
-    const index = await built(newIndex(records));
-    for (let i = 0; i < 350; i++) index.remove(i);
-    expect(search(index, 3, index.snapshot()).rest).toBeUndefined();
-    for (const one of records) index.put({ ...one, offset: one.offset + 1_000, id: `n${one.offset}` });
-    await built(index);
-    const { found, expected } = search(index, 30, index.snapshot());
+    const records = recordsOf(400);
+    const indexed = await new Indexed(records).built();
+    for (let i = 0; i < 350; i++) indexed.remove(i);
+    expect(indexed.search(3).rest).toBeUndefined();
+    for (const one of records) indexed.put({ ...one, offset: one.offset + 1_000, id: `n${one.offset}` });
+    await indexed.built();
+    const { found, expected } = indexed.search(30);
     expect(found).toStrictEqual(expected);
-    index.close();
+    indexed.index.close();
   });
 });

@@ -4,24 +4,30 @@
  * of a build and for every snapshot. A row's bit goes the moment the row does.
  *
  * Rows get in by background work; below `minRows` records there is no such index. Vectors are handed over as they are
- * compared (of length 1 for cosine, hence `ip`), so that distances equal those of the exact scan to the bit.
+ * compared (of length 1 for cosine, hence `ip`), so that distances equal those of the exact scan to the bit. Once it
+ * holds all rows of a segment, their vectors are in the store alone.
  */
 import type { Space } from "@sheaf/protocol";
 import { norm } from "../kernels/distance.ts";
 import { BackgroundWork } from "./background-work.ts";
 import { DenseIndex, type DenseIndexSizes } from "./dense/dense-index.ts";
+import type { VectorMemory } from "./dense/vector-memory.ts";
 import type { IndexSnapshot } from "./index-snapshot.ts";
 import type { Row } from "./record-index.ts";
 import { RowNumbers } from "./row-numbers.ts";
-import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits, hasBit } from "./row-set.ts";
+import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countOnes, hasBit } from "./row-set.ts";
 import type { RowPlace, Segment } from "./segment.ts";
 import { type Nearest, TopK } from "./top-k.ts";
 
 export interface DenseRowsOptions {
   /** The segment of the index that holds a row. */
   readonly segmentOf: (row: Row) => Segment;
+  /** A row's vector from the store, as it is compared; `null` if the store has another version by now. */
+  readonly readVector: (segment: Segment, local: number) => Float32Array | null;
   /** Records from which on there is a fast index. */
   readonly minRows?: number | undefined;
+  /** For the vectors that the fast index keeps; without limit if left out. */
+  readonly vectorMemory?: VectorMemory | undefined;
   /** Small ones for tests. */
   readonly sizes?: DenseIndexSizes | undefined;
   /** The fast index could not be kept, for lack of memory say; exact scans go on. */
@@ -35,18 +41,27 @@ export interface DenseRequest {
   readonly k: number;
   /** Find the nearest with certainty. */
   readonly exact: boolean;
+  /** The vector at a position of the snapshot, as it is compared; `null`: gone. May throw. */
+  readonly vectorAt: (position: number) => Float32Array | null;
 }
 
 /** What the fast index answers, and the rows that it does not hold. */
 export interface DenseAnswer {
   /** Best first, positions in the snapshot. */
   readonly nearest: Nearest;
-  readonly rest: RowSet;
+  /** `null`: there are none. */
+  readonly rest: RowSet | null;
+  /** Rows were written while the search paused: some of the snapshot's may be missing. */
+  readonly overtaken: boolean;
 }
 
 /** Plain scans are as fast below. */
 const MIN_ROWS = 4_096;
 const PUTS_PER_STEP = 16;
+/** Rows that may wait, which bounds the memory of their vectors; beyond it every write puts two in. */
+const MAX_PENDING = 16_384;
+/** Rows that are searched without a mask: a search of more pauses, and rows that get in meanwhile are not of it. */
+const MAX_UNMASKED = 262_144;
 /** Lengths whose squares are far from overflowing; longer vectors stay with the exact scan. */
 const MAX_LENGTH = 2 ** 40;
 
@@ -60,6 +75,9 @@ export class DenseRows {
   #dense: DenseIndex | null = null;
   #building = false;
   #failed = false;
+  /** How often rows have left their places, and how often they have got in. */
+  #departures = 0;
+  #arrivals = 0;
 
   constructor(options: DenseRowsOptions) {
     this.#options = options;
@@ -86,11 +104,13 @@ export class DenseRows {
     if (this.#dense === null) return;
     this.#pending.add(number);
     this.#wake();
+    if (this.#pending.size > MAX_PENDING) this.#work.now(() => this.#putNext(this.#dense!, 2));
   }
 
   /** The row goes, by an update or for good. */
   removed(segment: Segment, local: number): void {
     const number = segment.numbers[local]!;
+    this.#departures++;
     this.#pending.delete(number);
     if (!hasBit(segment.dense, local)) return;
     segment.dense[local >>> 5]! &= ~(1 << (local & 31));
@@ -101,22 +121,30 @@ export class DenseRows {
   /** The row has another place now; its vector is the same. */
   moved(from: RowPlace, to: RowPlace): void {
     const number = to.segment.numbers[to.local]!;
+    this.#departures++;
     this.numbers.place(number, to.segment.number * SEGMENT_ROWS + to.local);
     if (!hasBit(from.segment.dense, from.local)) return;
     from.segment.dense[from.local >>> 5]! &= ~(1 << (from.local & 31));
     to.segment.dense[to.local >>> 5]! |= 1 << (to.local & 31);
   }
 
-  /** All records have new numbers. */
-  renumbered(segments: readonly Segment[]): void {
-    this.drop(segments);
+  /** All records have new numbers: `changes` says which, by the old one. */
+  renumbered(segments: readonly Segment[], changes: Uint32Array): void {
+    this.#departures++;
     for (const segment of segments) segment.findRuns();
+    const pending = [...this.#pending];
+    this.#pending.clear();
+    for (const number of pending) this.#pending.add(changes[number]!);
+    this.#dense?.renumber(changes);
   }
 
   /** After every write: makes or drops the fast index as the number of records asks for. */
   settle(segments: readonly Segment[], records: number, space: Space): void {
     if (this.#dense !== null) {
-      if (records < this.#minRows / 2) this.drop(segments);
+      if (records >= this.#minRows / 2) return;
+      this.drop(segments);
+      for (const segment of segments)
+        segment.restoreVectors((local) => this.#options.readVector(segment, local));
       return;
     }
     if (this.#failed || records < this.#minRows) return;
@@ -125,6 +153,7 @@ export class DenseRows {
       space: space === "cosine" ? "ip" : space,
       dimension,
       readVector: (number) => this.#vector(number),
+      memory: this.#options.vectorMemory,
       sizes: this.#options.sizes,
     });
     for (let number = 0; number < this.numbers.limit; number++) {
@@ -147,30 +176,30 @@ export class DenseRows {
     this.drop(segments);
   }
 
-  /** `null`: there is no fast index, or it cannot answer this. */
-  search(request: DenseRequest, rows: RowSet, snapshot: IndexSnapshot): DenseAnswer | null {
+  /** `null`: there is no fast index, or it cannot answer this. Pauses about every millisecond. */
+  *search(
+    { query, k, exact, vectorAt }: DenseRequest,
+    rows: RowSet,
+    snapshot: IndexSnapshot,
+  ): Generator<void, DenseAnswer | null> {
     const dense = this.#dense;
-    if (dense === null || this.#failed || !(norm(request.query) <= MAX_LENGTH)) return null;
-    const mask = new Uint32Array(Math.ceil(this.numbers.limit / 32) + 1);
-    const rest = RowSet.empty(snapshot.segments.length);
-    for (const [index, segment] of snapshot.segments.entries()) {
-      divide(rows.segment(index), segment, { mask, rest: rest.segment(index) });
+    if (dense === null || !(norm(query) <= MAX_LENGTH)) return null;
+    const [departures, arrivals] = [this.#departures, this.#arrivals];
+    const { mask, rest } = divide(rows, snapshot, dense.size, this.numbers.limit);
+    const positionOf = (number: number): number => snapshot.positionOf(this.numbers.row(number) ?? -1);
+    const readVector = (number: number): Float32Array | null => {
+      const position = positionOf(number);
+      return position < 0 ? null : vectorAt(position);
+    };
+    const top = new TopK(k);
+    const found = yield* dense.search(query, k, mask, { exact, readVector });
+    // Without a mask rows that got in meanwhile are found too.
+    const overtaken = departures !== this.#departures || (mask === null && arrivals !== this.#arrivals);
+    for (const [i, number] of found.rows.entries()) {
+      const position = positionOf(number);
+      if (position >= 0) top.push(found.distances[i]!, snapshot.offset(position), position);
     }
-    const wanted = countBits(mask);
-    const top = new TopK(request.k);
-    if (wanted > 0) {
-      const all = wanted === dense.size;
-      const found = dense.topK(request.query, request.k, all ? null : mask, { exact: request.exact });
-      const places = new Map(snapshot.segments.map((segment, index) => [segment.number, index]));
-      for (const [i, number] of found.rows.entries()) {
-        const row = this.numbers.row(number)!;
-        const local = row % SEGMENT_ROWS;
-        const index = places.get(Math.floor(row / SEGMENT_ROWS))!;
-        const offset = snapshot.segments[index]!.offsets[local]!;
-        top.push(found.distances[i]!, offset, index * SEGMENT_ROWS + local);
-      }
-    }
-    return { nearest: top.sorted(), rest };
+    return { nearest: top.sorted(), rest, overtaken };
   }
 
   #wake(): void {
@@ -184,42 +213,74 @@ export class DenseRows {
   }
 
   #build(dense: DenseIndex): boolean {
+    return this.#putNext(dense, PUTS_PER_STEP) || dense.maintain();
+  }
+
+  /** Puts in what has waited longest; false if nothing waits. */
+  #putNext(dense: DenseIndex, count: number): boolean {
     let puts = 0;
     for (const number of this.#pending) {
-      if (puts++ === PUTS_PER_STEP) return true;
+      if (puts++ === count) break;
       this.#pending.delete(number);
       this.#putIn(dense, number);
     }
-    return puts > 0 || dense.maintain();
+    return puts > 0;
   }
 
   #putIn(dense: DenseIndex, number: number): void {
     const row = this.numbers.row(number);
     if (row === null) return;
     const vector = this.#vector(number);
-    if (!(norm(vector) <= MAX_LENGTH)) return;
+    if (vector === null || !(norm(vector) <= MAX_LENGTH)) return;
     const segment = this.#options.segmentOf(row);
     const local = row % SEGMENT_ROWS;
+    this.#arrivals++;
     dense.put(number, vector);
     segment.dense[local >>> 5]! |= 1 << (local & 31);
+    segment.releaseVectors();
   }
 
-  #vector(number: number): Float32Array {
-    const row = this.numbers.row(number)!;
-    return this.#options.segmentOf(row).vector(row % SEGMENT_ROWS);
+  #vector(number: number): Float32Array | null {
+    const row = this.numbers.row(number);
+    if (row === null) return null;
+    const segment = this.#options.segmentOf(row);
+    return segment.vector(row % SEGMENT_ROWS) ?? this.#options.readVector(segment, row % SEGMENT_ROWS);
   }
 }
 
-/** Splits the wanted rows of a segment: those of the fast index by number into `mask`, the others into `rest`. */
-function divide(
-  rows: Uint32Array,
-  segment: Segment,
-  { mask, rest }: { readonly mask: Uint32Array; readonly rest: Uint32Array },
-): void {
+interface DividedRows {
+  /** By number, those that the fast index holds; `null`: all that it holds are wanted. */
+  readonly mask: Uint32Array | null;
+  /** The others; `null`: there are none. */
+  readonly rest: RowSet | null;
+}
+
+/** `size`: rows of the fast index; `limit`: above every number. */
+function divide(rows: RowSet, snapshot: IndexSnapshot, size: number, limit: number): DividedRows {
+  let wanted = 0;
+  let rest: RowSet | null = null;
+  for (const [index, { dense }] of snapshot.segments.entries()) {
+    const words = rows.segment(index);
+    for (let i = 0; i < SEGMENT_WORDS; i++) {
+      const word = words[i]!;
+      const others = word & ~dense[i]!;
+      wanted += countOnes(word & dense[i]!);
+      if (others === 0) continue;
+      rest ??= RowSet.empty(snapshot.segments.length);
+      rest.words[index * SEGMENT_WORDS + i] = others;
+    }
+  }
+  if (wanted === size && size <= MAX_UNMASKED) return { mask: null, rest };
+  const mask = new Uint32Array(Math.ceil(limit / 32) + 1);
+  for (const [index, segment] of snapshot.segments.entries()) addNumbers(rows.segment(index), segment, mask);
+  return { mask, rest };
+}
+
+/** Adds the wanted rows that the fast index holds to `mask`, by number. */
+function addNumbers(rows: Uint32Array, segment: Segment, mask: Uint32Array): void {
   const { dense, numbers } = segment;
   for (let i = 0; i < SEGMENT_WORDS; i++) {
     let word = rows[i]! & dense[i]!;
-    rest[i] = rows[i]! & ~dense[i]!;
     if (word === 0) continue;
     if (segment.isRun(i)) {
       const first = numbers[32 * i]!;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type ExactIndex, createExactIndex } from "./exact-index.ts";
 import { SEGMENT_ROWS, listBits } from "./row-set.ts";
-import { SparsePostings, SparseSums } from "./sparse-postings.ts";
+import { sparseParts } from "./sparse-parts.ts";
 
 const PLAN: IndexPlan = {
   space: "l2",
@@ -30,7 +30,8 @@ function withTerms(...indices: number[]): Metadata {
 }
 
 function newIndex(records: readonly StoredRecord[] = []): ExactIndex {
-  const index = createExactIndex(PLAN, { read: (offset) => records[offset] ?? null });
+  const read = (offset: number): StoredRecord | null => records[offset] ?? null;
+  const index = createExactIndex(PLAN, { read, readVector: read });
   for (const one of records) index.put(one);
   return index;
 }
@@ -101,27 +102,10 @@ describe("ExactIndex", () => {
     expect(offsets(index)).toStrictEqual([2]);
   });
 
-  it("weighs query terms by idf over the live records", () => {
-    const index = newIndex([
-      record(0, { metadata: withTerms(1, 2) }),
-      record(1, { metadata: withTerms(1) }),
-      record(2),
-      record(3, { metadata: withTerms(1) }),
-    ]);
-    const query = { indices: Uint32Array.of(1, 2, 3), values: Float32Array.of(1, 2, 4) };
-    const idf = (n: number, nt: number): number => Math.fround(Math.log(1 + (n - nt + 0.5) / (nt + 0.5)));
-    const weights = (n: number, ...holders: number[]): number[] =>
-      holders.map((nt, i) => Math.fround(2 ** i * idf(n, nt)));
-    expect([...index.sparseWeights("terms", query)]).toStrictEqual(weights(4, 3, 1, 0));
-    index.put(record(1, { metadata: withTerms(2) }));
-    index.remove(3);
-    expect([...index.sparseWeights("terms", query)]).toStrictEqual(weights(3, 1, 2, 0));
-  });
-
-  it("keeps sparse vectors without their tokens", () => {
+  it("keeps of a sparse vector only that there is one", () => {
     const index = newIndex([record(0, { metadata: withTerms(1) })]);
     const value = index.snapshot().metadata(0)?.get("terms");
-    expect(value).toStrictEqual({ indices: Uint32Array.of(1), values: Float32Array.of(1) });
+    expect(value).toStrictEqual({ indices: new Uint32Array(0), values: new Float32Array(0) });
   });
 
   it("indexes what is already there when a plan names a new sparse key", () => {
@@ -129,21 +113,20 @@ describe("ExactIndex", () => {
       record(i, { metadata: new Map([...withTerms(i % 2)].map(([, value]) => ["other", value])) }),
     );
     const index = newIndex(records);
-    expect(index.snapshot().segments[0]?.postings("other")).toBeUndefined();
+    expect(sparseParts(index.snapshot(), "other")).toStrictEqual({ blocks: [], tails: [] });
+    // A version that is newer than the index's: the write that brings it is under way.
+    records[5] = record(5, { sequence: 99_999, metadata: withTerms(7) });
     const other = { key: "other", bm25: true, sourceKey: null, embeddingFunction: null };
     index.setPlan({ ...PLAN, sparse: [...PLAN.sparse, other] });
-    const { segments, live } = index.snapshot();
-    const holders = segments.map((segment, i) => {
-      const into = new SparseSums();
-      segment.postings("other")?.accumulate(1, 1, into);
-      return into.rows(live.segment(i)).length;
-    });
-    expect(holders).toStrictEqual([SEGMENT_ROWS / 2, 1]);
-    const query = { indices: Uint32Array.of(1), values: Float32Array.of(1) };
-    const [n, nt] = [SEGMENT_ROWS + 3, SEGMENT_ROWS / 2 + 1];
-    expect(index.sparseWeights("other", query)[0]).toBe(
-      Math.fround(Math.log(1 + (n - nt + 0.5) / (nt + 0.5))),
-    );
+    const { blocks, tails } = sparseParts(index.snapshot(), "other");
+    const terms = Uint32Array.of(0, 1, 7);
+    expect(blocks.map(({ block }) => [...block.count(terms, null)])).toStrictEqual([
+      [SEGMENT_ROWS / 2, SEGMENT_ROWS / 2 - 1, 0],
+    ]);
+    expect(tails).toHaveLength(1);
+    index.setPlan({ ...PLAN, sparse: [other] });
+    expect(sparseParts(index.snapshot(), "terms")).toStrictEqual({ blocks: [], tails: [] });
+    expect(sparseParts(index.snapshot(), "other").blocks).toHaveLength(1);
   });
 
   it("reads the stored vectors again when the space changes", () => {
@@ -165,35 +148,5 @@ describe("ExactIndex", () => {
     index.close();
     expect(index.size).toBe(0);
     expect(index.position("r0")).toBeNull();
-  });
-});
-
-describe("SparsePostings", () => {
-  it("adds up the same sums before and after they are packed", () => {
-    const postings = new SparsePostings();
-    postings.add(0, { indices: Uint32Array.of(3, 4_294_967_295), values: Float32Array.of(0.1, 0.7) });
-    postings.add(2, { indices: Uint32Array.of(3, 8), values: Float32Array.of(0, 5) });
-    postings.add(3, { indices: Uint32Array.of(3), values: Float32Array.of(9) });
-    const mask = Uint32Array.of(0b0111);
-    const sums = (): unknown => {
-      const into = new SparseSums();
-      for (const [term, weight] of [
-        [3, 0.3],
-        [5, 1],
-        [4_294_967_295, 0.9],
-      ] as const) {
-        postings.accumulate(term, Math.fround(weight), into);
-      }
-      return { rows: into.rows(mask), sums: into.sums.slice(0, 3) };
-    };
-    const before = sums();
-    const product = (a: number, b: number): number => Math.fround(Math.fround(a) * Math.fround(b));
-    expect(before).toStrictEqual({
-      // Row 2 shares a term whose value is 0; row 3 is not in the mask.
-      rows: [0, 2],
-      sums: Float32Array.of(Math.fround(product(0.3, 0.1) + product(0.9, 0.7)), -0, 0),
-    });
-    postings.seal();
-    expect(sums()).toStrictEqual(before);
   });
 });

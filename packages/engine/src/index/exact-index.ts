@@ -7,26 +7,33 @@
  * segment takes. Rows are therefore not in insertion order: the record offset is.
  */
 import assert from "node:assert/strict";
-import { type IndexPlan, type Metadata, type SparseVector, isSparseVector } from "@sheaf/protocol";
+import type { IndexPlan } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import type { DenseIndexSizes } from "./dense/dense-index.ts";
+import type { VectorMemory } from "./dense/vector-memory.ts";
 import { type DenseAnswer, type DenseRequest, DenseRows } from "./dense-rows.ts";
 import { IndexSnapshot } from "./index-snapshot.ts";
 import type { RecordIndex, RecordReader, Row } from "./record-index.ts";
 import { type RowSet, SEGMENT_ROWS, listBits } from "./row-set.ts";
 import { type RowPlace, Segment, type SegmentRow } from "./segment.ts";
-import { SparseStatistics } from "./sparse-statistics.ts";
+import { SparseBlocks } from "./sparse-blocks.ts";
+import { sparseVectorsOf, withoutSparse } from "./sparse-metadata.ts";
+import { VectorBlocks } from "./vector-blocks.ts";
 
 export interface ExactIndex extends RecordIndex {
   /** The live rows now. The same object until the next write. */
   snapshot(): IndexSnapshot;
   /** Position of a record in `snapshot()`, or `null`. */
   position(id: string): number | null;
-  /** What each term of a sparse query counts with now: its value, times idf where the key asks for it. */
-  sparseWeights(key: string, query: SparseVector): Float32Array;
   /** The fast dense index's share of an answer; `null` where it has none. See `DenseRows`. */
-  searchDense(request: DenseRequest, rows: RowSet, snapshot: IndexSnapshot): DenseAnswer | null;
+  searchDense(
+    request: DenseRequest,
+    rows: RowSet,
+    snapshot: IndexSnapshot,
+  ): Generator<void, DenseAnswer | null>;
+  /** Runs `read`, which may look at the segments' vectors until it resolves. */
+  reading<T>(read: () => Promise<T>): Promise<T>;
   /** Background work is under way that makes searches faster, not different. */
   readonly isBuilding: boolean;
 }
@@ -34,8 +41,12 @@ export interface ExactIndex extends RecordIndex {
 export interface ExactIndexOptions {
   /** Records from which on there is a fast dense index beside the exact one. */
   readonly denseRows?: number | undefined;
+  /** For the vectors that the fast dense index keeps; without limit if left out. */
+  readonly vectorMemory?: VectorMemory | undefined;
   /** Small ones for tests. */
   readonly denseSizes?: DenseIndexSizes | undefined;
+  /** Sparse postings of a segment that wait unpacked; small for tests. */
+  readonly minSparseTail?: number | undefined;
   /** Hears why there is no fast dense index any more; a warning of the process if left out. */
   readonly onProblem?: ((error: unknown) => void) | undefined;
 }
@@ -58,24 +69,29 @@ class SegmentedIndex implements ExactIndex {
   /** Row = number of the segment * SEGMENT_ROWS + row in it. */
   #rowById = new Map<string, Row>();
   #rowByOffset = new Map<number, Row>();
-  #statistics: SparseStatistics;
   #snapshot: IndexSnapshot | null = null;
+  #blocks: VectorBlocks | null = null;
   readonly #dense: DenseRows;
+  readonly #sparse: SparseBlocks;
+  readonly #minSparseTail: number | undefined;
 
   constructor(plan: IndexPlan, reader: RecordReader, options: ExactIndexOptions) {
     this.#plan = plan;
     this.#reader = reader;
-    this.#statistics = new SparseStatistics(plan);
     this.#dense = new DenseRows({
       segmentOf: (row) => this.#segments[this.#segmentIndex(row)]!,
+      readVector: (segment, local) => this.#storedVector(segment, local),
       minRows: options.denseRows,
+      vectorMemory: options.vectorMemory,
       sizes: options.denseSizes,
       onProblem: options.onProblem ?? warn,
     });
+    this.#sparse = new SparseBlocks({ onProblem: options.onProblem ?? warn });
+    this.#minSparseTail = options.minSparseTail;
   }
 
   get isBuilding(): boolean {
-    return this.#dense.isBuilding;
+    return this.#dense.isBuilding || this.#sparse.isBuilding;
   }
 
   get size(): number {
@@ -87,18 +103,17 @@ class SegmentedIndex implements ExactIndex {
     const number = this.#numberFor(record);
     const old = this.#rowById.get(record.id);
     if (old !== undefined) this.#kill(old);
-    const metadata = indexedMetadata(record.metadata);
     const { segment, local } = this.#append({
       offset: record.offset,
       number,
       sequence: record.sequence,
       id: record.id,
-      metadata,
+      metadata: withoutSparse(record.metadata),
       vector: prepare(this.#plan.space, record.embedding),
+      sparse: sparseVectorsOf(record.metadata),
     });
     segment.signatures.add(local, record.document);
     this.#dense.added(number, segment.number * SEGMENT_ROWS + local);
-    this.#statistics.add(metadata);
     this.#settle();
   }
 
@@ -109,7 +124,9 @@ class SegmentedIndex implements ExactIndex {
     this.#dense.numbers.remove(this.#numberOf(row));
     this.#kill(row);
     this.#settle();
-    if (this.size === 0) this.#segments = [];
+    if (this.size > 0) return;
+    this.#segments = [];
+    this.#sparse.clear();
   }
 
   setPlan(plan: IndexPlan): void {
@@ -117,15 +134,12 @@ class SegmentedIndex implements ExactIndex {
     this.#plan = plan;
     this.#snapshot = null;
     if (plan.space !== old.space) this.#rebuild();
-    else if (!sameSparseIndexes(plan, old)) {
-      for (const segment of this.#segments) segment.indexSparse(plan);
-      this.#statistics = new SparseStatistics(plan);
-      for (const row of this.#rowById.values()) this.#statistics.add(this.#locate(row).metadata);
-    }
+    else this.#indexSparse(plan, old);
   }
 
   close(): void {
     this.#dense.close(this.#segments);
+    this.#sparse.close();
     this.#clear();
   }
 
@@ -140,26 +154,33 @@ class SegmentedIndex implements ExactIndex {
     return this.#segmentIndex(row) * SEGMENT_ROWS + (row % SEGMENT_ROWS);
   }
 
-  sparseWeights(key: string, query: SparseVector): Float32Array {
-    return this.#statistics.weights(key, query, this.size);
+  searchDense(
+    request: DenseRequest,
+    rows: RowSet,
+    snapshot: IndexSnapshot,
+  ): Generator<void, DenseAnswer | null> {
+    return this.#dense.search(request, rows, snapshot);
   }
 
-  searchDense(request: DenseRequest, rows: RowSet, snapshot: IndexSnapshot): DenseAnswer | null {
-    return this.#dense.search(request, rows, snapshot);
+  reading<T>(read: () => Promise<T>): Promise<T> {
+    return this.#blocks === null ? read() : this.#blocks.reading(read);
   }
 
   #append(values: SegmentRow): RowPlace {
     let segment = this.#segments.at(-1);
     if (segment === undefined || segment.full) {
-      segment = new Segment(this.#nextSegment++, values.vector.length, this.#plan);
+      const dimension = values.vector?.length ?? segment?.dimension ?? 0;
+      if (this.#blocks?.dimension !== dimension) this.#blocks = new VectorBlocks(dimension);
+      segment = new Segment(this.#nextSegment++, this.#plan, this.#blocks, this.#minSparseTail);
       this.#segments.push(segment);
     }
     assert.equal(
-      values.vector.length,
+      values.vector?.length ?? segment.dimension,
       segment.dimension,
       "a record's dimension differs from its collection's",
     );
     const local = segment.append(values);
+    if (segment.full) for (const key of segment.sparseKeys) this.#sparse.add(key, segment.postings(key)!);
     const row = segment.number * SEGMENT_ROWS + local;
     this.#rowById.set(values.id, row);
     this.#rowByOffset.set(values.offset, row);
@@ -167,8 +188,7 @@ class SegmentedIndex implements ExactIndex {
   }
 
   #kill(row: Row): void {
-    const { segment, local, metadata } = this.#locate(row);
-    this.#statistics.remove(metadata);
+    const { segment, local } = this.#locate(row);
     this.#rowById.delete(segment.ids[local]!);
     this.#rowByOffset.delete(segment.offsets[local]!);
     this.#dense.removed(segment, local);
@@ -179,6 +199,8 @@ class SegmentedIndex implements ExactIndex {
   /** Moves what lives in the segment to the newest one and drops it; snapshots that hold it keep it. */
   #dissolve(segment: Segment): void {
     this.#segments = this.#segments.filter((other) => other !== segment);
+    for (const key of segment.sparseKeys) this.#sparse.remove(key, segment.postings(key)!);
+    const sparse = segment.sparseVectors();
     for (const local of listBits(segment.live)) {
       const to = this.#append({
         offset: segment.offsets[local]!,
@@ -187,9 +209,26 @@ class SegmentedIndex implements ExactIndex {
         id: segment.ids[local]!,
         metadata: segment.metadata[local]!,
         vector: segment.vector(local),
+        sparse: sparse(local),
       });
       to.segment.signatures.copy(to.local, segment.signatures, local);
       this.#dense.moved({ segment, local }, to);
+    }
+  }
+
+  /** Of vectors that no index had so far only the store knows; a row that it is ahead of is about to be replaced. */
+  #indexSparse(plan: IndexPlan, old: IndexPlan): void {
+    const added = plan.sparse.filter(({ key }) => !old.sparse.some((other) => other.key === key));
+    for (const { key } of old.sparse) {
+      if (!plan.sparse.some((other) => other.key === key)) this.#sparse.drop(key);
+    }
+    for (const segment of this.#segments) {
+      segment.indexSparse(plan, (local) => {
+        const record = this.#reader.read(segment.offsets[local]!);
+        const isThisVersion = record !== null && record.sequence === segment.sequences[local];
+        return sparseVectorsOf(isThisVersion ? record.metadata : null);
+      });
+      if (segment.full) for (const { key } of added) this.#sparse.add(key, segment.postings(key)!);
     }
   }
 
@@ -210,14 +249,23 @@ class SegmentedIndex implements ExactIndex {
   /** In insertion order, without gaps. */
   #renumber(): void {
     const { numbers } = this.#dense;
+    const changes = new Uint32Array(numbers.limit);
     numbers.clear();
     for (const [, row] of [...this.#rowByOffset].sort(([a], [b]) => a - b)) {
       const { segment, local } = this.#locate(row);
       const number = numbers.next();
+      changes[segment.numbers[local]!] = number;
       segment.numbers[local] = number;
       numbers.place(number, row);
     }
-    this.#dense.renumbered(this.#segments);
+    this.#dense.renumbered(this.#segments, changes);
+  }
+
+  /** `null`: gone, or of another version; the index has yet to hear of it. */
+  #storedVector(segment: Segment, local: number): Float32Array | null {
+    const stored = this.#reader.readVector(segment.offsets[local]!);
+    if (stored === null || stored.sequence !== segment.sequences[local]) return null;
+    return prepare(this.#plan.space, stored.embedding);
   }
 
   /** An update keeps the record's number, an id that comes back as another record gets a new one. */
@@ -238,16 +286,15 @@ class SegmentedIndex implements ExactIndex {
     this.#dense.drop(this.#segments);
     this.#dense.numbers.clear();
     this.#segments = [];
+    this.#blocks = null;
     this.#rowById = new Map();
     this.#rowByOffset = new Map();
-    this.#statistics = new SparseStatistics(this.#plan);
+    this.#sparse.clear();
     this.#snapshot = null;
   }
 
-  #locate(row: Row): RowPlace & { readonly metadata: Metadata | null } {
-    const segment = this.#segments[this.#segmentIndex(row)]!;
-    const local = row % SEGMENT_ROWS;
-    return { segment, local, metadata: segment.metadata[local]! };
+  #locate(row: Row): RowPlace {
+    return { segment: this.#segments[this.#segmentIndex(row)]!, local: row % SEGMENT_ROWS };
   }
 
   #segmentIndex(row: Row): number {
@@ -265,22 +312,4 @@ class SegmentedIndex implements ExactIndex {
 
 function warn(error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error));
-}
-
-/** Tokens are for readers of a record only, and the numbers must not hold on to the buffer a record was read from. */
-function indexedMetadata(metadata: Metadata | null): Metadata | null {
-  if (metadata === null || ![...metadata.values()].some(isSparseVector)) return metadata;
-  return new Map(
-    [...metadata].map(([key, value]) => [
-      key,
-      isSparseVector(value) ? { indices: value.indices.slice(), values: value.values.slice() } : value,
-    ]),
-  );
-}
-
-function sameSparseIndexes(a: IndexPlan, b: IndexPlan): boolean {
-  return (
-    a.sparse.length === b.sparse.length &&
-    a.sparse.every(({ key, bm25 }) => b.sparse.some((other) => other.key === key && other.bm25 === bm25))
-  );
 }

@@ -4,6 +4,7 @@
  * and means nothing outside it.
  */
 import type { Metadata } from "@sheaf/protocol";
+import type { Row } from "./record-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 import type { Segment } from "./segment.ts";
 
@@ -11,12 +12,26 @@ export class IndexSnapshot {
   readonly segments: readonly Segment[];
   readonly live: RowSet;
   readonly size: number;
+  /** Place in `segments` by number. */
+  readonly #places: ReadonlyMap<number, number>;
 
   constructor(segments: readonly Segment[], size: number) {
     this.segments = segments;
     this.size = size;
+    this.#places = new Map(segments.map(({ number }, index) => [number, index]));
     this.live = RowSet.empty(segments.length);
     segments.forEach((segment, index) => this.live.words.set(segment.live, index * SEGMENT_WORDS));
+  }
+
+  /** Position of a row, or -1 if its segment is not in the snapshot. */
+  positionOf(row: Row): number {
+    const index = this.#places.get(Math.floor(row / SEGMENT_ROWS));
+    return index === undefined ? -1 : index * SEGMENT_ROWS + (row % SEGMENT_ROWS);
+  }
+
+  /** As it is compared; `null`: the store alone has it. */
+  vector(position: number): Float32Array | null {
+    return this.#segment(position).vector(position % SEGMENT_ROWS);
   }
 
   /** Place of the record in insertion order. */
@@ -33,7 +48,7 @@ export class IndexSnapshot {
     return this.#segment(position).ids[position % SEGMENT_ROWS]!;
   }
 
-  /** Sparse vectors come without their tokens. */
+  /** Sparse vectors are empty: only the store has them whole. */
   metadata(position: number): Metadata | null {
     return this.#segment(position).metadata[position % SEGMENT_ROWS]!;
   }

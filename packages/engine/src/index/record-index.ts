@@ -2,7 +2,7 @@
  * What the query stages ask of a collection's index and what the collection tells it. The exact index in
  * `exact-index.ts` is the first implementation and stays as the oracle of faster ones.
  */
-import type { StoredRecord } from "../storage/stored-record.ts";
+import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 import type { IndexPlan } from "@sheaf/protocol";
 
 /** Position of one version of a record inside an index. A version never changes; an update makes a new row. */
@@ -19,8 +19,10 @@ export interface RecordIndex {
   close(): void;
 }
 
-/** Reads whole records of the store for stages that need documents, URIs or vectors to return. */
+/** Reads the store for stages that need what the index does not keep: documents, URIs, vectors as they were given. */
 export interface RecordReader {
   /** `null` if it is gone. */
   read(offset: number): StoredRecord | null;
+  /** The vector alone, several times as fast; `null` if the record is gone. */
+  readVector(offset: number): VectorVersion | null;
 }

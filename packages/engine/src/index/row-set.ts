@@ -46,12 +46,18 @@ export function hasBit(words: Uint32Array, bit: number): boolean {
 
 export function countBits(words: Uint32Array): number {
   let count = 0;
-  for (const word of words) {
-    let v = word - ((word >>> 1) & 0x5555_5555);
-    v = (v & 0x3333_3333) + ((v >>> 2) & 0x3333_3333);
-    count += Math.imul((v + (v >>> 4)) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
+  // Indexed: an iterator takes several times as long until it is compiled.
+  for (let i = 0; i < words.length; i++) {
+    count += countOnes(words[i]!);
   }
   return count;
+}
+
+/** Set bits of one word. */
+export function countOnes(word: number): number {
+  let v = word - ((word >>> 1) & 0x5555_5555);
+  v = (v & 0x3333_3333) + ((v >>> 2) & 0x3333_3333);
+  return Math.imul((v + (v >>> 4)) & 0x0f0f_0f0f, 0x0101_0101) >>> 24;
 }
 
 /** The set bits, ascending. */

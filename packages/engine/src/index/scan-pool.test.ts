@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { SheafError } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { type DenseScan, scanSlices, scanWork } from "./dense-scan.ts";
@@ -29,6 +31,18 @@ function newScan(segments: number, k: number): DenseScan {
 function endlessScan(): DenseScan {
   const scan = newScan(1, 3);
   return { ...scan, segments: Array.from({ length: 30_000 }, () => scan.segments).flat() };
+}
+
+/** A scan of memory that nothing else refers to. */
+function passingScan(bytes: number): DenseScan {
+  const scan = newScan(1, 1);
+  const vectors = new Float32Array(new SharedArrayBuffer(bytes));
+  return { ...scan, segments: scan.segments.map((segment) => ({ ...segment, vectors })) };
+}
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
 }
 
 function scanHere(scan: DenseScan): Nearest {
@@ -87,6 +101,23 @@ describe("ScanPool", () => {
     const [failed] = await Promise.allSettled([endless, running.close()]);
     expect(failed).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
     await expect(running.scan(newScan(1, 1))).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("lets go of the memory of scans that are over", async () => {
+    const running = newPool(1);
+    const [scans, bytes] = [24, 8 * 2 ** 20];
+    const before = process.memoryUsage().arrayBuffers;
+    for (let i = 0; i < scans; i++) await running.scan(passingScan(bytes));
+    // The pool is still there, and a worker may keep a little.
+    await expect
+      .poll(
+        () => {
+          collectGarbage();
+          return process.memoryUsage().arrayBuffers - before;
+        },
+        { timeout: 30_000 },
+      )
+      .toBeLessThan((scans * bytes) / 3);
   });
 
   it("outlives a worker that dies", async () => {

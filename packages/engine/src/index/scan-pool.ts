@@ -27,7 +27,7 @@ export interface ScanPoolOptions {
 const TASK_WORK = 2 ** 22;
 const IDLE_MS = 10_000;
 
-interface QueuedTask extends ScanTask {
+interface QueuedTask extends Pick<ScanTask, "scan" | "stop"> {
   readonly resolve: (reply: ScanReply) => void;
   readonly reject: (error: Error) => void;
 }
@@ -41,6 +41,8 @@ class WorkerScanPool implements ScanPool {
   readonly #queue: QueuedTask[] = [];
   readonly #idle: Worker[] = [];
   readonly #busy = new Map<Worker, QueuedTask>();
+  /** The shared memory that each worker was sent. */
+  readonly #sent = new WeakMap<Worker, WeakSet<ArrayBufferLike>>();
   #idleTimer: NodeJS.Timeout | null = null;
   #closed = false;
 
@@ -55,7 +57,7 @@ class WorkerScanPool implements ScanPool {
     signal?.addEventListener("abort", abandon, { once: true });
     try {
       const replies = await Promise.all(
-        tasksOf(scan).map((segments) => this.#enqueue({ scan: { ...scan, segments }, stop })),
+        tasksOf(scan).map((segments) => this.#enqueue({ ...scan, segments }, stop)),
       );
       throwIfAborted(signal);
       const top = new TopK(scan.k);
@@ -75,10 +77,10 @@ class WorkerScanPool implements ScanPool {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
   }
 
-  #enqueue(task: ScanTask): Promise<ScanReply> {
+  #enqueue(scan: DenseScan, stop: Int32Array): Promise<ScanReply> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
-      this.#queue.push({ ...task, resolve, reject });
+      this.#queue.push({ scan, stop, resolve, reject });
       this.#dispatch();
     });
   }
@@ -98,7 +100,8 @@ class WorkerScanPool implements ScanPool {
       this.#busy.set(worker, task);
       // A running scan keeps the process alive, an idle worker does not.
       worker.ref();
-      worker.postMessage({ scan: task.scan, stop: task.stop } satisfies ScanTask, []);
+      const { scan, stop } = task;
+      worker.postMessage({ scan, stop, newBytes: this.#newBytes(worker, scan) } satisfies ScanTask, []);
     }
   }
 
@@ -127,6 +130,19 @@ class WorkerScanPool implements ScanPool {
       this.#dispatch();
     });
     return worker;
+  }
+
+  /** Bytes of the scan's shared memory that go to the worker for the first time. */
+  #newBytes(worker: Worker, { segments }: DenseScan): number {
+    const sent = this.#sent.get(worker) ?? new WeakSet();
+    this.#sent.set(worker, sent);
+    let bytes = 0;
+    for (const { buffer } of segments.flatMap(({ vectors, offsets }) => [vectors, offsets])) {
+      if (sent.has(buffer)) continue;
+      sent.add(buffer);
+      bytes += buffer.byteLength;
+    }
+    return bytes;
   }
 
   #retireLater(): void {

@@ -2,14 +2,19 @@
  * Up to `SEGMENT_ROWS` rows of the exact index, as columns. Rows are only ever appended and never change; a row that
  * is gone loses its bit in `live`. What a scan on another thread reads (vectors, offsets) is shared memory, and a
  * column that grows is copied, so that a scan keeps the memory it was given.
+ *
+ * Vectors are kept until the fast dense index has all live rows of a full segment; from then on they are read from
+ * the store.
  */
-import { type IndexPlan, type Metadata, isSparseVector } from "@sheaf/protocol";
-import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+import { type IndexPlan, type Metadata, type SparseVector } from "@sheaf/protocol";
+import { SEGMENT_ROWS, SEGMENT_WORDS, hasBit, listBits } from "./row-set.ts";
 import { SegmentColumns } from "./segment-columns.ts";
 import { SparsePostings } from "./sparse-postings.ts";
 import { TrigramSignatures } from "./trigram-signatures.ts";
+import type { VectorBlocks } from "./vector-blocks.ts";
 
 const FIRST_CAPACITY = 16;
+const NO_VECTORS = new Float32Array(0);
 /** So many rows may be missing from the columns of a segment that still fills before they are made anew. */
 const STALE_ROWS = 256;
 
@@ -20,9 +25,15 @@ export interface SegmentRow {
   readonly number: number;
   readonly sequence: number;
   readonly id: string;
+  /** Its sparse vectors are empty: they are in `sparse`. */
   readonly metadata: Metadata | null;
-  readonly vector: Float32Array;
+  /** `null`: it is in the store alone, and the fast dense index has the row. */
+  readonly vector: Float32Array | null;
+  readonly sparse: SparseVectors;
 }
+
+/** The sparse vectors of a record, by metadata key. */
+export type SparseVectors = ReadonlyMap<string, SparseVector>;
 
 export interface RowPlace {
   readonly segment: Segment;
@@ -40,22 +51,31 @@ export class Segment {
   readonly signatures = new TrigramSignatures();
   /** Rows that the fast dense index holds; see `DenseRows`. */
   readonly dense = new Uint32Array(SEGMENT_WORDS);
+  /** Rows whose vectors are here. */
+  readonly held = new Uint32Array(SEGMENT_WORDS);
+  readonly #blocks: VectorBlocks;
   #numbers = new Uint32Array(FIRST_CAPACITY);
   /** By word: 1 if its 32 rows have consecutive numbers. */
   readonly #runs = new Uint8Array(SEGMENT_WORDS);
   #columns = new SegmentColumns([]);
   #liveCount = 0;
-  #vectors: Float32Array;
+  /** `null`: all are in the store alone. */
+  #vectors: Float32Array | null;
   #offsets = sharedFloat64(FIRST_CAPACITY);
   #sequences = new Float64Array(FIRST_CAPACITY);
   #minOffset = Infinity;
   #postings = new Map<string, SparsePostings>();
+  readonly #minSparseTail: number | undefined;
 
-  constructor(number: number, dimension: number, plan: IndexPlan) {
+  /** `minSparseTail`: see `SparsePostings`. */
+  constructor(number: number, plan: IndexPlan, blocks: VectorBlocks, minSparseTail?: number) {
     this.number = number;
-    this.dimension = dimension;
-    this.#vectors = sharedFloat32(FIRST_CAPACITY * dimension);
-    for (const { key } of plan.sparse) this.#postings.set(key, new SparsePostings());
+    this.#minSparseTail = minSparseTail;
+    this.dimension = blocks.dimension;
+    this.#blocks = blocks;
+    // Segments after the first fill up, so their vectors are not copied while they grow.
+    this.#vectors = blocks.take(number === 0 ? FIRST_CAPACITY : SEGMENT_ROWS);
+    for (const { key } of plan.sparse) this.#postings.set(key, new SparsePostings(this.#minSparseTail));
   }
 
   /** Rows ever appended, dead ones included. */
@@ -79,9 +99,9 @@ export class Segment {
     return this.#columns;
   }
 
-  /** `dimension` floats per row, in shared memory. */
+  /** `dimension` floats per row, in shared memory; of rows that are not `held` anything. */
   get vectors(): Float32Array {
-    return this.#vectors;
+    return this.#vectors ?? NO_VECTORS;
   }
 
   /** Record offset per row, in shared memory. */
@@ -103,8 +123,34 @@ export class Segment {
     return this.#minOffset;
   }
 
-  vector(row: number): Float32Array {
-    return this.#vectors.subarray(row * this.dimension, (row + 1) * this.dimension);
+  /** `null`: the store alone has it. */
+  vector(row: number): Float32Array | null {
+    return hasBit(this.held, row)
+      ? this.vectors.subarray(row * this.dimension, (row + 1) * this.dimension)
+      : null;
+  }
+
+  /** Gives the memory of the vectors back if the store will do: no row is waiting to get into the fast dense index. */
+  releaseVectors(): void {
+    if (this.#vectors === null || !this.full) return;
+    for (let i = 0; i < SEGMENT_WORDS; i++) if ((this.live[i]! & ~this.dense[i]!) !== 0) return;
+    this.#blocks.give(this.#vectors);
+    this.#vectors = null;
+    this.held.fill(0);
+  }
+
+  /** Takes the vectors of live rows back. `vectorOf`: by row, `null` for one that is gone. */
+  restoreVectors(vectorOf: (row: number) => Float32Array | null): void {
+    for (const row of listBits(this.live)) {
+      if (hasBit(this.held, row)) continue;
+      const vector = vectorOf(row);
+      if (vector !== null) this.#hold(row, vector);
+    }
+  }
+
+  /** Metadata keys whose sparse vectors are indexed. */
+  get sparseKeys(): Iterable<string> {
+    return this.#postings.keys();
   }
 
   postings(key: string): SparsePostings | undefined {
@@ -115,7 +161,7 @@ export class Segment {
   append(values: SegmentRow): number {
     const row = this.count;
     if (row === this.#sequences.length) this.#grow(Math.min(row * 2, SEGMENT_ROWS));
-    this.#vectors.set(values.vector, row * this.dimension);
+    if (values.vector !== null) this.#hold(row, values.vector);
     this.#offsets[row] = values.offset;
     this.#sequences[row] = values.sequence;
     this.#numbers[row] = values.number;
@@ -123,7 +169,7 @@ export class Segment {
     this.#minOffset = Math.min(this.#minOffset, values.offset);
     this.ids.push(values.id);
     this.metadata.push(values.metadata);
-    for (const [key, postings] of this.#postings) addTo(postings, row, values.metadata?.get(key));
+    for (const [key, vector] of values.sparse) this.#postings.get(key)?.add(row, vector);
     this.live[row >>> 5]! |= 1 << (row & 31);
     this.#liveCount++;
     if (this.full) for (const postings of this.#postings.values()) postings.seal();
@@ -146,18 +192,38 @@ export class Segment {
     this.#liveCount--;
   }
 
-  /** Makes the inverted lists of a changed plan. */
-  indexSparse(plan: IndexPlan): void {
+  /** Makes the inverted lists of a changed plan; `read` gives the sparse vectors of a row. */
+  indexSparse(plan: IndexPlan, read: (row: number) => SparseVectors): void {
+    const added = plan.sparse.filter(({ key }) => !this.#postings.has(key));
     this.#postings = new Map(
-      plan.sparse.map(({ key }) => {
-        const postings = this.#postings.get(key) ?? new SparsePostings();
-        if (!this.#postings.has(key)) {
-          this.metadata.forEach((metadata, row) => addTo(postings, row, metadata?.get(key)));
-          if (this.full) postings.seal();
-        }
-        return [key, postings];
-      }),
+      plan.sparse.map(({ key }) => [key, this.#postings.get(key) ?? new SparsePostings(this.#minSparseTail)]),
     );
+    for (const row of added.length === 0 ? [] : listBits(this.live)) {
+      const vectors = read(row);
+      for (const { key } of added) {
+        const vector = vectors.get(key);
+        if (vector !== undefined) this.#postings.get(key)!.add(row, vector);
+      }
+    }
+    if (this.full) for (const { key } of added) this.#postings.get(key)!.seal();
+  }
+
+  /** Once the segment is full: the sparse vectors of its live rows, as far as they are indexed. */
+  sparseVectors(): (row: number) => SparseVectors {
+    const byKey = [...this.#postings].map(([key, postings]) => [key, postings.vectors(this.live)] as const);
+    return (row) =>
+      new Map(
+        byKey.flatMap(([key, vectors]) => {
+          const vector = vectors.get(row);
+          return vector === undefined ? [] : [[key, vector] as const];
+        }),
+      );
+  }
+
+  #hold(row: number, vector: Float32Array): void {
+    this.#vectors ??= this.#blocks.take(SEGMENT_ROWS);
+    this.#vectors.set(vector, row * this.dimension);
+    this.held[row >>> 5]! |= 1 << (row & 31);
   }
 
   #findRun(word: number): void {
@@ -168,9 +234,11 @@ export class Segment {
   }
 
   #grow(capacity: number): void {
-    const vectors = sharedFloat32(capacity * this.dimension);
-    vectors.set(this.#vectors);
-    this.#vectors = vectors;
+    if (this.vectors.length < capacity * this.dimension) {
+      const vectors = this.#blocks.take(capacity);
+      vectors.set(this.vectors);
+      this.#vectors = vectors;
+    }
     const offsets = sharedFloat64(capacity);
     offsets.set(this.#offsets);
     this.#offsets = offsets;
@@ -181,14 +249,6 @@ export class Segment {
     numbers.set(this.#numbers);
     this.#numbers = numbers;
   }
-}
-
-function addTo(postings: SparsePostings, row: number, value: ReturnType<Metadata["get"]>): void {
-  if (value !== undefined && isSparseVector(value)) postings.add(row, value);
-}
-
-function sharedFloat32(length: number): Float32Array {
-  return new Float32Array(new SharedArrayBuffer(length * Float32Array.BYTES_PER_ELEMENT));
 }
 
 function sharedFloat64(length: number): Float64Array {

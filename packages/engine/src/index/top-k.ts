@@ -32,6 +32,11 @@ export class TopK {
     this.#positions = new Int32Array(capacity);
   }
 
+  /** No row further away gets in; NaN while every row does. */
+  get bound(): number {
+    return this.#size < this.#k ? Number.NaN : this.#distances[0]!;
+  }
+
   /** `distance` is an f32. */
   push(distance: number, offset: number, position: number): void {
     if (this.#size === this.#k) {

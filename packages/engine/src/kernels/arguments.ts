@@ -47,13 +47,36 @@ export const CODES = {
 } as const;
 
 /** What follows the code in a row's record, as indexes of words; see `assembly/score-codes.ts`. */
-export const RECORD = { factor: 0, bias: 1, list: 2, words: 4 } as const;
+export const RECORD = { factor: 0, bias: 1, list: 2, bits: 3, words: 4 } as const;
 
 export const ROTATE = { vector: 0, size: 1, window: 2, signs: 3, words: 4 } as const;
 
-export const POSTINGS = { ids: 0, weights: 1, count: 2, weight: 3, sums: 4, words: 5 } as const;
+export const POSTINGS = {
+  terms: 0,
+  weights: 1,
+  count: 2,
+  listTerms: 3,
+  lists: 4,
+  starts: 5,
+  rows: 6,
+  values: 7,
+  sums: 8,
+  masks: 9,
+  counts: 10,
+  words: 11,
+} as const;
 
-export const SUMS = { sums: 0, rows: 1, masks: 2, best: 3, words: 4 } as const;
+export const SUMS = {
+  sums: 0,
+  first: 1,
+  rows: 2,
+  masks: 3,
+  bound: 4,
+  ids: 5,
+  distances: 6,
+  found: 7,
+  words: 8,
+} as const;
 
 /** A stretch of kernel memory that a kernel takes as its argument. */
 export interface ArgumentBlock {
@@ -80,8 +103,10 @@ export interface Kernels {
   readonly keepBest: (candidates: number) => void;
   /** Rotates one vector in place. */
   readonly rotate: (rotate: number) => void;
-  /** Adds one posting list of a sparse query. */
+  /** Adds the posting lists of a sparse query's terms. */
   readonly addPostings: (postings: number) => void;
-  /** Collects the best sums and clears all of them. */
+  /** Counts the rows that hold each of a sparse query's terms. */
+  readonly countPostings: (postings: number) => void;
+  /** Collects the rows within a bound and clears their sums. */
   readonly collectSums: (sums: number) => void;
 }

@@ -1,6 +1,6 @@
 /**
  * The engine against the oracle on random collections and random requests: the same records in the same order with
- * the same f32 scores, to the bit. `SHEAF_DIFFERENTIAL_CASES` sets how many requests are tried,
+ * the same f32 scores, to the bit. `SHEAF_DIFFERENTIAL_CASES` sets how many reads are compared,
  * `SHEAF_DIFFERENTIAL_SEED` repeats a run.
  */
 import assert from "node:assert/strict";
@@ -8,15 +8,27 @@ import { setTimeout } from "node:timers/promises";
 import type { Include, Search } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
+import { SEGMENT_ROWS } from "../index/row-set.ts";
 import { type ScanPool, createScanPool } from "../index/scan-pool.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "./execute.ts";
-import { contents, denseKnns, plans, searches, vectors, wheres, writes } from "./testing/arbitraries.ts";
+import {
+  type Write,
+  contents,
+  denseKnns,
+  plans,
+  searches,
+  vectors,
+  wheres,
+  writes,
+} from "./testing/arbitraries.ts";
 import { oracleGet, oracleNearest, oracleSearch, oracleSelect } from "./testing/oracle.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
 const DIMENSION = 3;
 const SEARCHES_PER_COLLECTION = 8;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 4_000);
+const ROUNDS = 3;
+const SEARCHES_PER_ROUND = 4;
+const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 20_000);
 const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`differential: ${CASES} cases, SHEAF_DIFFERENTIAL_SEED=${SEED}`);
 
@@ -37,19 +49,37 @@ const ONLY_IDS: Include = {
   keys: [],
 };
 
-const collections = fc.tuple(plans, writes(DIMENSION)).map(([plan, list]) => {
-  const collection = new TestCollection(plan);
+let compared = 0;
+
+/** How often a property is tried so that its reads are a share of all cases. */
+function runs(share: number, readsPerRun: number): { seed: number; numRuns: number } {
+  return { seed: SEED, numRuns: Math.ceil((CASES * share) / readsPerRun) };
+}
+
+function isSame(found: unknown, expected: unknown, reads = 1): void {
+  compared += reads;
+  expect(found).toStrictEqual(expected);
+}
+
+function apply(collection: TestCollection, list: readonly Write[]): void {
   for (const write of list) {
     if (write.type === "put") collection.put(write.id, write.content);
     else collection.remove(write.id);
   }
+}
+
+const collections = fc.tuple(plans, writes(DIMENSION)).map(([plan, list]) => {
+  const collection = new TestCollection(plan);
+  apply(collection, list);
   return collection;
 });
 
-const run = { seed: SEED, numRuns: Math.ceil(CASES / SEARCHES_PER_COLLECTION) };
-
 function search(collection: TestCollection, ...list: Search[]): Promise<unknown> {
   return executeSearch(collection.context, { searches: list, readLevel: "index_and_wal" });
+}
+
+async function built({ index }: TestCollection): Promise<void> {
+  while (index.isBuilding) await setTimeout(1);
 }
 
 describe("reads against the oracle", () => {
@@ -61,9 +91,34 @@ describe("reads against the oracle", () => {
     await fc.assert(
       fc.asyncProperty(collections, requests, async (collection, list) => {
         const expected = list.map((one) => oracleSearch(collection, one));
-        expect(await search(collection, ...list)).toStrictEqual(expected);
+        isSame(await search(collection, ...list), expected, list.length);
       }),
-      run,
+      runs(0.4, SEARCHES_PER_COLLECTION),
+    );
+  });
+
+  it("answers alike between writes, with fast indexes from the first record on", async () => {
+    const sizes = { flatRows: 8, tailSlots: 32, segmentRows: 64 };
+    const requests = fc.array(searches(DIMENSION), {
+      minLength: SEARCHES_PER_ROUND,
+      maxLength: SEARCHES_PER_ROUND,
+    });
+    const rounds = fc.array(fc.tuple(writes(DIMENSION), fc.boolean(), requests), {
+      minLength: ROUNDS,
+      maxLength: ROUNDS,
+    });
+    await fc.assert(
+      fc.asyncProperty(plans, rounds, async (plan, list) => {
+        const collection = new TestCollection(plan, { denseRows: 1, denseSizes: sizes, minSparseTail: 4 });
+        for (const [changes, waits, asked] of list) {
+          apply(collection, changes);
+          if (waits) await built(collection);
+          const expected = asked.map((one) => oracleSearch(collection, one));
+          isSame(await search(collection, ...asked), expected, asked.length);
+        }
+        collection.index.close();
+      }),
+      runs(0.35, ROUNDS * SEARCHES_PER_ROUND),
     );
   });
 
@@ -79,17 +134,21 @@ describe("reads against the oracle", () => {
         async (collection, ids, where, { limit, offset }) => {
           const selector = { ids, where };
           const rows = oracleSelect(collection, selector);
-          expect(await executeCount(collection.context, selector)).toBe(rows.length);
-          expect(await selectOffsets(collection.context, selector, limit)).toStrictEqual(
+          isSame(await executeCount(collection.context, selector), rows.length);
+          isSame(
+            await selectOffsets(collection.context, selector, limit),
             rows.map((record) => record.offset).slice(0, limit ?? rows.length),
           );
           const request = { ...selector, limit, offset, include: ONLY_IDS };
           const page = await executeGet(collection.context, request, null);
           expect(page.next).toBeNull();
-          expect(page.records.map(({ id }) => id)).toStrictEqual(oracleGet(collection, request));
+          isSame(
+            page.records.map(({ id }) => id),
+            oracleGet(collection, request),
+          );
         },
       ),
-      run,
+      runs(0.15, 3),
     );
   });
 
@@ -102,12 +161,20 @@ describe("reads against the oracle", () => {
         const expected = embeddings.map((vector) => oracleNearest(collection, rows, vector, limit));
         const request = { ids: null, where, embeddings, limit, include: EVERYTHING };
         const found = await executeQuery(collection.context, request);
-        expect(found.map((row) => row.map(({ id, score }) => ({ id, score })))).toStrictEqual(expected);
+        const scored = found.map((row) => row.map(({ id, score }) => ({ id, score })));
+        isSame(scored, expected, embeddings.length);
       }),
-      run,
+      runs(0.05, 1),
     );
   });
 });
+
+/** One of the values, neighbours of `i` far apart. */
+function pick<T>(values: readonly T[], i: number): T {
+  const value = values[(i * 7_919) % values.length];
+  assert(value !== undefined);
+  return value;
+}
 
 describe("a collection of several segments", () => {
   const workers = createScanPool({ threads: 1 });
@@ -128,15 +195,12 @@ describe("a collection of several segments", () => {
     const inline = new TestCollection(plan, { denseRows: Infinity });
     const fast = new TestCollection(plan, { denseRows: 1_024 });
     const dimension = 256;
-    const pick = <T>(values: readonly T[], i: number): T | undefined => values[(i * 7_919) % values.length];
     const known = fc.sample(contents(dimension), { seed: SEED, numRuns: 211 });
     for (let i = 0; i < 30_000; i++) {
       const id = `r${(i * 40_503) % 7_001}`;
-      const content = pick(known, i);
-      assert(content !== undefined);
       for (const collection of [pooled, inline, fast]) {
         if (i % 9 === 4) collection.remove(id);
-        else collection.put(id, content);
+        else collection.put(id, pick(known, i));
       }
     }
     const select = { document: false, embedding: false, metadata: false, score: true, fields: [], keys: [] };
@@ -152,8 +216,35 @@ describe("a collection of several segments", () => {
     expect(scans).toBeGreaterThan(0);
     // While rows get into the fast index, and when all that can have.
     expect(await search(fast, ...list)).toStrictEqual(expected);
-    while (fast.index.isBuilding) await setTimeout(5);
+    await built(fast);
     expect(await search(fast, ...list)).toStrictEqual(expected);
     fast.index.close();
+  });
+
+  it("filters alike by columns, between writes", async () => {
+    const [plan] = fc.sample(plans, { seed: SEED, numRuns: 1 });
+    assert(plan !== undefined);
+    const collection = new TestCollection(plan, { denseRows: Infinity });
+    const known = fc.sample(contents(DIMENSION), { seed: SEED, numRuns: 97 });
+    for (let i = 0; i < SEGMENT_ROWS + 900; i++) collection.put(`r${i}`, pick(known, i));
+    const { numRuns } = runs(0.05, 2);
+    for (const [i, where] of fc.sample(wheres, { seed: SEED, numRuns }).entries()) {
+      // Rows that the columns do not have yet, and a few that are gone.
+      for (let j = 0; j < 3; j++) collection.put(`r${(i * 37 + j * 1_009) % 6_000}`, pick(known, i + j));
+      collection.remove(`r${(i * 53) % 6_000}`);
+      const selector = { ids: null, where };
+      const rows = oracleSelect(collection, selector);
+      isSame(await executeCount(collection.context, selector), rows.length);
+      isSame(
+        await selectOffsets(collection.context, selector, null),
+        rows.map(({ offset }) => offset),
+      );
+    }
+  });
+});
+
+describe("the comparison", () => {
+  it("was as long as asked for", () => {
+    expect(compared).toBeGreaterThanOrEqual(CASES);
   });
 });

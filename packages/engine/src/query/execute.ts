@@ -50,25 +50,25 @@ export async function executeQuery(
   signal?: AbortSignal,
 ): Promise<ResultRecord[][]> {
   const pace = new Pace(signal);
+  const { times, index, scanPool } = context;
   const { embeddings, limit: k } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
   return withPatterns(async (patterns) => {
     const plan = compile(request.where, "where", patterns);
     if (context.dimension === null || k === 0) return embeddings.map(() => []);
     return readSnapshot(context, async (view) => {
-      const candidates = candidateRows(context.index, request.ids, request.where);
-      const rows = await filterRows(plan, candidates, view, pace);
+      const candidates = candidateRows(index, request.ids, request.where);
+      const rows = await times.measure("filter", () => filterRows(plan, candidates, view, pace));
       const results: ResultRecord[][] = [];
       for (const vector of embeddings) {
         const query = { vector, space: context.plan.space, k, exact: false };
-        context.onRowsScanned?.(rows.count());
-        const { positions, distances } = await denseKnn(query, rows, view.snapshot, {
-          index: context.index,
-          pace,
-          scanPool: context.scanPool,
-        });
+        times.scanned(rows.count());
+        const { positions, distances } = await times.measure("dense", () =>
+          denseKnn(query, rows, view, { index, pace, scanPool }),
+        );
         const page = { positions, scores: distances };
-        results.push(await selectRecords(page, fieldsOfInclude(request.include), view, pace));
+        const fields = fieldsOfInclude(request.include);
+        results.push(await times.measure("select", () => selectRecords(page, fields, view, pace)));
       }
       return results;
     });
@@ -87,8 +87,8 @@ export async function executeGet(
     const plan = compile(request.where, "where", patterns);
     return readSnapshot(context, async (view) => {
       const candidates = candidateRows(context.index, request.ids, request.where);
-      const rows = await filterRows(plan, candidates, view, pace);
-      return getStretch(rows, request, cursor, { view, pace });
+      const rows = await context.times.measure("filter", () => filterRows(plan, candidates, view, pace));
+      return context.times.measure("select", () => getStretch(rows, request, cursor, { view, pace }));
     });
   });
 }
@@ -127,7 +127,8 @@ function readRows<T>(
     const plan = compile(selector.where, "where", patterns);
     return readSnapshot(context, async (view) => {
       const candidates = candidateRows(context.index, selector.ids, selector.where);
-      return use(await filterRows(plan, candidates, view, pace), view.snapshot);
+      const rows = await context.times.measure("filter", () => filterRows(plan, candidates, view, pace));
+      return use(rows, view.snapshot);
     });
   });
 }

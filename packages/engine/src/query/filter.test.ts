@@ -1,9 +1,21 @@
 import type { Where } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import { executeCount } from "./execute.ts";
+import { executeCount, executeGet, executeSearch, selectOffsets } from "./execute.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
 const COUNT = 5_000;
+/** Columns need not cover the newest rows of a segment that still fills. */
+const UNCOVERED_ROWS = 256 + 32;
+
+/** How often filters looked at the metadata of a row. */
+let looks = 0;
+
+class SeenMetadata extends Map<string, bigint | string> {
+  override get(key: string): bigint | string | undefined {
+    looks++;
+    return super.get(key);
+  }
+}
 
 function newCollection(): TestCollection {
   const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
@@ -12,7 +24,7 @@ function newCollection(): TestCollection {
       embedding: Float32Array.of(i),
       document: i % 2 === 0 ? `the fox number ${i}` : null,
       uri: null,
-      metadata: new Map<string, bigint | string>([
+      metadata: new SeenMetadata([
         ["i", BigInt(i)],
         ["even", i % 2 === 0 ? "yes" : "no"],
       ]),
@@ -59,5 +71,36 @@ describe("filterRows", () => {
     expect(await count(even)).toBe(COUNT / 2 + 1);
     collection.remove("late");
     expect(await count(even)).toBe(COUNT / 2);
+  });
+
+  it("looks at few rows to count, delete, get or page through what columns tell", async () => {
+    const { context } = collection;
+    const few: Where = { type: "compare", key: "i", operator: "$lt", value: 20n };
+    const even: Where = { type: "compare", key: "even", operator: "$eq", value: "yes" };
+    const where: Where = { type: "and", children: [even, few] };
+    const [selector, keys] = [{ ids: null, where }, [] as string[]];
+    const include = { documents: false, embeddings: false, metadatas: false, uris: false, distances: false };
+    const select = { document: false, embedding: false, metadata: false, score: false, fields: [], keys };
+    const search = { where, rank: null, groupBy: null, offset: 0, limit: null, select };
+    const reads: (() => Promise<number>)[] = [
+      () => executeCount(context, selector),
+      async () => (await selectOffsets(context, selector, null)).length,
+      async () => {
+        const request = { ...selector, limit: null, offset: 0, include: { ...include, keys } };
+        return (await executeGet(context, request, null)).records.length;
+      },
+      async () => {
+        const request = { searches: [search], readLevel: "index_and_wal" as const };
+        return (await executeSearch(context, request))[0]?.length ?? 0;
+      },
+    ];
+    // Makes the columns.
+    expect(await count({ type: "or", children: [even, few] })).toBe(COUNT / 2 + 10);
+    for (const read of reads) {
+      const [looksBefore, readsBefore] = [looks, collection.reads];
+      expect(await read()).toBe(10);
+      expect(looks - looksBefore).toBeLessThan(UNCOVERED_ROWS);
+      expect(collection.reads - readsBefore).toBe(0);
+    }
   });
 });

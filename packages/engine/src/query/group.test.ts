@@ -2,6 +2,7 @@ import type { GroupBy, MetadataValue } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { groupRecords } from "./group.ts";
 import { Pace } from "./pace.ts";
+import { RecordView } from "./record-view.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
 const PLAN = { space: "l2", embeddingFunction: null, sparse: [] } as const;
@@ -26,7 +27,8 @@ async function group(
     scores: Float32Array.from(scores ?? values.keys()),
   };
   const snapshot = collection.index.snapshot();
-  const { positions } = await groupRecords(ranked, groupBy, snapshot, new Pace(undefined));
+  const view = new RecordView(snapshot, collection, { strict: true });
+  const { positions } = await groupRecords(ranked, groupBy, view, new Pace(undefined));
   return Array.from(positions, (position) => snapshot.id(position));
 }
 

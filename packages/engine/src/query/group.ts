@@ -3,11 +3,11 @@
  * by score again. A missing value is the smallest one; ties within a group keep the order of the ranking.
  */
 import type { GroupBy, MetadataValue } from "@sheaf/protocol";
-import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import { compareTotal } from "../index/total-order.ts";
 import { compareMetadata, metadataIdentity } from "./metadata-order.ts";
 import { type Scored, sortScored } from "./order.ts";
 import type { Pace } from "./pace.ts";
+import type { RecordView } from "./record-view.ts";
 
 const RECORDS_PER_BREATH = 1_024;
 const SCORE_KEY = "#score";
@@ -22,18 +22,18 @@ interface Member {
 export async function groupRecords(
   ranked: Scored,
   { keys, aggregate }: GroupBy,
-  snapshot: IndexSnapshot,
+  view: RecordView,
   pace: Pace,
 ): Promise<Scored> {
   const groups = new Map<string, Member[]>();
   for (let i = 0; i < ranked.positions.length; i++) {
     const position = ranked.positions[i]!;
-    const metadata = snapshot.metadata(position);
-    const identity = keys.map((key) => identityOf(metadata?.get(key))).join("");
+    const valueOf = (key: string): MetadataValue | undefined => view.metadataValue(position, key);
+    const identity = keys.map((key) => identityOf(valueOf(key))).join("");
     const member = {
       position,
       score: ranked.scores[i]!,
-      values: aggregate.keys.map((key) => metadata?.get(key)),
+      values: aggregate.keys.map(valueOf),
     };
     const group = groups.get(identity);
     if (group === undefined) groups.set(identity, [member]);
@@ -50,7 +50,7 @@ export async function groupRecords(
     positions: Int32Array.from(kept, ({ position }) => position),
     scores: Float32Array.from(kept, ({ score }) => score),
   };
-  return sortScored(scored, snapshot);
+  return sortScored(scored, view.snapshot);
 }
 
 function identityOf(value: MetadataValue | undefined): string {

@@ -1,26 +1,26 @@
 /**
  * Dense nearest neighbours among the filtered rows, by (distance, insertion order). The fast index of a large
- * collection answers for the rows it holds, an exact scan for the others. Distances are the same either way. Which
- * rows are found is certain with `exact`, up to `CERTAIN_MATCHES` filtered rows, and where the fast index is not asked.
+ * collection answers for the rows it holds, a scan for the others: of vectors in memory, or of those in the store for
+ * rows that left the fast index after the snapshot. Distances are the same either way. Which rows are found is
+ * certain with `exact`, in small collections, where few rows are left, and where the fast index is not asked.
  */
 import type { Space } from "@sheaf/protocol";
 import { type DenseScan, scanSlices, scanWork } from "../index/dense-scan.ts";
 import type { ExactIndex } from "../index/exact-index.ts";
-import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { type RowSet, SEGMENT_ROWS } from "../index/row-set.ts";
+import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, listBits } from "../index/row-set.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import { type Nearest, TopK } from "../index/top-k.ts";
-import { prepare } from "../kernels/distance.ts";
+import { prepare, preparedDistance } from "../kernels/distance.ts";
 import type { Pace } from "./pace.ts";
+import type { RecordView } from "./record-view.ts";
 
-/** Filtered rows up to which the nearest are found with certainty: at 384 dimensions some tenths of a millisecond. */
-const CERTAIN_MATCHES = 8_192;
-/** The fast index finds so many neighbours before scoring every row is the better way. */
-const MAX_FAST_K = 1_000;
-/** Multiplications of a certain search that may hold this thread: some milliseconds. A scan gives way to others. */
-const MAX_CERTAIN_WORK = 2 ** 26;
+/** Records of a collection, and filtered rows, up to which the nearest are found with certainty: some 0.3 ms. */
+const CERTAIN_RECORDS = 8_192;
+const CERTAIN_MATCHES = 2_048;
 /** Multiplications from which a scan goes to the workers: about a millisecond in this thread. */
 const POOL_WORK = 2 ** 20;
+/** Vectors read from the store between two looks at the clock. */
+const READS_PER_BREATH = 32;
 
 export interface DenseQuery {
   readonly vector: Float32Array;
@@ -36,24 +36,51 @@ export interface KnnContext {
   readonly scanPool: ScanPool | undefined;
 }
 
+interface PreparedQuery {
+  readonly query: Float32Array;
+  readonly space: Space;
+  readonly k: number;
+}
+
 export async function denseKnn(
   { vector, space, k, exact }: DenseQuery,
   rows: RowSet,
-  snapshot: IndexSnapshot,
+  view: RecordView,
   context: KnnContext,
 ): Promise<Nearest> {
+  const { snapshot } = view;
   const query = prepare(space, vector);
-  const matches = rows.count();
-  const certain = exact || matches <= CERTAIN_MATCHES;
-  const isFast = k <= MAX_FAST_K && !(certain && matches * query.length > MAX_CERTAIN_WORK);
-  const answer = isFast ? context.index.searchDense({ query, k, exact: certain }, rows, snapshot) : null;
-  const scan = denseScan({ query, space, k }, answer?.rest ?? rows, snapshot);
-  if (answer === null) return nearestOf(scan, context);
-  if (scan.segments.length === 0) return answer.nearest;
+  const certain = exact || snapshot.size <= CERTAIN_RECORDS || rows.count() <= CERTAIN_MATCHES;
+  const vectorAt = (position: number): Float32Array | null => view.vector(position, space);
+  const steps = context.index.searchDense({ query, k, exact: certain, vectorAt }, rows, snapshot);
+  let step = steps.next();
+  // An attempt that takes records as it finds them cannot be overtaken: it does not wait.
+  for (; step.done !== true; step = steps.next()) if (view.strict) await context.pace.breathe();
+  const answer = step.value;
+  if (answer?.overtaken === true) view.overtaken();
+  const rest = answer === null ? rows : answer.rest;
+  if (answer !== null && rest === null) return answer.nearest;
   const top = new TopK(k);
-  top.pushAll(answer.nearest);
-  top.pushAll(await nearestOf(scan, context));
+  if (answer !== null) top.pushAll(answer.nearest);
+  if (rest !== null) await scanRest({ query, space, k }, rest, { view, context, top });
   return top.sorted();
+}
+
+async function scanRest(
+  prepared: PreparedQuery,
+  rest: RowSet,
+  { view, context, top }: { readonly view: RecordView; readonly context: KnnContext; readonly top: TopK },
+): Promise<void> {
+  const { scan, unheld } = divide(prepared, rest, view);
+  if (scan.segments.length > 0) top.pushAll(await context.index.reading(() => nearestOf(scan, context)));
+  const { query, space } = prepared;
+  for (const [i, position] of unheld.entries()) {
+    const vector = view.vector(position, space);
+    if (vector !== null) {
+      top.push(preparedDistance(space, query, vector), view.snapshot.offset(position), position);
+    }
+    if (i % READS_PER_BREATH === 0) await context.pace.breathe();
+  }
 }
 
 async function nearestOf(scan: DenseScan, { pace, scanPool }: KnnContext): Promise<Nearest> {
@@ -64,13 +91,26 @@ async function nearestOf(scan: DenseScan, { pace, scanPool }: KnnContext): Promi
   return top.sorted();
 }
 
-function denseScan(scan: Omit<DenseScan, "segments">, rows: RowSet, snapshot: IndexSnapshot): DenseScan {
-  const segments = snapshot.segments.map(({ vectors, offsets }, index) => ({
-    vectors,
-    offsets,
-    // A copy: sent to a worker, a view would carry the whole bitset along.
-    mask: rows.segment(index).slice(),
-    firstPosition: index * SEGMENT_ROWS,
-  }));
-  return { ...scan, segments: segments.filter(({ mask }) => mask.some((word) => word !== 0)) };
+/** A scan of the rows whose vectors are in memory, and the positions of the others. */
+function divide(
+  prepared: PreparedQuery,
+  rest: RowSet,
+  { snapshot }: RecordView,
+): { readonly scan: DenseScan; readonly unheld: readonly number[] } {
+  const segments: DenseScan["segments"][number][] = [];
+  const unheld: number[] = [];
+  for (const [index, { vectors, offsets, held }] of snapshot.segments.entries()) {
+    const rows = rest.segment(index);
+    // Words of its own: sent to a worker, a view would carry the whole bitset along.
+    const mask = new Uint32Array(SEGMENT_WORDS);
+    const others = new Uint32Array(SEGMENT_WORDS);
+    for (let i = 0; i < SEGMENT_WORDS; i++) {
+      mask[i] = rows[i]! & held[i]!;
+      others[i] = rows[i]! & ~held[i]!;
+    }
+    const firstPosition = index * SEGMENT_ROWS;
+    if (mask.some((word) => word !== 0)) segments.push({ vectors, offsets, mask, firstPosition });
+    for (const local of listBits(others)) unheld.push(firstPosition + local);
+  }
+  return { scan: { ...prepared, segments }, unheld };
 }

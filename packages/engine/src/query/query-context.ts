@@ -7,13 +7,14 @@ import type { IndexPlan } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
 import type { RecordReader } from "../index/record-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
+import type { StageTimes } from "./stage-times.ts";
 
 export interface QueryContext {
   readonly index: ExactIndex;
   readonly reader: RecordReader;
   readonly dimension: number | null;
   readonly plan: IndexPlan;
-  /** Told how many rows each dense search compared. */
-  readonly onRowsScanned?: ((count: number) => void) | undefined;
   readonly scanPool?: ScanPool | undefined;
+  /** Of the call that the read is made for. */
+  readonly times: StageTimes;
 }

@@ -3,9 +3,11 @@
  * `StaleSnapshot`, a record that is no longer the version the index showed, and the read starts over on a new
  * snapshot. A view that is not strict takes the record as it is now; it ends a read that writers keep overtaking.
  */
+import { type MetadataValue, type Space, isSparseVector } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RecordReader } from "../index/record-index.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
+import { prepare } from "../kernels/distance.ts";
+import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 
 export class StaleSnapshot extends Error {
   override readonly name = "StaleSnapshot";
@@ -13,21 +15,46 @@ export class StaleSnapshot extends Error {
 
 export class RecordView {
   readonly snapshot: IndexSnapshot;
+  readonly strict: boolean;
   readonly #reader: RecordReader;
-  readonly #strict: boolean;
 
   constructor(snapshot: IndexSnapshot, reader: RecordReader, options: { readonly strict: boolean }) {
     this.snapshot = snapshot;
     this.#reader = reader;
-    this.#strict = options.strict;
+    this.strict = options.strict;
+  }
+
+  /** A value of the record's metadata. The index has all but sparse vectors, which are read. */
+  metadataValue(position: number, key: string): MetadataValue | undefined {
+    const value = this.snapshot.metadata(position)?.get(key);
+    if (value === undefined || !isSparseVector(value)) return value;
+    return this.read(position)?.metadata?.get(key);
   }
 
   /** `null`: gone, seen by a view that is not strict. */
   read(position: number): StoredRecord | null {
     const record = this.#reader.read(this.snapshot.offset(position));
-    if (this.#strict && record?.sequence !== this.snapshot.sequence(position)) {
+    this.#check(position, record);
+    return record;
+  }
+
+  /** The record's vector in the form that `space` compares; `null` as `read`. Not to be changed. */
+  vector(position: number, space: Space): Float32Array | null {
+    const held = this.snapshot.vector(position);
+    if (held !== null) return held;
+    const stored = this.#reader.readVector(this.snapshot.offset(position));
+    this.#check(position, stored);
+    return stored === null ? null : prepare(space, stored.embedding);
+  }
+
+  /** Gives up on the snapshot: what a stage found is not all of it. */
+  overtaken(): never {
+    throw new StaleSnapshot("rows changed after the snapshot");
+  }
+
+  #check(position: number, version: VectorVersion | null): void {
+    if (this.strict && version?.sequence !== this.snapshot.sequence(position)) {
       throw new StaleSnapshot("a record changed after the snapshot");
     }
-    return record;
   }
 }

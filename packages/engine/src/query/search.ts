@@ -44,38 +44,43 @@ export async function runSearch(
   where: WherePlan | null,
   { view, pace }: { readonly view: RecordView; readonly pace: Pace },
 ): Promise<ResultRecord[]> {
+  const { times } = context;
   const { rank, groupBy } = search;
   const leaves = rank === null ? [] : knnLeaves(rank).map((knn) => prepareLeaf(context, knn, view, pace));
   const candidates = candidateRows(context.index, null, search.where);
-  const rows = await filterRows(where, candidates, view, pace);
+  const rows = await times.measure("filter", () => filterRows(where, candidates, view, pace));
   let page: Scored;
   if (rank === null) page = unrankedPage(rows, view.snapshot, search);
   else {
     const nearest: Nearest[] = [];
     for (const leaf of leaves) nearest.push(await leaf(rows));
-    const ranking = await rankRecords(rank, nearest, view.snapshot, pace);
-    const kept = groupBy === null ? ranking : await groupRecords(ranking, groupBy, view.snapshot, pace);
+    const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));
+    const kept =
+      groupBy === null
+        ? ranking
+        : await times.measure("group", () => groupRecords(ranking, groupBy, view, pace));
     page = pageOf(kept, search);
   }
-  return selectRecords(page, fieldsOfSelect(search.select), view, pace);
+  return times.measure("select", () => selectRecords(page, fieldsOfSelect(search.select), view, pace));
 }
 
-/** Takes idf now, while the index's newest state is the view's snapshot. */
 function prepareLeaf(
-  { index, plan, scanPool, onRowsScanned }: QueryContext,
+  { index, plan, scanPool, times }: QueryContext,
   { query, key, limit: k, exact, path }: Knn,
-  { snapshot }: RecordView,
+  view: RecordView,
   pace: Pace,
 ): Leaf {
   if (query.type === "text") throw textQuery(path);
   if (query.type === "sparse") {
-    const weights = index.sparseWeights(key, query.vector);
-    return (rows) => sparseKnn({ key, terms: query.vector.indices, weights, k }, rows, snapshot, pace);
+    const { indices: terms, values } = query.vector;
+    const idf = plan.sparse.some((sparse) => sparse.key === key && sparse.bm25);
+    const sparse = { key, terms, values, idf, k };
+    return (rows) => times.measure("sparse", () => sparseKnn(sparse, rows, view.snapshot, pace));
   }
   const dense = { vector: query.vector, space: plan.space, k, exact };
   return (rows) => {
-    onRowsScanned?.(rows.count());
-    return denseKnn(dense, rows, snapshot, { index, pace, scanPool });
+    times.scanned(rows.count());
+    return times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool }));
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The select stage: positions become records with the fields that were asked for. What the index holds comes from
- * there; documents, URIs, stored vectors and the tokens of sparse vectors come from the store.
+ * there; documents, URIs, stored vectors and sparse vectors come from the store.
  */
 import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
 import type { StoredRecord } from "../storage/stored-record.ts";
@@ -76,7 +76,7 @@ function storedFields(stored: StoredRecord, fields: Fields): Partial<ResultRecor
   };
 }
 
-/** Whether the index has all of the metadata that is asked for: it keeps no tokens. */
+/** Whether the index has all of the metadata that is asked for: it keeps no sparse vectors. */
 function inIndex(metadata: Metadata | null, wanted: Fields["metadata"]): boolean {
   if (metadata === null || wanted === false) return true;
   const keys = wanted === true ? metadata.keys() : wanted;

@@ -9,7 +9,7 @@ import { RecordView, StaleSnapshot } from "./record-view.ts";
 const STRICT_ATTEMPTS = 4;
 
 /**
- * `read` takes what depends on the newest state of the index (ids, idf) before it first waits: until then that state
+ * `read` takes what depends on the newest state of the index (ids) before it first waits: until then that state
  * is the view's snapshot.
  */
 export async function readSnapshot<T>(

@@ -24,3 +24,12 @@ export class CorruptDataError extends SheafError {
     this.position = position;
   }
 }
+
+/** The store itself, no single value of it: `collections/ab/…` or `catalog`. */
+export function damagedStore(store: string, reason: string, cause?: unknown): SheafError {
+  return new SheafError(
+    "collection_unavailable",
+    `stored data is damaged: ${store}: ${reason}; run \`sheaf doctor\``,
+    { cause },
+  );
+}

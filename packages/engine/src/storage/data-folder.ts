@@ -36,13 +36,33 @@ export class DataFolder {
     return join(this.path, "catalog");
   }
 
+  /** There is a file, and it is not empty. */
+  get hasCatalog(): boolean {
+    const file = join(this.catalog, "data.mdb");
+    return existsSync(file) && statSync(file).size > 0;
+  }
+
   collection(id: string): string {
     return join(this.path, collectionName(id));
   }
 
+  /** Not there before the first write. */
+  collectionFile(id: string): string {
+    return join(this.collection(id), "data.mdb");
+  }
+
   /** Size of a collection's file; 0 before its first write. */
   collectionBytes(id: string): number {
-    return statSync(join(this.collection(id), "data.mdb"), { throwIfNoEntry: false })?.size ?? 0;
+    return statSync(this.collectionFile(id), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Of the collections that have a folder, in the catalog or not. */
+  *collectionIds(): Generator<string> {
+    const root = join(this.path, "collections");
+    if (!existsSync(root)) return;
+    for (const prefix of readdirSync(root).filter((name) => PREFIX.test(name))) {
+      yield* readdirSync(join(root, prefix)).filter((name) => COLLECTION_ID.test(name));
+    }
   }
 
   /** Takes a dropped collection's files away; they are gone from its path before anything is deleted. */
@@ -56,23 +76,15 @@ export class DataFolder {
   }
 
   /** Removes what a crash left: trash, and collections the catalog does not know. */
-  async sweep(exists: (id: string) => boolean): Promise<void> {
-    for (const id of this.#collectionIds()) {
-      if (!exists(id)) await this.discardCollection(id);
+  async sweep(isUnknown: (id: string) => boolean): Promise<void> {
+    for (const id of this.collectionIds()) {
+      if (isUnknown(id)) await this.discardCollection(id);
     }
     await rm(this.#trash, { recursive: true, force: true });
   }
 
   get #trash(): string {
     return join(this.path, "trash");
-  }
-
-  *#collectionIds(): Generator<string> {
-    const root = join(this.path, "collections");
-    if (!existsSync(root)) return;
-    for (const prefix of readdirSync(root).filter((name) => PREFIX.test(name))) {
-      yield* readdirSync(join(root, prefix)).filter((name) => COLLECTION_ID.test(name));
-    }
   }
 }
 

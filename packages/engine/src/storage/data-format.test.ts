@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { prepareDataFormat } from "./data-format.ts";
+import { checkDataFormat, hadCatalog, prepareDataFormat, rememberCatalog } from "./data-format.ts";
 import { DataFolder } from "./data-folder.ts";
 
 describe("data format", () => {
@@ -10,6 +10,24 @@ describe("data format", () => {
     prepareDataFormat(folder);
     expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual({ format: "sheaf-data", version: 1 });
     prepareDataFormat(folder);
+  });
+
+  it("remembers that there was a catalog, and goes on being accepted", () => {
+    const folder = new DataFolder(temporaryFolder());
+    prepareDataFormat(folder);
+    expect(hadCatalog(folder)).toBe(false);
+    for (let round = 0; round < 2; round++) {
+      rememberCatalog(folder);
+      prepareDataFormat(folder);
+      expect(hadCatalog(folder)).toBe(true);
+    }
+  });
+
+  it("is not made by whoever only looks", () => {
+    const folder = new DataFolder(temporaryFolder());
+    expect(() => checkDataFormat(folder)).toThrow("is no data folder of Sheaf");
+    prepareDataFormat(folder);
+    checkDataFormat(folder);
   });
 
   it("refuses a newer version by name", () => {

@@ -18,14 +18,35 @@ import type { DataFolder } from "./data-folder.ts";
 
 export const DATA_FORMAT_NAME = "sheaf-data";
 export const DATA_FORMAT_VERSION = 1;
+const MADE = "made";
 
 /** Makes the folder ready or throws `failed_precondition` with what stands in the way. */
 export function prepareDataFormat(folder: DataFolder): void {
   mkdirSync(folder.path, { recursive: true });
   if (existsSync(folder.formatFile)) return checkFormat(folder.formatFile);
   if (existsSync(folder.catalog)) throw refused(`${folder.formatFile} is missing beside existing data`);
-  const text = JSON.stringify({ format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION });
+  writeFormat(folder, {});
+}
+
+/** Whether the folder has had a catalog: one that is missing or empty then is lost, not new. */
+export function hadCatalog(folder: DataFolder): boolean {
+  return readFormat(folder.formatFile).catalog === MADE;
+}
+
+export function rememberCatalog(folder: DataFolder): void {
+  if (!hadCatalog(folder)) writeFormat(folder, { catalog: MADE });
+}
+
+function writeFormat(folder: DataFolder, more: { readonly catalog?: string }): void {
+  const text = JSON.stringify({ format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION, ...more });
   writeDurably(folder.formatFile, `${text}\n`);
+}
+
+/** Throws `failed_precondition` unless there is a data folder that this version reads. */
+export function checkDataFormat(folder: DataFolder): void {
+  if (!existsSync(folder.formatFile))
+    throw refused(`${folder.path} is no data folder of Sheaf: it has no format.json`);
+  checkFormat(folder.formatFile);
 }
 
 function checkFormat(path: string): void {
@@ -45,7 +66,13 @@ function checkFormat(path: string): void {
   }
 }
 
-function readFormat(path: string): { readonly format?: unknown; readonly version?: unknown } {
+interface FormatFields {
+  readonly format?: unknown;
+  readonly version?: unknown;
+  readonly catalog?: unknown;
+}
+
+function readFormat(path: string): FormatFields {
   try {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     return typeof value === "object" && value !== null ? value : {};

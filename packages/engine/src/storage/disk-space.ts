@@ -6,7 +6,9 @@ import { statfsSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
 
 /** Kept free so that deletes, the catalog and the pages of a commit still find room. */
-const RESERVE_BYTES = 32 * 1024 * 1024;
+export const DEFAULT_RESERVE_BYTES = 32 * 1024 * 1024;
+/** With less than this a disk is full, whatever is kept free. */
+const LEAST_BYTES = 1024 * 1024;
 /** Pages that LMDB copies for every byte it writes, and the room of a half-filled page. */
 const WRITE_AMPLIFICATION = 2;
 
@@ -19,15 +21,21 @@ export interface DiskSpace {
   low(): boolean;
 }
 
-/** `freeBytes` is asked each time; by default the file system that holds `folder`. */
-export function createDiskSpace(folder: string, freeBytes = () => freeBytesOf(folder)): DiskSpace {
+export interface DiskSpaceOptions {
+  readonly reserveBytes?: number | undefined;
+  /** Asked each time; by default the file system that holds the folder. */
+  readonly freeBytes?: (() => number) | undefined;
+}
+
+export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}): DiskSpace {
+  const { reserveBytes = DEFAULT_RESERVE_BYTES, freeBytes = () => freeBytesOf(folder) } = options;
   const requireFile = (bytes: number): void => {
-    if (freeBytes() < RESERVE_BYTES + bytes) throw storageFull();
+    if (freeBytes() < reserveBytes + bytes) throw storageFull();
   };
   return {
     require: (bytes) => requireFile(bytes * WRITE_AMPLIFICATION),
     requireFile,
-    low: () => freeBytes() < RESERVE_BYTES,
+    low: () => freeBytes() < Math.max(reserveBytes, LEAST_BYTES),
   };
 }
 

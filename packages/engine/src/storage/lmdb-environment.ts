@@ -10,14 +10,24 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 
 import { open as openFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
-import { type DataOrigin } from "./corrupt-data-error.ts";
+import { checkFile } from "./check-file.ts";
+import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskSpace, storageFull } from "./disk-space.ts";
 
 const ENOSPC = 28;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
 const EIO = 5;
+/**
+ * Errors of LMDB that its own pages are the reason of: page not found, corrupted, panic, version mismatch, invalid,
+ * cursor full, page full, bad transaction (one that met damage before), problem.
+ */
+const DAMAGE: ReadonlySet<unknown> = new Set([
+  -30_797, -30_796, -30_795, -30_794, -30_793, -30_787, -30_786, -30_782, -30_779,
+]);
 /** lmdb-js settles the cause of a failed commit just after the failure; it must not be able to hang a caller. */
 const CAUSE_WAIT_MS = 1_000;
+/** LMDB's own bound at its page size. */
+const LONGEST_KEY_BYTES = 1_978;
 /** Longest stretch that one group may keep the event loop, but for its last action. */
 const GROUP_MS = 20;
 
@@ -26,6 +36,10 @@ export interface EnvironmentOptions {
   /** Path inside the data folder, for messages. */
   readonly name: string;
   readonly disk: DiskSpace;
+  /** Go through all pages before LMDB does; otherwise only where there is reason to. */
+  readonly thorough?: boolean;
+  /** Nothing can be written; the folder has to be there. */
+  readonly readOnly?: boolean;
 }
 
 export interface KeyRange {
@@ -49,6 +63,7 @@ interface EnvironmentStats {
   readonly treeBranchPageCount: number;
   readonly treeLeafPageCount: number;
   readonly overflowPages: number;
+  readonly entryCount: number;
 }
 
 interface QueuedAction {
@@ -67,7 +82,8 @@ export class LmdbEnvironment {
   constructor(options: EnvironmentOptions) {
     this.#options = options;
     const isNew = !LmdbEnvironment.exists(options.folder);
-    if (isNew) {
+    if (!isNew) checkFile(dataFile(options.folder), options.name, options.thorough === true);
+    else {
       options.disk.require(0);
       mkdirSync(options.folder, { recursive: true });
     }
@@ -80,6 +96,7 @@ export class LmdbEnvironment {
       // With the default a resolved commit is visible but not yet on disk.
       overlappingSync: false,
       eventTurnBatching: false,
+      readOnly: options.readOnly === true,
     });
     if (isNew) syncFolders(options.folder);
   }
@@ -94,15 +111,20 @@ export class LmdbEnvironment {
 
   /** Size of the file. */
   get bytes(): number {
-    const { pageSize, lastPageNumber } = this.#database.getStats() as EnvironmentStats;
+    const { pageSize, lastPageNumber } = this.#stats();
     return (lastPageNumber + 1) * pageSize;
   }
 
   /** What the entries take of it; the rest is free for the next writes. */
   get usedBytes(): number {
-    const stats = this.#database.getStats() as EnvironmentStats;
+    const stats = this.#stats();
     const { treeBranchPageCount, treeLeafPageCount, overflowPages, pageSize } = stats;
     return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
+  }
+
+  /** Entries there are, as the meta page says. */
+  get entryCount(): number {
+    return this.#stats().entryCount;
   }
 
   origin(key: Uint8Array): DataOrigin {
@@ -110,7 +132,16 @@ export class LmdbEnvironment {
   }
 
   get(key: Uint8Array): Uint8Array | null {
-    return this.#database.getBinary(key) ?? null;
+    // Nothing can lie under it, and looking for it would write beyond the room that LMDB keeps for keys.
+    if (key.length > LONGEST_KEY_BYTES) return null;
+    return this.#guard(() => this.#database.getBinary(key)) ?? null;
+  }
+
+  /** What `use` makes of a value, which it must not keep: spares the copy. `null`: there is none. */
+  peek<T>(key: Uint8Array, use: (value: Uint8Array) => T): T | null {
+    const value = this.#guard(() => this.#database.getBinaryFast(key));
+    // lmdb-js reads into a buffer of its own, longer than the value, and sets `length` alone.
+    return value === undefined ? null : use(value.subarray(0, value.length));
   }
 
   entries(range: KeyRange): readonly Entry[] {
@@ -118,12 +149,22 @@ export class LmdbEnvironment {
   }
 
   /** To be used up or left within the turn that began it. */
-  iterate(range: KeyRange): Iterable<Entry> {
-    return this.#database.getRange(toOptions(range));
+  *iterate(range: KeyRange): Generator<Entry> {
+    const entries = this.#guard(() => this.#database.getRange(toOptions(range))[Symbol.iterator]());
+    try {
+      for (;;) {
+        const next = this.#guard(() => entries.next());
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      entries.return?.();
+    }
   }
 
+  /** Too few where the tree is damaged. */
   count(range: KeyRange): number {
-    return this.#database.getKeysCount(toOptions(range));
+    return this.#guard(() => this.#database.getKeysCount(toOptions(range)));
   }
 
   /** Runs `action` alone, after everything asked before; inside it `put` and `remove` may be called. */
@@ -160,7 +201,7 @@ export class LmdbEnvironment {
       await this.#database.backup(folder, true);
       await syncFile(dataFile(folder));
     } catch (error) {
-      throw disk.low() ? storageFull(error) : error;
+      throw disk.low() ? storageFull(error) : this.#named(error);
     }
     syncFolders(folder);
   }
@@ -185,7 +226,7 @@ export class LmdbEnvironment {
         try {
           group.push({ resolve: action.run(), reject: action.reject });
         } catch (error) {
-          action.reject(error);
+          action.reject(this.#named(error));
         }
       } while (performance.now() < until);
     };
@@ -204,7 +245,25 @@ export class LmdbEnvironment {
     const cause = await commitCause(error);
     const code = errorCode(cause);
     if (code === ENOSPC || (code === EIO && this.#options.disk.low())) return storageFull(cause);
-    return cause;
+    return this.#named(cause);
+  }
+
+  #stats(): EnvironmentStats {
+    return this.#guard(() => this.#database.getStats()) as EnvironmentStats;
+  }
+
+  #guard<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      throw this.#named(error);
+    }
+  }
+
+  /** What LMDB finds wrong with its own pages says nothing of where they are. */
+  #named(error: unknown): unknown {
+    if (!(error instanceof Error) || !DAMAGE.has(errorCode(error))) return error;
+    return damagedStore(this.#options.name, error.message, error);
   }
 }
 

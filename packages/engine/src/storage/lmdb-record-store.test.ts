@@ -20,7 +20,7 @@ recordStoreSuite({
 });
 
 function optionsFor(folder: string, freeBytes?: () => number): EnvironmentOptions {
-  return { folder, name: "collections/ab/test", disk: createDiskSpace(tmpdir(), freeBytes) };
+  return { folder, name: "collections/ab/test", disk: createDiskSpace(tmpdir(), { freeBytes }) };
 }
 
 async function filledStore(folder: string): Promise<LmdbRecordStore> {

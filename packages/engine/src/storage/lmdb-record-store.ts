@@ -1,21 +1,22 @@
 /**
  * The record store on LMDB. Keys: `0x00` head, `0x01 <id>` -> offset, `0x02 <offset>` -> record,
- * `0x03 <sequence>` -> removed id; offsets and sequence numbers are u64 big-endian, so keys sort in insertion order. The environment is made at the first write: a collection that was
- * never written costs no file.
+ * `0x03 <sequence>` -> removed id; offsets and sequence numbers are u64 big-endian, so keys sort in insertion order.
+ * The environment is made at the first write: a collection that was never written costs no file.
  */
-import { CorruptDataError } from "./corrupt-data-error.ts";
-import { RECORD_KEYS, idKey, offsetKey, readOffset, removalKey } from "./record-keys.ts";
+import { CorruptDataError, damagedStore } from "./corrupt-data-error.ts";
+import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
 import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
 import {
   EMPTY_HEAD,
+  type OnDamage,
   type RecordStore,
   type StoreChange,
   type StoreHead,
   type StoreView,
   oldestTracked,
 } from "./record-store.ts";
-import type { StoredRecord } from "./stored-record.ts";
-import { decodeHead, decodeRecord, encodeHead, encodeRecord } from "./value-codec.ts";
+import type { StoredRecord, VectorVersion } from "./stored-record.ts";
+import { decodeHead, decodeRecord, decodeVector, encodeHead, encodeRecord } from "./value-codec.ts";
 import { ValueWriter } from "./value-writer.ts";
 
 /** Fixed part of a value, its two keys and the tree above them. */
@@ -79,6 +80,12 @@ export class LmdbRecordStore implements RecordStore {
       : decodeRecord(value, offset, this.#environment.origin(key));
   }
 
+  readVector(offset: number): VectorVersion | null {
+    const key = offsetKey(offset);
+    const environment = this.#environment;
+    return environment?.peek(key, (value) => decodeVector(value, offset, environment.origin(key))) ?? null;
+  }
+
   *removedAfter(sequence: number): Generator<string> {
     const environment = this.#environment;
     if (environment === null) return;
@@ -109,16 +116,52 @@ export class LmdbRecordStore implements RecordStore {
     });
   }
 
-  *scan(from: number): Generator<StoredRecord> {
+  *scan(from: number, onDamage?: OnDamage): Generator<StoredRecord> {
     const environment = this.#environment;
     if (environment === null) return;
-    for (const { key, value } of environment.iterate({
-      start: offsetKey(from),
-      end: RECORD_KEYS.afterOffsets,
-    })) {
+    const range = { start: offsetKey(from), end: RECORD_KEYS.afterOffsets };
+    for (const { key, value } of environment.iterate(range)) {
       const origin = environment.origin(key);
-      yield decodeRecord(value, readOffset(key, origin), origin);
+      const offset = readOffset(key, origin);
+      const record = readOrReport(() => decodeRecord(value, offset, origin), offset, onDamage);
+      if (record === null) continue;
+      if (onDamage !== undefined) this.#requireId(record);
+      yield record;
     }
+  }
+
+  /** The key with the id has no checksum of its own. */
+  #requireId({ id, offset }: StoredRecord): void {
+    const environment = this.#environment;
+    if (environment === null || this.offsetOf(id) === offset) return;
+    throw new CorruptDataError(
+      environment.origin(idKey(id)),
+      0,
+      `does not lead to its record, offset ${offset}`,
+    );
+  }
+
+  idAt(offset: number): string | null {
+    const value = offsetKey(offset);
+    const range = { start: RECORD_KEYS.ids, end: RECORD_KEYS.afterIds };
+    for (const entry of this.#environment?.iterate(range) ?? []) {
+      if (Buffer.compare(value, entry.value) === 0) return readId(entry.key);
+    }
+    return null;
+  }
+
+  /** By numbers: a page that was cut out of the tree takes entries along that the meta page still counts. */
+  requireWhole(): void {
+    const environment = this.#environment;
+    if (environment === null || environment.entryCount === 0) return;
+    const ids = environment.count({ start: RECORD_KEYS.ids, end: RECORD_KEYS.afterIds });
+    const removals = environment.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterRemovals });
+    const { size } = this;
+    if (ids === size && 1 + ids + size + removals === environment.entryCount) return;
+    throw damagedStore(
+      this.#options.name,
+      `holds ${ids} ids, ${size} records and ${removals} removals in ${environment.entryCount} entries`,
+    );
   }
 
   /** Copies the state of one moment into a folder that does not exist yet; of an empty store there is nothing to copy. */
@@ -128,6 +171,21 @@ export class LmdbRecordStore implements RecordStore {
 
   async close(): Promise<void> {
     await this.#environment?.close();
+  }
+}
+
+/** `null`: it could not be read, and `onDamage` was told. */
+function readOrReport(
+  read: () => StoredRecord,
+  offset: number,
+  onDamage: OnDamage | undefined,
+): StoredRecord | null {
+  try {
+    return read();
+  } catch (error) {
+    if (onDamage === undefined || !(error instanceof CorruptDataError)) throw error;
+    onDamage(offset, error);
+    return null;
   }
 }
 

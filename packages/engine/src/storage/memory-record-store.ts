@@ -7,7 +7,7 @@ import {
   type StoreView,
   oldestTracked,
 } from "./record-store.ts";
-import type { StoredRecord } from "./stored-record.ts";
+import type { StoredRecord, VectorVersion } from "./stored-record.ts";
 
 export class MemoryRecordStore implements RecordStore {
   #head: StoreHead = EMPTY_HEAD;
@@ -32,6 +32,10 @@ export class MemoryRecordStore implements RecordStore {
 
   read(offset: number): StoredRecord | null {
     return this.#records.get(offset) ?? null;
+  }
+
+  readVector(offset: number): VectorVersion | null {
+    return this.read(offset);
   }
 
   *removedAfter(sequence: number): Generator<string> {
@@ -60,6 +64,12 @@ export class MemoryRecordStore implements RecordStore {
   *scan(from: number): Generator<StoredRecord> {
     for (const record of this.#records.values()) if (record.offset >= from) yield record;
   }
+
+  idAt(offset: number): string | null {
+    return this.#records.get(offset)?.id ?? null;
+  }
+
+  requireWhole(): void {}
 
   async close(): Promise<void> {}
 }

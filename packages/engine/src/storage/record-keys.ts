@@ -8,6 +8,10 @@ const NUMBER_KEY_BYTES = 9;
 
 export const RECORD_KEYS = {
   head: Uint8Array.of(0x00),
+  /** Below every id key. */
+  ids: Uint8Array.of(ID_PREFIX),
+  /** Above every id key, and below every offset key. */
+  afterIds: Uint8Array.of(ID_PREFIX + 1),
   /** Above every offset key. */
   afterOffsets: Uint8Array.of(OFFSET_PREFIX + 1),
   /** Above every removal key. */
@@ -29,6 +33,11 @@ export function offsetKey(offset: number): Uint8Array {
 /** Leads to the id of the record that the operation with this sequence number removed. */
 export function removalKey(sequence: number): Uint8Array {
   return numberKey(REMOVAL_PREFIX, sequence);
+}
+
+/** The id in an id key. */
+export function readId(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("utf8", 1);
 }
 
 /** The offset in an offset key. */

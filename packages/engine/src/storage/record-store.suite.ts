@@ -69,6 +69,14 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       expect(store.head).toEqual({ sequence: 2, nextOffset: 2, dimension: 2 });
     });
 
+    it("finds nothing under an id that no record can have", async () => {
+      await store.apply(append(storedRecord(0)));
+      for (const length of [LIMITS.idBytes + 1, 2_000, 5_000, 100_000]) {
+        expect(store.offsetOf("x".repeat(length))).toBeNull();
+        expect(store.find("é".repeat(length / 2))).toBeNull();
+      }
+    });
+
     it("scans in insertion order from any offset", async () => {
       await store.apply(append(storedRecord(0), storedRecord(1)));
       await store.apply(append(storedRecord(2)));

@@ -4,7 +4,8 @@
  * and see the newest committed batch. The store is the truth; every index is a cache of it.
  */
 import { LIMITS } from "@sheaf/protocol";
-import type { StoredRecord } from "./stored-record.ts";
+import type { CorruptDataError } from "./corrupt-data-error.ts";
+import type { StoredRecord, VectorVersion } from "./stored-record.ts";
 
 /** What a store knows of itself; all zero and `null` before the first batch. */
 export interface StoreHead {
@@ -26,6 +27,8 @@ export interface StoreView {
   find(id: string): StoredRecord | null;
   /** `null`: gone, or never there. Throws `CorruptDataError`. */
   read(offset: number): StoredRecord | null;
+  /** `read` of the vector alone. */
+  readVector(offset: number): VectorVersion | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
   removedAfter(sequence: number): Iterable<string>;
 }
@@ -34,6 +37,9 @@ export interface StoreView {
 export function oldestTracked(head: StoreHead): number {
   return Math.max(0, head.sequence - LIMITS.trackedOperations);
 }
+
+/** Told of a record that cannot be read. */
+export type OnDamage = (offset: number, damage: CorruptDataError) => void;
 
 /** One batch, planned in full before anything is written. */
 export interface StoreChange {
@@ -57,8 +63,16 @@ export interface RecordStore extends StoreView {
    * share one commit and resolve in the order of their plans.
    */
   apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange>;
-  /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
-  scan(from: number): Iterable<StoredRecord>;
+  /**
+   * Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn.
+   * With `onDamage` a record that cannot be read is told and passed over, else it ends the scan with its error; and
+   * each id is followed to its record.
+   */
+  scan(from: number, onDamage?: OnDamage): Iterable<StoredRecord>;
+  /** Id of the record with this offset, whether the record can be read or not; goes through all ids. */
+  idAt(offset: number): string | null;
+  /** Throws `collection_unavailable` unless everything that was written can be reached. */
+  requireWhole(): void;
   /** After the batches under way; nothing may be called afterwards. */
   close(): Promise<void>;
 }

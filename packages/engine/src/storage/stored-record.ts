@@ -1,13 +1,17 @@
 /** A record as the store keeps it and as every index is built from it. */
 import type { Metadata } from "@sheaf/protocol";
 
-export interface StoredRecord {
-  /** Insertion order, from 0, never used twice in a collection. Ties of a score are broken by it. */
-  readonly offset: number;
+/** One version of a record's vector. */
+export interface VectorVersion {
   /** Sequence number of the write that changed the record last. */
   readonly sequence: number;
-  readonly id: string;
   readonly embedding: Float32Array;
+}
+
+export interface StoredRecord extends VectorVersion {
+  /** Insertion order, from 0, never used twice in a collection. Ties of a score are broken by it. */
+  readonly offset: number;
+  readonly id: string;
   readonly document: string | null;
   readonly uri: string | null;
   readonly metadata: Metadata | null;

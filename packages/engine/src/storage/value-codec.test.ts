@@ -59,7 +59,12 @@ const COLLECTION: CollectionEntry = {
     schema: {},
   },
   ...{ dimension: null, logPosition: 5, version: 2, metadata: new Map<string, MetadataValue>([["n", 1n]]) },
+  ...{ models: {} },
   ...{ tree: "01234567-89ab-4cde-8f01-23456789abcd", epoch: "" },
+};
+const COLLECTION_WITH_MODELS: CollectionEntry = {
+  ...COLLECTION,
+  models: { "a/model": { identifier: "a/model", revision: "r", digest: "sha256:00ff" } },
 };
 
 function hex(bytes: Uint8Array): string {
@@ -80,6 +85,7 @@ describe("value codec v1", () => {
       head: hex(encodeHead(writer, HEAD)),
       emptyHead: hex(encodeHead(writer, { sequence: 0, nextOffset: 0, dimension: null })),
       collection: hex(encodeCollection(COLLECTION)),
+      collectionWithModels: hex(encodeCollection(COLLECTION_WITH_MODELS)),
     }).toEqual(GOLDEN);
   });
 
@@ -89,6 +95,7 @@ describe("value codec v1", () => {
     expect(decodeHead(golden("head"), ORIGIN)).toEqual(HEAD);
     expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ sequence: 0, nextOffset: 0, dimension: null });
     expect(decodeCollection(golden("collection"), ORIGIN)).toEqual(COLLECTION);
+    expect(decodeCollection(golden("collectionWithModels"), ORIGIN)).toEqual(COLLECTION_WITH_MODELS);
   });
 
   it("reads back any record", () => {

@@ -5,7 +5,7 @@
 import type { DataOrigin } from "./corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "./metadata-codec.ts";
 import type { StoreHead } from "./record-store.ts";
-import type { StoredRecord } from "./stored-record.ts";
+import type { StoredRecord, VectorVersion } from "./stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
 import { VALUE_KIND, type ValueWriter } from "./value-writer.ts";
 
@@ -31,9 +31,7 @@ export function encodeRecord(writer: ValueWriter, record: StoredRecord): Uint8Ar
 /** `offset` is the one of the key: a value that stands under another key is damage too. */
 export function decodeRecord(value: Uint8Array, offset: number, origin: DataOrigin): StoredRecord {
   const reader = new ValueReader(value, VALUE_KIND.record, origin);
-  const written = reader.u64();
-  if (written !== offset) throw reader.fail(`holds offset ${written} under the key of offset ${offset}`);
-  const sequence = reader.u64();
+  const sequence = readVersion(reader, offset);
   const embedding = reader.f32Array(reader.u32());
   const id = reader.text();
   const document = (reader.flags & HAS_DOCUMENT) === 0 ? null : reader.text();
@@ -41,6 +39,19 @@ export function decodeRecord(value: Uint8Array, offset: number, origin: DataOrig
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
   return { offset, sequence, id, embedding, document, uri, metadata };
+}
+
+/** The vector of a record and its version; the rest of the value is only checked as a whole. */
+export function decodeVector(value: Uint8Array, offset: number, origin: DataOrigin): VectorVersion {
+  const reader = new ValueReader(value, VALUE_KIND.record, origin);
+  const sequence = readVersion(reader, offset);
+  return { sequence, embedding: reader.f32Array(reader.u32()) };
+}
+
+function readVersion(reader: ValueReader, offset: number): number {
+  const written = reader.u64();
+  if (written !== offset) throw reader.fail(`holds offset ${written} under the key of offset ${offset}`);
+  return reader.u64();
 }
 
 export function encodeHead(writer: ValueWriter, head: StoreHead): Uint8Array {

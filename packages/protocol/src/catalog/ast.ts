@@ -44,6 +44,9 @@ export interface ModelIdentity {
   readonly digest: string;
 }
 
+/** Model identifier -> the weights that vectors of the collection were made with, as far as the server made them. */
+export type CollectionModels = Readonly<Record<string, ModelIdentity>>;
+
 export interface Collection {
   readonly id: string;
   readonly name: string;
@@ -59,6 +62,8 @@ export interface Collection {
   /** Sequence number of the newest write the index has folded in. */
   readonly logPosition: number;
   readonly version: number;
+  /** The server's own memory; no reply shows it. */
+  readonly models: CollectionModels;
 }
 
 /** A collection addressed by id under the tenant and database of the request; any mismatch is a 404. */

@@ -2,8 +2,9 @@
  * The schema of a collection that was described by nothing. Every schema is this one with something laid over it, so
  * its order of members is the order of all replies.
  */
+import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { JsonObject } from "./ast.ts";
-import { DOCUMENT_KEY, EMBEDDING_KEY, resolveDense, withDenseIndex } from "./dense-index.ts";
+import { resolveDense, withDenseIndex } from "./dense-index.ts";
 
 /** Kinds of value that an index can be made for -> its indexes, in the order of replies. */
 export const VALUE_TYPES = {

@@ -3,12 +3,11 @@
  * (`configuration`, `schema.defaults`, `schema.keys["#embedding"]`); here they become layers of one form, and
  * what comes out is written to both places of the schema, so that a collection reads the same however it was described.
  */
+import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { Json, JsonObject, Space } from "./ast.ts";
 import { completeParameters, type IndexKind, SHOWN_PARAMETERS } from "./index-parameters.ts";
 import { objectAt, valueAt } from "./plain-json.ts";
 
-export const DOCUMENT_KEY = "#document";
-export const EMBEDDING_KEY = "#embedding";
 export const SPACES: readonly Space[] = ["l2", "cosine", "ip"];
 
 /** What one place says; `null`: nothing. At most one of `hnsw` and `spann` is set. */

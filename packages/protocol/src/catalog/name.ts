@@ -6,6 +6,10 @@
 import { invalid, unprocessable } from "../errors.ts";
 import { LIMITS } from "../limits.ts";
 
+/** What there is from the beginning, and what callers mean who name neither. */
+export const DEFAULT_TENANT = "default_tenant";
+export const DEFAULT_DATABASE = "default_database";
+
 const WORD = /^[a-zA-Z0-9][a-zA-Z0-9._-]*[a-zA-Z0-9]$/;
 const OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
 const IPV4 = new RegExp(`^(?:${OCTET}\\.){3}${OCTET}$`);

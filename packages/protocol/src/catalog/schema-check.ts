@@ -6,8 +6,8 @@ import { invalid } from "../errors.ts";
 import { itemPath, memberPath } from "../json-shape.ts";
 import { type MetadataScalar, metadataKind } from "../metadata.ts";
 import type { Knn, Rank, SearchRequest, Where } from "../search/ast.ts";
+import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { JsonObject } from "./ast.ts";
-import { DOCUMENT_KEY, EMBEDDING_KEY } from "./dense-index.ts";
 import { sparseIndexOf } from "./index-plan.ts";
 import { objectAt, valueAt } from "./plain-json.ts";
 

@@ -1,10 +1,11 @@
 /** One index of a schema off the wire: `{enabled, config}`, by the name of the index. */
 import { invalid, unprocessable } from "../errors.ts";
+import { DOCUMENT_KEY } from "../system-keys.ts";
 import type { Json, JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { twoKinds } from "./configuration.ts";
 import type { IndexName } from "./default-schema.ts";
-import { type DenseLayer, DOCUMENT_KEY, SPACES } from "./dense-index.ts";
+import { type DenseLayer, SPACES } from "./dense-index.ts";
 import { parseEmbeddingFunction } from "./embedding-function.ts";
 import { type IndexKind, parameterNames, parseParameters } from "./index-parameters.ts";
 

@@ -6,11 +6,12 @@
 import { invalid, SheafError, unprocessable } from "../errors.ts";
 import { exceedsBytes } from "../json-shape.ts";
 import { LIMITS } from "../limits.ts";
+import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { Json, JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { isDefaultConfiguration } from "./configuration.ts";
 import { DEFAULT_SCHEMA, type IndexName, VALUE_TYPES, type ValueType } from "./default-schema.ts";
-import { type DenseLayer, DOCUMENT_KEY, EMBEDDING_KEY, resolveDense, withDenseIndex } from "./dense-index.ts";
+import { type DenseLayer, resolveDense, withDenseIndex } from "./dense-index.ts";
 import { isDefaultFunction, namesFunction } from "./embedding-function.ts";
 import { isPlainObject, layer, objectAt, valueAt } from "./plain-json.ts";
 import { denseLayerOf, parseIndex } from "./schema-index.ts";

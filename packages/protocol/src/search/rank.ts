@@ -22,14 +22,13 @@ import {
 import { LIMITS } from "../limits.ts";
 import { parseSparseVector } from "../metadata-sparse-vector.ts";
 import { parseDenseVector } from "../dense-vector-parser.ts";
+import { EMBEDDING_KEY } from "../system-keys.ts";
 import type { Knn, KnnQuery, Rank } from "./ast.ts";
 
 const OPERATORS = ["$abs", "$div", "$exp", "$knn", "$log", "$max", "$min", "$mul", "$sub", "$sum", "$val"];
 const KNN_MEMBERS = ["query", "key", "limit", "default", "return_rank", "exact"];
 const SIDES = ["left", "right"];
 
-/** What a `$knn` searches when it names no key. */
-export const EMBEDDING_KEY = "#embedding";
 const DEFAULT_KNN_LIMIT = 16;
 const OPERANDS_MIN = 2;
 

@@ -3,6 +3,8 @@ import { CommanderError, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../setting-error.ts";
 import type { Command, OptionTexts } from "./command.ts";
+import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
+import { doctor } from "./commands/doctor.ts";
 import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
 import { modelsList } from "./commands/models-list.ts";
 import { modelsPull } from "./commands/models-pull.ts";
@@ -12,6 +14,9 @@ import { serve } from "./commands/serve.ts";
 
 const COMMANDS: readonly Command[] = [
   serve,
+  doctor,
+  collectionsAcceptModel,
+  collectionsDelete,
   keysCreate,
   keysList,
   keysRevoke,
@@ -23,6 +28,7 @@ const COMMANDS: readonly Command[] = [
 ];
 /** Words for the groups of commands in `--help`. */
 const GROUPS: Readonly<Record<string, string>> = {
+  collections: "What needs an operator's word about a collection.",
   keys: "Make, list, rotate and revoke API keys.",
   models: "List, fetch, check and remove the weights of models.",
 };

@@ -2,11 +2,14 @@
  * The time a request may take, and every reason to stop it early, in one abort signal: the time is up (504), the
  * caller has left, the server is going down (503). The first reason wins and is the signal's `reason`.
  */
+import type { CallReport } from "@sheaf/engine";
 import { LIMITS, SheafError } from "@sheaf/protocol";
 
 /** What a service knows of the request it works for. */
 export interface RequestBudget {
   readonly signal: AbortSignal;
+  /** Hears from the engine where the time of each call went. */
+  readonly onReport: (report: CallReport) => void;
   /** Announces how many texts the server will embed for this request; many earn it the longer time. */
   expectTexts(count: number): void;
   /** Announces the copy of a whole collection, which earns the longer time too. */
@@ -34,11 +37,14 @@ export class RequestDeadline implements RequestBudget {
   #admitTokens: AdmitTokens = () => Promise.resolve();
   #startedAt = 0;
   #texts = 0;
+  #listener: ((report: CallReport) => void) | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(seconds: DeadlineSeconds) {
     this.#seconds = seconds;
   }
+
+  readonly onReport = (report: CallReport): void => this.#listener?.(report);
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -57,6 +63,10 @@ export class RequestDeadline implements RequestBudget {
 
   admitTokens(count: number): Promise<void> {
     return this.#admitTokens(count);
+  }
+
+  reportTo(listener: (report: CallReport) => void): void {
+    this.#listener = listener;
   }
 
   /** Once the caller is known. */

@@ -50,6 +50,7 @@ function errorHeaders(error: SheafError): Record<string, string> {
 /** `null`: nothing a caller may be told about. */
 function toSheafError(error: unknown, context: ErrorContext): SheafError | null {
   if (error instanceof SheafError) return error;
+  if (isLostConnection(error)) return new SheafError("cancelled", "the caller has closed the connection");
   const status = frameworkStatus(error);
   if (status === 413) {
     const code = context.tooLargeStatus === 413 ? "too_large" : "invalid_argument";
@@ -58,6 +59,11 @@ function toSheafError(error: unknown, context: ErrorContext): SheafError | null 
   if (status === 414) return new SheafError("not_found", "no such path", { cause: error });
   if (status !== null) return new SheafError("invalid_argument", "malformed HTTP request", { cause: error });
   return null;
+}
+
+/** The caller left in the middle of its body: no fault of anybody here, and nobody reads the answer. */
+function isLostConnection(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ECONNRESET";
 }
 
 /** The 4xx that Fastify itself decided on, `null` for every other error. */

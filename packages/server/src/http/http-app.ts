@@ -18,6 +18,7 @@ import {
 } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Lifecycle } from "../lifecycle.ts";
+import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
 import { corsHeaders } from "./cors.ts";
 import type { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
 import { errorResponse } from "./error-response.ts";
@@ -56,6 +57,7 @@ const CLIENT_REQUEST_ID = /^[\w.-]{1,128}$/;
 /** An app without routes: `registerRoutes` adds them. */
 export function createHttpApp(options: HttpOptions): FastifyInstance {
   const respond = errorResponder(options.logger);
+  const answers: OpenAnswers = new WeakMap();
   const app = fastify({
     logger: false,
     bodyLimit: LIMITS.bodyBytes,
@@ -67,6 +69,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
       const sent = request.headers["x-request-id"];
       return typeof sent === "string" && CLIENT_REQUEST_ID.test(sent) ? sent : randomUUID();
     },
+    clientErrorHandler: clientErrorHandler(answers),
     frameworkErrors: (error, request, reply) => {
       respond(error, request, reply);
     },
@@ -83,6 +86,12 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   app.addHook("onRoute", ({ config, url }) => {
     if (config?.access === undefined) throw new Error(`route ${url} declares no access`);
   });
+  app.addHook("onRequest", ({ raw }, reply, done) => {
+    answers.set(raw.socket, reply.raw);
+    done();
+  });
+  // An expectation that we do not know is one that we need not meet (RFC 9110, 10.1.1).
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   addRequestHooks(app, options);
   addResponseHooks(app, options);
   return app;

@@ -10,6 +10,8 @@ import type { StageClock, Stages } from "../metrics/stage-clock.ts";
 declare module "fastify" {
   interface FastifyRequest {
     stages: Stages | null;
+    /** Rows that the dense searches of the request compared. */
+    rowsScanned: number;
   }
 }
 
@@ -27,9 +29,15 @@ const MS_PER_SECOND = 1_000;
 export function observeRequests(app: FastifyInstance, options: ObservationOptions): void {
   const { metrics, clock, logger, slowRequestMs } = options;
   app.decorateRequest("stages", null);
+  app.decorateRequest("rowsScanned", 0);
   app.addHook("preHandler", (request, _reply, done) => {
-    request.stages = new Map();
-    clock.during(request.stages, done);
+    const stages: Stages = new Map();
+    request.stages = stages;
+    request.deadline?.reportTo((report) => {
+      clock.report(stages, report);
+      request.rowsScanned += report.rowsScanned;
+    });
+    clock.during(stages, done);
   });
   app.addHook("onResponse", (request, reply, done) => {
     const { method, stages } = request;
@@ -44,6 +52,7 @@ export function observeRequests(app: FastifyInstance, options: ObservationOption
           requestId: request.id,
           ...{ method, route, status, milliseconds: Math.round(milliseconds) },
           stages: spent,
+          rowsScanned: request.rowsScanned,
           key: request.principal?.id ?? null,
         },
         "slow request",

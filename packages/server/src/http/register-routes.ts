@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { SheafError, readJson } from "@sheaf/protocol";
+import { SheafError, invalid, readJson, unprocessable } from "@sheaf/protocol";
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
@@ -17,8 +17,21 @@ const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const NO_BODY = new Uint8Array(0);
 
-export function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
-  for (const route of routes) registerRoute(app, route);
+type AroundReading = (read: () => unknown) => unknown;
+
+interface CallParts {
+  readonly deadline: RequestDeadline;
+  readonly principal: Principal;
+  readonly around: AroundReading;
+}
+
+/** @param around Put around the reading of every body, to time it. */
+export function registerRoutes(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  around: AroundReading = (read) => read(),
+): void {
+  for (const route of routes) registerRoute(app, route, around);
   for (const path of new Set(routes.map((route) => route.path))) {
     registerOtherMethods(
       app,
@@ -28,7 +41,7 @@ export function registerRoutes(app: FastifyInstance, routes: readonly Route[]): 
   }
 }
 
-function registerRoute(app: FastifyInstance, route: Route): void {
+function registerRoute(app: FastifyInstance, route: Route, around: AroundReading): void {
   assert.equal(route.tenant === "located", route.locate !== undefined, `${route.path} says where it lies`);
   app.route({
     method: route.method,
@@ -41,7 +54,7 @@ function registerRoute(app: FastifyInstance, route: Route): void {
     handler: async (request, reply) => {
       const { deadline, principal } = request;
       assert(deadline !== null && principal !== null, "hooks set both before any handler runs");
-      const call = createCall(request, route, { deadline, principal });
+      const call = createCall(request, route, { deadline, principal, around });
       const result = await deadline.run(() => answer(route, call));
       void reply
         .code(result.status)
@@ -60,16 +73,23 @@ async function answer(route: Route, call: Call): Promise<Reply> {
   return route.handle({ ...call, params });
 }
 
-/** What Fastify sends at once, or piece by piece as the caller reads. */
+/** What Fastify sends at once, or piece by piece as the caller reads. A single piece is not worth a stream. */
 function payload(body: Reply["body"]): string | Readable {
-  return typeof body === "string" ? body : Readable.from(body, { objectMode: false });
+  if (typeof body === "string") return body;
+  const pieces = body[Symbol.iterator]();
+  const first = pieces.next();
+  if (first.done === true) return "";
+  const second = pieces.next();
+  if (second.done === true) return first.value;
+  return Readable.from(followedBy([first.value, second.value], pieces), { objectMode: false });
 }
 
-function createCall(
-  request: FastifyRequest,
-  route: Route,
-  { deadline, principal }: { readonly deadline: RequestDeadline; readonly principal: Principal },
-): Call {
+function* followedBy(first: readonly string[], rest: Iterator<string>): Generator<string> {
+  yield* first;
+  for (let next = rest.next(); next.done !== true; next = rest.next()) yield next.value;
+}
+
+function createCall(request: FastifyRequest, route: Route, { deadline, principal, around }: CallParts): Call {
   return {
     params: request.params as PathParams,
     query: request.query as Readonly<Record<string, unknown>>,
@@ -84,7 +104,8 @@ function createCall(
       ) {
         throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
       }
-      return readJson(Buffer.isBuffer(request.body) ? request.body : NO_BODY);
+      const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
+      return around(() => readJson(body, route.surface === "embed" ? invalid : unprocessable));
     },
   };
 }

@@ -48,7 +48,10 @@ export class ServerMetrics {
       labelNames: ["method", "route", "status"],
     });
     this.#stages = new Histogram({
-      ...name("stage_duration_seconds", "Time of one call of the engine or of a model."),
+      ...name(
+        "stage_duration_seconds",
+        "Time of reading a body (parse), of a call of the engine or of a model, and of the stages inside the engine.",
+      ),
       ...latency,
       labelNames: ["stage"],
     });
@@ -77,6 +80,10 @@ export class ServerMetrics {
       rowsScanned: gauge(
         "rows_scanned",
         "Rows that dense searches have ranked after their filters, since the engine started.",
+      ),
+      runningCalls: gauge(
+        "engine_running_calls",
+        "Calls on collections that the engine works on; one that nobody waits for any more, until it has stopped.",
       ),
     };
   }

@@ -53,6 +53,15 @@ export const COLLECTIONS = {
     tag: "Collections",
     replies: answers(ref("IndexingStatus")),
   },
+  acceptModel: {
+    summary: "Accept the weights that the server has now",
+    details:
+      "A collection remembers the weights that the server made its vectors with; with others, texts are refused with 409. " +
+      "This takes those of now for them. Vectors that are stored stay as they are.",
+    tag: "Collections",
+    replies: answers(ref("AcceptedModels")),
+    errors: ["model_unavailable", "storage_full"],
+  },
   fork: {
     summary: "Fork a collection",
     details: "A collection of its own with all records at one point in time.",

@@ -1,5 +1,5 @@
 /** Whether the server is there, what it is, who asks, and starting over. */
-import { LIMITS, SheafError } from "@sheaf/protocol";
+import { DEFAULT_DATABASE, DEFAULT_TENANT, LIMITS, SheafError } from "@sheaf/protocol";
 import { type Call, DONE, type Reply, type Route, ok } from "../http/route.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import type { Services } from "../services/services.ts";
@@ -99,7 +99,7 @@ function answerPreFlight(): Reply {
 
 async function answerIdentity({ principal }: Call, { authEnabled, services }: SystemOptions): Promise<Reply> {
   const { id, tenant, database } = principal;
-  if (!authEnabled) return identity("", "default_tenant", ["default_database"]);
+  if (!authEnabled) return identity("", DEFAULT_TENANT, [DEFAULT_DATABASE]);
   if (tenant === null) return identity(id, "*", ["*"]);
   if (database !== null) return identity(id, tenant, [database]);
   const databases = await services.engine().listDatabases(tenant, { limit: null, offset: 0 });

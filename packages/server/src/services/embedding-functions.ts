@@ -1,6 +1,12 @@
-/** Which embedding functions of a collection this server can run, and how. */
+/** Which embedding functions of a collection this server can run, and with which models. */
 import type { Embedder, ModelKind } from "@sheaf/inference";
-import { type EmbeddingPlan, type JsonObject, type TaskTable, embeddingPlan } from "@sheaf/protocol";
+import {
+  type EmbeddingPlan,
+  type IndexPlan,
+  type JsonObject,
+  type TaskTable,
+  embeddingPlan,
+} from "@sheaf/protocol";
 import type { EngineSource } from "./engine-source.ts";
 
 /** What a service needs that embeds for collections. */
@@ -10,20 +16,41 @@ export interface EmbeddingParts {
   readonly tasks: TaskTable;
 }
 
-export class EmbeddingFunctions {
-  /** Model identifier -> what it makes. Fixed for the life of a server, while asking costs file reads. */
-  readonly #kinds: ReadonlyMap<string, ModelKind>;
+interface ModelFacts {
+  readonly kind: ModelKind;
+  readonly queryModel: string | null;
+}
 
+export class EmbeddingFunctions {
+  /** By model identifier. Fixed for the life of a server, while asking costs file reads. */
+  readonly #models: ReadonlyMap<string, ModelFacts>;
   readonly #tasks: TaskTable;
 
   constructor(embedder: Embedder, tasks: TaskTable) {
     this.#tasks = tasks;
-    this.#kinds = new Map(embedder.models().map(({ identifier, kind }) => [identifier, kind]));
+    this.#models = new Map(
+      embedder.models().map(({ identifier, kind, queryModel }) => [identifier, { kind, queryModel }]),
+    );
   }
 
   /** `null`: the function is none of ours, or its model makes the other kind of vector. */
   plan(embeddingFunction: JsonObject | null, kind: ModelKind): EmbeddingPlan | null {
     const plan = embeddingPlan(embeddingFunction, this.#tasks);
-    return plan !== null && this.#kinds.get(plan.model) === kind ? plan : null;
+    return plan !== null && this.#models.get(plan.model)?.kind === kind ? plan : null;
+  }
+
+  /** The model for queries: the one that the function names, else the one that belongs to that for documents. */
+  queryModel({ model, queryModel }: EmbeddingPlan): string {
+    return queryModel ?? this.#models.get(model)?.queryModel ?? model;
+  }
+
+  /** Every model that vectors in these indexes are made or asked for with. */
+  modelsOf(index: IndexPlan): readonly string[] {
+    const plans = [
+      this.plan(index.embeddingFunction, "dense"),
+      ...index.sparse.map(({ embeddingFunction }) => this.plan(embeddingFunction, "sparse")),
+    ];
+    const models = plans.flatMap((plan) => (plan === null ? [] : [plan.model, this.queryModel(plan)]));
+    return [...new Set(models)];
   }
 }

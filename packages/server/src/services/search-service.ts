@@ -18,6 +18,7 @@ import {
   invalid,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../http/deadline.ts";
+import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "./engine-source.ts";
 
@@ -54,12 +55,15 @@ export class SearchService {
     const engine = this.#engine();
     const texts = request.searches.flatMap(({ rank }) => textLeaves(rank));
     if (texts.length === 0) return engine.search(ref, request, budget);
-    const { schema } = await engine.getCollection(ref);
+    const collection = await engine.getCollection(ref);
     // The engine checks this too, but a search that it would refuse is not worth embedding.
-    checkSearchAgainstSchema(request, schema);
+    checkSearchAgainstSchema(request, collection.schema);
     budget.expectTexts(texts.length);
+    const embedder = new CollectionEmbedder(this.#embedder, collection);
     const vectors = new Map<Knn, KnnQuery>();
-    for (const batch of this.#batches(texts, indexPlan(schema))) await this.#embed(batch, vectors, budget);
+    for (const batch of this.#batches(texts, indexPlan(collection.schema))) {
+      for (const [knn, query] of await embed(batch, embedder, budget)) vectors.set(knn, query);
+    }
     return engine.search(ref, withVectors(request, vectors), budget);
   }
 
@@ -69,7 +73,7 @@ export class SearchService {
       const { knn } = leaf;
       const kind = knn.key === EMBEDDING_KEY ? "dense" : "sparse";
       const plan = this.#planOf(knn, kind, index);
-      const model = plan.queryModel ?? this.#embedder.model(plan.model).queryModel ?? plan.model;
+      const model = this.#functions.queryModel(plan);
       const key = JSON.stringify([kind, model, plan.queryInstruction, plan.truncate, plan.bm25]);
       const batch = batches.get(key) ?? { kind, model, plan, leaves: [] };
       batch.leaves.push(leaf);
@@ -92,29 +96,28 @@ export class SearchService {
     }
     return plan;
   }
+}
 
-  async #embed(batch: Batch, vectors: Map<Knn, KnnQuery>, budget: RequestBudget): Promise<void> {
-    const { kind, model, plan, leaves } = batch;
-    const request = {
-      model,
-      texts: leaves.map(({ text }) => text),
-      instruction: plan.queryInstruction,
-      truncate: plan.truncate,
-      describe: (index: number) => `${leaves[index]?.knn.path}.query`,
-      ...(plan.bm25 === null ? {} : { bm25: plan.bm25 }),
-    };
-    const queries: readonly KnnQuery[] =
-      kind === "dense"
-        ? (await this.#embedder.dense(request, budget)).vectors.map((vector) => ({ type: "dense", vector }))
-        : (await this.#embedder.sparse(request, budget)).vectors.map((vector) => ({
-            type: "sparse",
-            vector,
-          }));
-    for (const [index, query] of queries.entries()) {
-      const leaf = leaves[index];
-      if (leaf !== undefined) vectors.set(leaf.knn, query);
-    }
-  }
+async function embed(
+  { kind, model, plan, leaves }: Batch,
+  embedder: CollectionEmbedder,
+  budget: RequestBudget,
+): Promise<readonly (readonly [Knn, KnnQuery])[]> {
+  const texts: PlannedTexts = {
+    plan,
+    model,
+    instruction: plan.queryInstruction,
+    texts: leaves.map(({ text }) => text),
+    describe: (index) => `${leaves[index]?.knn.path}.query`,
+  };
+  const queries: readonly KnnQuery[] =
+    kind === "dense"
+      ? (await embedder.dense(texts, budget)).map((vector) => ({ type: "dense", vector }))
+      : (await embedder.sparse(texts, budget)).map((vector) => ({ type: "sparse", vector }));
+  return queries.flatMap((query, index) => {
+    const leaf = leaves[index];
+    return leaf === undefined ? [] : [[leaf.knn, query] as const];
+  });
 }
 
 function textLeaves(rank: Rank | null): readonly TextLeaf[] {

@@ -11,6 +11,7 @@ import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "./engine-source.ts";
 import { GetService } from "./get-service.ts";
 import { KeyService } from "./key-service.ts";
+import { ModelService } from "./model-service.ts";
 import { SearchService } from "./search-service.ts";
 import { TransactionService } from "./transaction-service.ts";
 import { WriteService } from "./write-service.ts";
@@ -39,6 +40,7 @@ export interface Services {
   readonly search: SearchService;
   readonly write: WriteService;
   readonly transactions: TransactionService;
+  readonly models: ModelService;
   readonly keys: KeyService;
   readonly ledger: ActivityLedger;
   /** `null`: a server that keeps nothing knows the root key only. */
@@ -85,6 +87,7 @@ export function createServices(options: ServiceOptions): Services {
     get,
     search: new SearchService({ engine, embedder, tasks }),
     write,
+    models: new ModelService({ engine, embedder, tasks }),
     transactions: new TransactionService({ engine, get, write }),
   };
 }

@@ -5,7 +5,6 @@
  */
 import {
   type CollectionRef,
-  type CommitOperation,
   type CommitRequest,
   type CommitResult,
   LIMITS,
@@ -67,12 +66,7 @@ export class TransactionService {
   async commit(ref: CollectionRef, request: CommitRequest, budget: RequestBudget): Promise<CommitResult> {
     const engine = this.#engine();
     const collection = await engine.getCollection(ref);
-    const operations: CommitOperation[] = [];
-    for (const operation of request.operations) {
-      operations.push(
-        operation.kind === "delete" ? operation : await this.#write.fill(collection, operation, budget),
-      );
-    }
+    const operations = await this.#write.fill(collection, request.operations, budget);
     return engine.commit(ref, { ...request, operations }, budget);
   }
 }

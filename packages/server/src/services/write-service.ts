@@ -5,11 +5,16 @@
  * What is filled: a dense vector where a document comes without one, and a sparse vector where the text under an
  * index's source key comes without one. Where the collection's function is not known to the server, nothing is: the
  * engine keeps the old vector, or refuses a record that has none.
+ *
+ * The models of what was filled are remembered just before it is stored: a crash in between leaves a model remembered
+ * too early, never vectors of weights that nobody knows.
  */
-import type { EmbedRequest, Embedder } from "@sheaf/inference";
+import type { Embedder } from "@sheaf/inference";
 import {
   type Collection,
   type CollectionRef,
+  type CommitOperation,
+  DOCUMENT_KEY,
   type EmbeddingPlan,
   type IndexPlan,
   type SparseIndexPlan,
@@ -20,11 +25,10 @@ import {
   indexPlan,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../http/deadline.ts";
+import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "./engine-source.ts";
 import { withinTextLimit } from "./text-limit.ts";
-
-const DOCUMENT = "#document";
 
 /** A text to embed and the record it belongs to. */
 interface Source {
@@ -47,39 +51,60 @@ export class WriteService {
 
   async write(ref: CollectionRef, request: WriteRequest, budget: RequestBudget): Promise<void> {
     const engine = this.#engine();
-    const collection = await engine.getCollection(ref);
-    const filled = await this.fill(collection, request, budget);
+    const embedder = new CollectionEmbedder(this.#embedder, await engine.getCollection(ref));
+    const filled = await this.#fill(request, embedder, budget);
+    await embedder.remember(engine);
     await engine.write(ref, filled, budget);
   }
 
-  /** The write with every vector that it leaves to the server; stores nothing. */
-  async fill(collection: Collection, request: WriteRequest, budget: RequestBudget): Promise<WriteRequest> {
-    const index = indexPlan(collection.schema);
+  /** The operations with every vector that they leave to the server; stores no record. */
+  async fill(
+    collection: Collection,
+    operations: readonly CommitOperation[],
+    budget: RequestBudget,
+  ): Promise<readonly CommitOperation[]> {
+    const embedder = new CollectionEmbedder(this.#embedder, collection);
+    const filled: CommitOperation[] = [];
+    for (const operation of operations) {
+      filled.push(operation.kind === "delete" ? operation : await this.#fill(operation, embedder, budget));
+    }
+    await embedder.remember(this.#engine());
+    return filled;
+  }
+
+  async #fill(
+    request: WriteRequest,
+    embedder: CollectionEmbedder,
+    budget: RequestBudget,
+  ): Promise<WriteRequest> {
+    const index = indexPlan(embedder.collection.schema);
     const records = [...request.records];
-    await this.#fillDense(records, index, collection.dimension, budget);
-    for (const sparse of index.sparse) await this.#fillSparse(records, request.kind, sparse, budget);
+    await this.#fillDense(records, index, embedder, budget);
+    for (const sparse of index.sparse) {
+      await this.#fillSparse({ ...request, records }, sparse, embedder, budget);
+    }
     return { ...request, records };
   }
 
   async #fillDense(
     records: WriteRecord[],
     index: IndexPlan,
-    dimension: number | null,
+    embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<void> {
     const plan = this.#functions.plan(index.embeddingFunction, "dense");
-    if (plan === null) return;
-    if (dimension !== null && dimension !== this.#embedder.model(plan.model).dimension) return;
+    if (plan === null || !this.#fits(plan, embedder)) return;
     const sources = records.flatMap(({ embedding, document }, record) =>
       embedding === null && document !== null ? [{ record, text: document }] : [],
     );
     if (sources.length === 0) return;
     const cut = plan.truncate ? sources.map(firstPart) : sources;
     budget.expectTexts(cut.length);
-    const { vectors } = await this.#embedder.dense(
-      embedRequest(plan, cut, (record) => describe(records, record, "document")),
+    const vectors = await embedder.dense(
+      plannedTexts(plan, cut, (record) => describe(records, record, "document")),
       budget,
     );
+    await this.#note(plan, embedder);
     for (const [position, { record }] of sources.entries()) {
       const embedding = vectors[position];
       if (embedding !== undefined) replace(records, record, { embedding });
@@ -87,9 +112,9 @@ export class WriteService {
   }
 
   async #fillSparse(
-    records: WriteRecord[],
-    kind: WriteKind,
+    { kind, records }: Filling,
     sparse: SparseIndexPlan,
+    embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<void> {
     const { key, sourceKey } = sparse;
@@ -100,49 +125,62 @@ export class WriteService {
       return text === undefined ? [] : [{ record: position, text }];
     });
     const texts = sources.flatMap(({ record, text }) => (text === null ? [] : [firstPart({ record, text })]));
-    const vectors = await this.#sparseVectors(records, plan, texts, budget);
+    const vectors = new Map<number, SparseVector>();
+    if (texts.length > 0) {
+      budget.expectTexts(texts.length);
+      const made = await embedder.sparse(
+        plannedTexts(plan, texts, (record) => describe(records, record, "text")),
+        budget,
+      );
+      await this.#note(plan, embedder);
+      for (const [position, vector] of made.entries()) vectors.set(texts[position]?.record ?? -1, vector);
+    }
     for (const { record, text } of sources) {
       if (text !== null) setMetadata(records, record, key, vectors.get(record) ?? null);
       else if (kind !== "add") setMetadata(records, record, key, null);
     }
   }
 
-  async #sparseVectors(
-    records: readonly WriteRecord[],
-    plan: EmbeddingPlan,
-    texts: readonly TextSource[],
-    budget: RequestBudget,
-  ): Promise<ReadonlyMap<number, SparseVector>> {
-    if (texts.length === 0) return new Map();
-    budget.expectTexts(texts.length);
-    const { vectors } = await this.#embedder.sparse(
-      embedRequest(plan, texts, (record) => describe(records, record, "text")),
-      budget,
+  /** A collection of another dimension gets its vectors from clients, unless the model itself has become another. */
+  #fits({ model }: EmbeddingPlan, embedder: CollectionEmbedder): boolean {
+    const { dimension } = embedder.collection;
+    return (
+      dimension === null || embedder.remembers(model) || dimension === this.#embedder.model(model).dimension
     );
-    return new Map(vectors.map((vector, position) => [texts[position]?.record ?? -1, vector]));
+  }
+
+  /** Vectors of this plan are going to be stored, and queries compared with them. */
+  async #note(plan: EmbeddingPlan, embedder: CollectionEmbedder): Promise<void> {
+    await embedder.note(plan.model);
+    await embedder.noteForQueries(this.#functions.queryModel(plan));
   }
 }
 
 type TextSource = Source & { readonly text: string };
 
-function embedRequest(
+/** A write whose records are replaced one by one. */
+interface Filling {
+  readonly kind: WriteKind;
+  readonly records: WriteRecord[];
+}
+
+function plannedTexts(
   plan: EmbeddingPlan,
   sources: readonly TextSource[],
   describeRecord: (record: number) => string,
-): EmbedRequest {
+): PlannedTexts {
   return {
+    plan,
     model: plan.model,
-    texts: sources.map(({ text }) => text),
     instruction: plan.documentInstruction,
-    truncate: plan.truncate,
+    texts: sources.map(({ text }) => text),
     describe: (index) => describeRecord(sources[index]?.record ?? index),
-    ...(plan.bm25 === null ? {} : { bm25: plan.bm25 }),
   };
 }
 
 /** `undefined`: the write leaves the source as it is. */
 function sourceText({ document, metadata }: WriteRecord, sourceKey: string): string | null | undefined {
-  if (sourceKey === DOCUMENT) return document ?? undefined;
+  if (sourceKey === DOCUMENT_KEY) return document ?? undefined;
   const value = metadata?.get(sourceKey);
   if (value === undefined) return undefined;
   return typeof value === "string" ? value : null;

@@ -19,8 +19,8 @@ interface Exchange {
   readonly received: unknown;
 }
 
-/** Refusals that come before a route is reached, or that no description promises. */
-const ANYWHERE: ReadonlySet<number> = new Set([405, 503]);
+/** Refusals that come before a route is reached (413: a body where none is read), or that no description promises. */
+const ANYWHERE: ReadonlySet<number> = new Set([405, 413, 503]);
 
 /** Throws where the description and the exchange disagree. A route that is not described may do as it likes. */
 export function checkDescribed(routes: readonly Route[], exchange: Exchange): void {

@@ -46,7 +46,7 @@ export class CandidateBuffer {
   drain(query: DenseQuery): void {
     const count = this.#block.u32[CANDIDATES.count]!;
     const first = Math.max(FIRST_SCORED, 2 * query.k);
-    if (query.nearest.kth === -Infinity && count > first) {
+    if (query.nearest.threshold === -Infinity && count > first) {
       // The best estimates first: their scores rule out most of the others.
       this.#block.u32[CANDIDATES.keep] = first;
       this.#segment.layout.memory.kernels.keepBest(this.#block.pointer);

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { distance } from "../../kernels/distance.ts";
 import { DenseIndex, type DenseIndexOptions, type NearestRows } from "./dense-index.ts";
+import { VectorMemory } from "./vector-memory.ts";
 import { type DataSet, gaussOf, randomOf, sampler } from "./testing/data-sets.ts";
 
 type Space = DenseIndexOptions["space"];
@@ -15,10 +16,15 @@ class Checked {
   readonly vectors = new Map<number, Float32Array>();
   readonly index: DenseIndex;
   readonly space: Space;
+  reads = 0;
 
   constructor(options: Omit<DenseIndexOptions, "readVector">) {
     this.space = options.space;
-    this.index = new DenseIndex({ sizes, ...options, readVector: (row) => this.read(row) });
+    const readVector = (row: number): Float32Array => {
+      this.reads++;
+      return this.read(row);
+    };
+    this.index = new DenseIndex({ sizes, ...options, readVector });
   }
 
   put(row: number, vector: Float32Array): void {
@@ -142,6 +148,57 @@ describe("dense index", () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it("answers alike from vectors of the store, where there is no memory for them", () => {
+    fc.assert(
+      fc.property(spaces, fc.integer({ min: 1, max: 70 }), fc.integer(), (space, dimension, seed) => {
+        const random = randomOf(seed);
+        const memory = new VectorMemory(random() < 0.5 ? 0 : 200 * Math.ceil(dimension / 16) * 32);
+        const checked = new Checked({ space, dimension, memory });
+        for (let round = 0; round < 4; round++) {
+          shuffle(checked, dimension, random, 250);
+          const share = random() ** 2;
+          const mask = random() < 0.4 ? null : maskOf(400, () => random() < share);
+          const query = vectorOf(dimension, random);
+          expect(checked.index.topK(query, 10, mask, { exact: true })).toEqual(
+            checked.bruteForce(query, 10, mask),
+          );
+          expectSound(checked, query, 10, mask);
+        }
+        checked.index.close();
+        expect(memory.used).toBe(0);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("reads few vectors although one is a million times as long as the others", () => {
+    const random = randomOf(9);
+    const gauss = gaussOf(random);
+    const checked = new Checked({
+      space: "ip",
+      dimension: 64,
+      sizes: { flatRows: 24, tailSlots: 2_048, segmentRows: 8_192 },
+    });
+    for (let row = 0; row < 5_000; row++) {
+      const length = row === 2_500 ? 1e6 : 1;
+      checked.put(
+        row,
+        new Float32Array(64).map(() => length * gauss()),
+      );
+    }
+    for (const isSealed of [false, true]) {
+      if (isSealed) while (checked.index.maintain());
+      checked.reads = 0;
+      const query = new Float32Array(64).map(gauss);
+      expect(checked.index.topK(query, 10, null, { exact: true })).toEqual(
+        checked.bruteForce(query, 10, null),
+      );
+      // Its block of 32 is what shares its bounds.
+      expect(checked.reads).toBeLessThan(100);
+    }
+    checked.index.close();
   });
 
   it("gives the same answers with the plain twins of the kernels", () => {

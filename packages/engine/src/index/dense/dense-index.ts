@@ -13,14 +13,17 @@ import { type Space, SheafError } from "@sheaf/protocol";
 import { norm, prepare, preparedDistance } from "../../kernels/distance.ts";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
 import { hasBit } from "../row-set.ts";
-import { type Hit, MAX_LENGTH, type SegmentsRequest, relativeTo, searchSegments } from "./search-segments.ts";
+import { type Hit, MAX_LENGTH, relativeTo, searchSegments } from "./search-segments.ts";
 import { SegmentSet, type SegmentSizes } from "./segment-set.ts";
+import { VectorMemory } from "./vector-memory.ts";
 
 export interface DenseIndexOptions {
   readonly space: Space;
   readonly dimension: number;
-  /** The vector of a row, as it was put last. May return the same array every time. */
-  readonly readVector: (row: number) => Float32Array;
+  /** The vector of a row, as it was put last; `null`: it cannot be had any more. May return the same array every time. */
+  readonly readVector: (row: number) => Float32Array | null;
+  /** For the bf16 rows of sealed segments; without limit if left out. */
+  readonly memory?: VectorMemory | undefined;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
   /** Small ones for tests. */
@@ -30,6 +33,8 @@ export interface DenseIndexOptions {
 export interface TopKOptions {
   /** The k nearest with certainty, at the price of looking at every row that passes the mask. */
   readonly exact?: boolean;
+  /** Instead of the index's own. */
+  readonly readVector?: (row: number) => Float32Array | null;
 }
 
 /** By ascending distance, then row. */
@@ -59,9 +64,6 @@ export class DenseIndex {
   #segments: SegmentSet | undefined;
   /** What the segments' vectors are relative to: the mean of the first rows. */
   #origin = new Float32Array(0);
-  /** The longest vector of the segments, and the longest part that bf16 lost of one. */
-  #longest = 0;
-  #lost = 0;
 
   constructor(options: DenseIndexOptions) {
     this.#options = options;
@@ -117,19 +119,51 @@ export class DenseIndex {
    * The k nearest rows among those whose bit in `mask` is set; `null` means all. `query` is as long as the vectors.
    */
   topK(query: Float32Array, k: number, mask: Uint32Array | null, options: TopKOptions = {}): NearestRows {
+    const steps = this.search(query, k, mask, options);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+    }
+  }
+
+  /** `topK` with a pause about every millisecond; rows that are put or removed during one may be missed. */
+  *search(
+    query: Float32Array,
+    k: number,
+    mask: Uint32Array | null,
+    options: TopKOptions = {},
+  ): Generator<void, NearestRows> {
     this.#check(query);
-    const prepared = prepare(this.#options.space, query);
+    const { space } = this.#options;
+    const readVector = options.readVector ?? this.#options.readVector;
+    const prepared = prepare(space, query);
     const segments = this.#segments;
-    const hits = this.#flatHits(prepared, mask);
-    const all =
-      k > 0 && segments !== undefined && segments.size > 0
-        ? hits.concat(this.#segmentHits(segments, prepared, { k, mask, exact: options.exact ?? false }))
-        : hits;
-    const nearest = all.sort((a, b) => a.distance - b.distance || a.row - b.row).slice(0, k);
+    let hits = this.#flatHits(prepared, mask);
+    if (k > 0 && segments !== undefined && segments.size > 0) {
+      const distanceTo = (row: number): number | null => {
+        const vector = readVector(row);
+        return vector === null ? null : preparedDistance(space, prepared, prepare(space, vector));
+      };
+      const view = { space, segments, origin: this.#origin };
+      const request = { k, mask, exact: options.exact ?? false, distanceTo };
+      hits = hits.concat(yield* searchSegments(view, prepared, request));
+    }
+    const nearest = hits.sort((a, b) => a.distance - b.distance || a.row - b.row).slice(0, k);
     return {
       rows: Uint32Array.from(nearest, ({ row }) => row),
       distances: Float32Array.from(nearest, ({ distance }) => distance),
     };
+  }
+
+  /** Rows get other numbers: `numbers` says which, by the old one. */
+  renumber(numbers: Uint32Array): void {
+    this.#segments?.renumber(numbers);
+    const flat = [...this.#flat];
+    const tooLong = [...this.#tooLong];
+    this.#flat.clear();
+    this.#tooLong.clear();
+    for (const [row, vector] of flat) this.#flat.set(numbers[row]!, vector);
+    for (const row of tooLong) this.#tooLong.add(numbers[row]!);
   }
 
   close(): void {
@@ -152,7 +186,12 @@ export class DenseIndex {
     const sums = new Float64Array(dimension);
     for (const [, vector] of rows) for (let j = 0; j < dimension; j++) sums[j]! += vector[j]!;
     this.#origin = Float32Array.from(sums, (sum) => sum / rows.length);
-    const segments = new SegmentSet(this.#options, this.#sizes, this.#origin);
+    const segments = new SegmentSet(this.#options, {
+      sizes: this.#sizes,
+      memory: this.#options.memory ?? new VectorMemory(),
+      origin: this.#origin,
+      readVector: (row) => this.#relativeVector(row),
+    });
     this.#segments = segments;
     for (const [row, vector] of rows) {
       this.#flat.delete(row);
@@ -161,24 +200,12 @@ export class DenseIndex {
   }
 
   #addToSegments(segments: SegmentSet, row: number, prepared: Float32Array): void {
-    const relative = relativeTo(this.#origin, prepared);
-    this.#longest = Math.max(this.#longest, norm(relative));
-    this.#lost = Math.max(this.#lost, segments.add(row, relative));
+    segments.add(row, relativeTo(this.#origin, prepared));
   }
 
-  #segmentHits(segments: SegmentSet, prepared: Float32Array, request: SegmentsRequest): Hit[] {
-    const { space, readVector } = this.#options;
-    const distanceTo = (row: number): number =>
-      preparedDistance(space, prepared, prepare(space, readVector(row)));
-    const view = {
-      space,
-      segments,
-      distanceTo,
-      origin: this.#origin,
-      longest: this.#longest,
-      lost: this.#lost,
-    };
-    return searchSegments(view, prepared, request);
+  #relativeVector(row: number): Float32Array | null {
+    const vector = this.#options.readVector(row);
+    return vector === null ? null : relativeTo(this.#origin, prepare(this.#options.space, vector));
   }
 
   #flatHits(prepared: Float32Array, mask: Uint32Array | null): Hit[] {

@@ -10,10 +10,29 @@ export interface DenseQuery {
   readonly vector: Float32Array;
   /** Euclidean length of `vector`. */
   readonly length: number;
+  /** How far scores from bf16 are off. */
+  readonly slack: ScoreSlack;
+  /** Exact score of a row from the store; `null` for one that is gone. */
+  readonly scoreOf: (row: number) => number | null;
   /** Rows whose bits are set are wanted; `null`: all. Covers every row of the index. */
   readonly mask: Uint32Array | null;
   /** Collects the rows with their scores from bf16. */
   readonly nearest: Nearest;
+}
+
+/** What `slackOf` needs to know of a query. */
+export interface ScoreSlack {
+  /** A row's length plus this bounds every term of the sums that its scores and its distance are made of. */
+  readonly reach: number;
+  /** Most that such sums are off, per square of their reach. */
+  readonly perSquare: number;
+  /** Most that a score is off per length that bf16 lost of the row. */
+  readonly perLoss: number;
+}
+
+/** Most that the score from bf16 of a row is off what its exact distance says. */
+export function slackOf({ reach, perSquare, perLoss }: ScoreSlack, length: number, loss: number): number {
+  return perSquare * ((length + reach) ** 2 + 1) + perLoss * loss;
 }
 
 /**

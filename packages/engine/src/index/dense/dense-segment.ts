@@ -1,5 +1,6 @@
 /**
- * Rows of an index in one kernel memory: 1-bit codes, bf16 vectors, and the lists that order them. The unsealed tail
+ * Rows of an index in one kernel memory: 1-bit codes, bf16 vectors (which a sealed segment may leave to the store), and
+ * the lists that order them. The unsealed tail
  * is one list around the origin that takes rows until it is full; a sealed segment has many lists and only loses rows.
  *
  * A slot is a row's place; slots never move. Lists start at multiples of 32 slots. Only slots whose bit in `live` is
@@ -11,16 +12,17 @@ import { Rotation } from "./rotation.ts";
 import { type SegmentLayout, type SegmentShape, layOut, recordBytes } from "./segment-layout.ts";
 import { encodeSigns } from "./sign-code.ts";
 
-export interface SegmentList {
-  readonly firstSlot: number;
-  /** With the padding: a multiple of 32. */
-  readonly slots: number;
+/** By list. */
+export interface SegmentLists {
+  readonly firstSlots: Uint32Array;
+  /** With the padding: multiples of 32. */
+  readonly slots: Uint32Array;
   /** Mean bias of its rows. */
-  readonly bias: number;
+  readonly biases: Float64Array;
   /** |centroid|^2. */
-  readonly centroidSquare: number;
+  readonly centroidSquares: Float64Array;
   /** Root mean square distance of its rows to the centroid; infinite for a list without one. */
-  readonly spread: number;
+  readonly spreads: Float64Array;
 }
 
 export class DenseSegment {
@@ -32,8 +34,15 @@ export class DenseSegment {
   readonly rows: Uint32Array;
   readonly live: Uint32Array;
   readonly biases: Float32Array;
+  /** What the codes of a list's rows are relative to, one after another. */
   readonly centroids: Float32Array;
-  lists: readonly SegmentList[];
+  readonly lists: SegmentLists;
+  /** By block of 32 slots: the list it belongs to. */
+  readonly listOfBlock: Uint16Array;
+  /** By block: the length of its longest vector, relative to the index's origin. */
+  readonly lengths: Float32Array;
+  /** By block: the length of the most that bf16 lost of one of its vectors. */
+  readonly losses: Float32Array;
   /** How many spreads, per unit of a query's scale, rows may rise above their centroid's score; see `ListProbe`. */
   reach = 1;
   liveCount = 0;
@@ -43,26 +52,41 @@ export class DenseSegment {
   used = 0;
   readonly #factors: Float32Array;
   readonly #halves: Uint16Array;
+  readonly #centroidHalves: Uint16Array;
   /** The records as bytes, floats and words. */
   readonly #codes: Uint8Array;
   readonly #recordFloats: Float32Array;
   readonly #recordWords: Uint32Array;
   readonly #blocks: Uint8Array;
 
+  /** Whether bf16 vectors are here. */
+  readonly hasRows: boolean;
+
   /** `capacity`: slots, a multiple of 32. A segment starts as one list around the origin. */
-  constructor(shape: SegmentShape, capacity: number, lists = 1) {
+  constructor(shape: SegmentShape, capacity: number, lists = 1, hasRows = true) {
     this.shape = shape;
     this.capacity = capacity;
-    this.layout = layOut(shape, capacity, lists);
+    this.hasRows = hasRows;
+    this.layout = layOut(shape, capacity, lists, hasRows);
     const { memory, at, width, size, codeBytes, recordCodeBytes } = this.layout;
     this.rotation = new Rotation(memory, size);
     this.rows = new Uint32Array(capacity);
     this.live = memory.u32(at.live, capacity / 32);
     this.biases = memory.f32(at.biases, capacity);
-    this.centroids = memory.f32(at.centroids, lists * width);
-    this.lists = [{ firstSlot: 0, slots: capacity, bias: 0, centroidSquare: 0, spread: Infinity }];
+    this.centroids = new Float32Array(lists * width);
+    this.#centroidHalves = memory.u16(at.centroids, lists * width);
+    this.listOfBlock = new Uint16Array(capacity / 32);
+    this.lengths = new Float32Array(capacity / 32);
+    this.losses = new Float32Array(capacity / 32);
+    this.lists = {
+      firstSlots: new Uint32Array(lists),
+      slots: new Uint32Array(lists).fill(capacity),
+      biases: new Float64Array(lists),
+      centroidSquares: new Float64Array(lists),
+      spreads: new Float64Array(lists).fill(Infinity),
+    };
     this.#factors = memory.f32(at.factors, capacity);
-    this.#halves = memory.u16(at.halves, capacity * width);
+    this.#halves = memory.u16(at.halves, hasRows ? capacity * width : 0);
     const records = capacity * recordBytes(recordCodeBytes);
     this.#codes = memory.u8(at.records, records);
     this.#recordFloats = memory.f32(at.records, records / 4);
@@ -70,19 +94,28 @@ export class DenseSegment {
     this.#blocks = memory.u8(at.blocks, capacity * codeBytes);
   }
 
+  /** Takes the centroid of a list, as bf16 leaves it, before rows are placed there. */
+  setCentroid(list: number, centroid: Float32Array): void {
+    const { width } = this.layout;
+    const kept = this.centroids.subarray(list * width, (list + 1) * width);
+    floatsToHalves(centroid, this.#centroidHalves, list * width);
+    halvesToFloats(this.#centroidHalves, list * width, kept);
+    this.lists.centroidSquares[list] = kept.reduce((sum, x) => sum + x * x, 0);
+  }
+
   get isFull(): boolean {
     return this.used === this.capacity;
   }
 
-  /** Puts a row into the next slot; returns the length of what bf16 lost of its vector. */
-  append(row: number, vector: Float32Array): number {
-    return this.place(this.used++, row, 0, vector);
+  /** Puts a row into the next slot. */
+  append(row: number, vector: Float32Array): void {
+    this.place(this.used++, row, 0, vector);
   }
 
   /** Puts a row into an empty slot of a list. `vector` is padded to the width. */
-  place(slot: number, row: number, list: number, vector: Float32Array): number {
+  place(slot: number, row: number, list: number, vector: Float32Array): void {
     const { width, codeBytes, recordCodeBytes } = this.layout;
-    const lost = floatsToHalves(vector, this.#halves, slot * width);
+    const loss = floatsToHalves(vector, this.#halves, slot * width);
     const residual = this.rotation.vector;
     let square = 0;
     for (let j = 0; j < width; j++) {
@@ -93,9 +126,10 @@ export class DenseSegment {
     residual.fill(0, width);
     this.rotation.run();
     const code = slot * recordBytes(recordCodeBytes);
-    const factor = encodeSigns(residual, this.#codes, code);
-    const block = (slot >>> 5) * codeBytes * 32 + (slot & 31);
-    for (let byte = 0; byte < codeBytes; byte++) this.#blocks[block + byte * 32] = this.#codes[code + byte]!;
+    const { factor, bits } = encodeSigns(residual, this.#codes, code);
+    const block = slot >>> 5;
+    const first = block * codeBytes * 32 + (slot & 31);
+    for (let byte = 0; byte < codeBytes; byte++) this.#blocks[first + byte * 32] = this.#codes[code + byte]!;
     const bias = this.shape.space === "l2" ? -square / 2 : 0;
     const rest = (code + recordCodeBytes) / 4;
     this.#factors[slot] = factor;
@@ -103,11 +137,19 @@ export class DenseSegment {
     this.#recordFloats[rest + RECORD.factor] = factor;
     this.#recordFloats[rest + RECORD.bias] = bias;
     this.#recordWords[rest + RECORD.list] = list;
+    this.#recordWords[rest + RECORD.bits] = bits;
+    this.listOfBlock[block] = list;
+    this.lengths[block] = Math.max(this.lengths[block]!, roundedUp(Math.sqrt(square)));
+    this.noteLoss(slot, loss);
     this.rows[slot] = row;
     this.live[slot >>> 5]! |= 1 << (slot & 31);
     this.liveCount++;
     this.placed++;
-    return lost;
+  }
+
+  /** The vector of a slot lost so much to bf16, before it was placed here or by it. */
+  noteLoss(slot: number, loss: number): void {
+    this.losses[slot >>> 5] = Math.max(this.losses[slot >>> 5]!, roundedUp(loss));
   }
 
   remove(slot: number): void {
@@ -117,8 +159,7 @@ export class DenseSegment {
   }
 
   listOf(slot: number): number {
-    const { recordCodeBytes } = this.layout;
-    return this.#recordWords[(slot * recordBytes(recordCodeBytes) + recordCodeBytes) / 4 + RECORD.list]!;
+    return this.listOfBlock[slot >>> 5]!;
   }
 
   isLive(slot: number): boolean {
@@ -130,7 +171,40 @@ export class DenseSegment {
     halvesToFloats(this.#halves, slot * this.layout.width, target);
   }
 
+  /** Bytes of the bf16 vectors. */
+  get rowBytes(): number {
+    return this.#halves.byteLength;
+  }
+
+  /** A copy that leaves the vectors to the store. */
+  withoutRows(): DenseSegment {
+    const copy = new DenseSegment(this.shape, this.capacity, this.lists.slots.length, false);
+    copy.rows.set(this.rows);
+    copy.live.set(this.live);
+    copy.biases.set(this.biases);
+    copy.#factors.set(this.#factors);
+    copy.#codes.set(this.#codes);
+    copy.#blocks.set(this.#blocks);
+    copy.centroids.set(this.centroids);
+    copy.#centroidHalves.set(this.#centroidHalves);
+    copy.listOfBlock.set(this.listOfBlock);
+    copy.lengths.set(this.lengths);
+    copy.losses.set(this.losses);
+    for (const name of ["firstSlots", "slots", "biases", "centroidSquares", "spreads"] as const)
+      copy.lists[name].set(this.lists[name]);
+    copy.reach = this.reach;
+    copy.liveCount = this.liveCount;
+    copy.placed = this.placed;
+    copy.used = this.used;
+    return copy;
+  }
+
   close(): void {
     this.layout.memory.close();
   }
+}
+
+/** An f32 that is not below the number. */
+function roundedUp(length: number): number {
+  return length * (1 + 2 ** -23);
 }

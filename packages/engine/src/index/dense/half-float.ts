@@ -18,6 +18,11 @@ export function floatsToHalves(floats: Float32Array, halves: Uint16Array, at: nu
   return Math.sqrt(lost);
 }
 
+/** Most that a vector lost which bf16 left so long: half of the last of 8 bits, and what is too small for a bit. */
+export function mostLost(length: number): number {
+  return length * 2 ** -7.9 + 2 ** -100;
+}
+
 /** Reads as many halves as `floats` is long, from `at` on. */
 export function halvesToFloats(halves: Uint16Array, at: number, floats: Float32Array): void {
   for (let j = 0; j < floats.length; j++) {

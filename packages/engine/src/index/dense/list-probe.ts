@@ -10,10 +10,17 @@ import { setFields } from "../../kernels/kernel-memory.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
 import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
-import { ListOrder } from "./list-order.ts";
-import { boundOfList } from "./list-reach.ts";
+import type { ListOrder } from "./list-order.ts";
+import { orderLists } from "./list-reach.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
 import { ERROR_PER_FACTOR, buildTable } from "./sign-code.ts";
+
+/** What the ways to search a segment share. */
+export interface SearchParts {
+  readonly scorer: SegmentScorer;
+  readonly candidates: CandidateBuffer;
+  readonly order: ListOrder;
+}
 
 /** Wanted rows to scan before the first candidates are scored; each later stretch is twice as long. */
 const FIRST_STRETCH = 512;
@@ -29,7 +36,7 @@ export class ListProbe {
   readonly #masks: Uint32Array;
   readonly #order: ListOrder;
 
-  constructor(segment: DenseSegment, scorer: SegmentScorer, candidates: CandidateBuffer) {
+  constructor(segment: DenseSegment, { scorer, candidates, order }: SearchParts) {
     const { memory, at, size, codeBytes } = segment.layout;
     this.#segment = segment;
     this.#scorer = scorer;
@@ -37,7 +44,7 @@ export class ListProbe {
     this.#scan = memory.block(SCAN.words);
     this.#table = memory.u8(at.table, size * 4);
     this.#masks = memory.u32(at.masks, segment.capacity / 32);
-    this.#order = new ListOrder(segment.centroids.length / segment.layout.width);
+    this.#order = order;
     setFields(this.#scan, SCAN, { codeBytes, table: at.table, scratch: at.scratch });
     setFields(this.#scan, SCAN, { best: candidates.pointer });
   }
@@ -48,16 +55,17 @@ export class ListProbe {
     this.#scan.f32[SCAN.scale] = scale;
     this.#scan.f32[SCAN.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#candidates.restart(query);
-    this.#boundLists(query);
+    orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), query.length);
     // A tail has no order: only when all of it was estimated are its first candidates worth scoring.
-    let stretch = this.#segment.lists.length === 1 ? Infinity : FIRST_STRETCH;
+    const { firstSlots, slots } = this.#segment.lists;
+    let stretch = slots.length === 1 ? Infinity : FIRST_STRETCH;
     let seen = 0;
     for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
       if (this.#order.bounds[list]! < query.nearest.threshold) break;
-      const { firstSlot, slots } = this.#segment.lists[list]!;
       this.#scan.f32[SCAN.base] = this.#scorer.bases[list]!;
-      const end = Math.min(firstSlot + slots, roundUp(this.#segment.used));
-      for (let slot = firstSlot; slot < end; slot += SLOTS_PER_SCAN) {
+      const first = firstSlots[list]!;
+      const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));
+      for (let slot = first; slot < end; slot += SLOTS_PER_SCAN) {
         seen += this.#scanSlots(query, slot, Math.min(slot + SLOTS_PER_SCAN, end));
         if (seen < stretch) continue;
         this.#candidates.drain(query);
@@ -66,15 +74,6 @@ export class ListProbe {
       }
     }
     this.#candidates.drain(query);
-  }
-
-  #boundLists(query: DenseQuery): void {
-    const bases = this.#scorer.scoreCentroids();
-    const { bounds } = this.#order;
-    for (let list = 0; list < bounds.length; list++) {
-      bounds[list] = boundOfList(this.#segment, list, bases[list]!, query.length);
-    }
-    this.#order.restart();
   }
 
   /** Returns how many rows of the stretch were wanted, or a little more. */

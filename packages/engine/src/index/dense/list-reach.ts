@@ -4,8 +4,9 @@
  * so that nearly all of their true neighbours lie within the bounds of their lists.
  */
 import { norm } from "../../kernels/distance.ts";
-import { Nearest, type ScoredRow } from "./nearest.ts";
+import { type BoundedRow, Nearest } from "./nearest.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import type { ListOrder } from "./list-order.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import { SegmentScorer } from "./segment-scorer.ts";
 
@@ -14,15 +15,29 @@ const NEIGHBOURS = 10;
 /** Share of the true neighbours that must lie within the bounds. */
 const WITHIN = 0.998;
 
-/** What a list's centroid says about its best row. `base`: <centroid, query>; `length`: the query's. */
-export function boundOfList(segment: DenseSegment, list: number, base: number, length: number): number {
-  const { bias, spread } = segment.lists[list]!;
-  return base + bias + segment.reach * spread * scaleOf(segment, list, base, length);
+/**
+ * Fills `order` with the segment's lists by what their centroids say about their best rows. `bases`:
+ * <centroid, query> by list; `length`: the query's.
+ */
+export function orderLists(
+  segment: DenseSegment,
+  order: ListOrder,
+  bases: Float32Array,
+  length: number,
+): void {
+  const { biases, spreads } = segment.lists;
+  const { bounds } = order;
+  for (let list = 0; list < bounds.length; list++) {
+    const base = bases[list]!;
+    bounds[list] =
+      base + biases[list]! + segment.reach * spreads[list]! * scaleOf(segment, list, base, length);
+  }
+  order.restart();
 }
 
 function scaleOf(segment: DenseSegment, list: number, base: number, length: number): number {
   if (segment.shape.space !== "l2") return length;
-  return Math.sqrt(Math.max(0, length ** 2 + segment.lists[list]!.centroidSquare - 2 * base));
+  return Math.sqrt(Math.max(0, length ** 2 + segment.lists.centroidSquares[list]! - 2 * base));
 }
 
 /** Sets `segment.reach`, in slices of at most a millisecond. `origin`: what the vectors are relative to. */
@@ -38,12 +53,14 @@ export function* measureReach(segment: DenseSegment, origin: Float32Array): Gene
     const length = norm(query);
     scorer.load(query);
     const bases = scorer.scoreCentroids();
-    const nearest = new Nearest(NEIGHBOURS, 0);
+    const nearest = new Nearest(NEIGHBOURS);
+    let { threshold } = nearest;
     for (let first = 0; first < segment.capacity; first += SLOTS_PER_CALL) {
       const scores = scorer.scoreRange(first, Math.min(SLOTS_PER_CALL, segment.capacity - first));
       for (const [i, score] of scores.entries()) {
-        if (score > nearest.kth && first + i !== slot && segment.isLive(first + i))
-          nearest.offer(first + i, score);
+        if (score <= threshold || first + i === slot || !segment.isLive(first + i)) continue;
+        nearest.offer(first + i, score, 0);
+        ({ threshold } = nearest);
       }
       yield;
     }
@@ -51,12 +68,12 @@ export function* measureReach(segment: DenseSegment, origin: Float32Array): Gene
     // The best alone must be found too, against its own score.
     needed.push(neededReach(ranked[0], ranked[0]), ...ranked.map((row) => neededReach(row, ranked.at(-1))));
 
-    function neededReach(row: ScoredRow | undefined, kth: ScoredRow | undefined): number {
+    function neededReach(row: BoundedRow | undefined, kth: BoundedRow | undefined): number {
       if (row === undefined || kth === undefined) return 0;
       const list = segment.listOf(row.row);
-      const { bias, spread } = segment.lists[list]!;
-      const reach = spread * scaleOf(segment, list, bases[list]!, length);
-      return reach > 0 ? (kth.score - bases[list]! - bias) / reach : 0;
+      const { biases, spreads } = segment.lists;
+      const reach = spreads[list]! * scaleOf(segment, list, bases[list]!, length);
+      return reach > 0 ? (kth.bound - bases[list]! - biases[list]!) / reach : 0;
     }
   }
   needed.sort((a, b) => a - b);

@@ -11,18 +11,21 @@ function at(values: ArrayLike<number>, index: number): number {
 }
 
 describe("nearest", () => {
-  it("keeps all rows within the margin of the k-th best score, best first", () => {
-    const scores = fc.array(fc.integer({ min: -50, max: 50 }), { maxLength: 3_000 });
+  it("keeps the rows that k others do not surely beat, the best bound first", () => {
+    const scores = fc.array(fc.record({ score: fc.integer({ min: -50, max: 50 }), slack: fc.nat(10) }), {
+      maxLength: 3_000,
+    });
     fc.assert(
-      fc.property(scores, fc.integer({ min: 1, max: 40 }), fc.nat(10), (offered, k, margin) => {
-        const nearest = new Nearest(k, margin);
-        for (const [row, score] of offered.entries()) nearest.offer(row, score);
+      fc.property(scores, fc.integer({ min: 1, max: 40 }), (offered, k) => {
+        const nearest = new Nearest(k);
+        for (const [row, { score, slack }] of offered.entries()) nearest.offer(row, score, slack);
+        const threshold =
+          offered.map(({ score, slack }) => score - slack).sort((a, b) => b - a)[k - 1] ?? -Infinity;
         const sorted = offered
-          .map((score, row) => ({ row, score }))
-          .sort((a, b) => b.score - a.score || a.row - b.row);
-        const kth = sorted[k - 1]?.score ?? -Infinity;
-        expect(nearest.kth).toBe(kth);
-        expect(nearest.ranked()).toEqual(sorted.filter(({ score }) => score >= kth - margin));
+          .map(({ score, slack }, row) => ({ row, bound: score + slack }))
+          .sort((a, b) => b.bound - a.bound || a.row - b.row);
+        expect(nearest.threshold).toBe(threshold);
+        expect(nearest.ranked()).toEqual(sorted.filter(({ bound }) => bound >= threshold));
       }),
     );
   });

@@ -1,77 +1,86 @@
 /**
- * The nearest rows seen so far by their bf16 scores (higher is nearer). Keeps every row that could still be among the
- * k nearest once exact distances are known: those within `margin` of the k-th best score.
+ * The nearest rows seen so far by approximate scores (higher is nearer), each known to be off by at most its slack.
+ * Keeps every row that could still be among the k nearest once exact distances are known.
  */
 
-export interface ScoredRow {
+export interface BoundedRow {
   readonly row: number;
-  readonly score: number;
+  /** The best score that the row may have. */
+  readonly bound: number;
+}
+
+/** The k-th highest of the numbers offered so far. */
+export class KthBest {
+  /** Min-heap of the k highest. */
+  readonly #heap: Float64Array;
+  #size = 0;
+
+  constructor(k: number) {
+    this.#heap = new Float64Array(k);
+  }
+
+  /** -Infinity while fewer than k were offered. */
+  get value(): number {
+    return this.#size < this.#heap.length ? -Infinity : this.#heap[0]!;
+  }
+
+  offer(number: number): void {
+    const heap = this.#heap;
+    const k = heap.length;
+    if (this.#size < k) {
+      let at = this.#size++;
+      while (at > 0 && heap[(at - 1) >> 1]! > number) {
+        heap[at] = heap[(at - 1) >> 1]!;
+        at = (at - 1) >> 1;
+      }
+      heap[at] = number;
+      return;
+    }
+    if (number <= heap[0]!) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child + 1 < k && heap[child + 1]! < heap[child]!) child++;
+      if (child >= k || heap[child]! >= number) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = number;
+  }
 }
 
 export class Nearest {
-  readonly #k: number;
-  readonly #margin: number;
-  /** Min-heap of the k best scores. */
-  readonly #heap: Float64Array;
-  #heapSize = 0;
-  #found: ScoredRow[] = [];
+  /** Of the worst scores that rows may have. */
+  readonly #best: KthBest;
+  #found: BoundedRow[] = [];
   #pruneAt: number;
 
-  constructor(k: number, margin: number) {
-    this.#k = k;
-    this.#margin = margin;
-    this.#heap = new Float64Array(k);
+  constructor(k: number) {
+    this.#best = new KthBest(k);
     this.#pruneAt = 2 * k + 1_024;
   }
 
-  /** The k-th best score, -Infinity while fewer than k rows were seen. */
-  get kth(): number {
-    return this.#heapSize < this.#k ? -Infinity : this.#heap[0]!;
-  }
-
-  /** Rows below it cannot be among the k nearest. */
+  /** k rows have at least this score: others below it are out. -Infinity while fewer than k rows were seen. */
   get threshold(): number {
-    return this.kth - this.#margin;
+    return this.#best.value;
   }
 
-  offer(row: number, score: number): void {
-    if (score < this.threshold) return;
-    this.#found.push({ row, score });
-    if (score > this.kth) this.#push(score);
+  offer(row: number, score: number, slack: number): void {
+    if (score + slack < this.#best.value) return;
+    this.#found.push({ row, bound: score + slack });
+    this.#best.offer(score - slack);
     if (this.#found.length >= this.#pruneAt) this.#prune();
   }
 
-  /** Rows that may be among the nearest, best score first, then the lower row. */
-  ranked(): readonly ScoredRow[] {
+  /** Rows that may be among the nearest, best bound first, then the lower row. */
+  ranked(): readonly BoundedRow[] {
     this.#prune();
-    return this.#found.sort((a, b) => b.score - a.score || a.row - b.row);
+    return this.#found.sort((a, b) => b.bound - a.bound || a.row - b.row);
   }
 
   #prune(): void {
     const { threshold } = this;
-    this.#found = this.#found.filter(({ score }) => score >= threshold);
+    this.#found = this.#found.filter(({ bound }) => bound >= threshold);
     this.#pruneAt = 2 * this.#found.length + 1_024;
-  }
-
-  #push(score: number): void {
-    const heap = this.#heap;
-    if (this.#heapSize < this.#k) {
-      let at = this.#heapSize++;
-      while (at > 0 && heap[(at - 1) >> 1]! > score) {
-        heap[at] = heap[(at - 1) >> 1]!;
-        at = (at - 1) >> 1;
-      }
-      heap[at] = score;
-      return;
-    }
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child + 1 < this.#k && heap[child + 1]! < heap[child]!) child++;
-      if (child >= this.#k || heap[child]! >= score) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = score;
   }
 }

@@ -1,12 +1,13 @@
 /**
  * The nearest rows of an index's segments: collects the rows that may be among them, by the way that fits how many
- * rows pass the filter, and compares those by exact distance.
+ * rows pass the filter, and compares those by exact distance. Pauses about every millisecond; rows that are put or
+ * removed meanwhile may be missed.
  */
 import type { Space } from "@sheaf/protocol";
 import { norm } from "../../kernels/distance.ts";
 import { countBits } from "../row-set.ts";
-import type { DenseQuery } from "./dense-query.ts";
-import { Nearest } from "./nearest.ts";
+import type { DenseQuery, ScoreSlack } from "./dense-query.ts";
+import { KthBest, Nearest } from "./nearest.ts";
 import type { SegmentSet } from "./segment-set.ts";
 
 export interface Hit {
@@ -19,18 +20,14 @@ export interface SegmentsView {
   readonly segments: SegmentSet;
   /** What the segments' vectors are relative to. */
   readonly origin: Float32Array;
-  /** Length of the longest vector, relative to the origin. */
-  readonly longest: number;
-  /** Length of the most that bf16 lost of one. */
-  readonly lost: number;
-  /** Exact distance of the query to a row. */
-  readonly distanceTo: (row: number) => number;
 }
 
 export interface SegmentsRequest {
   readonly k: number;
   readonly mask: Uint32Array | null;
   readonly exact: boolean;
+  /** Exact distance of the query to a row; `null` for one that is gone. */
+  readonly distanceTo: (row: number) => number | null;
 }
 
 /** Longer vectors overflow the kernels' sums. */
@@ -44,63 +41,81 @@ const HALF_CONFIDENCE = 4;
 /** Exact distances per neighbour asked for, and beside them; only a doubtful ranking needs more. */
 const READS_PER_NEIGHBOUR = 4;
 const MORE_READS = 256;
+/** Exact distances between two pauses. */
+const READS_PER_STEP = 64;
 
 /** `prepared`: the query as `prepare` left it. At least the k nearest rows, in no order. */
-export function searchSegments(view: SegmentsView, prepared: Float32Array, request: SegmentsRequest): Hit[] {
+export function* searchSegments(
+  view: SegmentsView,
+  prepared: Float32Array,
+  request: SegmentsRequest,
+): Generator<void, Hit[]> {
   const { segments, space } = view;
   const vector = relativeTo(space === "l2" ? view.origin : null, prepared);
   const length = norm(vector);
   const mask = request.mask === null ? null : coverRows(request.mask, segments.rowLimit);
-  if (!(length <= MAX_LENGTH)) return everyHit(view, mask);
+  if (!(length <= MAX_LENGTH)) return yield* everyHit(segments, mask, request);
   const k = Math.min(request.k, segments.size);
   const wanted = mask === null ? segments.size : countBits(mask);
   const certain = request.exact || k > MAX_ESTIMATED_K || wanted <= k;
-  const slack = rounding(view, prepared) + view.lost * length * (certain ? 1 : likelyShare(prepared.length));
-  const query: DenseQuery = { k, vector, length, mask, nearest: new Nearest(k, 2 * slack) };
-  if (certain) {
-    for (const [search, slots] of segments.slotsBySegment(mask)) search.score(query, slots);
-  } else if (wanted <= GATHER_SHARE * segments.size) {
-    for (const [search, slots] of segments.slotsBySegment(mask)) search.estimate(query, slots);
+  const slack = slackOfScores(view, prepared, length * (certain ? 1 : likelyShare(prepared.length)));
+  const distanceTo = remembering(request.distanceTo);
+  const toScore = scoreOfDistance(view, prepared, length);
+  const scoreOf = (row: number): number | null => {
+    const distance = distanceTo(row);
+    return distance === null ? null : toScore(distance);
+  };
+  const query: DenseQuery = { k, vector, length, slack, scoreOf, mask, nearest: new Nearest(k) };
+  if (certain || (mask !== null && wanted <= GATHER_SHARE * segments.size)) {
+    for (const [search, slots] of segments.slotsBySegment(mask, wanted))
+      yield* certain ? search.score(query, slots) : search.estimate(query, slots);
   } else {
-    for (const search of segments.searches) search.probe(query);
+    for (const search of segments.searches) yield* search.probe(query);
   }
-  return exactHits(view, query, {
-    slack,
-    reads: certain ? Infinity : READS_PER_NEIGHBOUR * k + MORE_READS,
-    scoreOf: scoreOfDistance(view, prepared, length),
-  });
+  const reads = certain ? Infinity : READS_PER_NEIGHBOUR * k + MORE_READS;
+  return yield* exactHits(query, distanceTo, { reads, scoreOf: toScore });
 }
 
 /** Exact distances of the ranked rows, until no later one can be nearer than the k-th. */
-function exactHits(
-  view: SegmentsView,
+function* exactHits(
   { k, nearest }: DenseQuery,
-  limits: { slack: number; reads: number; scoreOf: (distance: number) => number },
-): Hit[] {
+  distanceTo: (row: number) => number | null,
+  limits: { reads: number; scoreOf: (distance: number) => number },
+): Generator<void, Hit[]> {
   const hits: Hit[] = [];
-  let worst = -Infinity;
-  for (const { row, score } of nearest.ranked()) {
-    if (hits.length >= k && (score + limits.slack < limits.scoreOf(worst) || hits.length >= limits.reads))
-      break;
-    const distance = view.distanceTo(row);
-    // The k-th distance only falls from here on: the largest of the first k is a bound that is good enough.
-    if (hits.length < k && distance > worst) worst = distance;
+  const best = new KthBest(k);
+  for (const { row, bound } of nearest.ranked()) {
+    if (hits.length >= k && (bound < limits.scoreOf(-best.value) || hits.length >= limits.reads)) break;
+    const distance = distanceTo(row);
+    if (distance === null) continue;
+    best.offer(-distance);
     hits.push({ row, distance });
+    if (hits.length % READS_PER_STEP === 0) yield;
   }
   return hits;
+}
+
+/** Segments without rows of their own ask for the distances that the ranking then asks for again. */
+function remembering(distanceTo: (row: number) => number | null): (row: number) => number | null {
+  const known = new Map<number, number | null>();
+  return (row) => {
+    let distance = known.get(row);
+    if (distance === undefined) known.set(row, (distance = distanceTo(row)));
+    return distance;
+  };
 }
 
 /** The score that a row at this distance has; inverse of what `kernels/distance.ts` defines. */
 function scoreOfDistance(view: SegmentsView, prepared: Float32Array, length: number) {
   if (view.space === "l2") return (distance: number): number => (length ** 2 - distance) / 2;
-  const base = prepared.reduce((sum, x, j) => sum + x * view.origin[j]!, 0);
+  let base = 0;
+  for (let j = 0; j < prepared.length; j++) base += prepared[j]! * view.origin[j]!;
   return (distance: number): number => 1 - distance - base;
 }
 
-/** More than all that f32 sums can be off, of scores and of exact distances. */
-function rounding({ longest, origin }: SegmentsView, prepared: Float32Array): number {
-  const reach = longest + norm(origin) + norm(prepared);
-  return (prepared.length / 16 + 8) * 2 ** -22 * (reach ** 2 + 1);
+/** More than all that f32 sums can be off, of scores and of exact distances, beside what bf16 lost. */
+function slackOfScores({ origin }: SegmentsView, prepared: Float32Array, perLoss: number): ScoreSlack {
+  return { reach: norm(origin) + norm(prepared), perSquare: (prepared.length / 16 + 8) * 2 ** -22, perLoss };
 }
 
 /** What bf16 loses points in a random direction, of which a query sees this share of the length. */
@@ -108,16 +123,28 @@ function likelyShare(dimension: number): number {
   return Math.min(1, HALF_CONFIDENCE / Math.sqrt(dimension));
 }
 
-function everyHit({ segments, distanceTo }: SegmentsView, mask: Uint32Array | null): Hit[] {
-  return [...segments.slotsBySegment(mask)].flatMap(([{ segment }, slots]) =>
-    slots.map((slot) => ({ row: segment.rows[slot]!, distance: distanceTo(segment.rows[slot]!) })),
-  );
+function* everyHit(
+  segments: SegmentSet,
+  mask: Uint32Array | null,
+  { distanceTo }: SegmentsRequest,
+): Generator<void, Hit[]> {
+  const hits: Hit[] = [];
+  for (const [{ segment }, slots] of segments.slotsBySegment(mask, segments.size)) {
+    for (const slot of slots) {
+      const row = segment.rows[slot]!;
+      const distance = distanceTo(row);
+      if (distance !== null) hits.push({ row, distance });
+      if (hits.length % READS_PER_STEP === 0) yield;
+    }
+  }
+  return hits;
 }
 
 /** Relative to an origin, padded with zeros to the segments' width. */
 export function relativeTo(origin: Float32Array | null, vector: Float32Array): Float32Array {
   const relative = new Float32Array(Math.ceil(vector.length / 16) * 16);
-  for (let j = 0; j < vector.length; j++) relative[j] = vector[j]! - (origin === null ? 0 : origin[j]!);
+  if (origin === null) relative.set(vector);
+  else for (let j = 0; j < vector.length; j++) relative[j] = vector[j]! - origin[j]!;
   return relative;
 }
 

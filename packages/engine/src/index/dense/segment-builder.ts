@@ -4,7 +4,9 @@
  * a millisecond: `step` until it returns the segment. The sources may lose rows meanwhile, but gain none.
  */
 import { SheafError } from "@sheaf/protocol";
-import { DenseSegment, type SegmentList } from "./dense-segment.ts";
+import { norm } from "../../kernels/distance.ts";
+import { DenseSegment } from "./dense-segment.ts";
+import { mostLost } from "./half-float.ts";
 import { KMeans } from "./k-means.ts";
 import { measureReach } from "./list-reach.ts";
 
@@ -18,6 +20,14 @@ const MAX_SAMPLE = 16 * 1024 * 1024;
 /** Rows placed, or sampled, between two yields. */
 const PLACED_PER_SLICE = 128;
 
+/** What sealing needs to know of the index. */
+export interface SealingContext {
+  /** What the vectors of all segments are relative to. */
+  readonly origin: Float32Array;
+  /** The vector of a row, relative to the origin and padded to the width; `null`: it is gone. */
+  readonly readVector: (row: number) => Float32Array | null;
+}
+
 export class SegmentBuilder {
   readonly sources: readonly DenseSegment[];
   readonly #origin: Float32Array;
@@ -26,13 +36,13 @@ export class SegmentBuilder {
   readonly #work: Generator<void, SealedSegment>;
   #unfinished: { close(): void }[] = [];
 
-  /** `sources`: of one index, together with at least one live row. `origin`: what their vectors are relative to. */
-  constructor(sources: readonly DenseSegment[], origin: Float32Array) {
+  /** `sources`: of one index, together with at least one live row. */
+  constructor(sources: readonly DenseSegment[], context: SealingContext) {
     const first = sources[0];
-    this.#rows = new SourceRows(sources);
+    this.#rows = new SourceRows(sources, context.readVector);
     if (first === undefined || this.#rows.count === 0) throw new SheafError("internal", "nothing to seal");
     this.sources = sources;
-    this.#origin = origin;
+    this.#origin = context.origin;
     this.#vector = new Float32Array(first.layout.width);
     this.#work = this.#build(first);
   }
@@ -60,13 +70,11 @@ export class SegmentBuilder {
     const segment = new DenseSegment(shape, capacity, lists.length);
     this.#unfinished.push(segment);
     const sealed = new SealedSegment(segment, this.#rows);
-    const described: SegmentList[] = [];
     for (const [number, { rows, centroid }] of lists.entries()) {
       const from = centroid * layout.width;
-      segment.centroids.set(kMeans.centroids.subarray(from, from + layout.width), number * layout.width);
-      described.push(yield* this.#fill(sealed, number, rows));
+      segment.setCentroid(number, kMeans.centroids.subarray(from, from + layout.width));
+      yield* this.#fill(sealed, number, rows);
     }
-    segment.lists = described;
     yield* measureReach(segment, this.#origin);
     kMeans.close();
     this.#unfinished = [];
@@ -85,7 +93,7 @@ export class SegmentBuilder {
   }
 
   /** Places the rows of one list behind the slots used so far. */
-  *#fill(sealed: SealedSegment, number: number, rows: readonly number[]): Generator<void, SegmentList> {
+  *#fill(sealed: SealedSegment, number: number, rows: readonly number[]): Generator<void, void> {
     const { segment } = sealed;
     const { width } = segment.layout;
     const centroid = segment.centroids.subarray(number * width, (number + 1) * width);
@@ -96,19 +104,17 @@ export class SegmentBuilder {
       const slot = firstSlot + i;
       this.#rows.readVector(row, this.#vector);
       segment.place(slot, this.#rows.rowOf(row), number, this.#vector);
+      segment.noteLoss(slot, this.#rows.lossOf(row, norm(this.#vector)));
       sealed.setSource(slot, row);
       for (let j = 0; j < width; j++) squares += (this.#vector[j]! - centroid[j]!) ** 2;
       biases += segment.biases[slot]!;
       if (i % PLACED_PER_SLICE === 0) yield;
     }
     segment.used += roundUp(rows.length);
-    return {
-      firstSlot,
-      slots: roundUp(rows.length),
-      bias: biases / rows.length,
-      centroidSquare: centroid.reduce((sum, x) => sum + x * x, 0),
-      spread: Math.sqrt(squares / rows.length),
-    };
+    segment.lists.firstSlots[number] = firstSlot;
+    segment.lists.slots[number] = roundUp(rows.length);
+    segment.lists.biases[number] = biases / rows.length;
+    segment.lists.spreads[number] = Math.sqrt(squares / rows.length);
   }
 }
 
@@ -119,8 +125,11 @@ class SourceRows {
   readonly #source: Uint16Array;
   readonly #slot: Uint32Array;
 
-  constructor(sources: readonly DenseSegment[]) {
+  readonly #readVector: SealingContext["readVector"];
+
+  constructor(sources: readonly DenseSegment[], readVector: SealingContext["readVector"]) {
     this.#sources = sources;
+    this.#readVector = readVector;
     this.count = sources.reduce((sum, { liveCount }) => sum + liveCount, 0);
     this.#source = new Uint16Array(this.count);
     this.#slot = new Uint32Array(this.count);
@@ -147,8 +156,18 @@ class SourceRows {
     return this.segmentOf(row).rows[this.slotOf(row)]!;
   }
 
+  /** At least what bf16 lost of the row's vector, which is of this length since. */
+  lossOf(row: number, length: number): number {
+    return Math.min(this.segmentOf(row).losses[this.slotOf(row) >>> 5]!, mostLost(length));
+  }
+
+  /** Of a row that has gone meanwhile, which is not kept, anything. */
   readVector(row: number, target: Float32Array): void {
-    this.segmentOf(row).readVector(this.slotOf(row), target);
+    const segment = this.segmentOf(row);
+    if (segment.hasRows) return segment.readVector(this.slotOf(row), target);
+    const vector = segment.isLive(this.slotOf(row)) ? this.#readVector(this.rowOf(row)) : null;
+    if (vector === null) target.fill(0);
+    else target.set(vector);
   }
 
   /** At most `count` vectors at even distances, one after another. */
@@ -180,10 +199,10 @@ export class SealedSegment {
     this.#source[slot] = row;
   }
 
-  /** The segment and slot that a live slot was copied from. */
-  sourceOf(slot: number): { readonly segment: DenseSegment; readonly slot: number } {
+  /** Whether the row that a live slot was copied from is still there. */
+  isCurrent(slot: number): boolean {
     const row = this.#source[slot]!;
-    return { segment: this.#rows.segmentOf(row), slot: this.#rows.slotOf(row) };
+    return this.#rows.segmentOf(row).isLive(this.#rows.slotOf(row));
   }
 }
 

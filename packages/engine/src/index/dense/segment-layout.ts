@@ -32,12 +32,19 @@ export interface SegmentLayout {
 
 type Region = keyof ReturnType<typeof regionBytes>;
 
-export function layOut(shape: SegmentShape, capacity: number, lists: number): SegmentLayout {
+/** `hasRows`: with bf16 vectors. */
+export function layOut(
+  shape: SegmentShape,
+  capacity: number,
+  lists: number,
+  hasRows: boolean,
+): SegmentLayout {
   const width = Math.ceil(shape.dimension / 16) * 16;
   const size = rotatedSize(shape.dimension);
   const codeBytes = size / 8;
   const recordCodeBytes = Math.ceil(size / 128) * 16;
-  const regions = Object.entries(regionBytes({ width, size, codeBytes, recordCodeBytes }, capacity, lists));
+  const widths = { width: hasRows ? width : 0, size, codeBytes, recordCodeBytes };
+  const regions = Object.entries(regionBytes({ ...widths, queryWidth: width }, capacity, lists));
   const bytes = regions.reduce((sum, [, length]) => sum + allocationBytes(length), ARGUMENT_BYTES);
   const memory = new KernelMemory(bytes + rotationBytes(size), { kernels: shape.kernels });
   const at = Object.fromEntries(regions.map(([name, length]) => [name, memory.allocate(length)]));
@@ -52,7 +59,9 @@ export function recordBytes(recordCodeBytes: number): number {
   return recordCodeBytes + RECORD.words * 4;
 }
 
-type Widths = Pick<SegmentLayout, "width" | "size" | "codeBytes" | "recordCodeBytes">;
+interface Widths extends Pick<SegmentLayout, "width" | "size" | "codeBytes" | "recordCodeBytes"> {
+  readonly queryWidth: number;
+}
 
 function regionBytes(widths: Widths, capacity: number, lists: number) {
   return {
@@ -66,12 +75,12 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     biases: capacity * 4,
     /** A bit per slot. */
     live: capacity / 8,
-    centroids: lists * widths.width * 4,
+    /** bf16. */
+    centroids: lists * widths.queryWidth * 2,
     // From here on what one search needs.
     /** <centroid, query> by list. */
     bases: lists * 4,
-    query: widths.width * 4,
-    reordered: widths.width * 4,
+    reordered: widths.queryWidth * 4,
     table: widths.size * 4,
     planes: widths.recordCodeBytes * 4,
     /** Filter bits by slot. */

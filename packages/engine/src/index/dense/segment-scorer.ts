@@ -1,7 +1,7 @@
 /** Scores of a loaded query with the bf16 rows and the centroids of a segment: <x, q> + bias(x). */
 import { type ArgumentBlock, ROWS } from "../../kernels/arguments.ts";
 import { setFields } from "../../kernels/kernel-memory.ts";
-import type { DenseQuery } from "./dense-query.ts";
+import { type DenseQuery, slackOf } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { reorderForHalves } from "./half-float.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
@@ -12,7 +12,6 @@ export class SegmentScorer {
   readonly #segment: DenseSegment;
   readonly #rows: ArgumentBlock;
   readonly #centroids: ArgumentBlock;
-  readonly #query: Float32Array;
   readonly #reordered: Float32Array;
   readonly #scores: Float32Array;
 
@@ -23,21 +22,19 @@ export class SegmentScorer {
     this.bases = memory.f32(at.bases, lists);
     this.#rows = memory.block(ROWS.words);
     this.#centroids = memory.block(ROWS.words);
-    this.#query = memory.f32(at.query, width);
     this.#reordered = memory.f32(at.reordered, width);
     this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
     setFields(this.#rows, ROWS, { stride: width * 2, width, query: at.reordered, out: at.scores });
-    setFields(this.#centroids, ROWS, { rows: at.centroids, stride: width * 4, width, query: at.query });
+    setFields(this.#centroids, ROWS, { rows: at.centroids, stride: width * 2, width, query: at.reordered });
     setFields(this.#centroids, ROWS, { out: at.bases, count: lists });
   }
 
   load(query: Float32Array): void {
-    this.#query.set(query);
     reorderForHalves(query, this.#reordered);
   }
 
   scoreCentroids(): Float32Array {
-    this.#segment.layout.memory.kernels.dotRows(this.#centroids.pointer);
+    this.#segment.layout.memory.kernels.dotHalfRows(this.#centroids.pointer);
     return this.bases;
   }
 
@@ -53,12 +50,23 @@ export class SegmentScorer {
   offer(query: DenseQuery, address: number, count: number): void {
     if (count === 0) return;
     const { memory, at } = this.#segment.layout;
+    if (!this.#segment.hasRows) return this.#offerStored(query, memory.u32(address, count));
     this.#run(at.halves, address, count);
-    const { biases, rows } = this.#segment;
+    const { biases, rows, lengths, losses } = this.#segment;
     const slots = memory.u32(address, count);
     for (let i = 0; i < count; i++) {
       const slot = slots[i]!;
-      query.nearest.offer(rows[slot]!, this.#scores[i]! + biases[slot]!);
+      const slack = slackOf(query.slack, lengths[slot >>> 5]!, losses[slot >>> 5]!);
+      query.nearest.offer(rows[slot]!, this.#scores[i]! + biases[slot]!, slack);
+    }
+  }
+
+  #offerStored(query: DenseQuery, slots: Uint32Array): void {
+    const { rows, lengths } = this.#segment;
+    for (const slot of slots) {
+      const score = query.scoreOf(rows[slot]!);
+      if (score !== null)
+        query.nearest.offer(rows[slot]!, score, slackOf(query.slack, lengths[slot >>> 5]!, 0));
     }
   }
 

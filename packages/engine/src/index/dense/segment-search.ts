@@ -1,17 +1,23 @@
 /**
  * Everything one segment can be asked. Three ways, each dearer and more certain than the one before: `probe` the
- * lists that can matter, `estimate` given slots from their codes, `score` given slots from bf16.
+ * lists that can matter, `estimate` given slots from their codes, `score` given slots from bf16. Between two steps
+ * of a search another one may use the segment: whatever lies in the kernel memory is of one step only.
  */
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeGather } from "./code-gather.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import { ListOrder } from "./list-order.ts";
 import { ListProbe } from "./list-probe.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import { SegmentScorer } from "./segment-scorer.ts";
 
-/** Up to here scoring from bf16 at once is cheaper than estimating first. */
+/** Up to here scoring at once is cheaper than estimating first: from bf16, and from the store. */
 const FEW_SLOTS = 256;
+const FEW_STORED = 16;
+
+/** Rows read from the store between two pauses. */
+const STORED_PER_CALL = 128;
 
 export class SegmentSearch {
   readonly segment: DenseSegment;
@@ -22,48 +28,51 @@ export class SegmentSearch {
   readonly #slots: Uint32Array;
 
   constructor(segment: DenseSegment) {
-    const candidates = new CandidateBuffer(segment, (this.#scorer = new SegmentScorer(segment)));
+    const scorer = new SegmentScorer(segment);
+    const candidates = new CandidateBuffer(segment, scorer);
+    const order = new ListOrder(segment.centroids.length / segment.layout.width);
     this.segment = segment;
-    this.#probe = new ListProbe(segment, this.#scorer, candidates);
-    this.#gather = new CodeGather(segment, this.#scorer, candidates);
+    this.#scorer = scorer;
+    this.#probe = new ListProbe(segment, { scorer, candidates, order });
+    this.#gather = new CodeGather(segment, { scorer, candidates, order });
     this.#slots = segment.layout.memory.u32(segment.layout.at.slots, SLOTS_PER_CALL);
   }
 
   /** Offers the rows that can be among the nearest. */
-  probe(query: DenseQuery): void {
-    this.#scorer.load(query.vector);
-    this.#rotate(query);
+  *probe(query: DenseQuery): Generator<void, void> {
+    this.#load(query);
     this.#probe.search(query);
+    yield;
   }
 
   /** Offers those of the slots that can be among the nearest. */
-  estimate(query: DenseQuery, slots: readonly number[]): void {
-    if (slots.length <= FEW_SLOTS) return this.score(query, slots);
-    this.#scorer.load(query.vector);
-    this.#rotate(query);
-    this.#gather.start(query);
-    this.#inStretches(slots, (count) => this.#gather.search(query, count));
+  *estimate(query: DenseQuery, slots: Uint32Array): Generator<void, void> {
+    if (slots.length <= (this.segment.hasRows ? FEW_SLOTS : FEW_STORED)) {
+      yield* this.score(query, slots);
+      return;
+    }
+    this.#load(query);
+    this.#gather.search(query, slots);
+    yield;
   }
 
   /** Offers all of the slots. */
-  score(query: DenseQuery, slots: readonly number[]): void {
-    this.#scorer.load(query.vector);
-    const { slots: address } = this.segment.layout.at;
-    this.#inStretches(slots, (count) => this.#scorer.offer(query, address, count));
+  *score(query: DenseQuery, slots: Uint32Array): Generator<void, void> {
+    const step = this.segment.hasRows ? SLOTS_PER_CALL : STORED_PER_CALL;
+    for (let first = 0; first < slots.length; first += step) {
+      const stretch = slots.subarray(first, first + step);
+      this.#scorer.load(query.vector);
+      this.#slots.set(stretch);
+      this.#scorer.offer(query, this.segment.layout.at.slots, stretch.length);
+      yield;
+    }
   }
 
-  #rotate(query: DenseQuery): void {
+  #load(query: DenseQuery): void {
     const { rotation } = this.segment;
+    this.#scorer.load(query.vector);
     rotation.vector.fill(0);
     rotation.vector.set(query.vector);
     rotation.run();
-  }
-
-  #inStretches(slots: readonly number[], search: (count: number) => void): void {
-    for (let first = 0; first < slots.length; first += SLOTS_PER_CALL) {
-      const count = Math.min(SLOTS_PER_CALL, slots.length - first);
-      for (let i = 0; i < count; i++) this.#slots[i] = slots[first + i]!;
-      search(count);
-    }
   }
 }

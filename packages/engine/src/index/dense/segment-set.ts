@@ -3,11 +3,13 @@
  * segments. `maintain` seals in slices: full tails together with the newest segments that are not larger, so that a
  * row is sealed anew only about as often as its segment doubles.
  */
+import { SheafError } from "@sheaf/protocol";
 import { DenseSegment } from "./dense-segment.ts";
-import { RowLocations } from "./row-locations.ts";
-import { type SealedSegment, SegmentBuilder } from "./segment-builder.ts";
+import { MAX_SEGMENTS, MAX_SLOTS, RowLocations } from "./row-locations.ts";
+import { type SealedSegment, type SealingContext, SegmentBuilder } from "./segment-builder.ts";
 import type { SegmentShape } from "./segment-layout.ts";
 import { SegmentSearch } from "./segment-search.ts";
+import type { VectorMemory } from "./vector-memory.ts";
 
 export interface SegmentSizes {
   /** Slots of a tail, a multiple of 32. */
@@ -15,6 +17,8 @@ export interface SegmentSizes {
   /** Rows of the largest segment. */
   readonly segmentRows: number;
 }
+
+const NO_SLOTS = new Uint32Array(0);
 
 interface Entry {
   readonly number: number;
@@ -25,7 +29,8 @@ interface Entry {
 export class SegmentSet {
   readonly #shape: SegmentShape;
   readonly #sizes: SegmentSizes;
-  readonly #origin: Float32Array;
+  readonly #sealing: SealingContext;
+  readonly #memory: VectorMemory;
   readonly #locations = new RowLocations();
   /** Oldest first; the last may be a tail that still takes rows. */
   #entries: Entry[] = [];
@@ -34,11 +39,14 @@ export class SegmentSet {
   #builder: SegmentBuilder | undefined;
   #size = 0;
 
-  /** `origin`: what all vectors are relative to. */
-  constructor(shape: SegmentShape, sizes: SegmentSizes, origin: Float32Array) {
+  constructor(
+    shape: SegmentShape,
+    { sizes, memory, ...sealing }: SealingContext & { sizes: SegmentSizes; memory: VectorMemory },
+  ) {
     this.#shape = shape;
     this.#sizes = sizes;
-    this.#origin = origin;
+    this.#memory = memory;
+    this.#sealing = sealing;
   }
 
   get size(): number {
@@ -72,15 +80,15 @@ export class SegmentSet {
     return this.#locations.segmentOf(row) !== 0;
   }
 
-  /** Adds a row that the set does not have; returns the length of what bf16 lost of its vector. */
-  add(row: number, vector: Float32Array): number {
+  /** Adds a row that the set does not have. */
+  add(row: number, vector: Float32Array): void {
     let tail = this.#entries.at(-1);
     if (tail === undefined || tail.sealed || tail.search.segment.isFull) {
       tail = this.#enter(new DenseSegment(this.#shape, this.#sizes.tailSlots), false);
     }
     this.#locations.set(row, tail.number, tail.search.segment.used);
     this.#size++;
-    return tail.search.segment.append(row, vector);
+    tail.search.segment.append(row, vector);
   }
 
   remove(row: number): void {
@@ -91,9 +99,27 @@ export class SegmentSet {
     this.#size--;
   }
 
-  /** All rows, or those of a mask that the set has, as slots of the segments they are in. */
-  slotsBySegment(mask: Uint32Array | null): Map<SegmentSearch, number[]> {
-    return mask === null ? this.#allSlots() : this.#slotsOfMask(mask);
+  /**
+   * All rows, or those of a mask that the set has, as slots of the segments they are in. `wanted`: at least as many
+   * as the mask has.
+   */
+  slotsBySegment(mask: Uint32Array | null, wanted: number): Map<SegmentSearch, Uint32Array> {
+    return mask === null ? this.#allSlots() : this.#slotsOfMask(mask, wanted);
+  }
+
+  /** Rows get other numbers: `numbers` says which, by the old one. */
+  renumber(numbers: Uint32Array): void {
+    this.#builder?.close();
+    this.#builder = undefined;
+    this.#locations.reset();
+    for (const { number, search } of this.#entries) {
+      const { segment } = search;
+      for (let slot = 0; slot < segment.used; slot++) {
+        const isLive = segment.isLive(slot);
+        segment.rows[slot] = isLive ? numbers[segment.rows[slot]!]! : 0;
+        if (isLive) this.#locations.set(segment.rows[slot]!, number, slot);
+      }
+    }
   }
 
   /** Does one slice of background work, about a millisecond; false when there is nothing to do. */
@@ -108,7 +134,7 @@ export class SegmentSet {
   close(): void {
     this.#builder?.close();
     this.#builder = undefined;
-    for (const { search } of this.#entries) search.segment.close();
+    for (const { sealed, search } of this.#entries) this.#free(search.segment, sealed);
     this.#entries = [];
     this.#byNumber.clear();
   }
@@ -116,6 +142,8 @@ export class SegmentSet {
   #enter(segment: DenseSegment, sealed: boolean): Entry {
     let number = 1;
     while (this.#byNumber.has(number)) number++;
+    if (number > MAX_SEGMENTS || segment.capacity > MAX_SLOTS)
+      throw new SheafError("internal", "a dense index is too large");
     const entry = { number, search: new SegmentSearch(segment), sealed };
     this.#byNumber.set(number, entry);
     // A sealed segment goes before the tails: only the last entry may take rows.
@@ -127,10 +155,15 @@ export class SegmentSet {
   #leave(segments: readonly DenseSegment[]): void {
     const leaving = this.#entries.filter(({ search }) => segments.includes(search.segment));
     this.#entries = this.#entries.filter((entry) => !leaving.includes(entry));
-    for (const { number, search } of leaving) {
+    for (const { number, sealed, search } of leaving) {
       this.#byNumber.delete(number);
-      search.segment.close();
+      this.#free(search.segment, sealed);
     }
+  }
+
+  #free(segment: DenseSegment, sealed: boolean): void {
+    if (sealed) this.#memory.give(segment.rowBytes);
+    segment.close();
   }
 
   #startBuilder(): SegmentBuilder | undefined {
@@ -138,46 +171,57 @@ export class SegmentSet {
     this.#leave(settled.map(({ search }) => search.segment).filter(({ liveCount }) => liveCount === 0));
     const worthwhile = settled.filter(({ search }) => search.segment.liveCount > 0);
     const sources = chooseSources(worthwhile, this.#sizes.segmentRows);
-    return sources.length === 0 ? undefined : new SegmentBuilder(sources, this.#origin);
+    return sources.length === 0 ? undefined : new SegmentBuilder(sources, this.#sealing);
   }
 
   #swap(sealed: SealedSegment, sources: readonly DenseSegment[]): void {
     const { segment } = sealed;
-    const { number } = this.#enter(segment, true);
     for (let slot = 0; slot < segment.capacity; slot++) {
       if (!segment.isLive(slot)) continue;
-      const source = sealed.sourceOf(slot);
       // Rows that were removed or put anew meanwhile have left their slot.
-      if (source.segment.isLive(source.slot)) this.#locations.set(segment.rows[slot]!, number, slot);
-      else segment.remove(slot);
+      if (!sealed.isCurrent(slot)) segment.remove(slot);
     }
     this.#leave(sources);
+    const kept = this.#memory.take(segment.rowBytes) ? segment : segment.withoutRows();
+    if (kept !== segment) segment.close();
+    const { number } = this.#enter(kept, true);
+    for (let slot = 0; slot < kept.capacity; slot++)
+      if (kept.isLive(slot)) this.#locations.set(kept.rows[slot]!, number, slot);
     this.#builder = undefined;
   }
 
-  #allSlots(): Map<SegmentSearch, number[]> {
-    const slots = new Map<SegmentSearch, number[]>();
+  #allSlots(): Map<SegmentSearch, Uint32Array> {
+    const slots = new Map<SegmentSearch, Uint32Array>();
     for (const { search } of this.#entries) {
       const { segment } = search;
-      const live: number[] = [];
-      for (let slot = 0; slot < segment.used; slot++) if (segment.isLive(slot)) live.push(slot);
+      const live = new Uint32Array(segment.liveCount);
+      let count = 0;
+      for (let slot = 0; slot < segment.used; slot++) if (segment.isLive(slot)) live[count++] = slot;
       slots.set(search, live);
     }
     return slots;
   }
 
-  #slotsOfMask(mask: Uint32Array): Map<SegmentSearch, number[]> {
-    const slots = new Map<SegmentSearch, number[]>();
-    const byNumber: number[][] = [];
-    for (const { number, search } of this.#entries) slots.set(search, (byNumber[number] = []));
+  #slotsOfMask(mask: Uint32Array, wanted: number): Map<SegmentSearch, Uint32Array> {
+    const locations = this.#locations;
+    // Number 0 is for rows that are in no segment.
+    const numbers = 1 + this.#entries.reduce((highest, { number }) => Math.max(highest, number), 0);
+    const counts = new Uint32Array(numbers);
+    const byNumber = Array.from({ length: numbers }, () => NO_SLOTS);
+    byNumber[0] = new Uint32Array(wanted);
+    for (const { number, search } of this.#entries)
+      byNumber[number] = new Uint32Array(Math.min(wanted, search.segment.liveCount));
     const words = Math.min(mask.length, Math.ceil(this.rowLimit / 32));
     for (let index = 0; index < words; index++) {
       for (let word = mask[index]!; word !== 0; word &= word - 1) {
         const row = index * 32 + 31 - Math.clz32(word & -word);
-        byNumber[this.#locations.segmentOf(row)]?.push(this.#locations.slotOf(row));
+        const number = locations.segmentOf(row);
+        byNumber[number]![counts[number]!++] = locations.slotOf(row);
       }
     }
-    return slots;
+    return new Map(
+      this.#entries.map(({ number, search }) => [search, byNumber[number]!.subarray(0, counts[number])]),
+    );
   }
 }
 

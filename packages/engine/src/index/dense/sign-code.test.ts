@@ -49,7 +49,7 @@ describe.each([3, 64, 100, 384, 1_000, 1_024, 4_096])("codes of %i dimensions", 
   it("estimates dot products without bias and as precisely as it says", () => {
     const query = rotate(next());
     const table = new Uint8Array(query.length * 4);
-    const planes = new Uint8Array(Math.ceil(query.length / 128) * 64);
+    const planes = new Uint8Array(Math.ceil(query.length / 64) * 32);
     const tableScale = buildTable(query, table);
     const planeScale = buildPlanes(query, planes);
     const code = new Uint8Array(query.length / 8);
@@ -57,15 +57,13 @@ describe.each([3, 64, 100, 384, 1_000, 1_024, 4_096])("codes of %i dimensions", 
     const rows = 300;
     for (let i = 0; i < rows; i++) {
       const row = rotate(next());
-      const factor = encodeSigns(row, code, 0);
+      const { factor, bits } = encodeSigns(row, code, 0);
       const truth = row.reduce((sum, x, j) => sum + x * at(query, j), 0);
       const byTable = factor * (sumOfTable(code, table) * tableScale.scale + tableScale.shift);
       let weighted = 0;
-      let bits = 0;
       for (const [byte, value] of code.entries()) {
-        bits += countOnes(value);
         for (let plane = 0; plane < 4; plane++) {
-          const place = (byte >> 4) * 64 + plane * 16 + (byte & 15);
+          const place = (byte >> 3) * 32 + plane * 8 + (byte & 7);
           weighted += countOnes(value & at(planes, place)) << plane;
         }
       }
@@ -83,7 +81,7 @@ describe.each([3, 64, 100, 384, 1_000, 1_024, 4_096])("codes of %i dimensions", 
 
 describe("codes", () => {
   it("of the zero vector estimate zero", () => {
-    expect(encodeSigns(new Float32Array(64), new Uint8Array(8), 0)).toBe(0);
+    expect(encodeSigns(new Float32Array(64), new Uint8Array(8), 0)).toEqual({ factor: 0, bits: 0 });
     expect(buildTable(new Float32Array(64), new Uint8Array(256))).toEqual({ scale: 0, shift: 0 });
   });
 });

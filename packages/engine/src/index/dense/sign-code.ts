@@ -12,25 +12,34 @@ export const ERROR_PER_FACTOR = 0.603;
 const TABLE_MAX = 63;
 const PLANES_MAX = 15;
 
-/** Writes one bit per element to `codes` from `at` on, set where positive, and returns the factor; 0 for the zero vector. */
-export function encodeSigns(rotated: Float32Array, codes: Uint8Array, at: number): number {
+export interface SignCode {
+  /** 0 for the zero vector. */
+  readonly factor: number;
+  /** How many are set. */
+  readonly bits: number;
+}
+
+/** Writes one bit per element to `codes` from `at` on, set where positive. */
+export function encodeSigns(rotated: Float32Array, codes: Uint8Array, at: number): SignCode {
+  let bits = 0;
   let absolute = 0;
   let square = 0;
   for (let byte = 0; byte * 8 < rotated.length; byte++) {
-    let bits = 0;
+    let code = 0;
     for (let bit = 0; bit < 8; bit++) {
       const x = rotated[byte * 8 + bit]!;
       square += x * x;
       if (x > 0) {
-        bits |= 1 << bit;
+        code |= 1 << bit;
+        bits++;
         absolute += x;
       } else {
         absolute -= x;
       }
     }
-    codes[at + byte] = bits;
+    codes[at + byte] = code;
   }
-  return absolute === 0 ? 0 : square / absolute;
+  return { factor: absolute === 0 ? 0 : square / absolute, bits };
 }
 
 /** <signs, q> is about `sum * scale + shift`, where `sum` adds table entries. */
@@ -76,7 +85,7 @@ export interface PlaneScale extends TableScale {
 }
 
 /**
- * The query in 4 bit planes, 64 bytes for every 128 elements; `planes` is zeroed first. Four bits cost 4 % of the
+ * The query in 4 bit planes, 32 bytes for every 64 elements; `planes` is zeroed first. Four bits cost 4 % of the
  * estimate's precision.
  */
 export function buildPlanes(rotated: Float32Array, planes: Uint8Array): PlaneScale {
@@ -90,9 +99,9 @@ export function buildPlanes(rotated: Float32Array, planes: Uint8Array): PlaneSca
   planes.fill(0);
   for (let j = 0; j < rotated.length; j++) {
     const level = Math.floor((rotated[j]! + largest) * perUnit + 0.5);
-    const at = (j >> 7) * 64 + ((j >> 3) & 15);
+    const at = (j >> 6) * 32 + ((j >> 3) & 7);
     for (let plane = 0; plane < 4; plane++) {
-      if ((level >> plane) & 1) planes[at + plane * 16]! |= 1 << (j & 7);
+      if ((level >> plane) & 1) planes[at + plane * 8]! |= 1 << (j & 7);
     }
   }
   return { scale: perUnit === 0 ? 0 : 2 / perUnit, low: -2 * largest, shift: -total };

@@ -1,7 +1,18 @@
 /** Every kernel against its plain twin: the same memory before, the same bits in the whole memory after. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CANDIDATES, CODES, POSTINGS, RECORD, ROTATE, ROWS, SCAN, SUMS, type Kernels } from "../arguments.ts";
+import {
+  CANDIDATES,
+  CODES,
+  POSTINGS,
+  RECORD,
+  ROTATE,
+  ROWS,
+  SCAN,
+  SUMS,
+  type ArgumentBlock,
+  type Kernels,
+} from "../arguments.ts";
 import { dot, squaredL2 } from "../distance.ts";
 import { KernelMemory } from "../kernel-memory.ts";
 
@@ -279,31 +290,31 @@ describe("rotation", () => {
 });
 
 describe("postings", () => {
-  it("sum and collect as their twins do, and leave clean sums", () => {
+  it("count, sum and collect as their twins do, and leave clean sums", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 12 }),
         seeds,
-        fc.integer({ min: 1, max: 80 }),
-        (blocks, seed, keep) => {
+        fc.constantFrom(Number.NaN, Infinity, 1, 0.5, -2),
+        (blocks, seed, bound) => {
           const rows = blocks * 32;
           const same = sameBits((memory) => {
             const random = randomOf(seed);
             const sums = fillFloats(memory, rows, () => -0);
-            const lists = [40, 0, 90].map((count) => {
-              const args = memory.block(POSTINGS.words);
-              args.u32[POSTINGS.ids] = fillWords(memory, count, () => random() * rows);
-              args.u32[POSTINGS.weights] = fillFloats(memory, count, () => Math.round(gauss(random)));
-              args.u32[POSTINGS.count] = count;
-              args.f32[POSTINGS.weight] = gauss(random);
-              args.u32[POSTINGS.sums] = sums;
-              return args.pointer;
+            const masks = fillWords(memory, blocks, () => random() * 2 ** 32);
+            const postings = fillPostings(memory, rows, random);
+            Object.assign(postings.u32, {
+              [POSTINGS.sums]: sums,
+              [POSTINGS.masks]: random() < 0.5 ? 0 : masks,
             });
             const args = memory.block(SUMS.words);
-            const masks = fillWords(memory, blocks, () => random() * 2 ** 32);
-            args.u32.set([sums, rows, masks, candidates(memory, keep, 40).pointer]);
+            args.u32.set([sums, 0, rows, masks]);
+            args.f32[SUMS.bound] = bound;
+            args.u32[SUMS.ids] = fillWords(memory, rows, () => 0);
+            args.u32[SUMS.distances] = fillWords(memory, rows, () => 0);
             return (kernels) => {
-              for (const list of lists) kernels.addPostings(list);
+              kernels.countPostings(postings.pointer);
+              kernels.addPostings(postings.pointer);
               kernels.collectSums(args.pointer);
               expect(memory.f32(sums, rows).every((sum) => Object.is(sum, -0))).toBe(true);
             };
@@ -315,3 +326,33 @@ describe("postings", () => {
     );
   });
 });
+
+/** A query of every third term or so over lists of some of them, the outermost terms included. */
+function fillPostings(memory: KernelMemory, rows: number, random: Random): ArgumentBlock {
+  const someTerms = (): number[] =>
+    [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 2 ** 31, 2 ** 32 - 1].filter(() => random() < 0.6);
+  const [terms, listTerms] = [someTerms(), someTerms()];
+  const lists = listTerms.map(() => {
+    const share = random();
+    return Array.from({ length: rows }, (_, row) => row).filter(() => random() < share);
+  });
+  const postings = lists.flat();
+  const args = memory.block(POSTINGS.words);
+  const floats = (count: number): number =>
+    fillFloats(memory, count, () => (random() < 0.1 ? -0 : Math.round(4 * gauss(random)) / 4));
+  const words = (values: readonly number[]): number => {
+    let next = 0;
+    return fillWords(memory, values.length, () => at(values, next++));
+  };
+  args.u32[POSTINGS.terms] = words(terms);
+  args.u32[POSTINGS.weights] = floats(terms.length);
+  args.u32[POSTINGS.count] = terms.length;
+  args.u32[POSTINGS.listTerms] = words(listTerms);
+  args.u32[POSTINGS.lists] = lists.length;
+  args.u32[POSTINGS.starts] = words([0, ...lists.map((_, i) => lists.slice(0, i + 1).flat().length)]);
+  args.u32[POSTINGS.rows] = memory.allocate(2 * postings.length);
+  memory.u16(at(args.u32, POSTINGS.rows), postings.length).set(postings);
+  args.u32[POSTINGS.values] = floats(postings.length);
+  args.u32[POSTINGS.counts] = words(terms.map((_, i) => i));
+  return args;
+}

@@ -4,7 +4,7 @@
  */
 import type { Kernels } from "../arguments.ts";
 import { keepBest } from "./candidates.ts";
-import { addPostings, collectSums } from "./postings.ts";
+import { addPostings, collectSums, countPostings } from "./postings.ts";
 import { rotate } from "./rotate.ts";
 import { dotHalfRows, dotRows, squaredL2Rows } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
@@ -27,6 +27,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),
     addPostings: (pointer) => addPostings(views, pointer),
+    countPostings: (pointer) => countPostings(views, pointer),
     collectSums: (pointer) => collectSums(views, pointer),
   };
 }

@@ -23,16 +23,14 @@ function scoreRow(views: Views, args: Arguments, id: number): number {
   const codes = args.u32(CODES.records) + id * (codeBytes + RECORD.words * 4);
   const planes = args.u32(CODES.planes);
   let weighted = 0;
-  let bits = 0;
   for (let byte = 0; byte < codeBytes; byte++) {
     const code = views.u8[codes + byte]!;
-    const plane = planes + (byte >> 4) * 64 + (byte & 15);
-    bits += countOnes(code);
-    for (let p = 0; p < 4; p++) weighted += countOnes(code & views.u8[plane + p * 16]!) << p;
+    const plane = planes + (byte >> 3) * 32 + (byte & 7);
+    for (let p = 0; p < 4; p++) weighted += countOnes(code & views.u8[plane + p * 8]!) << p;
   }
-  const low = f(bits * args.f32(CODES.low));
-  const signs = f(f(f(weighted * args.f32(CODES.scale)) + low) + args.f32(CODES.shift));
   const rest = (codes + codeBytes) >>> 2;
+  const low = f(f(views.u32[rest + RECORD.bits]!) * args.f32(CODES.low));
+  const signs = f(f(f(weighted * args.f32(CODES.scale)) + low) + args.f32(CODES.shift));
   const list = views.u32[rest + RECORD.list]!;
   const base = f(views.f32[rest + RECORD.bias]! + views.f32[(args.u32(CODES.bases) >>> 2) + list]!);
   return f(base + f(views.f32[rest + RECORD.factor]! * signs));

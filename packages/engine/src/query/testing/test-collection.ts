@@ -7,6 +7,7 @@ import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../..
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
 import type { QueryContext } from "../query-context.ts";
+import { StageTimes } from "../stage-times.ts";
 import type { OracleCollection } from "./oracle.ts";
 
 export interface RecordContent {
@@ -44,11 +45,15 @@ export class TestCollection implements OracleCollection {
 
   get context(): QueryContext {
     const { index, plan, scanPool } = this;
-    return { index, plan, scanPool, reader: this, dimension: this.#dimension };
+    return { index, plan, scanPool, reader: this, dimension: this.#dimension, times: new StageTimes() };
   }
 
   read(offset: number): StoredRecord | null {
     this.reads++;
+    return this.#byOffset.get(offset) ?? null;
+  }
+
+  readVector(offset: number): StoredRecord | null {
     return this.#byOffset.get(offset) ?? null;
   }
 

@@ -20,5 +20,6 @@ export function collectionOf(body: object | string): Collection {
     dimension: null,
     logPosition: 0,
     version: 0,
+    models: {},
   };
 }

@@ -64,6 +64,15 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, TSchema>> = {
     num_indexed_ops: count(),
     total_ops: count(),
   }),
+  Weights: Type.Object({
+    revision: text,
+    digest: Type.String({ description: "`sha256:<hex>` over the weights." }),
+  }),
+  AcceptedModels: Type.Object({
+    accepted: Type.Array(Type.Object({ model: text, revision: text, digest: text, before: ref("Weights") }), {
+      description: "The models whose weights were others; empty where none were.",
+    }),
+  }),
   ForkBody: Type.Object({ new_name: ref("Name") }),
   ForkCount: Type.Object({
     count: count("Forks made in the tree that the collection belongs to, deleted ones too."),

@@ -45,5 +45,6 @@ export const BODY_PARSERS: Readonly<Record<string, (body: unknown) => unknown>> 
 
 function existing(): Collection {
   const made = parseCreateCollection({ name: "docs" }, AT);
-  return { ...made, id: "00000000-0000-4000-8000-000000000001", dimension: null, logPosition: 0, version: 0 };
+  const id = "00000000-0000-4000-8000-000000000001";
+  return { ...made, id, dimension: null, logPosition: 0, version: 0, models: {} };
 }

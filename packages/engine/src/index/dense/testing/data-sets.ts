@@ -66,7 +66,8 @@ function topics(dimension: number, seed: number): Sampler {
       const centre = centres[group] ?? [];
       for (const [i, direction] of basis.entries()) {
         const weight = (at(centre, i) + 0.8 * at(spectrum, i) * gauss()) / 2;
-        for (const [j, x] of direction.entries()) vector[j] = at(vector, j) + weight * x;
+        // By index: an iterator here takes ten times as long.
+        for (let j = 0; j < dimension; j++) vector[j] = at(vector, j) + weight * at(direction, j);
       }
       return { vector: normalize(vector), group };
     },

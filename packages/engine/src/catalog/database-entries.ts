@@ -1,0 +1,49 @@
+/**
+ * Databases of tenants in the catalog. Reads see the newest commit; whatever writes is to be called inside a
+ * transaction.
+ */
+import { randomUUID } from "node:crypto";
+import { type Database, SheafError } from "@sheaf/protocol";
+import type { DatabaseRef } from "../engine.ts";
+import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
+import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
+import type { EntryRange } from "./collection-entries.ts";
+
+export class DatabaseEntries {
+  readonly #environment: LmdbEnvironment;
+
+  constructor(environment: LmdbEnvironment) {
+    this.#environment = environment;
+  }
+
+  find({ tenant, database }: DatabaseRef): Database | null {
+    const key = databaseKey(tenant, database);
+    const value = this.#environment.get(key);
+    if (value === null) return null;
+    return { id: decodeDatabase(value, this.#environment.origin(key)).id, name: database, tenant };
+  }
+
+  /** By name; none for a tenant that does not exist. */
+  list(tenant: string, range: EntryRange = {}): readonly Database[] {
+    const prefix = databasesOf(tenant);
+    return this.#environment.entries({ ...prefix, ...range }).map(({ key, value }) => ({
+      id: decodeDatabase(value, this.#environment.origin(key)).id,
+      name: nameBehind(key, prefix.start.length),
+      tenant,
+    }));
+  }
+
+  /** Under a new id; 409 if there is one already. */
+  insert(ref: DatabaseRef): void {
+    if (this.find(ref) !== null) {
+      throw new SheafError("already_exists", `Database [${ref.database}] already exists`);
+    }
+    const { tenant, database } = ref;
+    this.#environment.put(databaseKey(tenant, database), encodeDatabase({ id: randomUUID() }));
+  }
+
+  remove({ tenant, name }: Database): void {
+    this.#environment.remove(databaseKey(tenant, name));
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Opens the catalog of a data folder, or says why it must not be used. What the catalog does not know is swept away at
+ * the start, so one that has lost something would take the files of its collections along: nothing is made, swept or
+ * written before it is known to be whole.
+ */
+import { SheafError } from "@sheaf/protocol";
+import type { DataFolder } from "../storage/data-folder.ts";
+import { hadCatalog, prepareDataFormat, rememberCatalog } from "../storage/data-format.ts";
+import type { DiskSpace } from "../storage/disk-space.ts";
+import { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import { Catalog } from "./catalog.ts";
+import { COUNTER_KEY, WHOLE } from "./catalog-keys.ts";
+
+/** Throws `failed_precondition` with what is wrong, and what to do. */
+export async function openCatalog(
+  folder: DataFolder,
+  disk: DiskSpace,
+  quotaCollections: number | undefined,
+): Promise<Catalog> {
+  prepareDataFormat(folder);
+  const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
+  if (expected && !folder.hasCatalog) throw refused("it is missing or empty");
+  try {
+    const environment = new LmdbEnvironment({
+      folder: folder.catalog,
+      name: "catalog",
+      disk,
+      thorough: true,
+    });
+    try {
+      requireWhole(environment, expected);
+      const catalog = await Catalog.open(environment, quotaCollections);
+      await folder.sweep((id) => isUnknown(catalog, id));
+      rememberCatalog(folder);
+      return catalog;
+    } catch (error) {
+      await environment.close();
+      throw error;
+    }
+  } catch (error) {
+    const isDamage = error instanceof SheafError && error.code === "collection_unavailable";
+    throw isDamage ? refused(error.message, error) : error;
+  }
+}
+
+function requireWhole(environment: LmdbEnvironment, expected: boolean): void {
+  const found = environment.count(WHOLE);
+  if (found !== environment.entryCount) {
+    throw refused(`${found} of its ${environment.entryCount} entries can be reached`);
+  }
+  if (expected && environment.get(COUNTER_KEY) === null) throw refused("it is empty");
+}
+
+/** An entry is named by several keys: where one of them remains, it is the catalog that is wrong. */
+function isUnknown(catalog: Catalog, id: string): boolean {
+  if (catalog.hasCollection(id)) return false;
+  if (catalog.mentions(id)) throw refused(`the entry of collection ${id} is lost`);
+  return true;
+}
+
+function refused(reason: string, cause?: unknown): SheafError {
+  return new SheafError(
+    "failed_precondition",
+    `the catalog of the data folder cannot be used: ${reason.replace("; run `sheaf doctor`", "")}. ` +
+      "Nothing was changed; run `sheaf doctor` for what to do",
+    { cause },
+  );
+}

@@ -1,0 +1,132 @@
+/** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
+import { SheafError } from "@sheaf/protocol";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { VectorMemory } from "../index/dense/vector-memory.ts";
+import type { ScanPool } from "../index/scan-pool.ts";
+import { checkFile } from "../storage/check-file.ts";
+import { type DataFolder, collectionName } from "../storage/data-folder.ts";
+import type { DiskSpace } from "../storage/disk-space.ts";
+import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
+import { BudgetedStore } from "./budgeted-store.ts";
+import { OpenCollection } from "./open-collection.ts";
+import { requireCaughtUp } from "./require-caught-up.ts";
+import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
+
+/** A collection that is not opened any more, and the words for it. */
+export interface OutOfService {
+  readonly id: string;
+  readonly reason: string;
+}
+
+export interface CollectionOpenerOptions {
+  readonly catalog: Catalog;
+  readonly folder: DataFolder;
+  readonly disk: DiskSpace;
+  readonly scanPool: ScanPool;
+  readonly vectorMemory: VectorMemory;
+  /** From the start on. */
+  readonly outOfService: readonly OutOfService[];
+  /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
+  readonly onTouch: (collection: string, touching: boolean) => void;
+  /** Told of what a collection goes on with: writes that could not be folded, records that cannot be read. */
+  readonly onProblem: (error: unknown, collection: string) => void;
+  /** Told of rows whose vectors a search has compared. */
+}
+
+export class CollectionOpener {
+  readonly #options: CollectionOpenerOptions;
+  readonly #outOfService: Map<string, string>;
+
+  constructor(options: CollectionOpenerOptions) {
+    this.#options = options;
+    this.#outOfService = new Map(options.outOfService.map(({ id, reason }) => [id, reason]));
+  }
+
+  /** The files alone; they may be open already. */
+  openStore(id: string): LmdbRecordStore {
+    const reason = this.#outOfService.get(id);
+    if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
+    const { folder, disk } = this.#options;
+    return new LmdbRecordStore({ folder: folder.collection(id), name: collectionName(id), disk });
+  }
+
+  /** 404 once the collection is gone. */
+  async open(id: string, budgets: TenantBudgets, signal: AbortSignal): Promise<OpenCollection> {
+    const { catalog, scanPool, vectorMemory, onProblem } = this.#options;
+    const known = catalog.collectionById(id);
+    const budget = await budgets.of(known.tenant);
+    return this.#touching(id, async () => {
+      const stored = this.openStore(id);
+      const store = budget === null ? stored : new BudgetedStore(id, stored, budget);
+      try {
+        requireCaughtUp(store.head, known, collectionName(id));
+        const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
+        const options = {
+          ...common,
+          vectorMemory,
+          unfolded: catalog.isUnfolded(id),
+          advance: catalog.advance.bind(catalog, id),
+          markUnfolded: catalog.markUnfolded.bind(catalog, id),
+          onProblem: (error: unknown) => onProblem(error, id),
+        };
+        return await OpenCollection.open(options, signal);
+      } catch (error) {
+        await store.close();
+        throw error;
+      }
+    });
+  }
+
+  /** What a collection takes of its tenant's quotas; of a damaged one only the size of its file is known. */
+  async measure(id: string): Promise<CollectionUsage> {
+    try {
+      return await this.#touching(id, () => this.#measure(id));
+    } catch (error) {
+      this.#options.onProblem(error, id);
+      return { records: 0, bytes: this.#options.folder.collectionBytes(id) };
+    }
+  }
+
+  /**
+   * Goes through all pages of the files of these collections without the help of LMDB, which a damaged page may end.
+   * Those that are damaged are out of service from now on.
+   */
+  async inspect(ids: readonly string[]): Promise<readonly OutOfService[]> {
+    const damaged = ids.flatMap((id) => {
+      const reason = this.#damageOf(id);
+      return reason === null ? [] : [{ id, reason }];
+    });
+    for (const { id, reason } of damaged) this.#outOfService.set(id, reason);
+    return damaged;
+  }
+
+  #damageOf(id: string): string | null {
+    const { folder } = this.#options;
+    if (folder.collectionBytes(id) === 0) return null;
+    try {
+      checkFile(folder.collectionFile(id), collectionName(id), true);
+      return null;
+    } catch (error) {
+      if (error instanceof SheafError) return error.message;
+      throw error;
+    }
+  }
+
+  async #measure(id: string): Promise<CollectionUsage> {
+    const store = this.openStore(id);
+    try {
+      return { records: store.size, bytes: store.usedBytes };
+    } finally {
+      await store.close();
+    }
+  }
+
+  async #touching<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#options.onTouch(id, true);
+    try {
+      return await work();
+    } finally {
+      this.#options.onTouch(id, false);
+    }
+  }
+}

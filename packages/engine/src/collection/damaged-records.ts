@@ -1,0 +1,41 @@
+/**
+ * Records of an open collection that cannot be read. They are in no index, so a read that they might belong to is
+ * refused: an answer without them would be wrong and nobody would know. What names other records goes on, and once
+ * the damaged ones are deleted the collection is as any other.
+ */
+import { SheafError } from "@sheaf/protocol";
+import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
+import type { StoreChange } from "../storage/record-store.ts";
+
+export class DamagedRecords {
+  /** By id. */
+  readonly #records = new Map<string, CorruptDataError>();
+
+  get size(): number {
+    return this.#records.size;
+  }
+
+  add(id: string, damage: CorruptDataError): void {
+    this.#records.set(id, damage);
+  }
+
+  /** What a batch has removed or written anew is sound again. */
+  apply({ removes, puts }: StoreChange): void {
+    if (this.#records.size === 0) return;
+    for (const { id } of [...removes, ...puts]) this.#records.delete(id);
+  }
+
+  /** Throws `collection_unavailable` where a damaged record may belong to what is read. `null`: any record may. */
+  requireNone(ids: readonly string[] | null): void {
+    const ofThese = ids ?? this.#records.keys();
+    for (const id of ofThese) {
+      const damage = this.#records.get(id);
+      if (damage !== undefined) throw refusal(id, damage);
+    }
+  }
+}
+
+function refusal(id: string, damage: CorruptDataError): SheafError {
+  const message = `record ${JSON.stringify(id)}: ${damage.message}, or delete the record`;
+  return new SheafError("collection_unavailable", message, { cause: damage });
+}

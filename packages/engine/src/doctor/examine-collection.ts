@@ -1,0 +1,127 @@
+/**
+ * Everything that can be wrong with the files of one collection: pages, checksums, ids that do not lead to their
+ * records, and what the catalog knows that the files do not.
+ */
+import { existsSync } from "node:fs";
+import type { Collection } from "@sheaf/protocol";
+import { requireCaughtUp } from "../collection/require-caught-up.ts";
+import { DataFolder, collectionName } from "../storage/data-folder.ts";
+import { RECORD_KEYS, readId, readOffset } from "../storage/record-keys.ts";
+import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
+import { decodeHead, decodeRecord } from "../storage/value-codec.ts";
+import { type Examination, type Finding, describe, summarize } from "./finding.ts";
+import { readEntries } from "./read-entries.ts";
+
+/** What the catalog says of a collection, as far as its files have to agree. */
+export type KnownCollection = Pick<
+  Collection,
+  "id" | "name" | "tenant" | "database" | "dimension" | "logPosition"
+>;
+
+export function examineCollection(dataFolder: string, known: KnownCollection): Examination {
+  const folder = new DataFolder(dataFolder);
+  const path = folder.collectionFile(known.id);
+  const contents = new CollectionContents(collectionName(known.id));
+  const pages =
+    existsSync(path) && folder.collectionBytes(known.id) > 0 ? readEntries(path, contents.add) : [];
+  contents.finish();
+  const lost = pages.length > 0 ? pages : contents.lost;
+  const behind = lost.length > 0 ? null : whatIsMissing(contents.head, known);
+  const findings: Finding[] = [];
+  const subject = subjectOf(known);
+  if (lost.length > 0 || behind !== null) {
+    findings.push({
+      severity: "damage",
+      subject,
+      problem: `${behind ?? summarize(lost)}; ${contents.records} records can be read`,
+      remedy: remedyOf(known, contents.records),
+    });
+  }
+  if (contents.unreadable.length > 0) {
+    const ids = contents.unreadable.map(
+      ({ id, reason }) => `${id === null ? "one without id" : JSON.stringify(id)}: ${reason}`,
+    );
+    findings.push({
+      severity: "damage",
+      subject,
+      problem: `${ids.length} of ${contents.records + ids.length} records cannot be read: ${summarize(ids)}`,
+      remedy:
+        "delete these records by their ids, or restore the data folder from a backup; the others are sound",
+    });
+  }
+  return { findings, records: contents.records };
+}
+
+export function subjectOf({ name, tenant, database, id }: KnownCollection): string {
+  return `collection ${name} (${tenant}/${database}, ${id})`;
+}
+
+export function remedyOf({ id }: KnownCollection, readable: number): string {
+  const save = `save what can be read (sheaf doctor --salvage ${id} --to FILE.jsonl), `;
+  return (
+    "restore the data folder from a backup, or " +
+    `${readable > 0 ? save : ""}delete the collection (sheaf collections delete) and write it anew`
+  );
+}
+
+function whatIsMissing(head: StoreHead, known: KnownCollection): string | null {
+  try {
+    requireCaughtUp(head, known, collectionName(known.id));
+    return null;
+  } catch (error) {
+    return describe(error);
+  }
+}
+
+interface Unreadable {
+  readonly id: string | null;
+  readonly reason: string;
+}
+
+/** The entries of a collection, as they come in the order of their keys: head, ids, records. */
+class CollectionContents {
+  head: StoreHead = EMPTY_HEAD;
+  /** That can be read. */
+  records = 0;
+  readonly unreadable: Unreadable[] = [];
+  /** What is wrong beside single records. */
+  readonly lost: string[] = [];
+  readonly #store: string;
+  /** Offset -> id; what is left in the end leads nowhere. */
+  readonly #ids = new Map<number, string>();
+
+  constructor(store: string) {
+    this.#store = store;
+  }
+
+  readonly add = ({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }): void => {
+    const origin = { store: this.#store, key };
+    try {
+      if (Buffer.compare(key, RECORD_KEYS.head) === 0) this.head = decodeHead(value, origin);
+      else if (key[0] === RECORD_KEYS.ids[0]) this.#ids.set(readOffset(value, origin), readId(key));
+      else if (key[0] === RECORD_KEYS.afterIds[0]) this.#addRecord(key, value);
+    } catch (error) {
+      this.lost.push(describe(error));
+    }
+  };
+
+  finish(): void {
+    const left = [...this.#ids.values()].map((id) => JSON.stringify(id));
+    if (left.length > 0) this.lost.push(`${left.length} ids lead to no record: ${summarize(left)}`);
+  }
+
+  #addRecord(key: Uint8Array, value: Uint8Array): void {
+    const origin = { store: this.#store, key };
+    const offset = readOffset(key, origin);
+    const id = this.#ids.get(offset) ?? null;
+    this.#ids.delete(offset);
+    try {
+      const record = decodeRecord(value, offset, origin);
+      this.records += 1;
+      if (record.id !== id) this.lost.push(`the id ${JSON.stringify(record.id)} does not lead to its record`);
+      if (offset >= this.head.nextOffset) this.lost.push(`offset ${offset} is beyond the next one`);
+    } catch (error) {
+      this.unreadable.push({ id, reason: describe(error) });
+    }
+  }
+}

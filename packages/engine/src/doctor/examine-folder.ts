@@ -1,0 +1,144 @@
+/**
+ * All that `sheaf doctor` looks at in a data folder, without changing anything in it. Each environment is read in a
+ * child process, first without LMDB and, where nothing is wrong with its pages, with it. Of a folder that a server
+ * uses only what stands beside the environments is looked at: their pages change while they are read.
+ */
+import { existsSync } from "node:fs";
+import { ChildSupervisor, siblingModule } from "@sheaf/process";
+import { SheafError } from "@sheaf/protocol";
+import { runningServer } from "../host/data-lock.ts";
+import { DataFolder } from "../storage/data-folder.ts";
+import { checkDataFormat } from "../storage/data-format.ts";
+import { createDiskSpace } from "../storage/disk-space.ts";
+import type { DoctorMethods } from "./doctor-process.ts";
+import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
+import { type Examination, type Finding, describe } from "./finding.ts";
+
+export interface FolderExamination {
+  readonly findings: readonly Finding[];
+  /** That the catalog names. */
+  readonly collections: number;
+  /** That can be read. */
+  readonly records: number;
+}
+
+export interface FolderExaminationOptions {
+  readonly dataFolder: string;
+  /** Bytes to keep free; as the server is set. */
+  readonly reserveBytes: number;
+}
+
+/** Throws `failed_precondition` for a folder that is none of Sheaf's. */
+export async function examineFolder({
+  dataFolder,
+  reserveBytes,
+}: FolderExaminationOptions): Promise<FolderExamination> {
+  const folder = new DataFolder(dataFolder);
+  checkDataFormat(folder);
+  const findings = [...examineDisk(folder, reserveBytes)];
+  const server = runningServer(folder.lockFile);
+  if (server !== null) {
+    findings.push({
+      severity: "warning",
+      subject: folder.lockFile,
+      problem: `a server uses the folder (process ${server}), so catalog and collections were not looked at`,
+      remedy: "stop the server and run this again",
+    });
+    return { findings, collections: 0, records: 0 };
+  }
+  const examiner = new Examiner(folder);
+  try {
+    return await examiner.run(findings);
+  } finally {
+    await examiner.close();
+  }
+}
+
+function examineDisk(folder: DataFolder, reserveBytes: number): readonly Finding[] {
+  if (!createDiskSpace(folder.path, { reserveBytes }).low()) return [];
+  return [
+    {
+      severity: "warning",
+      subject: folder.path,
+      problem: `the disk has less than the ${reserveBytes} bytes that are to be kept free: writes are answered with 507`,
+      remedy: "make room; the server goes on by itself",
+    },
+  ];
+}
+
+class Examiner {
+  readonly #folder: DataFolder;
+  readonly #child: ChildSupervisor;
+  #lastSignal: string | null = null;
+
+  constructor(folder: DataFolder) {
+    this.#folder = folder;
+    this.#child = new ChildSupervisor({
+      name: "doctor's process",
+      module: siblingModule(import.meta.url, "./doctor-process"),
+      spawnOptions: () => ({ args: [folder.path] }),
+      onDeath: ({ code, signal }) => void (this.#lastSignal = signal ?? `code ${code}`),
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#child.close();
+  }
+
+  async run(findings: Finding[]): Promise<FolderExamination> {
+    const catalog = await this.#ask("examineCatalog");
+    findings.push(...catalog.findings);
+    if (catalog.complete && this.#folder.hasCatalog) {
+      const problem = await this.#prove("proveCatalog");
+      const remedy = "restore the data folder from a backup";
+      if (problem !== null) findings.push({ severity: "damage", subject: "the catalog", problem, remedy });
+    }
+    let records = 0;
+    for (const known of catalog.collections) {
+      const examined = await this.#examine(known);
+      findings.push(...examined.findings);
+      records += examined.records;
+    }
+    findings.push(...this.#orphans(catalog.collections, catalog.complete));
+    return { findings, collections: catalog.collections.length, records };
+  }
+
+  async #examine(known: KnownCollection): Promise<Examination> {
+    const examined = await this.#ask("examineCollection", known);
+    if (examined.findings.length > 0 || !existsSync(this.#folder.collectionFile(known.id))) return examined;
+    const problem = await this.#prove("proveCollection", known.id);
+    if (problem === null) return examined;
+    const remedy = remedyOf(known, examined.records);
+    return { ...examined, findings: [{ severity: "damage", subject: subjectOf(known), problem, remedy }] };
+  }
+
+  #orphans(known: readonly KnownCollection[], complete: boolean): readonly Finding[] {
+    const ids = new Set(known.map(({ id }) => id));
+    const orphans = [...this.#folder.collectionIds()].filter((id) => !ids.has(id));
+    return orphans.map((id) => ({
+      severity: complete ? "note" : "damage",
+      subject: this.#folder.collection(id),
+      problem: "the catalog does not know this collection",
+      remedy: complete
+        ? "nothing to do: a crash left it, and the next start of the server removes it"
+        : `save what can be read (sheaf doctor --salvage ${id} --to FILE.jsonl)`,
+    }));
+  }
+
+  async #prove(method: "proveCatalog" | "proveCollection", id?: string): Promise<string | null> {
+    try {
+      return await this.#ask(method, id);
+    } catch (error) {
+      if (!(error instanceof SheafError) || error.code !== "unavailable") return describe(error);
+      return `reading it with LMDB ended the process with ${this.#lastSignal ?? "a crash"}`;
+    }
+  }
+
+  async #ask<M extends keyof DoctorMethods>(
+    method: M,
+    argument?: unknown,
+  ): Promise<Awaited<ReturnType<DoctorMethods[M]>>> {
+    const answer = await this.#child.call(method, [argument], { wait: true });
+    return answer as Awaited<ReturnType<DoctorMethods[M]>>;
+  }
+}

@@ -1,0 +1,82 @@
+/** Writes what can still be read of a collection as JSON lines, one record each, in the order of insertion. */
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { SheafError, writeDense, writeMetadata } from "@sheaf/protocol";
+import { DataFolder, collectionName } from "../storage/data-folder.ts";
+import { RECORD_KEYS, readOffset } from "../storage/record-keys.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import { decodeRecord } from "../storage/value-codec.ts";
+import { examineCatalog } from "./examine-catalog.ts";
+import type { KnownCollection } from "./examine-collection.ts";
+import { describe } from "./finding.ts";
+import { readEntries } from "./read-entries.ts";
+
+const BUFFER_CHARACTERS = 1024 * 1024;
+
+export interface SalvageRequest {
+  readonly dataFolder: string;
+  /** Of a collection: its id, or its name in that tenant and database. */
+  readonly collection: string;
+  readonly tenant: string;
+  readonly database: string;
+  /** A file that is not there yet. */
+  readonly to: string;
+}
+
+export interface Salvaged {
+  readonly id: string;
+  readonly records: number;
+  /** What kept others from being read. */
+  readonly problems: readonly string[];
+}
+
+/** 404 for a collection without files; the error of the system where the file cannot be made. */
+export function salvage(request: SalvageRequest): Salvaged {
+  const folder = new DataFolder(request.dataFolder);
+  const id = findCollection(folder, request);
+  if (folder.collectionBytes(id) === 0)
+    throw new SheafError("not_found", `there is nothing in the files of ${id}`);
+  const file = openSync(request.to, "wx");
+  const problems: string[] = [];
+  let records = 0;
+  let text = "";
+  try {
+    const pages = readEntries(folder.collectionFile(id), ({ key, value }) => {
+      if (key[0] !== RECORD_KEYS.afterIds[0]) return;
+      const origin = { store: collectionName(id), key };
+      try {
+        text += `${recordLine(decodeRecord(value, readOffset(key, origin), origin))}\n`;
+        records += 1;
+      } catch (error) {
+        problems.push(describe(error));
+      }
+      if (text.length < BUFFER_CHARACTERS) return;
+      writeFileSync(file, text);
+      text = "";
+    });
+    writeFileSync(file, text);
+    return { id, records, problems: [...pages, ...problems] };
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** By name as the catalog has it; an id needs no catalog. */
+function findCollection(
+  folder: DataFolder,
+  { dataFolder, collection, tenant, database }: SalvageRequest,
+): string {
+  for (const id of folder.collectionIds()) if (id === collection.toLowerCase()) return id;
+  const isIt = (known: KnownCollection): boolean =>
+    known.name === collection && known.tenant === tenant && known.database === database;
+  const found = examineCatalog(dataFolder).collections.find(isIt);
+  if (found !== undefined) return found.id;
+  throw new SheafError("not_found", `no collection ${collection} in ${tenant}/${database} of ${dataFolder}`);
+}
+
+function recordLine({ id, embedding, document, uri, metadata }: StoredRecord): string {
+  const vector = writeDense([embedding]).slice(1, -1);
+  return (
+    `{"id":${JSON.stringify(id)},"embedding":${vector},"document":${JSON.stringify(document)},` +
+    `"uri":${JSON.stringify(uri)},"metadata":${writeMetadata(metadata)}}`
+  );
+}

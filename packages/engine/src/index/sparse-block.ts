@@ -1,0 +1,171 @@
+/**
+ * Packed lists of up to `MAX_SLOTS` segments in one kernel memory, with room for the sums of a search beside them.
+ * The lists never change. The sums are shared by all searches of the block: whoever waits between `add` and `collect`
+ * takes them out meanwhile.
+ *
+ * A dot product is defined as the f32 sum, in ascending order of term, of products rounded to f32. A row that shares
+ * no term with the query holds -0, which no addition can produce; distances are 1 - sum.
+ */
+import { type ArgumentBlock, POSTINGS, SUMS } from "../kernels/arguments.ts";
+import { type KernelKind, KernelMemory, allocationBytes, setFields } from "../kernels/kernel-memory.ts";
+import { type MergeSource, type PostingLists, mergeLists } from "./posting-lists.ts";
+import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+
+/** Terms of a query that one call takes: at most 4 million postings, some milliseconds. */
+export const TERMS_PER_CALL = 64;
+/** Rows that one call collects: few enough that the bound soon falls. */
+const ROWS_PER_CALL = 512;
+const ARGUMENT_BYTES = 64;
+
+/** Terms with their weights, `TERMS_PER_CALL` at most, ascending. */
+export interface WeightedTerms {
+  readonly terms: Uint32Array;
+  readonly weights: Float32Array;
+}
+
+export class SparseBlock {
+  readonly slots: number;
+  readonly lists: PostingLists;
+  readonly #memory: KernelMemory;
+  readonly #postings: ArgumentBlock;
+  readonly #collected: ArgumentBlock;
+  readonly #terms: Uint32Array;
+  readonly #weights: Float32Array;
+  readonly #counts: Uint32Array;
+  readonly #masks: Uint32Array;
+  readonly #sums: Float32Array;
+  readonly #ids: Uint32Array;
+  readonly #distances: Float32Array;
+
+  /** Pauses about every millisecond; `return` gives it up. */
+  static *merge(
+    sources: readonly MergeSource[],
+    kernels: KernelKind | undefined,
+  ): Generator<void, SparseBlock> {
+    const slots = 1 + Math.max(...sources.flatMap((source) => source.slots));
+    const unfinished: SparseBlock[] = [];
+    try {
+      const block = yield* mergeLists(sources, (terms, postings) => {
+        unfinished.push(new SparseBlock(slots, { terms, postings }, kernels));
+        return unfinished[0]!;
+      });
+      unfinished.pop();
+      return block;
+    } finally {
+      unfinished.pop()?.close();
+    }
+  }
+
+  private constructor(
+    slots: number,
+    size: { readonly terms: number; readonly postings: number },
+    kernels: KernelKind | undefined,
+  ) {
+    const rows = slots * SEGMENT_ROWS;
+    const bytes = [
+      ...[ARGUMENT_BYTES, ARGUMENT_BYTES, ...Array.from({ length: 3 }, () => 4 * TERMS_PER_CALL)],
+      ...[4 * slots * SEGMENT_WORDS, 4 * rows, 4 * ROWS_PER_CALL, 4 * ROWS_PER_CALL],
+      ...[4 * size.terms, 4 * size.terms + 4, 2 * size.postings, 4 * size.postings],
+    ];
+    const memory = new KernelMemory(
+      bytes.reduce((sum, part) => sum + allocationBytes(part), 0),
+      { kernels },
+    );
+    const words = (length: number): Uint32Array => memory.u32(memory.allocate(4 * length), length);
+    const floats = (length: number): Float32Array => memory.f32(memory.allocate(4 * length), length);
+    this.slots = slots;
+    this.#memory = memory;
+    this.#postings = memory.block(POSTINGS.words);
+    this.#collected = memory.block(SUMS.words);
+    this.#terms = words(TERMS_PER_CALL);
+    this.#weights = floats(TERMS_PER_CALL);
+    this.#counts = words(TERMS_PER_CALL);
+    this.#masks = words(slots * SEGMENT_WORDS);
+    this.#sums = floats(rows).fill(-0);
+    this.#ids = words(ROWS_PER_CALL);
+    this.#distances = floats(ROWS_PER_CALL);
+    this.lists = {
+      terms: words(size.terms),
+      starts: words(size.terms + 1),
+      rows: memory.u16(memory.allocate(2 * size.postings), size.postings),
+      values: floats(size.postings),
+    };
+    setFields(this.#postings, POSTINGS, {
+      terms: this.#terms.byteOffset,
+      weights: this.#weights.byteOffset,
+      listTerms: this.lists.terms.byteOffset,
+      lists: size.terms,
+      starts: this.lists.starts.byteOffset,
+      rows: this.lists.rows.byteOffset,
+      values: this.lists.values.byteOffset,
+      sums: this.#sums.byteOffset,
+      counts: this.#counts.byteOffset,
+    });
+    setFields(this.#collected, SUMS, {
+      sums: this.#sums.byteOffset,
+      rows: ROWS_PER_CALL,
+      masks: this.#masks.byteOffset,
+      ids: this.#ids.byteOffset,
+      distances: this.#distances.byteOffset,
+    });
+  }
+
+  get kind(): KernelKind {
+    return this.#memory.kind;
+  }
+
+  get rows(): number {
+    return this.slots * SEGMENT_ROWS;
+  }
+
+  /** How many rows of the mask hold each term, or of all rows. At most `TERMS_PER_CALL` terms, ascending. */
+  count(terms: Uint32Array, mask: Uint32Array | null): Uint32Array {
+    this.#terms.set(terms);
+    this.#counts.fill(0);
+    if (mask !== null) this.#masks.set(mask);
+    const masks = mask === null ? 0 : this.#masks.byteOffset;
+    setFields(this.#postings, POSTINGS, { count: terms.length, masks });
+    this.#memory.kernels.countPostings(this.#postings.pointer);
+    return this.#counts.slice(0, terms.length);
+  }
+
+  /** Adds each weight times a row's value of the term to the row's sum. */
+  add({ terms, weights }: WeightedTerms): void {
+    this.#terms.set(terms);
+    this.#weights.set(weights);
+    setFields(this.#postings, POSTINGS, { count: terms.length });
+    this.#memory.kernels.addPostings(this.#postings.pointer);
+  }
+
+  /** Clears the sums and returns them, for `putSums`. */
+  takeSums(): Float32Array {
+    const sums = this.#sums.slice();
+    this.#sums.fill(-0);
+    return sums;
+  }
+
+  putSums(sums: Float32Array): void {
+    this.#sums.set(sums);
+  }
+
+  /**
+   * Clears the sums and calls `found` with every touched row of the mask and its distance, but for rows further away
+   * than `bound()` says; NaN bounds nothing. Equals of the bound are found too.
+   */
+  collect(mask: Uint32Array, bound: () => number, found: (row: number, distance: number) => void): void {
+    this.#masks.set(mask);
+    const { u32, f32, pointer } = this.#collected;
+    for (let first = 0; first < this.rows; first += ROWS_PER_CALL) {
+      u32[SUMS.first] = first;
+      f32[SUMS.bound] = bound();
+      this.#memory.kernels.collectSums(pointer);
+      const count = u32[SUMS.found]!;
+      for (let i = 0; i < count; i++) found(this.#ids[i]!, this.#distances[i]!);
+    }
+  }
+
+  /** Makes room for another block's kernels; searches under way may go on. */
+  close(): void {
+    this.#memory.close();
+  }
+}

@@ -1,0 +1,158 @@
+import { setTimeout } from "node:timers/promises";
+import type { IndexPlan, SparseVector } from "@sheaf/protocol";
+import { describe, expect, it } from "vitest";
+import { randomOf } from "../index/dense/testing/data-sets.ts";
+import type { IndexSnapshot } from "../index/index-snapshot.ts";
+import { RowSet, SEGMENT_ROWS, listBits } from "../index/row-set.ts";
+import { compareTotal } from "../index/total-order.ts";
+import { Pace } from "./pace.ts";
+import { type SparseQuery, sparseKnn } from "./sparse-knn.ts";
+import { TestCollection } from "./testing/test-collection.ts";
+
+const KEY = "terms";
+const PLAN: IndexPlan = {
+  space: "l2",
+  embeddingFunction: null,
+  sparse: [{ key: KEY, bm25: false, sourceKey: null, embeddingFunction: null }],
+};
+const ROWS = 3 * SEGMENT_ROWS + 1_000;
+const f = Math.fround;
+const random = randomOf(3);
+
+/** Low terms are common; few different values, so that sums are equal often. */
+function newVector(size: number): SparseVector {
+  const terms = new Set(Array.from({ length: size }, () => Math.floor(2_000 ** random()) - 1));
+  const indices = Uint32Array.from(terms).sort();
+  return { indices, values: Float32Array.from(indices, () => Math.round(random() * 8 - 2) / 4) };
+}
+
+/** Records and, kept apart from the index, the vectors that each version of a record had. */
+class Vectors {
+  readonly collection = new TestCollection(PLAN, { denseRows: Infinity });
+  /** Values by term, ascending, by the record's sequence number. */
+  readonly #versions = new Map<number, ReadonlyMap<number, number>>();
+
+  put(id: string, vector: SparseVector | null): void {
+    const metadata = vector === null ? null : new Map([[KEY, vector]]);
+    this.collection.put(id, { embedding: Float32Array.of(1), document: null, uri: null, metadata });
+    const position = this.collection.index.position(id) ?? -1;
+    const values = Array.from(vector?.indices ?? [], (term, i) => [term, vector!.values[i]!] as const);
+    this.#versions.set(this.snapshot.sequence(position), new Map(values));
+  }
+
+  get snapshot(): IndexSnapshot {
+    return this.collection.index.snapshot();
+  }
+
+  async built(): Promise<void> {
+    while (this.collection.index.isBuilding) await setTimeout(1);
+  }
+
+  search(query: SparseQuery, rows: RowSet, snapshot = this.snapshot): Promise<unknown> {
+    return sparseKnn(query, rows, snapshot, new Pace(undefined));
+  }
+
+  /** What a search must find: vector by vector, term by term. */
+  expected({ terms, values, idf, k }: SparseQuery, rows: RowSet, snapshot = this.snapshot): unknown {
+    const valuesAt = (position: number): ReadonlyMap<number, number> =>
+      this.#versions.get(snapshot.sequence(position)) ?? new Map();
+    const places = new Map(Array.from(terms, (term, i) => [term, i]));
+    const holders = new Uint32Array(terms.length);
+    for (const position of listBits(snapshot.live.words)) {
+      for (const term of valuesAt(position).keys()) {
+        const place = places.get(term);
+        if (place !== undefined) holders[place]!++;
+      }
+    }
+    const weights = values.map((value, i) => {
+      const odds = (snapshot.size - holders[i]! + 0.5) / (holders[i]! + 0.5);
+      return idf ? value * f(Math.log(1 + odds)) : value;
+    });
+    const hits = listBits(rows.words).flatMap((position) => {
+      let sum: number | null = null;
+      for (const [term, value] of valuesAt(position)) {
+        const place = places.get(term);
+        if (place !== undefined) sum = f((sum ?? 0) + f(weights[place]! * value));
+      }
+      return sum === null ? [] : [{ position, distance: f(1 - sum), offset: snapshot.offset(position) }];
+    });
+    hits.sort((a, b) => compareTotal(a.distance, b.distance) || a.offset - b.offset);
+    const best = hits.slice(0, k);
+    return {
+      positions: Int32Array.from(best, ({ position }) => position),
+      distances: Float32Array.from(best, ({ distance }) => distance),
+      offsets: Float64Array.from(best, ({ offset }) => offset),
+    };
+  }
+}
+
+function queryOf(size: number, changes: Partial<SparseQuery> = {}): SparseQuery {
+  const { indices: terms, values } = newVector(size);
+  return { key: KEY, terms, values, idf: false, k: 100, ...changes };
+}
+
+/** About every third of the rows. */
+function someRows(snapshot: IndexSnapshot): RowSet {
+  return new RowSet(snapshot.live.words.map((word) => word & 0x9249_2492));
+}
+
+const QUERIES: readonly SparseQuery[] = [
+  queryOf(8),
+  queryOf(29, { idf: true }),
+  queryOf(29, { k: 1 }),
+  queryOf(29, { k: ROWS }),
+  // More than one call of the kernel takes.
+  queryOf(400, { idf: true, k: 10 }),
+  queryOf(0),
+  { ...queryOf(1), terms: Uint32Array.of(4_294_967_295) },
+];
+
+async function expectRight(vectors: Vectors): Promise<void> {
+  const { snapshot } = vectors;
+  for (const rows of [snapshot.live, someRows(snapshot), RowSet.empty(snapshot.segments.length)]) {
+    // All at once: searches share the memory of the blocks.
+    const found = await Promise.all(QUERIES.map((query) => vectors.search(query, rows)));
+    expect(found).toStrictEqual(QUERIES.map((query) => vectors.expected(query, rows)));
+  }
+}
+
+describe("sparseKnn", () => {
+  const vectors = new Vectors();
+  for (let i = 0; i < ROWS; i++) vectors.put(`r${i}`, i % 50 === 7 ? null : newVector(12));
+
+  it("finds the same before, while and after lists are merged", async () => {
+    await expectRight(vectors);
+    await setTimeout(1);
+    await expectRight(vectors);
+    await vectors.built();
+    await expectRight(vectors);
+  });
+
+  it("follows updates and deletes, and holds older snapshots to their state", async () => {
+    const before = vectors.snapshot;
+    const expected = QUERIES.map((query) => vectors.expected(query, before.live, before));
+    for (let i = 0; i < ROWS; i++) {
+      // The first segment loses most of its rows, so that the others move.
+      if (i % 5 === 1 || i < SEGMENT_ROWS / 2) vectors.put(`r${i}`, newVector(12));
+      else if (i % 7 === 2) vectors.collection.remove(`r${i}`);
+    }
+    expect(vectors.snapshot.segments).not.toContain(before.segments[0]);
+    const found = (): Promise<unknown> =>
+      Promise.all(QUERIES.map((query) => vectors.search(query, before.live, before)));
+    expect(await found()).toStrictEqual(expected);
+    await expectRight(vectors);
+    await vectors.built();
+    expect(await found()).toStrictEqual(expected);
+    await expectRight(vectors);
+  });
+
+  it("ends when its signal is aborted, and leaves nothing behind", async () => {
+    const [rows, controller] = [vectors.snapshot.live, new AbortController()];
+    const pace = new Pace(controller.signal);
+    const search = sparseKnn(QUERIES[4]!, rows, vectors.snapshot, pace);
+    controller.abort();
+    await expect(search).rejects.toMatchObject({ code: "cancelled" });
+    await expectRight(vectors);
+    vectors.collection.index.close();
+  });
+});

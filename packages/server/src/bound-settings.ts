@@ -1,0 +1,82 @@
+/**
+ * The settings that bound requests: how long one may take, how many a key may send, what a tenant may keep. Part of
+ * the table in `config.ts`; the page of limits lists them beside the bounds that are no settings.
+ */
+import { LIMITS } from "@sheaf/protocol";
+import type { Setting } from "./config.ts";
+import { parseCount } from "./parse-count.ts";
+
+/** 0: no bound, except for the times. */
+export interface BoundSettings {
+  readonly requestSeconds: number;
+  readonly bulkRequestSeconds: number;
+  readonly requestsPerMinute: number;
+  readonly tokensPerMinute: number;
+  readonly concurrentRequests: number;
+  readonly quotaTokensPerDay: number;
+  readonly quotaCollections: number;
+  readonly quotaRecords: number;
+  readonly quotaBytes: number;
+}
+
+interface BoundSetting extends Setting<number> {
+  /** Status of a request that goes over it. */
+  readonly over: number;
+}
+
+const MOST_SECONDS = 24 * 3_600;
+
+export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSetting } = {
+  requestSeconds: seconds(
+    "request-seconds",
+    LIMITS.requestSeconds,
+    "Time one request may take; then it is cancelled.",
+  ),
+  bulkRequestSeconds: seconds(
+    "bulk-request-seconds",
+    LIMITS.bulkRequestSeconds,
+    `The same where the server embeds more than ${LIMITS.bulkTexts} texts, or copies a collection.`,
+  ),
+  requestsPerMinute: bound("requests-per-minute", 429, "Requests of one API key a minute."),
+  tokensPerMinute: bound("tokens-per-minute", 429, "Tokens that one API key may have embedded a minute."),
+  concurrentRequests: bound("concurrent-requests", 429, "Requests of one API key at a time."),
+  quotaTokensPerDay: bound(
+    "quota-tokens-per-day",
+    422,
+    "Tokens that a tenant may have embedded in a day (UTC), over all its keys.",
+  ),
+  quotaCollections: bound("quota-collections", 422, "Collections of a tenant."),
+  quotaRecords: bound("quota-records", 422, "Records of a tenant, over all its collections."),
+  quotaBytes: bound(
+    "quota-bytes",
+    422,
+    "Bytes on disk of a tenant's records. One that has reached it can only remove records, and a fork has to fit whole.",
+  ),
+};
+
+function seconds(name: string, initial: number, doc: string): BoundSetting {
+  return {
+    env: environmentName(name),
+    flag: { name, operand: "seconds" },
+    default: String(initial),
+    doc,
+    over: 504,
+    parse: (text) => parseCount(text, 1, MOST_SECONDS),
+  };
+}
+
+/** A bound that is off unless it is set. */
+function bound(name: string, over: number, doc: string): BoundSetting {
+  return {
+    env: environmentName(name),
+    flag: { name, operand: "number" },
+    default: "0",
+    doc: `${doc} 0 for no bound.`,
+    over,
+    parse: (text) => parseCount(text),
+  };
+}
+
+function environmentName(flag: string): string {
+  return `SHEAF_${flag.toUpperCase().replaceAll("-", "_")}`;
+}

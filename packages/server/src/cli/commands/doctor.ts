@@ -1,0 +1,80 @@
+/** `sheaf doctor`: looks a data folder over without a server, and saves what can be read of a damaged collection. */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type Finding, type FolderExamination, examineFolder, salvage } from "@sheaf/engine";
+import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
+import { ROOT_KEY_FILE } from "../../auth/root-key.ts";
+import { readSettings, SETTINGS } from "../../config.ts";
+import { SettingError } from "../../setting-error.ts";
+import type { Command, OptionTexts } from "../command.ts";
+
+const FOLDER = SETTINGS.dataFolder;
+const HEALTHY = 0;
+const FOUND_SOMETHING = 1;
+/** Read, write or run it: everyone but its owner. */
+const OTHERS = 0o077;
+
+export const doctor: Command = {
+  name: "doctor",
+  summary: "Look a data folder over, without a server: what is wrong in it, and what to do.",
+  options: [
+    { flags: "--data <folder>", doc: `${FOLDER.doc} [${FOLDER.env}, default ${FOLDER.default}]` },
+    { flags: "--salvage <collection>", doc: "Save what can be read of a collection, by its id or its name." },
+    { flags: "--to <file>", doc: "Where to: a new file, one record as JSON in each line." },
+    { flags: "--tenant <tenant>", doc: `Where a collection of that name is. [default ${DEFAULT_TENANT}]` },
+    { flags: "--database <database>", doc: `Where it is. [default ${DEFAULT_DATABASE}]` },
+    { flags: "--json", doc: "Print what was found as JSON." },
+  ],
+  notes:
+    "Nothing in the folder is changed. Ends with 0 if all is well and with 1 if something was found, notes aside;\n" +
+    "--salvage ends with 1 if something could not be read.",
+  run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
+};
+
+async function examine(options: OptionTexts): Promise<number> {
+  const { dataFolder, diskReserve } = readSettings({ dataFolder: options["data"] });
+  const examined = await examineFolder({ dataFolder, reserveBytes: diskReserve });
+  const findings = [...(await examineRootKey(dataFolder)), ...examined.findings];
+  const healthy = findings.every(({ severity }) => severity === "note");
+  if (options["json"] === undefined) print(dataFolder, { ...examined, findings }, healthy);
+  else console.log(JSON.stringify({ healthy, dataFolder, ...examined, findings }, null, 2));
+  return healthy ? HEALTHY : FOUND_SOMETHING;
+}
+
+async function save(options: OptionTexts, collection: string): Promise<number> {
+  const { tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE, to } = options;
+  if (to === undefined) throw new SettingError("--salvage needs --to with the name of a new file");
+  const { dataFolder } = readSettings({ dataFolder: options["data"] });
+  const saved = salvage({ dataFolder, collection, tenant, database, to });
+  if (options["json"] === undefined) {
+    console.log(`${saved.records} records of ${saved.id} saved to ${to}`);
+    for (const problem of saved.problems) console.log(`not read: ${problem}`);
+  } else console.log(JSON.stringify({ ...saved, to }, null, 2));
+  return saved.problems.length === 0 ? HEALTHY : FOUND_SOMETHING;
+}
+
+async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
+  const path = join(dataFolder, ROOT_KEY_FILE);
+  const mode = await stat(path).then(
+    (found) => found.mode,
+    () => null,
+  );
+  if (mode === null || (mode & OTHERS) === 0) return [];
+  return [
+    {
+      severity: "warning",
+      subject: path,
+      problem: "others than its owner may read the root key",
+      remedy: `chmod 600 ${path}, and make a new one if somebody may have read it (remove the file, start again)`,
+    },
+  ];
+}
+
+function print(dataFolder: string, examined: FolderExamination, healthy: boolean): void {
+  const { findings, collections, records } = examined;
+  for (const { severity, subject, problem, remedy } of findings) {
+    console.log(`${severity}: ${subject}: ${problem}\n  what to do: ${remedy}`);
+  }
+  const counted = `${collections} collections with ${records} records that can be read`;
+  console.log(`${dataFolder}: ${healthy ? "healthy" : "NOT healthy"}; ${counted}`);
+}

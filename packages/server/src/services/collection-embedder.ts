@@ -1,0 +1,93 @@
+/**
+ * Embeds the texts of one call for one collection. A collection remembers the weights that the server made its vectors
+ * with, so that vectors of two weights never meet in a search: where the server has others by now, texts are 409 until
+ * the new weights are accepted. What is remembered comes with the collection, which every caller has asked for anyway.
+ */
+import type { Engine } from "@sheaf/engine";
+import type { Embedder, EmbedRequest } from "@sheaf/inference";
+import {
+  type Collection,
+  type EmbeddingPlan,
+  type ModelIdentity,
+  SheafError,
+  type SparseVector,
+} from "@sheaf/protocol";
+import type { RequestBudget } from "../http/deadline.ts";
+import { requireSameWeights } from "./model-mismatch.ts";
+
+/** Texts that one model embeds with one instruction; both are of the plan. */
+export interface PlannedTexts {
+  readonly plan: EmbeddingPlan;
+  readonly model: string;
+  readonly instruction: string;
+  readonly texts: readonly string[];
+  /** Names text `index` in a refusal. */
+  readonly describe: (index: number) => string;
+}
+
+export class CollectionEmbedder {
+  readonly collection: Collection;
+  readonly #embedder: Embedder;
+  /** By model. */
+  readonly #noted = new Map<string, ModelIdentity>();
+
+  constructor(embedder: Embedder, collection: Collection) {
+    this.#embedder = embedder;
+    this.collection = collection;
+  }
+
+  /** Whether the server has made vectors of the collection with this model. */
+  remembers(model: string): boolean {
+    return Object.hasOwn(this.collection.models, model);
+  }
+
+  async dense(texts: PlannedTexts, budget: RequestBudget): Promise<readonly Float32Array[]> {
+    await this.#checkRemembered(texts.model);
+    return (await this.#embedder.dense(toRequest(texts), budget)).vectors;
+  }
+
+  async sparse(texts: PlannedTexts, budget: RequestBudget): Promise<readonly SparseVector[]> {
+    await this.#checkRemembered(texts.model);
+    return (await this.#embedder.sparse(toRequest(texts), budget)).vectors;
+  }
+
+  /** Notes the weights of a model whose vectors are going to be stored, and that the collection does not remember. */
+  async note(model: string): Promise<void> {
+    if (this.remembers(model) || this.#noted.has(model)) return;
+    this.#noted.set(model, await this.#embedder.identity(model));
+  }
+
+  /** The same for the model that queries will need; where its weights are absent, it is left for a later write. */
+  async noteForQueries(model: string): Promise<void> {
+    if (this.remembers(model) || !this.#embedder.model(model).available) return;
+    try {
+      await this.note(model);
+    } catch (error) {
+      if (!(error instanceof SheafError && error.code === "model_unavailable")) throw error;
+    }
+  }
+
+  /** Has the collection remember what was noted; 409 where another writer came first, with other weights. */
+  async remember(engine: Engine): Promise<void> {
+    const noted = [...this.#noted.values()];
+    if (noted.length === 0) return;
+    const { tenant, database, id } = this.collection;
+    const remembered = await engine.rememberModels({ tenant, database, id }, noted);
+    for (const now of noted) requireSameWeights(this.collection, now, remembered);
+  }
+
+  async #checkRemembered(model: string): Promise<void> {
+    if (this.remembers(model)) requireSameWeights(this.collection, await this.#embedder.identity(model));
+  }
+}
+
+function toRequest({ plan, model, instruction, texts, describe }: PlannedTexts): EmbedRequest {
+  return {
+    model,
+    texts,
+    instruction,
+    truncate: plan.truncate,
+    describe,
+    ...(plan.bm25 === null ? {} : { bm25: plan.bm25 }),
+  };
+}

@@ -1,0 +1,67 @@
+/** Bounds of names, collections, forks and keys. */
+import type { LimitName } from "@sheaf/protocol";
+import { COLLECTIONS } from "../../../packages/server/src/testing/test-app.ts";
+import { Bench, type CaseOf, bySize, times, toServer } from "./limit-case.ts";
+
+const TENANTS = "POST /api/v2/tenants";
+const KEYS = "POST /api/v2/keys";
+const MAKE = `POST ${COLLECTIONS}`;
+const KEY = { name: "k", tenant: null, scopes: ["read"] };
+
+export const CATALOG_CASES = {
+  tenantNameBytesMin: bySize(
+    (bench, size) => bench.send(TENANTS, { json: { name: "t".repeat(size) } }),
+    /^name/u,
+    -1,
+  ),
+  tenantNameBytes: toServer(TENANTS, /^name/u, (size) => ({ name: "t".repeat(size) })),
+  nameCharactersMin: bySize(
+    (bench, size) => bench.send(MAKE, { json: { name: "c".repeat(size) } }),
+    /name/u,
+    -1,
+  ),
+  nameCharacters: toServer(MAKE, /name/u, (size) => ({ name: "c".repeat(size) })),
+  configurationBytes: toServer(MAKE, /^configuration/u, (size) => ({
+    name: `configured-${size}`,
+    configuration: ofBytes(size),
+  })),
+  schemaKeys: toServer(MAKE, /^schema\.keys/u, (size) => ({
+    name: `keyed-${size}`,
+    schema: { keys: Object.fromEntries(times(size, (i) => [`key-${i}`, {}])) },
+  })),
+  forkEdges: bySize(async (bench, size) => {
+    const path = await bench.collection();
+    for (let i = 1; i < size; i++)
+      await bench.ask(`POST ${path}/fork`, { json: { new_name: `f${size}-${i}` } });
+    return bench.send(`POST ${path}/fork`, { json: { new_name: `f${size}-last` } });
+  }, /^Quota exceeded: .*fork/u),
+  keys: bySize(async (_bench, size) => {
+    const own = new Bench();
+    await fillWithKeys(own, size - 1);
+    const outcome = await own.send(KEYS, { json: KEY });
+    await own.close();
+    return outcome;
+  }, /^Quota exceeded: .*keys/u),
+  keyNameCharacters: toServer(KEYS, /^name/u, (size) => ({ ...KEY, name: "k".repeat(size) })),
+  keyOverlapSeconds: bySize(async (bench, size) => {
+    const { id } = await bench.ask<{ id: string }>(KEYS, { json: KEY });
+    const rotated = await bench.send(`POST /api/v2/keys/${id}/rotate`, { json: { overlap_seconds: size } });
+    await bench.ask(`DELETE /api/v2/keys/${id}`);
+    return rotated;
+  }, /^overlap_seconds/u),
+} satisfies { readonly [name in LimitName]?: CaseOf };
+
+/** An object that is so long as JSON. */
+function ofBytes(size: number): object {
+  const empty = JSON.stringify({ unheard_of: "" }).length;
+  return { unheard_of: "x".repeat(size - empty) };
+}
+
+/** Through the engine: a request each would take most of the test. */
+async function fillWithKeys(bench: Bench, count: number): Promise<void> {
+  await bench.ask(KEYS, { json: KEY });
+  const { engine } = await bench.app();
+  const [made] = await engine.listKeys();
+  if (made === undefined) throw new Error("the key is there");
+  await Promise.all(times(count - 1, (i) => engine.createKey({ ...made, id: `key_${i}` })));
+}

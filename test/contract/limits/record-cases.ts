@@ -1,0 +1,80 @@
+/** Bounds of what a write brings, and of conditional commits. */
+import type { LimitName } from "@sheaf/protocol";
+import {
+  type Bench,
+  type CaseOf,
+  type Outcome,
+  bySize,
+  outcomeOf,
+  times,
+  toCollection,
+} from "./limit-case.ts";
+
+const ONE = { ids: ["a"], embeddings: [[1, 2]] };
+
+export const RECORD_CASES = {
+  dimensions: toCollection("add", /^embeddings\[0\]/u, (size) => ({
+    ids: ["a"],
+    embeddings: [times(size, () => 1)],
+  })),
+  sparseNonZeros: toCollection("upsert", /^metadatas\[0\]\.sparse/u, (size) => ({
+    ...ONE,
+    metadatas: [{ sparse: { indices: times(size, (i) => i), values: times(size, () => 1) } }],
+  })),
+  recordsPerWrite: toCollection("update", /^ids/u, (size) => ({ ids: times(size, (i) => `r${i}`) })),
+  advertisedBatchSize: toCollection("add", /$/u, (size) => ({
+    ids: times(size, (i) => `r${i}`),
+    embeddings: times(size, (i) => [i, 1]),
+  })),
+  idBytes: toCollection("add", /^ids\[0\]/u, (size) => ({ ...ONE, ids: ["x".repeat(size)] })),
+  metadataKeys: toCollection("upsert", /^metadatas\[0\]/u, (size) =>
+    withMetadata(Object.fromEntries(times(size, (i) => [`key-${i}`, true]))),
+  ),
+  metadataKeyBytes: toCollection("upsert", /^metadatas\[0\]/u, (size) =>
+    withMetadata({ ["k".repeat(size)]: 1 }),
+  ),
+  metadataValueBytes: toCollection("upsert", /^metadatas\[0\]\.text/u, (size) =>
+    withMetadata({ text: "x".repeat(size) }),
+  ),
+  documentBytes: toCollection("add", /^documents\[0\]/u, (size) => ({
+    ...ONE,
+    documents: ["x".repeat(size)],
+  })),
+  uriBytes: toCollection("add", /^uris\[0\]/u, (size) => ({ ...ONE, uris: ["x".repeat(size)] })),
+  operationsPerCommit: toCollection("conditional/commit", /^operations/u, (size) => ({
+    operations: times(size, () => ({ operation: "delete", payload: { ids: ["none"] } })),
+  })),
+  readIdsPerCommit: bySize(async (bench, size) => {
+    const path = await bench.collection();
+    return commit(bench, path, {
+      read_token: await readToken(bench, path),
+      read_ids: times(size, (i) => `r${i}`),
+    });
+  }, /^read_ids/u),
+  trackedOperations: bySize(async (bench, size) => {
+    const path = await bench.collection();
+    await bench.ask(`POST ${path}/add`, { json: ONE });
+    const token = await readToken(bench, path);
+    for (let left = size; left > 0; left -= 100_000) {
+      const ids = times(Math.min(left, 100_000), () => "a");
+      await bench.ask(`POST ${path}/add`, { json: { ids, embeddings: ids.map(() => [1, 2]) } });
+    }
+    return commit(bench, path, { read_token: token, read_ids: ["a"] });
+  }, /token/u),
+} satisfies { readonly [name in LimitName]?: CaseOf };
+
+function withMetadata(metadata: object): object {
+  return { ...ONE, metadatas: [metadata] };
+}
+
+async function readToken(bench: Bench, path: string): Promise<string> {
+  return (await bench.ask<{ read_token: string }>(`POST ${path}/conditional/get`, { json: {} })).read_token;
+}
+
+async function commit(bench: Bench, path: string, body: object): Promise<Outcome> {
+  const operations = [{ operation: "upsert", payload: ONE }];
+  const answer = await (
+    await bench.app()
+  ).ask(`POST ${path}/conditional/commit`, { json: { ...body, operations } });
+  return outcomeOf(answer.status, answer.body);
+}

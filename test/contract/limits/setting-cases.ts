@@ -1,0 +1,153 @@
+/** Bounds that are settings, each on a server of its own that sets it low. */
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLocalEngine } from "@sheaf/engine";
+import type { AppOptions } from "../../../packages/server/src/app.ts";
+import type { Principal } from "../../../packages/server/src/auth/principal.ts";
+import type { BoundSettings } from "../../../packages/server/src/bound-settings.ts";
+import {
+  COLLECTIONS,
+  MINILM,
+  ROOT_KEY,
+  type TestApp,
+  startTestApp,
+} from "../../../packages/server/src/testing/test-app.ts";
+import { type LimitCase, type Outcome, outcomeOf, times } from "./limit-case.ts";
+
+const BM25 = { "x-service-embedding-model": "sheaf/bm25" };
+const BOUND: Principal = {
+  id: "bound",
+  tenant: "default_tenant",
+  database: null,
+  scopes: new Set(["embed"]),
+};
+/** 128 words; a model takes tens of milliseconds for it. */
+const LONG_TEXT = "word ".repeat(128);
+const KEEP = { collections: 0, records: 0, bytes: 0 };
+
+export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase } = {
+  requestSeconds: {
+    at: () => on({ requestSeconds: 1 }, (test) => embed(test, 1)),
+    over: () => on({ requestSeconds: 1 }, (test) => embedSlowly(test, 64)),
+    says: /longer than 1 seconds/u,
+  },
+  bulkRequestSeconds: {
+    at: () => on({ requestSeconds: 1, bulkRequestSeconds: 2 }, (test) => embed(test, 65)),
+    over: () => on({ requestSeconds: 1, bulkRequestSeconds: 2 }, (test) => embedSlowly(test, 200)),
+    says: /longer than 2 seconds/u,
+  },
+  requestsPerMinute: counted({ requestsPerMinute: 2 }, (test) => embed(test, 1), /requests a minute/u),
+  // Three tokens each.
+  tokensPerMinute: counted({ tokensPerMinute: 6 }, (test) => embed(test, 1), /tokens a minute/u),
+  concurrentRequests: {
+    at: () => on({ concurrentRequests: 2 }, (test) => beside(1, test)),
+    over: () => on({ concurrentRequests: 2 }, (test) => beside(2, test)),
+    says: /at a time/u,
+  },
+  quotaTokensPerDay: counted(
+    { quotaTokensPerDay: 6 },
+    (test) => embed(test, 1, "bound"),
+    /tokens .* of a day/u,
+  ),
+  quotaCollections: keeping({ collections: 2 }, (test, i) => make(test, `c-${i}`), /collections/u),
+  quotaRecords: keeping({ records: 2 }, (test, i) => add(test, `r${i}`, 10), /records/u),
+  // The second finds room and takes more than there is.
+  quotaBytes: keeping({ bytes: 100_000 }, (test, i) => add(test, `r${i}`, 60_000), /bytes/u),
+};
+
+async function on(options: Partial<AppOptions>, work: (test: TestApp) => Promise<Outcome>): Promise<Outcome> {
+  const test = await startTestApp(options, { bound: BOUND });
+  try {
+    return await work(test);
+  } finally {
+    await test.close();
+  }
+}
+
+/** The second of two passes, the third does not. */
+function counted(
+  options: Partial<AppOptions>,
+  work: (test: TestApp) => Promise<Outcome>,
+  says: RegExp,
+): LimitCase {
+  const nth = (count: number) => (test: TestApp) => last(count, () => work(test));
+  return { at: () => on(options, nth(2)), over: () => on(options, nth(3)), says };
+}
+
+/** The same on an engine with quotas. */
+function keeping(
+  quotas: Partial<typeof KEEP>,
+  work: (test: TestApp, index: number) => Promise<Outcome>,
+  says: RegExp,
+): LimitCase {
+  const nth = async (count: number): Promise<Outcome> => {
+    const dataFolder = await mkdtemp(join(tmpdir(), "sheaf-quotas-"));
+    const engine = await createLocalEngine({ dataFolder, quotas: { ...KEEP, ...quotas } });
+    const outcome = await on({ engine: () => engine }, (test) => last(count, (index) => work(test, index)));
+    await engine.close();
+    await rm(dataFolder, { recursive: true });
+    return outcome;
+  };
+  return { at: () => nth(2), over: () => nth(3), says };
+}
+
+async function last(count: number, work: (index: number) => Promise<Outcome>): Promise<Outcome> {
+  let outcome: Outcome = { status: 0, message: "" };
+  for (let i = 0; i < count; i++) outcome = await work(i);
+  return outcome;
+}
+
+async function ask(test: TestApp, request: string, options: Parameters<TestApp["ask"]>[1]): Promise<Outcome> {
+  const { status, body } = await test.ask(request, options);
+  return outcomeOf(status, body);
+}
+
+function embed(test: TestApp, texts: number, key = ROOT_KEY): Promise<Outcome> {
+  const json = { texts: times(texts, () => "one two three"), instructions: "" };
+  return ask(test, "POST /embed_sparse", { json, headers: BM25, key });
+}
+
+/** With the model that takes its time. */
+function embedSlowly(test: TestApp, texts: number): Promise<Outcome> {
+  const json = { texts: times(texts, (i) => `${i} ${LONG_TEXT}`), instructions: "" };
+  return ask(test, "POST /embed", { json, headers: { "x-service-embedding-model": MINILM } });
+}
+
+function make(test: TestApp, name: string): Promise<Outcome> {
+  return ask(test, `POST ${COLLECTIONS}`, { json: { name } });
+}
+
+async function add(test: TestApp, id: string, characters: number): Promise<Outcome> {
+  const json = { name: "kept", configuration: { embedding_function: null }, get_or_create: true };
+  const { body } = await test.ask(`POST ${COLLECTIONS}`, { json });
+  return ask(test, `POST ${COLLECTIONS}/${(body as { id: string }).id}/add`, {
+    json: { ids: [id], embeddings: [[1, 2]], documents: ["x".repeat(characters)] },
+  });
+}
+
+/** One request while others of the key have not sent their bodies yet. */
+async function beside(others: number, test: TestApp): Promise<Outcome> {
+  await test.app.http.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = test.app.http.server.address() as AddressInfo;
+  const sockets = times(others, () => connect(port, "127.0.0.1"));
+  const head = [
+    "POST /embed HTTP/1.1",
+    "Host: a",
+    `x-service-token: ${ROOT_KEY}`,
+    "Content-Length: 9",
+    "",
+    "",
+  ];
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  for (const socket of sockets) {
+    const admitted = once(test.app.http.server, "request");
+    socket.write(head.join("\r\n"));
+    await admitted;
+  }
+  const outcome = await embed(test, 1);
+  for (const socket of sockets) socket.destroy();
+  return outcome;
+}

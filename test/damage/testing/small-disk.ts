@@ -1,0 +1,100 @@
+/**
+ * A disk that can be filled up: a small tmpfs where this process may mount one, else the disk that is there, of which
+ * a reserve leaves as little. Both are filled with a file, and are free again once it is removed.
+ */
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MIB = 1024 * 1024;
+/** Of the tmpfs, and what the reserve leaves of another disk. */
+const DISK_BYTES = 64 * MIB;
+const RESERVE_BYTES = 8 * MIB;
+const CHUNK = Buffer.alloc(MIB, 0x2e);
+
+export interface SmallDisk {
+  /** How it came to be small, for the name of a test. */
+  readonly kind: "a small tmpfs" | "a reserve on the disk that is there";
+  readonly folder: string;
+  /** To be given to the server as `--disk-reserve`. */
+  readonly reserveBytes: number;
+  /** Fills it, to the last byte where it is of its own. */
+  fill(): void;
+  /** Gives back half of the reserve, which is what is left when the server alone has filled the disk. */
+  freeHalfOfReserve(): void;
+  free(): void;
+  /** Takes everything away, mount and all. */
+  dispose(): void;
+}
+
+export function makeSmallDisk(): SmallDisk {
+  const folder = mkdtempSync(join(tmpdir(), "sheaf-disk-"));
+  const filler = join(folder, "filler");
+  const free = (): void => rmSync(filler, { force: true });
+  if (mount(folder)) {
+    const dispose = (): void => {
+      execFileSync("umount", ["--lazy", folder]);
+      rmSync(folder, { recursive: true, force: true });
+    };
+    const fill = (): void => fillUp(filler, Number.POSITIVE_INFINITY);
+    const freeHalfOfReserve = (): void => truncateSync(filler, statSync(filler).size - RESERVE_BYTES / 2);
+    return {
+      kind: "a small tmpfs",
+      folder,
+      reserveBytes: RESERVE_BYTES,
+      fill,
+      freeHalfOfReserve,
+      free,
+      dispose,
+    };
+  }
+  const { bavail, bsize } = statfsSync(folder);
+  return {
+    kind: "a reserve on the disk that is there",
+    folder,
+    reserveBytes: bavail * bsize - DISK_BYTES,
+    fill: () => fillUp(filler, DISK_BYTES),
+    freeHalfOfReserve: () => {
+      // Its reserve is most of the disk that is there, and was never touched.
+    },
+    free,
+    dispose: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function mount(folder: string): boolean {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "tmpfs", folder], { stdio: "ignore" });
+    return true;
+  } catch {
+    // Not root, or a machine that has no such thing.
+    return false;
+  }
+}
+
+/** By writing: a file with holes takes no room. Ends where nothing more fits. */
+function fillUp(path: string, bytes: number): void {
+  const file = openSync(path, "a");
+  try {
+    for (let size = MIB, written = 0; written < bytes && size >= 1;) {
+      try {
+        written += writeSync(file, CHUNK, 0, size);
+      } catch (error) {
+        if (!(error instanceof Error) || !("code" in error) || error.code !== "ENOSPC") throw error;
+        size = Math.floor(size / 2);
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
