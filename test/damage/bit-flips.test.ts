@@ -8,7 +8,7 @@ import { collectionFile, flipBits, seeded } from "./testing/damage-files.ts";
 import { hostPid, KnownCollection } from "./testing/known-collection.ts";
 
 const SEEDS = Number(process.env["SHEAF_FLIP_SEEDS"] ?? 40);
-const FIRST_SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
+const FIRST_SEED = Number(process.env["SHEAF_SEED"] ?? 1);
 
 let served: ServedSheaf;
 let sound: KnownCollection;

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -9,7 +18,7 @@ import { DataFolder } from "./storage/data-folder.ts";
 import { createDiskSpace } from "./storage/disk-space.ts";
 import { LmdbEnvironment } from "./storage/lmdb-environment.ts";
 import { offsetKey } from "./storage/record-keys.ts";
-import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import { ALL, INCLUDE, idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-local-"));
@@ -37,6 +46,22 @@ describe("local engine on disk", () => {
     expect(collection.schema["keys"]).toHaveProperty("n.int");
     expect(await readAll(second, ref)).toEqual([record("a", { document: "text", metadata })]);
     expect(await second.indexingStatus(ref)).toEqual({ totalOperations: 3, indexedOperations: 3 });
+    await second.close();
+  });
+
+  it("makes good what the catalog lacks when a write is on disk and its mark in the catalog is not", async () => {
+    const dataFolder = temporaryFolder();
+    const folder = new DataFolder(dataFolder);
+    const first = await createLocalEngine({ dataFolder });
+    const [ref, other] = [await makeCollection(first), await makeCollection(first)];
+    await write(first, other, "add", record("a", { metadata: new Map([["n", 1n]]) }));
+    await first.close();
+    cpSync(folder.collection(other.id), folder.collection(ref.id), { recursive: true });
+    const second = await createLocalEngine({ dataFolder });
+    expect(await idsOf(second, ref)).toEqual(["a"]);
+    const collection = await second.getCollection(ref);
+    expect(collection).toMatchObject({ dimension: 2, logPosition: 1, version: 1 });
+    expect(collection.schema["keys"]).toHaveProperty("n.int");
     await second.close();
   });
 
@@ -148,6 +173,24 @@ describe("local engine on disk", () => {
     await second.close();
   });
 
+  it("answers 500, and not without it, where an open collection has lost a record", async () => {
+    const dataFolder = temporaryFolder();
+    const engine = await createLocalEngine({ dataFolder });
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"), record("b"), record("c"));
+    replaceEverywhere(new DataFolder(dataFolder).collectionFile(ref.id), offsetKey(1), offsetKey(9));
+    const lost = {
+      code: "collection_unavailable",
+      message: expect.stringMatching(/^record "b": .*doctor`$/u),
+    };
+    const request = { ids: ["b"], where: null, ...ALL, include: INCLUDE };
+    await expect(engine.get(ref, request, null)).rejects.toMatchObject(lost);
+    await expect(readAll(engine, ref)).rejects.toMatchObject(lost);
+    const { records } = await engine.get(ref, { ...request, ids: ["a"] }, null);
+    expect(records).toMatchObject([{ id: "a" }]);
+    await engine.close();
+  });
+
   it("closes what was not used for long beyond the limit, and opens it again", async () => {
     const dataFolder = temporaryFolder();
     const engine = await createLocalEngine({ dataFolder, maxOpenCollections: 1 });
@@ -186,6 +229,13 @@ describe("local engine on disk", () => {
     await engine.close();
   });
 });
+
+/** As an error of the disk would, under an environment that is open. */
+function replaceEverywhere(path: string, from: Uint8Array, to: Uint8Array): void {
+  const bytes = readFileSync(path);
+  for (let at = bytes.indexOf(from); at >= 0; at = bytes.indexOf(from, at)) bytes.set(to, at);
+  writeFileSync(path, bytes, { flag: "r+" });
+}
 
 async function damageRecord(folder: string, offset: number): Promise<void> {
   const environment = new LmdbEnvironment({ folder, name: "test", disk: createDiskSpace(folder) });

@@ -11,7 +11,9 @@ type Frame =
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report?: unknown }
   | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report?: unknown }
-  | { readonly type: "event"; readonly name: string; readonly value: unknown };
+  | { readonly type: "event"; readonly name: string; readonly value: unknown }
+  | { readonly type: "ping" }
+  | { readonly type: "pong" };
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -38,6 +40,7 @@ export class RpcClient {
   readonly #pending = new Map<number, Pending>();
   readonly #closedError: () => Error;
   #nextId = 1;
+  #heard = 0;
 
   /** `closedError` makes the error of every call that the channel's end leaves unanswered. */
   constructor(
@@ -51,6 +54,16 @@ export class RpcClient {
 
   get inFlight(): readonly InFlightCall[] {
     return [...this.#pending.values()].map(({ method, args }) => ({ method, args }));
+  }
+
+  /** Messages from the other side so far. */
+  get heard(): number {
+    return this.#heard;
+  }
+
+  /** Asks for a message, which the other side sends as soon as its event loop turns. */
+  ping(): void {
+    this.#channel.send({ type: "ping" } satisfies Frame);
   }
 
   /** Rejects everything unanswered; the owner calls it when the channel has closed. */
@@ -95,16 +108,18 @@ export class RpcClient {
   }
 
   #receive(frame: Frame, onEvent: ((name: string, value: unknown) => void) | undefined): void {
+    this.#heard++;
     if (frame.type === "event") {
       onEvent?.(frame.name, frame.value);
       return;
     }
+    if (frame.type !== "result" && frame.type !== "error") return;
     const pending = this.#pending.get(frame.id);
     if (pending === undefined) return;
     this.#pending.delete(frame.id);
     if ("report" in frame) pending.options.onReport?.(frame.report);
     if (frame.type === "result") pending.resolve(frame.value);
-    else if (frame.type === "error") pending.reject(SheafError.fromMessage(frame.error));
+    else pending.reject(SheafError.fromMessage(frame.error));
   }
 }
 
@@ -129,7 +144,9 @@ export class RpcServer {
     const running = new Map<number, AbortController>();
     channel.onMessage((message) => {
       const frame = message as Frame;
-      if (frame.type === "cancel") {
+      if (frame.type === "ping") {
+        channel.send({ type: "pong" } satisfies Frame);
+      } else if (frame.type === "cancel") {
         running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
       } else if (frame.type === "call") {
         const controller = new AbortController();

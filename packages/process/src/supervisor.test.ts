@@ -123,6 +123,16 @@ describe("ChildSupervisor", () => {
     expect(await supervisor.call("echo", ["again"], { wait: true })).toBe("again");
   });
 
+  it("finds out that a child hangs, and starts another", async () => {
+    let hangs = 0;
+    const supervisor = supervise({ hangAfterMs: 500, onHang: () => (hangs += 1) });
+    await supervisor.start();
+    expect(await refusal(supervisor.call("hang", []))).toMatchObject({ code: "unavailable" });
+    await until(() => supervisor.ready);
+    expect(await supervisor.call("echo", ["again"])).toBe("again");
+    expect(hangs).toBe(1);
+  });
+
   it("keeps trying while the child dies at its start", async () => {
     let starts = 0;
     const supervisor = supervise({

@@ -5,6 +5,7 @@
 import type { ChildProcess } from "node:child_process";
 import { SheafError } from "@sheaf/protocol";
 import { Channel } from "./channel.ts";
+import { HANG_LOOKS, HangWatch } from "./hang-watch.ts";
 import { type CallOptions, type InFlightCall, RpcClient } from "./rpc.ts";
 import { type SpawnOptions, childSocket, spawnProcess } from "./spawn.ts";
 
@@ -32,6 +33,10 @@ export interface SupervisorOptions {
   readonly onDeath?: (death: ChildDeath) => void;
   /** `false`: stay down after a death until `start` is called again. */
   readonly restart?: boolean;
+  /** A ready child whose event loop does not turn for so long is killed. By default nobody looks. */
+  readonly hangAfterMs?: number;
+  /** Called before it is. */
+  readonly onHang?: () => void;
 }
 
 export class ChildSupervisor {
@@ -43,6 +48,7 @@ export class ChildSupervisor {
   #closed = false;
   #backoffMs = FIRST_BACKOFF_MS;
   #restartTimer: NodeJS.Timeout | null = null;
+  #watchTimer: NodeJS.Timeout | undefined;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -104,6 +110,7 @@ export class ChildSupervisor {
         this.#client = null;
         this.#isReady = false;
         this.#ready = null;
+        clearInterval(this.#watchTimer);
         const inFlight = client?.inFlight ?? [];
         client?.rejectAll();
         reject(this.#unavailable());
@@ -126,6 +133,7 @@ export class ChildSupervisor {
         if (this.#client !== client || this.#closed) return;
         if (name === "ready") {
           this.#isReady = true;
+          this.#watchOver(client);
           onReady();
         }
         this.#options.onEvent?.(name, value);
@@ -137,6 +145,19 @@ export class ChildSupervisor {
       if (!this.#closed) child.kill("SIGKILL");
     });
     return client;
+  }
+
+  #watchOver(client: RpcClient): void {
+    const { hangAfterMs, onHang } = this.#options;
+    if (hangAfterMs === undefined) return;
+    const watch = new HangWatch(client);
+    const look = (): void => {
+      if (!watch.look()) return;
+      clearInterval(this.#watchTimer);
+      onHang?.();
+      this.kill();
+    };
+    this.#watchTimer = setInterval(look, hangAfterMs / HANG_LOOKS).unref();
   }
 
   #recover(death: ChildDeath, livedMs: number): void {

@@ -51,7 +51,7 @@ export function scanJson(bytes: Uint8Array, onMark: OnMark): number {
     const byte = bytes[at]!;
     if (byte === QUOTE) {
       at = skipString(bytes, at, onMark);
-    } else if ((byte >= ZERO && byte <= NINE) || byte === MINUS) {
+    } else if (isDigit(byte) || byte === MINUS) {
       at = skipNumber(bytes, at, onMark);
     } else if (byte === COMMA) {
       values += 1;
@@ -130,11 +130,13 @@ function skipNumber(bytes: Uint8Array, start: number, onMark: OnMark): number {
   const exactEnd = fraction + EXACT_DIGITS - integerDigits;
   let allZero = true;
   let allNine = true;
-  for (at = fraction; isDigit(bytes[at]); at += 1) {
-    if (at >= exactEnd) continue;
+  at = fraction;
+  // Nearly always the first two digits settle it; embeddings are little but digits, so what follows them is kept short.
+  for (; (allZero || allNine) && at < exactEnd && isDigit(bytes[at]); at += 1) {
     if (bytes[at] !== ZERO) allZero = false;
     if (bytes[at] !== NINE) allNine = false;
   }
+  while (isDigit(bytes[at])) at += 1;
   if (isNumberByte(bytes[at]) || at === fraction) return skipOddNumber(bytes, start, onMark);
   // A digit that is neither in a run of zeros nor of nines keeps the value further from a whole one than rounding
   // can carry it; without digits beyond the exact ones, nines are no danger either.
@@ -194,8 +196,9 @@ function shortExponentValue(bytes: Uint8Array, start: number, end: number): numb
   return scale < 0 ? digits / 10 ** -scale : digits * 10 ** scale;
 }
 
+/** The ten digits differ from 0x30 in nothing but their value; so does nothing else, `undefined` beyond the end included. */
 function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= ZERO && byte <= NINE;
+  return (byte! ^ ZERO) <= 9;
 }
 
 /** Any byte a number token can hold after its first. */

@@ -5,6 +5,7 @@
 import type { AddressInfo } from "node:net";
 import { type Engine, createHostedEngine } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
+import { MemoryAtRest } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { collectDefaultMetrics } from "prom-client";
@@ -28,6 +29,7 @@ const LAST_ANSWERS_MS = 300;
 /** What has to be ended beside the app. */
 interface Parts {
   readonly embedder: Embedder;
+  readonly memory: MemoryAtRest;
   engine: Engine | null;
   metricsListener: MetricsListener | null;
 }
@@ -78,7 +80,12 @@ export async function startServer(
     engine: settings.role === "embed" ? refuseEngine : slot.get,
     keys: settings.auth ? createRootKeyStore(settings.rootKey ?? rootKey?.key ?? "") : null,
   });
-  const parts: Parts = { embedder: local, engine: null, metricsListener: null };
+  const parts: Parts = {
+    embedder: local,
+    memory: new MemoryAtRest(),
+    engine: null,
+    metricsListener: null,
+  };
   try {
     await app.http.listen({ host: settings.host, port: settings.port });
     if (settings.role !== "embed") {
@@ -128,6 +135,7 @@ async function stop(
   http.server.closeAllConnections();
   await closed;
   clearTimeout(grace);
+  parts.memory.stop();
   await ledger.close();
   await parts.metricsListener?.close();
   await Promise.all([parts.engine?.close(), parts.embedder.close()]);

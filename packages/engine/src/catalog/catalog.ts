@@ -25,6 +25,7 @@ import { ALL_UNFOLDED, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, unfoldedKey
 import { CollectionEntries, type EntryRange } from "./collection-entries.ts";
 import { DatabaseEntries } from "./database-entries.ts";
 import { KeyCatalog } from "./key-catalog.ts";
+import { LookupCache } from "./lookup-cache.ts";
 import { TenantEntries } from "./tenant-entries.ts";
 
 /** What the index has learnt of a collection's records. */
@@ -52,12 +53,15 @@ export class Catalog {
   readonly #tenants: TenantEntries;
   readonly #databases: DatabaseEntries;
   readonly #collections: CollectionEntries;
+  /** Every call on a collection begins with looking it up. */
+  readonly #known: LookupCache<Collection>;
 
   private constructor(environment: LmdbEnvironment, quotaCollections: number) {
     this.#environment = environment;
     this.#tenants = new TenantEntries(environment);
     this.#databases = new DatabaseEntries(environment);
     this.#collections = new CollectionEntries(environment, quotaCollections);
+    this.#known = new LookupCache(environment);
     this.keys = new KeyCatalog(environment, this);
   }
 
@@ -185,8 +189,13 @@ export class Catalog {
     return this.#requireCollection(ref).epoch;
   }
 
+  /** Not to be changed. */
   collection(ref: CollectionRef): Collection {
-    return toCollection(this.#requireCollection(ref));
+    const { tenant, database, id } = ref;
+    const found = this.#known.get(JSON.stringify([tenant, database, id]), () =>
+      toCollection(this.#requireCollection(ref)),
+    );
+    return found ?? toCollection(this.#requireCollection(ref));
   }
 
   /** For what was looked up before; 404 once it is gone. */

@@ -31,8 +31,8 @@ export class BudgetedStore implements RecordStore {
     return this.#store.read(offset);
   }
 
-  readVector(offset: number): VectorVersion | null {
-    return this.#store.readVector(offset);
+  readVector(offset: number, into?: Float32Array): VectorVersion | null {
+    return this.#store.readVector(offset, into);
   }
 
   removedAfter(sequence: number): Iterable<string> {

@@ -1,5 +1,5 @@
 /** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
-import { SheafError } from "@sheaf/protocol";
+import { type Collection, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
@@ -7,6 +7,7 @@ import { checkFile } from "../storage/check-file.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
+import type { StoreHead } from "../storage/record-store.ts";
 import { BudgetedStore } from "./budgeted-store.ts";
 import { OpenCollection } from "./open-collection.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
@@ -30,7 +31,6 @@ export interface CollectionOpenerOptions {
   readonly onTouch: (collection: string, touching: boolean) => void;
   /** Told of what a collection goes on with: writes that could not be folded, records that cannot be read. */
   readonly onProblem: (error: unknown, collection: string) => void;
-  /** Told of rows whose vectors a search has compared. */
 }
 
 export class CollectionOpener {
@@ -64,7 +64,7 @@ export class CollectionOpener {
         const options = {
           ...common,
           vectorMemory,
-          unfolded: catalog.isUnfolded(id),
+          unfolded: catalog.isUnfolded(id) || isAhead(store.head, known),
           advance: catalog.advance.bind(catalog, id),
           markUnfolded: catalog.markUnfolded.bind(catalog, id),
           onProblem: (error: unknown) => onProblem(error, id),
@@ -129,4 +129,9 @@ export class CollectionOpener {
       this.#options.onTouch(id, false);
     }
   }
+}
+
+/** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */
+function isAhead(head: StoreHead, { logPosition, dimension }: Collection): boolean {
+  return head.sequence > logPosition || head.dimension !== dimension;
 }

@@ -35,6 +35,14 @@ export class DamagedRecords {
   }
 }
 
+/** Of a record that its index has and its store has not. */
+export function lostRecord(id: string): SheafError {
+  return new SheafError(
+    "collection_unavailable",
+    `record ${JSON.stringify(id)}: stored data is damaged: it is not where it was written; run \`sheaf doctor\``,
+  );
+}
+
 function refusal(id: string, damage: CorruptDataError): SheafError {
   const message = `record ${JSON.stringify(id)}: ${damage.message}, or delete the record`;
   return new SheafError("collection_unavailable", message, { cause: damage });

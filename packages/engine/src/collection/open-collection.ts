@@ -34,7 +34,7 @@ import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { OnDamage, RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
-import { DamagedRecords } from "./damaged-records.ts";
+import { DamagedRecords, lostRecord } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SeenKinds } from "./seen-kinds.ts";
@@ -53,7 +53,6 @@ export interface OpenCollectionOptions {
   readonly scanPool?: ScanPool | undefined;
   /** For the vectors that the index keeps; without limit if left out. */
   readonly vectorMemory?: VectorMemory | undefined;
-  /** Told how many rows each dense search compared. */
   /** Both durable when they resolve. */
   readonly advance: (progress: CollectionProgress) => Promise<void>;
   readonly markUnfolded: () => Promise<void>;
@@ -316,12 +315,23 @@ export class OpenCollection {
     if (where !== null) checkWhereAgainstSchema(where, this.#schema, "where");
   }
 
+  /** Nothing is known of a record as long as the index has not heard of all that the store has committed. */
+  #requireStored(id: string): void {
+    const position = this.#index.position(id);
+    const isSettled = (): boolean => this.#store.head.sequence === this.#readable;
+    if (position === null || !isSettled()) return;
+    const snapshot = this.#index.snapshot();
+    const stored = this.#store.read(snapshot.offset(position));
+    if (stored?.sequence !== snapshot.sequence(position) && isSettled()) throw lostRecord(id);
+  }
+
   #context(times: StageTimes): QueryContext {
     if (this.#broken)
       throw new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1 });
     return {
       index: this.#index,
       reader: this.#store,
+      requireStored: (id) => this.#requireStored(id),
       dimension: this.#dimension,
       plan: this.#plan,
       scanPool: this.#options.scanPool,

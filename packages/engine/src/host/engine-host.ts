@@ -2,7 +2,7 @@
  * The engine host: a process that serves one `LocalEngine` to its gateway. It registers in the data folder's lock
  * before it opens anything, emits `ready` when it serves, and leaves when the gateway goes.
  */
-import { type RpcServer, serveParent } from "@sheaf/process";
+import { MemoryAtRest, type RpcServer, serveParent } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
@@ -21,6 +21,7 @@ const FAREWELL_MS = 100;
 
 const { lockToken, ...engineOptions } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
 let opened: LocalEngine | null = null;
+const memory = new MemoryAtRest();
 
 const server: RpcServer = serveParent(
   async (method, args, options) => {
@@ -29,7 +30,10 @@ const server: RpcServer = serveParent(
     return call(opened, method, args, options);
   },
   {
-    onParentGone: async () => opened?.close(),
+    onParentGone: async () => {
+      memory.stop();
+      await opened?.close();
+    },
     onUnexpected: (error) =>
       log({ level: "error", message: "unexpected error", error: describeError(error) }),
   },

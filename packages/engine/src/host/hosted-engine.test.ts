@@ -144,6 +144,24 @@ describe("hosted engine", () => {
     expect(await engine.count({ ...at, id }, EVERYTHING)).toBe(1);
   });
 
+  it("starts a host again that hangs", async () => {
+    const logged: string[] = [];
+    const engine = await createHostedEngine({
+      dataFolder: temporaryFolder(),
+      hangAfterMs: 3_000,
+      log: ({ message }) => logged.push(message),
+    });
+    onTestFinished(() => engine.close());
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("kept"));
+    const { pid } = engine;
+    end(engine, "SIGSTOP");
+    await expect(engine.count(ref, EVERYTHING)).rejects.toMatchObject({ code: "unavailable" });
+    await restarted(engine, pid);
+    expect(await engine.count(ref, EVERYTHING)).toBe(1);
+    expect(logged).toContain("the engine host hangs and is killed");
+  });
+
   it("says why it cannot start, and leaves the folder free", async () => {
     const dataFolder = temporaryFolder();
     const folder = new DataFolder(dataFolder);

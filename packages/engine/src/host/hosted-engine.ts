@@ -58,7 +58,12 @@ export interface HostedEngineOptions {
   readonly vectorMemory?: number;
   /** Bytes to keep free on the data folder's disk; by default 32 MiB. */
   readonly reserveBytes?: number;
+  /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */
+  readonly hangAfterMs?: number;
 }
+
+/** More than the longest work in one piece: going through the file of a large collection on a slow disk. */
+const HANG_AFTER_MS = 120_000;
 
 /** Takes the data folder's lock, starts the engine host and resolves when it serves. */
 export async function createHostedEngine(options: HostedEngineOptions): Promise<HostedEngine> {
@@ -105,6 +110,8 @@ export class HostedEngine implements Engine {
       spawnOptions: () => ({ args: [JSON.stringify(hostArguments())] }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onDeath: ({ code, signal }) => this.#onDeath(code, signal),
+      hangAfterMs: options.hangAfterMs ?? HANG_AFTER_MS,
+      onHang: () => log({ level: "error", message: "the engine host hangs and is killed" }),
     });
   }
 

@@ -23,6 +23,6 @@ export interface RecordIndex {
 export interface RecordReader {
   /** `null` if it is gone. */
   read(offset: number): StoredRecord | null;
-  /** The vector alone, several times as fast; `null` if the record is gone. */
-  readVector(offset: number): VectorVersion | null;
+  /** The vector alone, several times as fast, in `into` if it is as long; `null` if the record is gone. */
+  readVector(offset: number, into?: Float32Array): VectorVersion | null;
 }

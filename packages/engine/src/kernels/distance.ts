@@ -81,11 +81,13 @@ export function norm(vector: Float32Array): number {
   return Math.sqrt(sum);
 }
 
-/** A copy of length 1, or all zeros if the vector has no length. */
-export function normalize(vector: Float32Array): Float32Array {
+/** Of length 1, or all zeros if the vector has no length: a copy, or in `unit`, which may be the vector itself. */
+export function normalize(
+  vector: Float32Array,
+  unit: Float32Array = new Float32Array(vector.length),
+): Float32Array {
   const length = norm(vector);
-  const unit = new Float32Array(vector.length);
-  if (length === 0) return unit;
+  if (length === 0) return unit.fill(0);
   for (let j = 0; j < vector.length; j++) unit[j] = vector[j]! / length;
   return unit;
 }

@@ -4,13 +4,13 @@
  * garbage collected, so whoever makes a cache frees it.
  */
 import { LIMITS, invalid } from "@sheaf/protocol";
-import { RRegex } from "rregex";
+import { type Regex, compileRegex } from "./regex-module.ts";
 
 export class PatternCache {
-  readonly #patterns = new Map<string, RRegex>();
+  readonly #patterns = new Map<string, Regex>();
 
   /** Throws 400 with the engine's message and `path`. */
-  compile(pattern: string, path: string): RRegex {
+  compile(pattern: string, path: string): Regex {
     const known = this.#patterns.get(pattern);
     if (known !== undefined) return known;
     if (this.#patterns.size >= LIMITS.regexPatterns) {
@@ -27,9 +27,9 @@ export class PatternCache {
   }
 }
 
-function compile(pattern: string, path: string): RRegex {
+function compile(pattern: string, path: string): Regex {
   try {
-    return new RRegex(pattern);
+    return compileRegex(pattern);
   } catch (error) {
     throw invalid(path, error instanceof Error ? error.message : String(error));
   }

@@ -12,6 +12,8 @@ import type { StageTimes } from "./stage-times.ts";
 export interface QueryContext {
   readonly index: ExactIndex;
   readonly reader: RecordReader;
+  /** Throws where the store has lost this record, which no write explains. */
+  readonly requireStored?: ((id: string) => void) | undefined;
   readonly dimension: number | null;
   readonly plan: IndexPlan;
   readonly scanPool?: ScanPool | undefined;

@@ -6,17 +6,26 @@
 import { type MetadataValue, type Space, isSparseVector } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RecordReader } from "../index/record-index.ts";
-import { prepare } from "../kernels/distance.ts";
+import { normalize, prepare } from "../kernels/distance.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 
 export class StaleSnapshot extends Error {
   override readonly name = "StaleSnapshot";
+  /** Of the record that is another one now, or gone; `null`: it was not a record that gave it away. */
+  readonly id: string | null;
+
+  constructor(message: string, id: string | null) {
+    super(message);
+    this.id = id;
+  }
 }
 
 export class RecordView {
   readonly snapshot: IndexSnapshot;
   readonly strict: boolean;
   readonly #reader: RecordReader;
+  /** Of one read after the other: a search asks for some ten vectors, and memory for each would have to be collected. */
+  #scratch: Float32Array | undefined;
 
   constructor(snapshot: IndexSnapshot, reader: RecordReader, options: { readonly strict: boolean }) {
     this.snapshot = snapshot;
@@ -38,23 +47,32 @@ export class RecordView {
     return record;
   }
 
-  /** The record's vector in the form that `space` compares; `null` as `read`. Not to be changed. */
+  /**
+   * The record's vector in the form that `space` compares; `null` as `read`. Not to be changed, nor to be kept: the
+   * next call may put another one in its place.
+   */
   vector(position: number, space: Space): Float32Array | null {
     const held = this.snapshot.vector(position);
     if (held !== null) return held;
-    const stored = this.#reader.readVector(this.snapshot.offset(position));
+    const stored = this.#reader.readVector(this.snapshot.offset(position), this.#scratch);
     this.#check(position, stored);
-    return stored === null ? null : prepare(space, stored.embedding);
+    if (stored === null) return null;
+    const { embedding } = stored;
+    if (embedding !== this.#scratch) {
+      this.#scratch = new Float32Array(embedding.length);
+      return prepare(space, embedding);
+    }
+    return space === "cosine" ? normalize(embedding, embedding) : embedding;
   }
 
   /** Gives up on the snapshot: what a stage found is not all of it. */
   overtaken(): never {
-    throw new StaleSnapshot("rows changed after the snapshot");
+    throw new StaleSnapshot("rows changed after the snapshot", null);
   }
 
   #check(position: number, version: VectorVersion | null): void {
     if (this.strict && version?.sequence !== this.snapshot.sequence(position)) {
-      throw new StaleSnapshot("a record changed after the snapshot");
+      throw new StaleSnapshot("a record changed after the snapshot", this.snapshot.id(position));
     }
   }
 }

@@ -3,7 +3,6 @@
  * there; documents, URIs, stored vectors and sparse vectors come from the store.
  */
 import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
-import type { StoredRecord } from "../storage/stored-record.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import type { Scored } from "./order.ts";
@@ -46,8 +45,11 @@ export async function selectRecords(
 ): Promise<ResultRecord[]> {
   const records: ResultRecord[] = [];
   for (let i = 0; i < page.positions.length; i++) {
-    const record = selectRecord(page.positions[i]!, fields, view);
-    if (record !== null) records.push(fields.score ? { ...record, score: page.scores[i]! } : record);
+    const record = makeRecord(page.positions[i]!, fields, view);
+    if (record !== null) {
+      if (fields.score) record.score = page.scores[i]!;
+      records.push(record);
+    }
     if (i % 64 === 63) await pace.breathe();
   }
   return records;
@@ -55,25 +57,27 @@ export async function selectRecords(
 
 /** Everything but the score. */
 export function selectRecord(position: number, fields: Fields, view: RecordView): ResultRecord | null {
+  return makeRecord(position, fields, view);
+}
+
+type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Field] };
+
+/** Field by field: a spread for each that may be missing takes microseconds. */
+function makeRecord(position: number, fields: Fields, view: RecordView): RecordInMaking | null {
   const indexed = view.snapshot.metadata(position);
   const fromStore = fields.document || fields.embedding || fields.uri || !inIndex(indexed, fields.metadata);
   const stored = fromStore ? view.read(position) : null;
   if (fromStore && stored === null) return null;
-  return {
-    id: view.snapshot.id(position),
-    ...(stored !== null && storedFields(stored, fields)),
-    ...(fields.metadata !== false && {
-      metadata: selectMetadata(stored === null ? indexed : stored.metadata, fields.metadata),
-    }),
-  };
-}
-
-function storedFields(stored: StoredRecord, fields: Fields): Partial<ResultRecord> {
-  return {
-    ...(fields.document && { document: stored.document }),
-    ...(fields.embedding && { embedding: stored.embedding }),
-    ...(fields.uri && { uri: stored.uri }),
-  };
+  const record: RecordInMaking = { id: view.snapshot.id(position) };
+  if (stored !== null) {
+    if (fields.document) record.document = stored.document;
+    if (fields.embedding) record.embedding = stored.embedding;
+    if (fields.uri) record.uri = stored.uri;
+  }
+  if (fields.metadata !== false) {
+    record.metadata = selectMetadata(stored === null ? indexed : stored.metadata, fields.metadata);
+  }
+  return record;
 }
 
 /** Whether the index has all of the metadata that is asked for: it keeps no sparse vectors. */

@@ -23,6 +23,7 @@ export async function readSnapshot<T>(
       return await read(view);
     } catch (error) {
       if (!(error instanceof StaleSnapshot)) throw error;
+      if (error.id !== null) context.requireStored?.(error.id);
       // A commit is visible in the store a moment before the index hears of it.
       await setTimeout(attempt);
     }

@@ -78,6 +78,8 @@ export class LmdbEnvironment {
   readonly #queue: QueuedAction[] = [];
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
   #draining: Promise<void> | null = null;
+  #committing = false;
+  #commits = 0;
 
   constructor(options: EnvironmentOptions) {
     this.#options = options;
@@ -125,6 +127,11 @@ export class LmdbEnvironment {
   /** Entries there are, as the meta page says. */
   get entryCount(): number {
     return this.#stats().entryCount;
+  }
+
+  /** As long as it is the same number nothing has changed here; `null`: a commit is under way. */
+  get settledState(): number | null {
+    return this.#committing ? null : this.#commits;
   }
 
   origin(key: Uint8Array): DataOrigin {
@@ -230,15 +237,23 @@ export class LmdbEnvironment {
         }
       } while (performance.now() < until);
     };
+    this.#committing = true;
     try {
       await this.#database.transaction(runAll);
+      this.#settled();
       for (const { resolve } of group) resolve();
     } catch (error) {
+      this.#settled();
       // A transaction that could not begin has run nothing, and would not begin for those who wait either.
       const failed = group.length > 0 ? group : this.#queue.splice(0);
       const reason = await this.#explain(error);
       for (const { reject } of failed) reject(reason);
     }
+  }
+
+  #settled(): void {
+    this.#committing = false;
+    this.#commits += 1;
   }
 
   async #explain(error: unknown): Promise<unknown> {

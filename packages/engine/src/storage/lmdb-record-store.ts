@@ -80,10 +80,14 @@ export class LmdbRecordStore implements RecordStore {
       : decodeRecord(value, offset, this.#environment.origin(key));
   }
 
-  readVector(offset: number): VectorVersion | null {
+  readVector(offset: number, into?: Float32Array): VectorVersion | null {
     const key = offsetKey(offset);
     const environment = this.#environment;
-    return environment?.peek(key, (value) => decodeVector(value, offset, environment.origin(key))) ?? null;
+    return (
+      environment?.peek(key, (value) =>
+        decodeVector(value, offset, { origin: environment.origin(key), into }),
+      ) ?? null
+    );
   }
 
   *removedAfter(sequence: number): Generator<string> {

@@ -27,8 +27,8 @@ export interface StoreView {
   find(id: string): StoredRecord | null;
   /** `null`: gone, or never there. Throws `CorruptDataError`. */
   read(offset: number): StoredRecord | null;
-  /** `read` of the vector alone. */
-  readVector(offset: number): VectorVersion | null;
+  /** `read` of the vector alone, which may lie in `into` if it is as long. */
+  readVector(offset: number, into?: Float32Array): VectorVersion | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
   removedAfter(sequence: number): Iterable<string>;
 }

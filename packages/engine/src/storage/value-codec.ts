@@ -41,11 +41,18 @@ export function decodeRecord(value: Uint8Array, offset: number, origin: DataOrig
   return { offset, sequence, id, embedding, document, uri, metadata };
 }
 
-/** The vector of a record and its version; the rest of the value is only checked as a whole. */
-export function decodeVector(value: Uint8Array, offset: number, origin: DataOrigin): VectorVersion {
+/** The vector of a record, in `into` if it is as long, and its version; the rest of the value is only checked as a whole. */
+export function decodeVector(
+  value: Uint8Array,
+  offset: number,
+  { origin, into }: { readonly origin: DataOrigin; readonly into?: Float32Array | undefined },
+): VectorVersion {
   const reader = new ValueReader(value, VALUE_KIND.record, origin);
   const sequence = readVersion(reader, offset);
-  return { sequence, embedding: reader.f32Array(reader.u32()) };
+  const length = reader.u32();
+  if (into?.length !== length) return { sequence, embedding: reader.f32Array(length) };
+  reader.copyTo(new Uint8Array(into.buffer, into.byteOffset, into.byteLength));
+  return { sequence, embedding: into };
 }
 
 function readVersion(reader: ValueReader, offset: number): number {

@@ -60,6 +60,12 @@ export class ValueReader {
     return new Uint32Array(this.#copy(length * 4));
   }
 
+  /** Fills `target` with the next bytes. */
+  copyTo(target: Uint8Array): void {
+    const at = this.#take(target.length);
+    this.#bytes.copy(target, 0, at, at + target.length);
+  }
+
   text(): string {
     const length = this.u32();
     const at = this.#take(length);

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { HANG_LOOKS, HangWatch, type Watched } from "./hang-watch.ts";
+
+/** What it says at each of so many looks at something that answers a ping where `answers` says so. */
+function looks(count: number, answers: (ping: number) => boolean): readonly boolean[] {
+  let pings = 0;
+  const watched: Watched & { heard: number } = {
+    heard: 0,
+    ping: () => {
+      if (answers(++pings)) watched.heard++;
+    },
+  };
+  const watch = new HangWatch(watched);
+  return Array.from({ length: count }, () => watch.look());
+}
+
+describe("a watch for hangs", () => {
+  it("finds what is silent at so many looks, not at fewer", () => {
+    expect(looks(HANG_LOOKS, () => false)).toEqual([...Array(HANG_LOOKS - 1).fill(false), true]);
+  });
+
+  it("leaves alone what answers, however late", () => {
+    expect(looks(10 * HANG_LOOKS, () => true)).not.toContain(true);
+    expect(looks(10 * HANG_LOOKS, (ping) => ping % HANG_LOOKS === 0)).not.toContain(true);
+  });
+
+  it("finds what was well for a while", () => {
+    const wellFor = 5 * HANG_LOOKS;
+    expect(looks(10 * HANG_LOOKS, (ping) => ping < wellFor).indexOf(true)).toBe(wellFor + HANG_LOOKS - 2);
+  });
+});

@@ -1,0 +1,67 @@
+/**
+ * Gives memory back when a process that has worked much comes to rest. V8 collects only when memory is asked for, so
+ * a process that stops asking would keep the garbage of its last work, and the room for more of it, until it works again.
+ *
+ * A collection holds the thread for tens of milliseconds, more with a larger heap: hence only after much work, once
+ * nothing has been asked for a while, and not of a heap that would take long.
+ */
+import { Session } from "node:inspector";
+import { type EventLoopUtilization, performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
+
+export interface MemoryAtRestOptions {
+  /** Between two looks at what the thread does; at rest after two idle ones. */
+  readonly lookMs?: number;
+  /** Work since the last collection that makes another worth its time. */
+  readonly workMs?: number;
+}
+
+const LOOK_MS = 400;
+const WORK_MS = 2_000;
+const RESTING_SHARE = 0.01;
+const RESTING_LOOKS = 2;
+/** Some 0.1 s. */
+const MAX_HEAP_BYTES = 192 * 2 ** 20;
+
+export class MemoryAtRest {
+  readonly #workMs: number;
+  readonly #timer: NodeJS.Timeout;
+  #before: EventLoopUtilization = performance.eventLoopUtilization();
+  /** Since the last collection. */
+  #activeMs = 0;
+  #restingLooks = 0;
+  #session: Session | null = null;
+
+  /** Of this thread; keeps no process alive. */
+  constructor({ lookMs = LOOK_MS, workMs = WORK_MS }: MemoryAtRestOptions = {}) {
+    this.#workMs = workMs;
+    this.#timer = setInterval(() => this.#look(), lookMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#session?.disconnect();
+    this.#session = null;
+  }
+
+  #look(): void {
+    const now = performance.eventLoopUtilization();
+    const { active, utilization } = performance.eventLoopUtilization(now, this.#before);
+    this.#before = now;
+    this.#activeMs += active;
+    this.#restingLooks = utilization < RESTING_SHARE ? this.#restingLooks + 1 : 0;
+    if (this.#restingLooks < RESTING_LOOKS || this.#activeMs < this.#workMs) return;
+    this.#activeMs = 0;
+    if (getHeapStatistics().used_heap_size <= MAX_HEAP_BYTES) this.#collect();
+  }
+
+  /** The one way that needs no flag of V8, and that also gives the room for young objects back. In a turn of its own. */
+  #collect(): void {
+    if (this.#session === null) {
+      this.#session = new Session();
+      this.#session.connect();
+    }
+    // Without a callback: a session that is disconnected in it never returns.
+    this.#session.post("HeapProfiler.collectGarbage");
+  }
+}
