@@ -8,6 +8,7 @@ const BARE = {
   documentInstruction: "",
   queryInstruction: "",
   truncate: false,
+  includeTokens: false,
   bm25: null,
 };
 const QWEN = "Qwen/Qwen3-Embedding-0.6B";
@@ -59,7 +60,7 @@ describe("embeddingPlan", () => {
   it("reads the sparse function of shipped clients", () => {
     const config = { model: "prithivida/Splade_PP_en_v1", api_key_env_var: "K", include_tokens: true };
     const expected = { ...BARE, model: "prithivida/Splade_PP_en_v1" };
-    expect(embeddingPlan(known("chroma-cloud-splade", config))).toEqual(expected);
+    expect(embeddingPlan(known("chroma-cloud-splade", config))).toEqual({ ...expected, includeTokens: true });
     expect(embeddingPlan(known("chroma-cloud-splade", {}))).toEqual(expected);
   });
 
@@ -73,6 +74,7 @@ describe("embeddingPlan", () => {
       stopwords: ["a"],
       include_tokens: true,
     };
+    expect(embeddingPlan(known("chroma_bm25", config))?.includeTokens).toBe(true);
     expect(embeddingPlan(known("chroma_bm25", config))?.bm25).toEqual({
       k: 1.5,
       b: 0.5,

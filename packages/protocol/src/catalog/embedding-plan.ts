@@ -30,6 +30,8 @@ export interface EmbeddingPlan {
   readonly queryInstruction: string;
   /** Cut a document over the model's limit instead of refusing it. */
   readonly truncate: boolean;
+  /** Store the terms behind the indices of a sparse vector with it. */
+  readonly includeTokens: boolean;
   /** Settings of `sheaf/bm25`; `null` for other models. */
   readonly bm25: Bm25Settings | null;
 }
@@ -100,6 +102,7 @@ function plan(model: string, config: JsonObject, instructions: TaskInstructions)
     documentInstruction: instructions.documents,
     queryInstruction: instructions.query,
     truncate: config["truncate"] === true,
+    includeTokens: config["include_tokens"] === true,
     bm25: null,
   };
 }

@@ -243,7 +243,32 @@ describe("vectors that the server makes", () => {
     const add = { ids: ["a"], embeddings: [[1]], documents: ["the of and"] };
     expect((await test.ask(`POST ${path}/add`, { json: add })).status).toBe(201);
     expect((await getAll(path)).metadatas[0]).toEqual({
-      words: { "#type": "sparse_vector", indices: [], values: [], tokens: [] },
+      words: { "#type": "sparse_vector", indices: [], values: [] },
     });
+  });
+
+  it("stores the terms of a sparse vector where the function asks for them, and only there", async () => {
+    const bm25 = (config: object): object => ({
+      sparse_vector: {
+        sparse_vector_index: {
+          enabled: true,
+          config: {
+            source_key: "#document",
+            bm25: true,
+            embedding_function: { type: "known", name: "chroma_bm25", config },
+          },
+        },
+      },
+    });
+    const keys = { bare: bm25({ include_tokens: false }), labelled: bm25({ include_tokens: true }) };
+    const path = await collection({ schema: { defaults: {}, keys } });
+    const add = { ids: ["a"], embeddings: [[1]], documents: ["railway bridges"] };
+    expect((await test.ask(`POST ${path}/add`, { json: add })).status).toBe(201);
+    const [metadata] = (await getAll(path)).metadatas;
+    expect(metadata?.["bare"]).not.toHaveProperty("tokens");
+    expect(metadata?.["labelled"]).toMatchObject({ tokens: expect.arrayContaining(["bridg", "railway"]) });
+    const search = { searches: [{ select: { keys: ["bare", "labelled"] } }] };
+    const { body } = await test.ask(`POST ${path}/search`, { json: search });
+    expect(body).toMatchObject({ metadatas: [[metadata]] });
   });
 });

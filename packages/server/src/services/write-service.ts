@@ -133,7 +133,10 @@ export class WriteService {
         budget,
       );
       await this.#note(plan, embedder);
-      for (const [position, vector] of made.entries()) vectors.set(texts[position]?.record ?? -1, vector);
+      for (const [position, { indices, values, ...terms }] of made.entries()) {
+        const vector = { indices, values, ...(plan.includeTokens ? terms : {}) };
+        vectors.set(texts[position]?.record ?? -1, vector);
+      }
     }
     for (const { record, text } of sources) {
       if (text !== null) setMetadata(records, record, key, vectors.get(record) ?? null);
