@@ -286,11 +286,16 @@ describe("running", () => {
     const rows = Array.from({ length: 1_500 }, (_, row) => row);
     const base64 = Buffer.from(new Float32Array(1_024).fill(0.5).buffer).toString("base64");
     const json = { ids: rows.map(String), embeddings: rows.map(() => base64) };
+    const query = {
+      query_embeddings: [Array.from({ length: 1_024 }, () => 0.5)],
+      n_results: 3,
+    };
     const sizes: number[] = [];
     for (let round = 0; round < 24; round++) {
       const path = await newCollection(own, { name: "round" });
       await expectOk(own, { path: `${path}/add`, json });
       await expectOk(own, { path: `${path}/get`, json: { limit: 1 } });
+      await expectOk(own, { path: `${path}/query`, json: query });
       await expectOk(own, { method: "DELETE", path: `${DATABASE}/collections/round` });
       sizes.push(await residentBytes(own.pid));
     }
