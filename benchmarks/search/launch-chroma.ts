@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../scripts/free-port.ts";
 import { peerEnvironment } from "../peers/peer-environment.ts";
-import { endProcess } from "./end-process.ts";
 import { HttpClient } from "./http-client.ts";
+import { runningServer } from "./running-server.ts";
 import type { Launch } from "./server-under-test.ts";
 
 const PYPI_VERSION = "1.5.9";
@@ -50,15 +50,6 @@ function launcher(command: (args: readonly string[]) => readonly [string, readon
     const [program, args] = command(["run", "--path", dataFolder, "--port", String(port)]);
     const child = spawn(program, args, { stdio: "ignore", cwd: existsSync(NPM_FOLDER) ? NPM_FOLDER : "." });
     const client = new HttpClient(`http://127.0.0.1:${port}`);
-    return {
-      name: "Chroma",
-      client,
-      pid: child.pid ?? 0,
-      dataFolder,
-      async stop() {
-        client.close();
-        await endProcess(child);
-      },
-    };
+    return runningServer(child, { name: "Chroma", client, dataFolder });
   };
 }

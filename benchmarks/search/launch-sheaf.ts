@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../scripts/free-port.ts";
-import { endProcess } from "./end-process.ts";
 import { HttpClient } from "./http-client.ts";
+import { runningServer } from "./running-server.ts";
 import type { Launch } from "./server-under-test.ts";
 
 const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
@@ -17,14 +17,5 @@ export const launchSheaf: Launch = async (dataFolder) => {
     env: { ...process.env, SHEAF_ROOT_KEY: ROOT_KEY },
   });
   const client = new HttpClient(`http://127.0.0.1:${port}`, { "x-service-token": ROOT_KEY });
-  return {
-    name: "Sheaf",
-    client,
-    pid: child.pid ?? 0,
-    dataFolder,
-    async stop() {
-      client.close();
-      await endProcess(child);
-    },
-  };
+  return runningServer(child, { name: "Sheaf", client, dataFolder });
 };

@@ -192,10 +192,9 @@ export class Catalog {
   /** Not to be changed. */
   collection(ref: CollectionRef): Collection {
     const { tenant, database, id } = ref;
-    const found = this.#known.get(JSON.stringify([tenant, database, id]), () =>
+    return this.#known.get(JSON.stringify([tenant, database, id]), () =>
       toCollection(this.#requireCollection(ref)),
     );
-    return found ?? toCollection(this.#requireCollection(ref));
   }
 
   /** For what was looked up before; 404 once it is gone. */

@@ -17,7 +17,7 @@ export class LookupCache<T extends object> {
   }
 
   /** What `read` finds under the key; `null` is not kept. Not to be changed. */
-  get(key: string, read: () => T | null): T | null {
+  get<Found extends T | null>(key: string, read: () => Found): T | Found {
     const state = this.#environment.settledState;
     if (state === null) return read();
     if (state !== this.#state || this.#found.size >= MAX_ENTRIES) this.#found.clear();

@@ -1,35 +1,14 @@
 /** `sheaf keys …` against a server that listens. */
-import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { ROOT_KEY, type TestApp, startTestApp } from "../../testing/test-app.ts";
+import { describe, expect, it } from "vitest";
+import { useCli } from "../../testing/cli-test.ts";
+import { ROOT_KEY } from "../../testing/test-app.ts";
 import { main } from "../main.ts";
 
-let test: TestApp;
-let url: string;
-const out: string[] = [];
-const errors: string[] = [];
-
-beforeAll(async () => {
-  test = await startTestApp();
-  await test.app.http.listen({ host: "127.0.0.1", port: 0 });
-  url = `http://127.0.0.1:${(test.app.http.server.address() as AddressInfo).port}/`;
-});
-afterAll(() => test.close());
-
-beforeEach(() => {
-  // The console is what a command writes to; listening to it replaces nothing of ours.
-  vi.spyOn(console, "log").mockImplementation((line: string) => out.push(line));
-  vi.spyOn(console, "error").mockImplementation((line: string) => errors.push(line));
-  vi.spyOn(process.stderr, "write").mockImplementation((line) => errors.push(String(line)) > 0);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  out.length = 0;
-  errors.length = 0;
-});
+const cli = useCli();
+const { out, errors } = cli;
 
 function run(...args: readonly string[]): Promise<number> {
-  return main(["keys", ...args, "--url", url, "--key", ROOT_KEY]);
+  return main(["keys", ...args, "--url", cli.url, "--key", ROOT_KEY]);
 }
 
 async function create(...args: readonly string[]): Promise<{ id: string; key: string }> {
@@ -38,7 +17,7 @@ async function create(...args: readonly string[]): Promise<{ id: string; key: st
 }
 
 const status = async (key: string): Promise<number> =>
-  (await test.ask("GET /api/v2/tenants/default_tenant", { key })).status;
+  (await cli.app.ask("GET /api/v2/tenants/default_tenant", { key })).status;
 
 describe("sheaf keys", () => {
   it("makes a key that works, and lists it without its text", async () => {
@@ -82,7 +61,7 @@ describe("sheaf keys", () => {
   it("says so where no server answers, or the key is wrong", async () => {
     expect(await main(["keys", "list", "--url", "http://127.0.0.1:1"])).toBe(2);
     expect(await main(["keys", "list", "--url", "nowhere"])).toBe(2);
-    expect(await main(["keys", "list", "--url", url, "--key", "wrong"])).toBe(1);
+    expect(await main(["keys", "list", "--url", `${cli.url}/`, "--key", "wrong"])).toBe(1);
     expect(errors.join("\n")).toMatch(/no server answers[\s\S]*not a URL[\s\S]*not valid/);
   });
 });
