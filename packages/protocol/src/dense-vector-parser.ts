@@ -7,11 +7,12 @@ import { decodeBase64 } from "./base64.ts";
 const FLOAT32_BYTES = 4;
 
 /**
- * An array of numbers.
+ * An array of numbers, or a vector as `readJsonWithVectors` gives it, which is not copied.
  *
  * @throws SheafError 422 for anything else, 400 for no or too many dimensions and values that are not finite as f32.
  */
 export function parseDenseVector(value: unknown, path: string): Float32Array {
+  if (value instanceof Float32Array) return value;
   const items = itemsOf(value, path);
   checkDimensions(items.length, path);
   const vector = new Float32Array(items.length);

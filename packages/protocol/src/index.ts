@@ -9,7 +9,7 @@ export {
   unprocessable,
 } from "./errors.ts";
 export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
-export { JsonFloat, readJson } from "./json-reader.ts";
+export { JsonFloat, readJson, readJsonWithVectors } from "./json-reader.ts";
 export { writeDense, writeMetadata, writeSparse } from "./json-writer.ts";
 export {
   getResultChunks,

@@ -2,12 +2,16 @@
  * Parses a body in which some number tokens would not survive `JSON.parse`: those tokens are rewritten into marked
  * strings (`3.0` -> `"<DEL>3.0"`), `JSON.parse` reads the result at native speed, and one walk turns marked strings
  * into `JsonFloat` and `bigint`. A caller's own string that begins with the mark gets a second one in front and
- * loses it again in the walk, so no text a caller can send is mistaken for a number.
+ * loses it again in the walk, so no text a caller can send is mistaken for a number. Vectors that were read from the
+ * bytes are put in by the same walk (`[0.1, …]` -> `"<DEL>[0"`), which spares `JSON.parse` most of the text.
  */
 import { JsonFloat } from "./json-float.ts";
-import { MARK, scanJson } from "./json-reader-scan.ts";
+import { MARK, type ScanListener, scanJson } from "./json-reader-scan.ts";
+import type { VectorReader } from "./json-reader-vectors.ts";
 
 const QUOTE = 0x22;
+/** An opening bracket, after the mark. */
+const VECTOR = 0x5b;
 /** The longest integer literal that can lie within -2^63..2^64-1, sign included. */
 const INTEGER_CHARACTERS = 20;
 const INT64_MIN = -(2n ** 63n);
@@ -19,26 +23,54 @@ const SHARED_NUMBERS = 1024;
 
 type Numbers = Map<string, JsonFloat | bigint>;
 
+/** What a text needs before `JSON.parse`, as the scan of it finds; pass it to `scanJson`. */
+export class Edits implements ScanListener {
+  readonly vectors: VectorReader | null;
+  count = 0;
+  /** By which the edited text is longer; negative where it is shorter. */
+  extraBytes = 0;
+
+  constructor(vectors: VectorReader | null) {
+    this.vectors = vectors;
+  }
+
+  readonly onMark = (start: number, end: number): void => {
+    // The mark, and quotes around a number.
+    this.extraBytes += start === end ? 1 : 3;
+    this.count += 1;
+  };
+
+  readonly onVector = (start: number, end: number): void => {
+    this.extraBytes += vectorToken((this.vectors?.vectors.length ?? 0) - 1).length - (end - start);
+    this.count += 1;
+  };
+}
+
 /**
- * As `readJson`, of bytes that `scanJson` has passed with `extraBytes` as `markBytes` counts them, and that are valid
- * UTF-8.
+ * As `readJson`, of bytes that `scanJson` has passed with these `edits`.
  *
+ * @param decode Strict UTF-8; only what is left of the bytes is decoded, and vectors are ASCII.
  * @throws SyntaxError if the text is not JSON; its position is that of the rewritten text.
  */
-export function parseLossless(bytes: Uint8Array, extraBytes: number): unknown {
-  const marked: unknown = JSON.parse(new TextDecoder().decode(rewrite(bytes, extraBytes)));
-  return restore(marked, new Map());
+export function parseLossless(
+  bytes: Uint8Array,
+  edits: Edits,
+  decode: (bytes: Uint8Array) => string,
+): unknown {
+  const marked: unknown = JSON.parse(decode(rewrite(bytes, edits)));
+  return restore(marked, { numbers: new Map(), vectors: edits.vectors?.vectors ?? [] });
 }
 
-/** Bytes that marking `[start, end)` adds: the mark, and quotes around a number. */
-export function markBytes(start: number, end: number): number {
-  return start === end ? 1 : 3;
+/** What stands for a vector: no number begins with a bracket. */
+function vectorToken(index: number): string {
+  return `"${String.fromCharCode(MARK, VECTOR)}${index}"`;
 }
 
-function rewrite(bytes: Uint8Array, extraBytes: number): Uint8Array {
+function rewrite(bytes: Uint8Array, { extraBytes, vectors }: Edits): Uint8Array {
   const out = new Uint8Array(bytes.length + extraBytes);
   let from = 0;
   let to = 0;
+  let vector = 0;
   const copyUntil = (end: number): void => {
     if (end - from < SHORT_COPY_BYTES) {
       while (from < end) out[to++] = bytes[from++]!;
@@ -48,33 +80,49 @@ function rewrite(bytes: Uint8Array, extraBytes: number): Uint8Array {
     to += end - from;
     from = end;
   };
-  scanJson(bytes, (start, end) => {
-    copyUntil(start);
-    if (start !== end) out[to++] = QUOTE;
-    out[to++] = MARK;
-    if (start === end) return;
-    copyUntil(end);
-    out[to++] = QUOTE;
+  vectors?.rewind();
+  scanJson(bytes, {
+    vectors,
+    onMark(start, end) {
+      copyUntil(start);
+      if (start !== end) out[to++] = QUOTE;
+      out[to++] = MARK;
+      if (start === end) return;
+      copyUntil(end);
+      out[to++] = QUOTE;
+    },
+    onVector(start, end) {
+      copyUntil(start);
+      const token = vectorToken(vector++);
+      for (let i = 0; i < token.length; i += 1) out[to++] = token.charCodeAt(i);
+      from = end;
+    },
   });
   copyUntil(bytes.length);
   return out;
 }
 
+interface Originals {
+  /** Filled as they are met. */
+  readonly numbers: Numbers;
+  readonly vectors: readonly Float32Array[];
+}
+
 /** Replaces in place; the tree is ours and at most `LIMITS.jsonDepth` deep. */
-function restore(value: unknown, numbers: Numbers): unknown {
-  if (typeof value === "string") return isMarked(value) ? unmark(value, numbers) : value;
+function restore(value: unknown, originals: Originals): unknown {
+  if (typeof value === "string") return isMarked(value) ? unmark(value, originals) : value;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     const items: unknown[] = value;
     for (let index = 0; index < items.length; index += 1) {
       const item = items[index];
-      if (typeof item === "string" || typeof item === "object") items[index] = restore(item, numbers);
+      if (typeof item === "string" || typeof item === "object") items[index] = restore(item, originals);
     }
     return items;
   }
   const members = value as Record<string, unknown>;
   const keys = Object.keys(members);
-  for (const key of keys) members[key] = restore(members[key], numbers);
+  for (const key of keys) members[key] = restore(members[key], originals);
   if (!keys.some(isMarked)) return members;
   return Object.fromEntries(Object.entries(members).map(([key, member]) => [unmarkKey(key), member]));
 }
@@ -83,7 +131,8 @@ function isMarked(text: string): boolean {
   return text.charCodeAt(0) === MARK;
 }
 
-function unmark(text: string, numbers: Numbers): unknown {
+function unmark(text: string, { numbers, vectors }: Originals): unknown {
+  if (text.charCodeAt(1) === VECTOR) return vectors[Number(text.slice(2))];
   const known = numbers.get(text);
   if (known !== undefined) return known;
   const token = text.slice(1);

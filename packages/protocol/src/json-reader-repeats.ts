@@ -47,7 +47,12 @@ export function hasMembers(value: unknown, expected: number): boolean {
 }
 
 function isContainer(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !(value instanceof JsonFloat);
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !(value instanceof JsonFloat) &&
+    !(value instanceof Float32Array)
+  );
 }
 
 /**

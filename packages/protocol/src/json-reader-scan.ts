@@ -4,6 +4,7 @@
  * does that afterwards. What is reported is always a complete, valid number token or the start of a string.
  */
 import { invalid } from "./errors.ts";
+import type { VectorReader } from "./json-reader-vectors.ts";
 import { LIMITS } from "./limits.ts";
 
 /**
@@ -17,6 +18,15 @@ export const MARK = 0x7f;
  * with the mark, `start` being the byte after its quote.
  */
 export type OnMark = (start: number, end: number) => void;
+
+/** What is told of a body while it is scanned. */
+export interface ScanListener {
+  readonly onMark: OnMark;
+  /** Reads vectors, whose tokens are then passed over; `null`: they are numbers like any other. */
+  readonly vectors: VectorReader | null;
+  /** `[start, end)` of an array that was read as the next vector. */
+  readonly onVector: (start: number, end: number) => void;
+}
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -42,15 +52,19 @@ const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
  * @throws SheafError 400 for depth, number of values and containers, a number beyond float64, and an escaped
  * surrogate without its other half (it has no UTF-8 form, so two such ids would become one).
  */
-export function scanJson(bytes: Uint8Array, onMark: OnMark): number {
+export function scanJson(bytes: Uint8Array, { onMark, vectors, onVector }: ScanListener): number {
   let members = 0;
+  let stringStart = 0;
+  let stringEnd = 0;
   let depth = 0;
   let values = 1;
   let containers = 0;
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at]!;
     if (byte === QUOTE) {
+      stringStart = at + 1;
       at = skipString(bytes, at, onMark);
+      stringEnd = at;
     } else if (isDigit(byte) || byte === MINUS) {
       at = skipNumber(bytes, at, onMark);
     } else if (byte === COMMA) {
@@ -61,10 +75,21 @@ export function scanJson(bytes: Uint8Array, onMark: OnMark): number {
       containers += 1;
       if (depth > LIMITS.jsonDepth)
         throw invalid("", `JSON is nested deeper than ${LIMITS.jsonDepth} levels`);
+      if (vectors === null) continue;
+      if (byte === 0x7b) vectors.object(depth);
+      else {
+        const end = vectors.array(bytes, at, depth);
+        if (end === -1) continue;
+        onVector(at, end + 1);
+        values += vectors.commas;
+        depth -= 1;
+        at = end;
+      }
     } else if (byte === 0x5d || byte === 0x7d) {
       depth -= 1;
     } else if (byte === COLON) {
       members += 1;
+      vectors?.member(bytes, stringStart, stringEnd, depth);
     }
   }
   if (values > LIMITS.jsonNodes) throw invalid("", `JSON holds more than ${LIMITS.jsonNodes} values`);

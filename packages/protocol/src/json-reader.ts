@@ -4,10 +4,11 @@
  * Bodies without one go straight to `JSON.parse`; the others take the lossless path of json-reader-lossless.ts.
  */
 import { SheafError, unprocessable } from "./errors.ts";
-import { markBytes, parseLossless } from "./json-reader-lossless.ts";
+import { Edits, parseLossless } from "./json-reader-lossless.ts";
 import { findRepeatedMember, hasMembers } from "./json-reader-repeats.ts";
 import { scanJson } from "./json-reader-scan.ts";
 import { findSyntaxFault } from "./json-reader-syntax.ts";
+import { VectorReader } from "./json-reader-vectors.ts";
 import type { Refuse } from "./json-shape.ts";
 
 export { JsonFloat } from "./json-float.ts";
@@ -29,19 +30,27 @@ const LINE_FEED = 0x0a;
  * for a member that stands twice in one object (with its path).
  */
 export function readJson(bytes: Uint8Array, refuse: Refuse = unprocessable): unknown {
-  let extraBytes = 0;
-  const members = scanJson(bytes, (start, end) => {
-    extraBytes += markBytes(start, end);
-  });
-  const value = parse(bytes, extraBytes);
+  return read(bytes, new Edits(null), refuse);
+}
+
+/**
+ * As `readJson`, for a body with dense vectors in it: those that json-reader-vectors.ts finds come as `Float32Array`. A list
+ * that is no vector, or a short one, comes as `readJson` gives it.
+ */
+export function readJsonWithVectors(bytes: Uint8Array, refuse: Refuse = unprocessable): unknown {
+  return read(bytes, new Edits(new VectorReader()), refuse);
+}
+
+function read(bytes: Uint8Array, edits: Edits, refuse: Refuse): unknown {
+  const members = scanJson(bytes, edits);
+  const value = parse(bytes, edits);
   if (hasMembers(value, members)) return value;
   throw refuse(findRepeatedMember(bytes) ?? "", "is given twice");
 }
 
-function parse(bytes: Uint8Array, extraBytes: number): unknown {
-  const text = decode(bytes);
+function parse(bytes: Uint8Array, edits: Edits): unknown {
   try {
-    return extraBytes === 0 ? JSON.parse(text) : parseLossless(bytes, extraBytes);
+    return edits.count === 0 ? JSON.parse(decode(bytes)) : parseLossless(bytes, edits, decode);
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw new SheafError("invalid_argument", describeFault(bytes), { cause });

@@ -1,5 +1,6 @@
 /** Bounds of a body, whatever is in it, and of the texts of an embedding call. */
 import type { LimitName } from "@sheaf/protocol";
+import { Edits } from "../../../packages/protocol/src/json-reader-lossless.ts";
 import { scanJson } from "../../../packages/protocol/src/json-reader-scan.ts";
 import { Admission } from "../../../packages/inference/src/scheduler/admission.ts";
 import { MINILM } from "../../../packages/server/src/testing/test-app.ts";
@@ -16,7 +17,7 @@ export const BODY_CASES = {
   ),
   // One more than this needs a body over its own bound.
   jsonNodes: bySize(
-    (_bench, size) => called(() => scanJson(Buffer.from(`[${"0,".repeat(size - 2)}0]`), () => {})),
+    (_bench, size) => called(() => scanJson(Buffer.from(`[${"0,".repeat(size - 2)}0]`), new Edits(null))),
     /values/u,
   ),
   jsonContainers: bySize(

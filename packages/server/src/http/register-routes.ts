@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { SheafError, invalid, readJson, unprocessable } from "@sheaf/protocol";
+import { SheafError, invalid, readJson, readJsonWithVectors, unprocessable } from "@sheaf/protocol";
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
@@ -90,23 +90,25 @@ function* followedBy(first: readonly string[], rest: Iterator<string>): Generato
 }
 
 function createCall(request: FastifyRequest, route: Route, { deadline, principal, around }: CallParts): Call {
+  const read = (reader: typeof readJson): unknown => {
+    if (
+      route.surface !== "embed" &&
+      request.sentContentType !== null &&
+      !JSON_MEDIA_TYPE.test(request.sentContentType)
+    ) {
+      throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
+    }
+    const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
+    return around(() => reader(body, route.surface === "embed" ? invalid : unprocessable));
+  };
   return {
     params: request.params as PathParams,
     query: request.query as Readonly<Record<string, unknown>>,
     principal,
     budget: deadline,
     header: (name) => headerValue(request.headers, name),
-    json: () => {
-      if (
-        route.surface !== "embed" &&
-        request.sentContentType !== null &&
-        !JSON_MEDIA_TYPE.test(request.sentContentType)
-      ) {
-        throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
-      }
-      const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-      return around(() => readJson(body, route.surface === "embed" ? invalid : unprocessable));
-    },
+    json: () => read(readJson),
+    jsonWithVectors: () => read(readJsonWithVectors),
   };
 }
 

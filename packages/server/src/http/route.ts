@@ -23,6 +23,8 @@ export interface Call {
   header(name: string): string | null;
   /** The body as `readJson` gives it; throws 400, and 415 for another Content-Type where the route minds it. */
   json(): unknown;
+  /** As `json`, with dense vectors as `readJsonWithVectors` gives them. */
+  jsonWithVectors(): unknown;
 }
 
 export interface Reply {

@@ -53,7 +53,7 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
       description: RECORDS.query,
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseQueryRequest(call.json());
+        const request = parseQueryRequest(call.jsonWithVectors());
         return ok(queryResultChunks(await engine().query(ref, request, call.budget), request.include));
       },
     },
@@ -78,7 +78,7 @@ function writeRoute(kind: WriteKind, status: number, write: Services["write"]): 
     description: RECORDS[kind],
     async handle(call) {
       const ref = collectionParams(call.params);
-      await write.write(ref, parseWriteRequest(kind, call.json()), call.budget);
+      await write.write(ref, parseWriteRequest(kind, call.jsonWithVectors()), call.budget);
       return { ...DONE, status };
     },
   };

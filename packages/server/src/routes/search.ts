@@ -15,7 +15,7 @@ export function searchRoutes({ search }: Services): readonly Route[] {
       tenant: "path",
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseSearchRequest(call.json());
+        const request = parseSearchRequest(call.jsonWithVectors());
         return ok(searchResultChunks(await search.search(ref, request, call.budget), request));
       },
     },
