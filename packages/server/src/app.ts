@@ -67,7 +67,7 @@ export function createApp(options: AppOptions): App {
   const { logger, slowRequestMs = 0 } = options;
   observeRequests(http, { metrics, clock, logger, slowRequestMs });
   const routes = routesOf(services, options);
-  registerRoutes(http, routes, (read) => clock.reading(read));
+  registerRoutes(http, routes, (deadline, read) => clock.reading(deadline.stages, read));
   return { http, deadlines, ledger, routes, renderMetrics };
 }
 

@@ -2,7 +2,7 @@
  * From a token to its principal. The root key is one store; keys made later are another, and `firstOf` asks one after
  * the other. A store compares in constant time and keeps digests, never tokens.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { ALL_SCOPES, type Principal } from "./principal.ts";
 
 export interface KeyStore {
@@ -39,5 +39,5 @@ export function firstOf(...stores: readonly KeyStore[]): KeyStore {
 
 /** SHA-256: equal lengths, so that a comparison can take equal time. Keys are random, so no slower hash is needed. */
 export function digest(token: string): Buffer {
-  return createHash("sha256").update(token, "utf8").digest();
+  return hash("sha256", token, "buffer");
 }

@@ -5,6 +5,9 @@
 import type { CallReport } from "@sheaf/engine";
 import { LIMITS, SheafError } from "@sheaf/protocol";
 
+/** Stage -> milliseconds, summed up over its calls. */
+export type Stages = Map<string, number>;
+
 /** What a service knows of the request it works for. */
 export interface RequestBudget {
   readonly signal: AbortSignal;
@@ -32,6 +35,8 @@ export const DEFAULT_DEADLINE_SECONDS: DeadlineSeconds = Object.freeze({
 });
 
 export class RequestDeadline implements RequestBudget {
+  /** Where the time went so far. */
+  readonly stages: Stages = new Map();
   readonly #controller = new AbortController();
   readonly #seconds: DeadlineSeconds;
   #admitTokens: AdmitTokens = () => Promise.resolve();

@@ -5,11 +5,10 @@
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { StageClock, Stages } from "../metrics/stage-clock.ts";
+import type { StageClock } from "../metrics/stage-clock.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    stages: Stages | null;
     /** Rows that the dense searches of the request compared. */
     rowsScanned: number;
   }
@@ -28,25 +27,25 @@ const MS_PER_SECOND = 1_000;
 /** To be called before the routes are registered. */
 export function observeRequests(app: FastifyInstance, options: ObservationOptions): void {
   const { metrics, clock, logger, slowRequestMs } = options;
-  app.decorateRequest("stages", null);
   app.decorateRequest("rowsScanned", 0);
   app.addHook("preHandler", (request, _reply, done) => {
-    const stages: Stages = new Map();
-    request.stages = stages;
-    request.deadline?.reportTo((report) => {
-      clock.report(stages, report);
+    const { deadline } = request;
+    deadline?.reportTo((report) => {
+      clock.report(deadline.stages, report);
       request.rowsScanned += report.rowsScanned;
     });
-    clock.during(stages, done);
+    done();
   });
   app.addHook("onResponse", (request, reply, done) => {
-    const { method, stages } = request;
+    const { method, deadline } = request;
     const milliseconds = reply.elapsedTime;
     const { statusCode: status } = reply;
     const route = request.routeOptions.url ?? "unknown";
     metrics.request({ method, route, status, seconds: milliseconds / MS_PER_SECOND });
     if (slowRequestMs !== 0 && milliseconds >= slowRequestMs) {
-      const spent = Object.fromEntries([...(stages ?? [])].map(([stage, ms]) => [stage, Math.round(ms)]));
+      const spent = Object.fromEntries(
+        [...(deadline?.stages ?? [])].map(([stage, ms]) => [stage, Math.round(ms)]),
+      );
       logger.warn(
         {
           requestId: request.id,

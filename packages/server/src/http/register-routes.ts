@@ -17,7 +17,7 @@ const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const NO_BODY = new Uint8Array(0);
 
-type AroundReading = (read: () => unknown) => unknown;
+type AroundReading = (deadline: RequestDeadline, read: () => unknown) => unknown;
 
 interface CallParts {
   readonly deadline: RequestDeadline;
@@ -29,7 +29,7 @@ interface CallParts {
 export function registerRoutes(
   app: FastifyInstance,
   routes: readonly Route[],
-  around: AroundReading = (read) => read(),
+  around: AroundReading = (_deadline, read) => read(),
 ): void {
   for (const route of routes) registerRoute(app, route, around);
   for (const path of new Set(routes.map((route) => route.path))) {
@@ -99,7 +99,7 @@ function createCall(request: FastifyRequest, route: Route, { deadline, principal
       throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
     }
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-    return around(() => reader(body, route.surface === "embed" ? invalid : unprocessable));
+    return around(deadline, () => reader(body, route.surface === "embed" ? invalid : unprocessable));
   };
   return {
     params: request.params as PathParams,

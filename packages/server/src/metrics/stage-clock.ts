@@ -1,18 +1,15 @@
 /**
  * Where the time of a request goes: reading its body, each call of the engine and of a model, and what the engine says
- * of the calls it was part of. The request is found by the flow of its promises, so that nothing has to be handed down.
+ * of the calls it was part of. A call counts for the request whose deadline is its last argument; one without is in the
+ * metrics alone.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { CallReport } from "@sheaf/engine";
+import { RequestDeadline, type Stages } from "../http/deadline.ts";
 import { aroundCalls } from "../services/around-calls.ts";
-
-/** Stage -> milliseconds, summed up over its calls. */
-export type Stages = Map<string, number>;
 
 const MS_PER_SECOND = 1_000;
 
 export class StageClock {
-  readonly #request = new AsyncLocalStorage<Stages>();
   readonly #onStage: (stage: string, seconds: number) => void;
 
   /** @param onStage Told of every stage when it ends, however it does. */
@@ -20,18 +17,15 @@ export class StageClock {
     this.#onStage = onStage;
   }
 
-  /** Everything that `work` begins belongs to the request. */
-  during(stages: Stages, work: () => void): void {
-    this.#request.run(stages, work);
-  }
-
   /** The target with each asynchronous method, named `<prefix>.<method>`, as a stage. */
   timed<T extends object>(prefix: string, target: T): T {
-    return aroundCalls(target, (method, call) => {
+    return aroundCalls(target, (method, call, args) => {
       const startedAt = performance.now();
       const outcome = call();
       if (outcome instanceof Promise) {
-        const end = (): void => this.#current(`${prefix}.${method}`, performance.now() - startedAt);
+        const last = args.at(-1);
+        const stages = last instanceof RequestDeadline ? last.stages : null;
+        const end = (): void => this.#end(stages, `${prefix}.${method}`, performance.now() - startedAt);
         outcome.then(end, end);
       }
       return outcome;
@@ -39,12 +33,12 @@ export class StageClock {
   }
 
   /** Reading the body of the request, which holds the thread. */
-  reading<T>(read: () => T): T {
+  reading<T>(stages: Stages, read: () => T): T {
     const startedAt = performance.now();
     try {
       return read();
     } finally {
-      this.#current("parse", performance.now() - startedAt);
+      this.#end(stages, "parse", performance.now() - startedAt);
     }
   }
 
@@ -55,11 +49,7 @@ export class StageClock {
     }
   }
 
-  #current(stage: string, milliseconds: number): void {
-    this.#end(this.#request.getStore(), stage, milliseconds);
-  }
-
-  #end(stages: Stages | undefined, stage: string, milliseconds: number): void {
+  #end(stages: Stages | null, stage: string, milliseconds: number): void {
     this.#onStage(stage, milliseconds / MS_PER_SECOND);
     stages?.set(stage, (stages.get(stage) ?? 0) + milliseconds);
   }

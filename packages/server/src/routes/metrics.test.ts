@@ -106,7 +106,7 @@ describe("the log", () => {
       .filter(({ msg }) => msg === "slow request");
     const write = slow.find(({ route }) => route.endsWith("/add"));
     expect(Object.keys(write?.stages ?? {})).toEqual(
-      expect.arrayContaining(["engine.getCollection", "embed.dense", "engine.write"]),
+      expect.arrayContaining(["parse", "embed.dense", "engine.write"]),
     );
     expect(slow.map((line) => line.key)).toContain(id);
   });

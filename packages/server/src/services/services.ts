@@ -1,5 +1,5 @@
 /** Everything a handler or a hook may call, made once per server. */
-import type { EngineStatistics } from "@sheaf/engine";
+import type { Engine, EngineStatistics } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import { DEFAULT_TASKS, SheafError, type TaskTable } from "@sheaf/protocol";
 import type { Logger } from "pino";
@@ -69,9 +69,13 @@ export function createServices(options: ServiceOptions): Services {
       logger?.warn({ err: error }, "what was used when could not be stored; trying again"),
   });
   const madeKeys = keeps ? new MadeKeyStore({ engine: options.engine, ledger, now }) : null;
+  let known: { readonly serving: Engine; readonly wrapped: Engine } | null = null;
   const engine: EngineSource = () => {
     const serving = options.engine();
-    return clock.timed("engine", madeKeys === null ? serving : madeKeys.watch(serving));
+    if (known?.serving !== serving) {
+      known = { serving, wrapped: clock.timed("engine", madeKeys?.watch(serving) ?? serving) };
+    }
+    return known.wrapped;
   };
   const get = new GetService(engine);
   const write = new WriteService({ engine, embedder, tasks });
