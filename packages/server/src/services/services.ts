@@ -7,6 +7,7 @@ import { MadeKeyStore } from "../auth/made-key-store.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
 import { ActivityLedger } from "./activity-ledger.ts";
+import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "./engine-source.ts";
 import { GetService } from "./get-service.ts";
@@ -73,12 +74,14 @@ export function createServices(options: ServiceOptions): Services {
   const engine: EngineSource = () => {
     const serving = options.engine();
     if (known?.serving !== serving) {
-      known = { serving, wrapped: clock.timed("engine", madeKeys?.watch(serving) ?? serving) };
+      const watched = plans.watch(madeKeys?.watch(serving) ?? serving);
+      known = { serving, wrapped: clock.timed("engine", watched) };
     }
     return known.wrapped;
   };
+  const plans = new CollectionPlans(engine);
   const get = new GetService(engine);
-  const write = new WriteService({ engine, embedder, tasks });
+  const write = new WriteService({ engine, embedder, tasks, plans });
   return {
     engine,
     ledger,

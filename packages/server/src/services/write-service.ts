@@ -26,6 +26,7 @@ import {
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../http/deadline.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
+import type { CollectionPlans } from "./collection-plans.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "./engine-source.ts";
 import { withinTextLimit } from "./text-limit.ts";
@@ -42,16 +43,18 @@ export class WriteService {
   readonly #engine: EngineSource;
   readonly #embedder: Embedder;
   readonly #functions: EmbeddingFunctions;
+  readonly #plans: CollectionPlans;
 
-  constructor({ engine, embedder, tasks }: EmbeddingParts) {
+  constructor({ engine, embedder, tasks, plans }: EmbeddingParts & { readonly plans: CollectionPlans }) {
     this.#engine = engine;
+    this.#plans = plans;
     this.#embedder = embedder;
     this.#functions = new EmbeddingFunctions(embedder, tasks);
   }
 
   async write(ref: CollectionRef, request: WriteRequest, budget: RequestBudget): Promise<void> {
     const engine = this.#engine();
-    const embedder = new CollectionEmbedder(this.#embedder, await engine.getCollection(ref));
+    const embedder = new CollectionEmbedder(this.#embedder, await this.#plans.of(ref));
     const filled = await this.#fill(request, embedder, budget);
     await embedder.remember(engine);
     await engine.write(ref, filled, budget);

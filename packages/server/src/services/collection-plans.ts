@@ -1,0 +1,82 @@
+/**
+ * What writes need to know of their collection, so that a write costs one call of the engine and not two: its schema's
+ * functions, its models and, once it has one, its dimension. The gateway owns the data folder alone, so whatever may change them passes `watch` and has
+ * all forgotten, even where its outcome is unknown because the engine died over it. Keys that metadata has taught the
+ * schema since may be missing.
+ */
+import type { Engine } from "@sheaf/engine";
+import type { Collection, CollectionRef } from "@sheaf/protocol";
+import { aroundCalls } from "./around-calls.ts";
+import type { EngineSource } from "./engine-source.ts";
+
+/** Calls that leave functions, models and the existence of every collection as they are. */
+const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
+  "getTenant",
+  "listTenants",
+  "resolveTenant",
+  "getDatabase",
+  "listDatabases",
+  "getCollection",
+  "getCollectionByName",
+  "listCollections",
+  "countCollections",
+  "forkCount",
+  "listKeys",
+  "recordActivity",
+  "listTokenUsage",
+  "statistics",
+  "write",
+  "delete",
+  "readToken",
+  "commit",
+  "get",
+  "query",
+  "search",
+  "count",
+  "indexingStatus",
+]);
+/** More are forgotten together. */
+const MAX_ENTRIES = 1_024;
+
+export class CollectionPlans {
+  readonly #engine: EngineSource;
+  readonly #known = new Map<string, Collection>();
+  /** How often all were forgotten: what was asked for before must not be kept after. */
+  #forgotten = 0;
+
+  constructor(engine: EngineSource) {
+    this.#engine = engine;
+  }
+
+  /** Throws what the engine throws, 404 say. */
+  async of(ref: CollectionRef): Promise<Collection> {
+    const key = JSON.stringify([ref.tenant, ref.database, ref.id]);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const forgotten = this.#forgotten;
+    const collection = await this.#engine().getCollection(ref);
+    if (forgotten !== this.#forgotten || collection.dimension === null) return collection;
+    if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
+    this.#known.set(key, collection);
+    return collection;
+  }
+
+  /** The engine, with all forgotten before and after each call that may change what is known. */
+  watch(engine: Engine): Engine {
+    return aroundCalls(engine, (method, call) => (HARMLESS.has(method) ? call() : this.#changing(call)));
+  }
+
+  async #changing(call: () => unknown): Promise<unknown> {
+    this.#forget();
+    try {
+      return await call();
+    } finally {
+      this.#forget();
+    }
+  }
+
+  #forget(): void {
+    this.#forgotten++;
+    this.#known.clear();
+  }
+}
