@@ -1,5 +1,6 @@
 export { Channel } from "./channel.ts";
 export { serveParent, type ChildHooks } from "./child.ts";
+export { optimizeEarly } from "./early-optimization.ts";
 export { MemoryAtRest, type MemoryAtRestOptions } from "./memory-at-rest.ts";
 export { RpcClient, RpcServer, type CallOptions, type InFlightCall, type RpcHandler } from "./rpc.ts";
 export { CHANNEL_FD, siblingModule, spawnProcess, spawnWorker, type SpawnOptions } from "./spawn.ts";

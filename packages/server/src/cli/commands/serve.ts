@@ -1,6 +1,7 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
 import { destination, pino } from "pino";
 import { readSettings } from "../../config.ts";
+import { optimizeEarly } from "@sheaf/process";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
 import { environmentNotes, flagTexts, settingOptions } from "../setting-options.ts";
@@ -17,6 +18,7 @@ export const serve: Command = {
     const settings = readSettings(flagTexts(options));
     const logger = pino({ level: settings.logLevel, base: null }, destination({ fd: STDERR, sync: true }));
     const stopped = firstSignal();
+    optimizeEarly();
     const server = await startServer(settings, logger);
     announce(server);
     server.open();
