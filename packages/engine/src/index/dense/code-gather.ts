@@ -73,8 +73,11 @@ export class CodeGather {
     let back = slots.length;
     for (let i = 0; i < slots.length; i++) {
       const slot = slots[i]!;
-      if (isFirst[listOfBlock[slot >>> 5]!] === 1) ordered[front++] = slot;
-      else ordered[--back] = slot;
+      // Without a branch, which would be guessed wrong for every tenth slot.
+      const first = isFirst[listOfBlock[slot >>> 5]!]!;
+      ordered[first === 1 ? front : back - 1] = slot;
+      front += first;
+      back -= 1 - first;
     }
     return ordered;
   }

@@ -3,8 +3,9 @@
  * word, because a filter looks up many rows that are far apart.
  */
 
-const SLOT_BITS = 18;
-const SLOT_MASK = 2 ** SLOT_BITS - 1;
+/** A location is a segment's number above so many bits of a slot. */
+export const SLOT_BITS = 18;
+export const SLOT_MASK = 2 ** SLOT_BITS - 1;
 
 /** Slots of the largest segment. */
 export const MAX_SLOTS = 2 ** SLOT_BITS;
@@ -18,6 +19,11 @@ export class RowLocations {
   /** One more than the highest row that ever was in a segment. */
   get limit(): number {
     return this.#limit;
+  }
+
+  /** By row, for loops over many rows; longer than the limit, and another array after `set`. */
+  get words(): Uint32Array {
+    return this.#words;
   }
 
   /** The segment's number; 0 for a row that is in none. */

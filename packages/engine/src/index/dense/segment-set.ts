@@ -5,7 +5,7 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import { DenseSegment } from "./dense-segment.ts";
-import { MAX_SEGMENTS, MAX_SLOTS, RowLocations } from "./row-locations.ts";
+import { MAX_SEGMENTS, MAX_SLOTS, RowLocations, SLOT_BITS, SLOT_MASK } from "./row-locations.ts";
 import { type SealedSegment, type SealingContext, SegmentBuilder } from "./segment-builder.ts";
 import type { SegmentShape } from "./segment-layout.ts";
 import { SegmentSearch } from "./segment-search.ts";
@@ -203,7 +203,7 @@ export class SegmentSet {
   }
 
   #slotsOfMask(mask: Uint32Array, wanted: number): Map<SegmentSearch, Uint32Array> {
-    const locations = this.#locations;
+    const { words: locations } = this.#locations;
     // Number 0 is for rows that are in no segment.
     const numbers = 1 + this.#entries.reduce((highest, { number }) => Math.max(highest, number), 0);
     const counts = new Uint32Array(numbers);
@@ -211,14 +211,24 @@ export class SegmentSet {
     byNumber[0] = new Uint32Array(wanted);
     for (const { number, search } of this.#entries)
       byNumber[number] = new Uint32Array(Math.min(wanted, search.segment.liveCount));
+    // Neighbours are nearly always in one segment: its list is at hand.
+    let at = 0;
+    let slots = byNumber[0];
+    let count = 0;
     const words = Math.min(mask.length, Math.ceil(this.rowLimit / 32));
     for (let index = 0; index < words; index++) {
       for (let word = mask[index]!; word !== 0; word &= word - 1) {
-        const row = index * 32 + 31 - Math.clz32(word & -word);
-        const number = locations.segmentOf(row);
-        byNumber[number]![counts[number]!++] = locations.slotOf(row);
+        const location = locations[index * 32 + 31 - Math.clz32(word & -word)]!;
+        if (location >>> SLOT_BITS !== at) {
+          counts[at] = count;
+          at = location >>> SLOT_BITS;
+          slots = byNumber[at]!;
+          count = counts[at]!;
+        }
+        slots[count++] = location & SLOT_MASK;
       }
     }
+    counts[at] = count;
     return new Map(
       this.#entries.map(({ number, search }) => [search, byNumber[number]!.subarray(0, counts[number])]),
     );
