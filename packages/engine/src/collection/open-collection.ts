@@ -81,7 +81,8 @@ export class OpenCollection {
     this.#plan = indexPlan(options.schema);
     this.#dimension = options.store.head.dimension;
     this.#readable = options.store.head.sequence;
-    this.#index = createExactIndex(this.#plan, options.store, { vectorMemory: options.vectorMemory });
+    const { store, vectorMemory } = options;
+    this.#index = createExactIndex(this.#plan, store, { vectorMemory, filling: true });
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markUnfolded,
       fold: (logPosition, folded) => options.advance({ logPosition, folded }),
@@ -239,6 +240,7 @@ export class OpenCollection {
       from = slice.next;
       await nextTurn();
     }
+    this.#index.filled();
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);
   }
 

@@ -30,10 +30,11 @@ class Indexed {
   readonly #plan: IndexPlan;
   readonly #records = new Map<number, StoredRecord>();
 
-  constructor(records: readonly StoredRecord[], plan = PLAN) {
+  constructor(records: readonly StoredRecord[], plan = PLAN, filling = false) {
     const read = (offset: number): StoredRecord | null => this.#records.get(offset) ?? null;
     this.#plan = plan;
-    this.index = createExactIndex(plan, { read, readVector: read }, { denseRows: 200, denseSizes: SIZES });
+    const options = { denseRows: 200, denseSizes: SIZES, filling };
+    this.index = createExactIndex(plan, { read, readVector: read }, options);
     for (const one of records) this.put(one);
   }
 
@@ -111,6 +112,18 @@ describe("DenseRows", () => {
       expect(found).toStrictEqual(expected);
       expect(rest).toBe(0);
     }
+    indexed.index.close();
+  });
+
+  it("takes in no row while it is filled", async () => {
+    const indexed = new Indexed(recordsOf(5 * SEGMENT_ROWS), PLAN, true);
+    await setTimeout(20);
+    expect(indexed.search(10)).toMatchObject({ found: [], rest: 5 * SEGMENT_ROWS });
+    indexed.index.filled();
+    await indexed.built();
+    const { found, expected, rest } = indexed.search(10);
+    expect(found).toStrictEqual(expected);
+    expect(rest).toBe(0);
     indexed.index.close();
   });
 

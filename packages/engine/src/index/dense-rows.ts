@@ -26,6 +26,8 @@ export interface DenseRowsOptions {
   readonly readVector: (segment: Segment, local: number) => Float32Array | null;
   /** Records from which on there is a fast index. */
   readonly minRows?: number | undefined;
+  /** Rows wait until `filled`, as far as memory allows. */
+  readonly filling?: boolean | undefined;
   /** For the vectors that the fast index keeps; without limit if left out. */
   readonly vectorMemory?: VectorMemory | undefined;
   /** Small ones for tests. */
@@ -60,6 +62,8 @@ const MIN_ROWS = 4_096;
 const PUTS_PER_STEP = 16;
 /** Rows that may wait, which bounds the memory of their vectors; beyond it every write puts two in. */
 const MAX_PENDING = 16_384;
+/** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
+const MAX_PENDING_BYTES = 2 ** 28;
 /** Rows that are searched without a mask: a search of more pauses, and rows that get in meanwhile are not of it. */
 const MAX_UNMASKED = 262_144;
 /** Lengths whose squares are far from overflowing; longer vectors stay with the exact scan. */
@@ -75,6 +79,7 @@ export class DenseRows {
   #dense: DenseIndex | null = null;
   #building = false;
   #failed = false;
+  #filling: boolean;
   /** How often rows have left their places, and how often they have got in. */
   #departures = 0;
   #arrivals = 0;
@@ -82,6 +87,7 @@ export class DenseRows {
   constructor(options: DenseRowsOptions) {
     this.#options = options;
     this.#minRows = options.minRows ?? MIN_ROWS;
+    this.#filling = options.filling ?? false;
     this.#work = new BackgroundWork({
       step: () => this.#step(),
       onFailure: (error) => {
@@ -104,7 +110,13 @@ export class DenseRows {
     if (this.#dense === null) return;
     this.#pending.add(number);
     this.#wake();
-    if (this.#pending.size > MAX_PENDING) this.#work.now(() => this.#putNext(this.#dense!, 2));
+    if (!this.#mayWait(row)) this.#work.now(() => this.#putNext(this.#dense!, 2));
+  }
+
+  /** The records that there were are all here. */
+  filled(): void {
+    this.#filling = false;
+    if (this.#building) this.#wake();
   }
 
   /** The row goes, by an update or for good. */
@@ -202,9 +214,16 @@ export class DenseRows {
     return { nearest: top.sorted(), rest, overtaken };
   }
 
+  #mayWait(row: Row): boolean {
+    const { size } = this.#pending;
+    if (size <= MAX_PENDING || !this.#filling) return size <= MAX_PENDING;
+    const vectorBytes = this.#options.segmentOf(row).dimension * Float32Array.BYTES_PER_ELEMENT;
+    return size * vectorBytes <= MAX_PENDING_BYTES;
+  }
+
   #wake(): void {
     this.#building = true;
-    this.#work.wake();
+    if (!this.#filling) this.#work.wake();
   }
 
   #step(): boolean {

@@ -34,6 +34,8 @@ export interface ExactIndex extends RecordIndex {
   ): Generator<void, DenseAnswer | null>;
   /** Runs `read`, which may look at the segments' vectors until it resolves. */
   reading<T>(read: () => Promise<T>): Promise<T>;
+  /** Ends `filling`. */
+  filled(): void;
   /** Background work is under way that makes searches faster, not different. */
   readonly isBuilding: boolean;
 }
@@ -41,6 +43,8 @@ export interface ExactIndex extends RecordIndex {
 export interface ExactIndexOptions {
   /** Records from which on there is a fast dense index beside the exact one. */
   readonly denseRows?: number | undefined;
+  /** Until `filled` rows are added as fast as they can be; no search is under way. */
+  readonly filling?: boolean | undefined;
   /** For the vectors that the fast dense index keeps; without limit if left out. */
   readonly vectorMemory?: VectorMemory | undefined;
   /** Small ones for tests. */
@@ -82,6 +86,7 @@ class SegmentedIndex implements ExactIndex {
       segmentOf: (row) => this.#segments[this.#segmentIndex(row)]!,
       readVector: (segment, local) => this.#storedVector(segment, local),
       minRows: options.denseRows,
+      filling: options.filling,
       vectorMemory: options.vectorMemory,
       sizes: options.denseSizes,
       onProblem: options.onProblem ?? warn,
@@ -96,6 +101,10 @@ class SegmentedIndex implements ExactIndex {
 
   get size(): number {
     return this.#rowById.size;
+  }
+
+  filled(): void {
+    this.#dense.filled();
   }
 
   put(record: StoredRecord): void {
