@@ -68,7 +68,9 @@ describe("the schema of a body", () => {
 
 describe("examples", () => {
   const examples = Object.entries(COMPONENT_SCHEMAS).flatMap(([name, schema]) =>
-    ("examples" in schema ? (schema.examples as unknown[]) : []).map((example) => [name, example] as const),
+    ("examples" in schema ? (schema["examples"] as unknown[]) : []).map(
+      (example) => [name, example] as const,
+    ),
   );
 
   it.each(examples)("of %s keep the schema and pass the parser", (name, example) => {

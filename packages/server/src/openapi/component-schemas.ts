@@ -1,5 +1,5 @@
 /** Every named schema; `ref` names one of these. */
-import type { TSchema } from "typebox";
+import type { JsonSchema } from "./json-schema.ts";
 import { COLLECTION_SCHEMAS } from "./schemas/collection-schemas.ts";
 import { DENSE_INDEX_SCHEMAS } from "./schemas/dense-index-schemas.ts";
 import { EMBED_SCHEMAS } from "./schemas/embed-schemas.ts";
@@ -10,7 +10,7 @@ import { SYSTEM_SCHEMAS } from "./schemas/system-schemas.ts";
 import { VALUE_SCHEMAS } from "./schemas/value-schemas.ts";
 import { WHERE_SCHEMAS } from "./schemas/where-schemas.ts";
 
-export const COMPONENT_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const COMPONENT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...VALUE_SCHEMAS,
   ...EMBED_SCHEMAS,
   ...RECORD_SCHEMAS,

@@ -1,11 +1,11 @@
 /** One route as an OpenAPI operation. */
 import type { Route } from "../http/route.ts";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "./json-schema.ts";
 import { errorResponses } from "./error-responses.ts";
 import type { ReplyDescription, RouteDescription } from "./route-description.ts";
 
 /** What a parameter of a path stands for, unless its route says otherwise. */
-const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
+const PATH_PARAMETERS: Readonly<Record<string, JsonSchema>> = {
   tenant: Type.String({ description: "Name of the tenant." }),
   database: Type.String({ description: "Name of the database." }),
   collection: Type.String({ format: "uuid", description: "Id of the collection." }),
@@ -81,7 +81,7 @@ function security({ scope }: Route): readonly object[] {
 
 function pathParameters(route: Route, description: RouteDescription): readonly object[] {
   const names = [...route.path.matchAll(/:(\w+)/gu)].map((match) => match[1] ?? "");
-  const schemas = names.map((name): [string, TSchema] => {
+  const schemas = names.map((name): [string, JsonSchema] => {
     const schema = description.path?.[name] ?? PATH_PARAMETERS[name];
     if (schema === undefined) throw new Error(`${route.path}: nothing describes the parameter ${name}`);
     return [name, schema];
@@ -91,7 +91,7 @@ function pathParameters(route: Route, description: RouteDescription): readonly o
 
 function parametersIn(
   place: "path" | "query" | "header",
-  schemas: Readonly<Record<string, TSchema>>,
+  schemas: Readonly<Record<string, JsonSchema>>,
   required: boolean,
 ): readonly object[] {
   return Object.entries(schemas).map(([name, schema]) => {

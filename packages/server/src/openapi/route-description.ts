@@ -3,7 +3,7 @@
  * the route; here stands only what the route does not show: words, schemas and the errors of its own.
  */
 import type { ErrorCode } from "@sheaf/protocol";
-import type { TSchema } from "typebox";
+import type { JsonSchema } from "./json-schema.ts";
 
 /** Sections of the API description, in the order in which it shows them. */
 export const TAGS = {
@@ -21,7 +21,7 @@ export type Tag = keyof typeof TAGS;
 
 export interface ReplyDescription {
   readonly description: string;
-  readonly schema: TSchema;
+  readonly schema: JsonSchema;
   /** Header name -> what it says. */
   readonly headers?: Readonly<Record<string, string>>;
   /** `application/json` unless it says otherwise. */
@@ -35,12 +35,12 @@ export interface RouteDescription {
   readonly details?: string;
   readonly tag: Tag;
   /** Parameters of the path that mean something else than `PATH_PARAMETERS` says. */
-  readonly path?: Readonly<Record<string, TSchema>>;
+  readonly path?: Readonly<Record<string, JsonSchema>>;
   /** Parameters of the query string, all optional. */
-  readonly query?: Readonly<Record<string, TSchema>>;
+  readonly query?: Readonly<Record<string, JsonSchema>>;
   /** Request headers, all required. */
-  readonly headers?: Readonly<Record<string, TSchema>>;
-  readonly body?: TSchema;
+  readonly headers?: Readonly<Record<string, JsonSchema>>;
+  readonly body?: JsonSchema;
   /** Success status -> reply. */
   readonly replies: Readonly<Record<number, ReplyDescription>>;
   /** Beyond those that every route of its kind has (`error-responses.ts`). */
@@ -48,6 +48,6 @@ export interface RouteDescription {
 }
 
 /** A 200 with a body of this form. */
-export function answers(schema: TSchema, description = "Success."): RouteDescription["replies"] {
+export function answers(schema: JsonSchema, description = "Success."): RouteDescription["replies"] {
   return { 200: { description, schema } };
 }

@@ -1,5 +1,5 @@
 /** What the API description says of the collection routes. */
-import { Type } from "typebox";
+import { Type } from "../openapi/json-schema.ts";
 import { type RouteDescription, answers } from "../openapi/route-description.ts";
 import { count, ref } from "../openapi/schema-parts.ts";
 import { PAGE } from "./tenant-descriptions.ts";

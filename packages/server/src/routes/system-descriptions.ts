@@ -1,5 +1,5 @@
 /** What the API description says of the system routes. */
-import { Type } from "typebox";
+import { Type } from "../openapi/json-schema.ts";
 import { type RouteDescription, answers } from "../openapi/route-description.ts";
 import { anyObject, ref } from "../openapi/schema-parts.ts";
 

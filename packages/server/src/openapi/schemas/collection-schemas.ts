@@ -1,12 +1,12 @@
 /** Tenants, databases and collections: their bodies, and how replies describe them. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { anyObject, closed, count, maybe, orNull, ref } from "../schema-parts.ts";
 
 const uuid = Type.String({ format: "uuid" });
 const text = Type.String();
 
-export const COLLECTION_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   TenantBody: Type.Object({ name: ref("TenantName") }, { examples: [{ name: "acme" }] }),
   TenantUpdate: Type.Object({
     resource_name: Type.String({ maxLength: LIMITS.nameCharacters }),
@@ -99,21 +99,17 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, TSchema>> = {
   ...indexSchemas(),
 };
 
-function schemaKeys(): TSchema {
-  return Type.Record(
-    Type.String({ pattern: "^(?:#document$|#embedding$|[^#$])" }),
-    maybe(ref("ValueTypes")),
-    {
-      additionalProperties: false,
-      maxProperties: LIMITS.schemaKeys,
-    },
-  );
+function schemaKeys(): JsonSchema {
+  return Type.Record("^(?:#document$|#embedding$|[^#$])", maybe(ref("ValueTypes")), {
+    additionalProperties: false,
+    maxProperties: LIMITS.schemaKeys,
+  });
 }
 
 /** Kinds of value -> their indexes. */
-function indexSchemas(): Record<string, TSchema> {
+function indexSchemas(): Record<string, JsonSchema> {
   const plain = index(closed({}));
-  const indexes = (members: Readonly<Record<string, TSchema>>): TSchema =>
+  const indexes = (members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
     maybe(
       Type.Object(Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, maybe(schema)]))),
     );
@@ -144,11 +140,11 @@ function indexSchemas(): Record<string, TSchema> {
   };
 }
 
-function index(config: TSchema): TSchema {
+function index(config: JsonSchema): JsonSchema {
   return closed({ enabled: Type.Boolean(), config: maybe(config) });
 }
 
-function fullText(): TSchema {
+function fullText(): JsonSchema {
   return closed({
     algorithm: maybe(Type.Union([Type.Literal("trigram"), Type.Literal("token_bitmap")])),
   });

@@ -1,5 +1,5 @@
 /** The dense index as a `configuration` or a schema describes it. Sheaf keeps and returns the settings; they change nothing. */
-import { type TProperties, type TSchema, Type } from "typebox";
+import { type SchemaMembers, type JsonSchema, Type } from "../json-schema.ts";
 import { closed, count, maybe, ref, words } from "../schema-parts.ts";
 
 const UINT32_MAX = 2 ** 32 - 1;
@@ -7,12 +7,12 @@ const space = maybe(words(["l2", "cosine", "ip"]), "Distance, `l2` by default.")
 const setting = maybe(count(undefined, UINT32_MAX));
 const factor = maybe(Type.Number());
 
-function range(minimum: number, maximum: number): TSchema {
+function range(minimum: number, maximum: number): JsonSchema {
   return maybe(Type.Integer({ minimum, maximum }));
 }
 
 /** @param atLeast Smallest `batch_size` and `sync_threshold`: a `configuration` has always taken any. */
-function hnsw(atLeast: number): TProperties {
+function hnsw(atLeast: number): SchemaMembers {
   return {
     space,
     ef_construction: setting,
@@ -25,7 +25,7 @@ function hnsw(atLeast: number): TProperties {
   };
 }
 
-const SPANN: TProperties = {
+const SPANN: SchemaMembers = {
   space,
   search_nprobe: range(0, 128),
   write_nprobe: setting,
@@ -47,17 +47,17 @@ const SPANN: TProperties = {
   quantize: maybe(words(["none", "four_bit_rabit_q_with_u_search"])),
 };
 
-function pick(from: TProperties, names: readonly string[]): TProperties {
+function pick(from: SchemaMembers, names: readonly string[]): SchemaMembers {
   return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }
 
-function without(from: TProperties, name: string): TProperties {
+function without(from: SchemaMembers, name: string): SchemaMembers {
   return Object.fromEntries(Object.entries(from).filter(([key]) => key !== name));
 }
 
 const ONE_KIND = "At most one of `hnsw` and `spann`.";
 
-export const DENSE_INDEX_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const DENSE_INDEX_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Configuration: Type.Object(
     {
       hnsw: maybe(closed(hnsw(0))),

@@ -1,12 +1,12 @@
 /** The embedding endpoints. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 
 const text = Type.String();
 const flag = Type.Union([Type.Boolean(), words(["true", "false"])]);
 
-export const EMBED_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const EMBED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   EmbedBody: Type.Object(
     {
       texts: arrayOf(text, { maxItems: LIMITS.embedTexts, description: "Texts to embed." }),

@@ -1,6 +1,6 @@
 /** API keys. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 
 const scope = words(["embed", "read", "write", "admin"]);
@@ -8,7 +8,7 @@ const time = Type.String({ format: "date-time" });
 const text = Type.String();
 const LIMIT_NAMES = ["requests_per_minute", "tokens_per_minute", "concurrent_requests"];
 
-function limits(member: (schema: TSchema) => TSchema): TSchema {
+function limits(member: (schema: JsonSchema) => JsonSchema): JsonSchema {
   const entries = LIMIT_NAMES.map((name) => [name, member(count(undefined, Number.MAX_SAFE_INTEGER))]);
   return Type.Object(Object.fromEntries(entries), {
     description: "`null`: those of the server. 0: none.",
@@ -28,7 +28,7 @@ const KEY = {
   replaced_by: orNull(text, "Id of the key that it was rotated into."),
 };
 
-export const KEY_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const KEY_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   KeyBody: Type.Object(
     {
       name: Type.String({ minLength: 1, maxLength: LIMITS.keyNameCharacters }),

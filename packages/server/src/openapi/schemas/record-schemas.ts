@@ -1,23 +1,23 @@
 /** Bodies and replies of the record routes. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TProperties, type TSchema, Type } from "typebox";
+import { type SchemaMembers, type JsonSchema, Type } from "../json-schema.ts";
 import { anyObject, arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 
 const INCLUDE_KEYS = ["documents", "embeddings", "metadatas", "uris", "distances"];
 export const READ_LEVELS: readonly string[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
 
-const SELECTOR: TProperties = {
+const SELECTOR: SchemaMembers = {
   ids: maybe(arrayOf(Type.String(), { maxItems: LIMITS.whereValues })),
   where: maybe(ref("Where")),
   where_document: maybe(ref("WhereDocument")),
 };
 
 /** One value or `null` per id. */
-function column(item: TSchema, description: string): TSchema {
+function column(item: JsonSchema, description: string): JsonSchema {
   return Type.Optional(Type.Union([arrayOf(orNull(item)), Type.Null()], { description }));
 }
 
-function writeBody(metadata: string): TSchema {
+function writeBody(metadata: string): JsonSchema {
   return Type.Object(
     {
       ids: arrayOf(Type.String({ minLength: 1, maxLength: LIMITS.idBytes }), {
@@ -41,16 +41,16 @@ function writeBody(metadata: string): TSchema {
   );
 }
 
-function includeOf(defaults: string): TSchema {
+function includeOf(defaults: string): JsonSchema {
   return maybe(arrayOf(words(INCLUDE_KEYS)), `Columns of the reply; ${defaults} unless it says otherwise.`);
 }
 
 /** What a column of a reply holds: `null` for one that was not asked for. */
-function asked(item: TSchema, depth: 1 | 2): TSchema {
+function asked(item: JsonSchema, depth: 1 | 2): JsonSchema {
   return orNull(arrayOf(depth === 1 ? item : arrayOf(item)));
 }
 
-function columns(depth: 1 | 2): TProperties {
+function columns(depth: 1 | 2): SchemaMembers {
   const ids = arrayOf(Type.String());
   return {
     ids: depth === 1 ? ids : arrayOf(ids),
@@ -62,11 +62,11 @@ function columns(depth: 1 | 2): TProperties {
   };
 }
 
-function operation(name: string, payload: string): TSchema {
+function operation(name: string, payload: string): JsonSchema {
   return Type.Object({ operation: Type.Literal(name), payload: ref(payload) });
 }
 
-export const RECORD_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   AddBody: writeBody("Metadata"),
   ChangeBody: writeBody("MetadataPatch"),
   DeleteBody: Type.Object(

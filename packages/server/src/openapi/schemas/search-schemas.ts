@@ -1,6 +1,6 @@
 /** The search dictionary and its reply. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 import { READ_LEVELS } from "./record-schemas.ts";
 
@@ -41,7 +41,7 @@ const aggregate = closed({
 
 const filter = Type.Union([ref("Where"), closed({}), Type.Null()]);
 
-export const SEARCH_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Rank: Type.Union(
     [
       closed({ $val: Type.Number() }, { description: "A constant." }),

@@ -1,6 +1,6 @@
 /** What the server says of itself, and errors. */
 import type { ErrorName } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, count, words } from "../schema-parts.ts";
 
 const ERROR_NAMES = [
@@ -16,7 +16,7 @@ const ERROR_NAMES = [
   "Unimplemented",
 ] as const satisfies readonly ErrorName[];
 
-export const SYSTEM_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const SYSTEM_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Heartbeat: Type.Object({ "nanosecond heartbeat": count("Nanoseconds since 1970.") }),
   Healthcheck: Type.Object({ is_executor_ready: Type.Boolean(), is_log_client_ready: Type.Boolean() }),
   PreFlightChecks: Type.Object({

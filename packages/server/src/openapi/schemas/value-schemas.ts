@@ -1,6 +1,6 @@
 /** Values inside records: metadata, vectors, documents, and the names things go by. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, closed, maybe, ref } from "../schema-parts.ts";
 
 const UINT32_MAX = 2 ** 32 - 1;
@@ -8,7 +8,7 @@ const UINT32_MAX = 2 ** 32 - 1;
 const METADATA_KEY = "^[^#$]";
 const NAME_PART = "[a-zA-Z0-9][a-zA-Z0-9._-]+[a-zA-Z0-9]";
 
-export const VALUE_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Name: Type.String({
     minLength: LIMITS.nameCharactersMin,
     maxLength: LIMITS.nameCharacters,
@@ -65,18 +65,14 @@ export const VALUE_SCHEMAS: Readonly<Record<string, TSchema>> = {
         "An integer literal that fits 64 bits stays an integer, every other number is a float: `3` and `3.0` are kept apart.",
     },
   ),
-  Metadata: Type.Record(Type.String({ pattern: METADATA_KEY }), ref("MetadataValue"), {
+  Metadata: Type.Record(METADATA_KEY, ref("MetadataValue"), {
     additionalProperties: false,
     maxProperties: LIMITS.metadataKeys,
     description: "Keys are not empty and do not begin with `#` or `$`.",
   }),
-  MetadataPatch: Type.Record(
-    Type.String({ pattern: METADATA_KEY }),
-    Type.Union([ref("MetadataValue"), Type.Null()]),
-    {
-      additionalProperties: false,
-      maxProperties: LIMITS.metadataKeys,
-      description: "As `Metadata`, laid over what is there; `null` removes a key.",
-    },
-  ),
+  MetadataPatch: Type.Record(METADATA_KEY, Type.Union([ref("MetadataValue"), Type.Null()]), {
+    additionalProperties: false,
+    maxProperties: LIMITS.metadataKeys,
+    description: "As `Metadata`, laid over what is there; `null` removes a key.",
+  }),
 };

@@ -1,6 +1,6 @@
 /** Filters: one key per object, and under a metadata key one operator. */
 import { LIMITS } from "@sheaf/protocol";
-import { type TSchema, Type } from "typebox";
+import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, closed, ref } from "../schema-parts.ts";
 
 const scalar = Type.Union([Type.String(), Type.Boolean(), Type.Number()]);
@@ -10,7 +10,7 @@ const pattern = Type.String({
   description: "Regular expression in the syntax of Rust's `regex`: no look-around, no back-references.",
 });
 const many = { minItems: 1, maxItems: LIMITS.whereValues };
-function either(operators: readonly string[], operand: TSchema): readonly TSchema[] {
+function either(operators: readonly string[], operand: JsonSchema): readonly JsonSchema[] {
   return operators.map((operator) => closed({ [operator]: operand }));
 }
 
@@ -30,13 +30,13 @@ const id = Type.Union([
   ...either(["$in", "$nin"], arrayOf(text, many)),
 ]);
 
-export const WHERE_SCHEMAS: Readonly<Record<string, TSchema>> = {
+export const WHERE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Where: Type.Union(
     [
       ...either(["$and", "$or"], arrayOf(ref("Where"))),
       closed({ "#document": Type.Union([...onDocument]) }),
       closed({ "#id": id }),
-      Type.Record(Type.String({ pattern: "^[^#$]" }), field, {
+      Type.Record("^[^#$]", field, {
         additionalProperties: false,
         minProperties: 1,
         maxProperties: 1,

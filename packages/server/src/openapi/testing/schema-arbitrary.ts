@@ -29,7 +29,7 @@ export function arbitraryOf(name: string, adjustments: Adjustments): fc.Arbitrar
     Object.fromEntries(
       Object.entries(COMPONENT_SCHEMAS).map(([component, schema]) => {
         const adjust = adjustments[component];
-        const arbitrary = build(schema as Node, tie);
+        const arbitrary = build(schema, tie);
         return [
           component,
           adjust === undefined ? arbitrary : arbitrary.map((value) => adjust(value as never)),
