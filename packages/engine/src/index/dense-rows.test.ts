@@ -151,6 +151,7 @@ describe("DenseRows", () => {
   it("leaves rows of a snapshot that were written over or moved to the exact scan", async () => {
     const indexed = await new Indexed(recordsOf(5_000)).built();
     const before = indexed.index.snapshot();
+    expect(indexed.search(5, before).rest).toBe(0);
     for (let i = 0; i < 3_000; i++) {
       if (i % 3 === 0) indexed.remove(i);
       else indexed.put(record(i));
@@ -222,12 +223,15 @@ describe("DenseRows", () => {
   it("goes when records do, and comes again", async () => {
     const records = recordsOf(400);
     const indexed = await new Indexed(records).built();
+    const before = indexed.index.snapshot();
+    expect(indexed.search(3, before).rest).toBe(0);
     for (let i = 0; i < 350; i++) indexed.remove(i);
     expect(indexed.search(3).rest).toBeUndefined();
     for (const one of records) indexed.put({ ...one, offset: one.offset + 1_000, id: `n${one.offset}` });
     await indexed.built();
     const { found, expected } = indexed.search(30);
     expect(found).toStrictEqual(expected);
+    expect(indexed.search(3, before).rest).toBe(350);
     indexed.index.close();
   });
 });

@@ -83,6 +83,8 @@ export class DenseRows {
   /** How often rows have left their places, and how often they have got in. */
   #departures = 0;
   #arrivals = 0;
+  /** Snapshots all of whose rows the fast index holds, and no others; by the changes up to when that was found. */
+  readonly #whole = new WeakMap<IndexSnapshot, number>();
 
   constructor(options: DenseRowsOptions) {
     this.#options = options;
@@ -177,6 +179,7 @@ export class DenseRows {
   /** Forgets the fast index; `segments`: all that there are. */
   drop(segments: readonly Segment[]): void {
     for (const segment of segments) segment.dense.fill(0);
+    this.#departures++;
     this.#pending.clear();
     this.#building = false;
     this.#dense?.close();
@@ -197,7 +200,7 @@ export class DenseRows {
     const dense = this.#dense;
     if (dense === null || !(norm(query) <= MAX_LENGTH)) return null;
     const [departures, arrivals] = [this.#departures, this.#arrivals];
-    const { mask, rest } = divide(rows, snapshot, dense.size, this.numbers.limit);
+    const { mask, rest } = this.#divide(rows, snapshot, dense.size);
     const positionOf = (number: number): number => snapshot.positionOf(this.numbers.row(number) ?? -1);
     const readVector = (number: number): Float32Array | null => {
       const position = positionOf(number);
@@ -219,6 +222,16 @@ export class DenseRows {
     if (size <= MAX_PENDING || !this.#filling) return size <= MAX_PENDING;
     const vectorBytes = this.#options.segmentOf(row).dimension * Float32Array.BYTES_PER_ELEMENT;
     return size * vectorBytes <= MAX_PENDING_BYTES;
+  }
+
+  /** Most searches want all rows of a snapshot that no write has changed since the last one: that is found out once. */
+  #divide(rows: RowSet, snapshot: IndexSnapshot, size: number): DividedRows {
+    const changes = this.#departures + this.#arrivals;
+    const isAll = rows === snapshot.live;
+    if (isAll && this.#whole.get(snapshot) === changes) return ALL_ROWS;
+    const divided = divide(rows, snapshot, size, this.numbers.limit);
+    if (isAll && divided.mask === null && divided.rest === null) this.#whole.set(snapshot, changes);
+    return divided;
   }
 
   #wake(): void {
@@ -273,6 +286,8 @@ interface DividedRows {
   /** The others; `null`: there are none. */
   readonly rest: RowSet | null;
 }
+
+const ALL_ROWS: DividedRows = { mask: null, rest: null };
 
 /** `size`: rows of the fast index; `limit`: above every number. */
 function divide(rows: RowSet, snapshot: IndexSnapshot, size: number, limit: number): DividedRows {

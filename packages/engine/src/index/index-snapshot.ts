@@ -23,6 +23,11 @@ export class IndexSnapshot {
     segments.forEach((segment, index) => this.live.words.set(segment.live, index * SEGMENT_WORDS));
   }
 
+  /** How many of its rows a set has; those that are live, which most searches want, are counted. */
+  countOf(rows: RowSet): number {
+    return rows === this.live ? this.size : rows.count();
+  }
+
   /** Position of a row, or -1 if its segment is not in the snapshot. */
   positionOf(row: Row): number {
     const index = this.#places.get(Math.floor(row / SEGMENT_ROWS));

@@ -62,7 +62,7 @@ export async function executeQuery(
       const results: ResultRecord[][] = [];
       for (const vector of embeddings) {
         const query = { vector, space: context.plan.space, k, exact: false };
-        times.scanned(rows.count());
+        times.scanned(view.snapshot.countOf(rows));
         const { positions, distances } = await times.measure("dense", () =>
           denseKnn(query, rows, view, { index, pace, scanPool }),
         );
@@ -99,7 +99,7 @@ export async function executeCount(
   signal?: AbortSignal,
 ): Promise<number> {
   if (selector.ids === null && selector.where === null) return context.index.size;
-  return readRows(context, selector, signal, (rows) => rows.count());
+  return readRows(context, selector, signal, (rows, snapshot) => snapshot.countOf(rows));
 }
 
 /** Offsets of the matching records in insertion order, `limit` of them or all (`null`). */

@@ -50,7 +50,7 @@ export async function denseKnn(
 ): Promise<Nearest> {
   const { snapshot } = view;
   const query = prepare(space, vector);
-  const certain = exact || snapshot.size <= CERTAIN_RECORDS || rows.count() <= CERTAIN_MATCHES;
+  const certain = exact || snapshot.size <= CERTAIN_RECORDS || snapshot.countOf(rows) <= CERTAIN_MATCHES;
   const vectorAt = (position: number): Float32Array | null => view.vector(position, space);
   const steps = context.index.searchDense({ query, k, exact: certain, vectorAt }, rows, snapshot);
   let step = steps.next();

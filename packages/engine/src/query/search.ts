@@ -79,7 +79,7 @@ function prepareLeaf(
   }
   const dense = { vector: query.vector, space: plan.space, k, exact };
   return (rows) => {
-    times.scanned(rows.count());
+    times.scanned(view.snapshot.countOf(rows));
     return times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool }));
   };
 }
