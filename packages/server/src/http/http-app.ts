@@ -52,6 +52,8 @@ export interface HttpOptions {
 
 /** Longest name in a path, percent-encoded. */
 const MAX_PARAMETER_CHARACTERS = 3 * LIMITS.nameCharacters;
+/** A body that says it is larger has its connection closed. */
+const MAX_THROWN_AWAY_BYTES = 4 * LIMITS.bodyBytes;
 const CLIENT_REQUEST_ID = /^[\w.-]{1,128}$/;
 
 /** An app without routes: `registerRoutes` adds them. */
@@ -170,10 +172,25 @@ function errorResponder(logger: Logger) {
     const { surface = "v2", tooLargeStatus = 413 } = request.routeOptions.config;
     const response = errorResponse(error, { surface, tooLargeStatus, requestId: request.id });
     if (response.unexpected) logger.error({ err: error, requestId: request.id }, "unexpected error");
+    if (isBodyTooLarge(error)) readAway(request, reply);
     void reply
       .code(response.status)
       .headers(response.headers ?? {})
       .type("application/json")
       .send(response.body);
   };
+}
+
+function isBodyTooLarge(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "FST_ERR_CTP_BODY_TOO_LARGE";
+}
+
+/**
+ * Keeps the connection and throws away what still comes. Most callers read an answer only once they have sent all, and
+ * would find a closed connection instead of the reason.
+ */
+function readAway(request: FastifyRequest, reply: FastifyReply): void {
+  if (!(Number(request.headers["content-length"]) <= MAX_THROWN_AWAY_BYTES)) return;
+  void reply.removeHeader("connection");
+  request.raw.resume();
 }
