@@ -9,5 +9,6 @@ export { dotRows, squaredL2Rows, dotHalfRows } from "./rows";
 export { scanBlocks } from "./scan-blocks";
 export { scoreCodes } from "./score-codes";
 export { keepBest } from "./candidates";
+export { crc32c } from "./checksum";
 export { rotate } from "./rotate";
 export { addPostings, countPostings, collectSums } from "./postings";

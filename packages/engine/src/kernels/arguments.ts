@@ -78,6 +78,8 @@ export const SUMS = {
   words: 8,
 } as const;
 
+export const CHECKSUM = { bytes: 0, length: 1, tables: 2, crc: 3, words: 4 } as const;
+
 /** A stretch of kernel memory that a kernel takes as its argument. */
 export interface ArgumentBlock {
   /** Byte address. */
@@ -105,6 +107,8 @@ export interface Kernels {
   readonly rotate: (rotate: number) => void;
   /** Adds the posting lists of a sparse query's terms. */
   readonly addPostings: (postings: number) => void;
+  /** Continues a CRC-32C over some bytes. */
+  readonly crc32c: (checksum: number) => void;
   /** Counts the rows that hold each of a sparse query's terms. */
   readonly countPostings: (postings: number) => void;
   /** Collects the rows within a bound and clears their sums. */

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { crc32c } from "./crc32c.ts";
 
@@ -11,6 +12,16 @@ const VECTORS: readonly (readonly [string, Uint8Array, number])[] = [
   ["nothing", new Uint8Array(0), 0],
 ];
 
+/** Bit by bit. */
+function remainder(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1;
+  }
+  return ~crc >>> 0;
+}
+
 describe("crc32c", () => {
   it.each(VECTORS)("of %s", (_name, bytes, expected) => {
     expect(crc32c(bytes)).toBe(expected);
@@ -19,5 +30,15 @@ describe("crc32c", () => {
   it("of a part is that of the part alone", () => {
     const bytes = Buffer.from("xx123456789yy");
     expect(crc32c(bytes, 2, 11)).toBe(0xe3069283);
+  });
+
+  it("is the remainder that its polynomial defines, over any length", () => {
+    fc.assert(
+      fc.property(fc.nat(130_000), fc.nat(255), (length, step) => {
+        const bytes = Uint8Array.from({ length }, (_, i) => i * step + (i >> 8));
+        expect(crc32c(bytes)).toBe(remainder(bytes));
+      }),
+      { numRuns: 30 },
+    );
   });
 });

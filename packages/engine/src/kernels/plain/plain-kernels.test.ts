@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   CANDIDATES,
+  CHECKSUM,
   CODES,
   POSTINGS,
   RECORD,
@@ -13,6 +14,7 @@ import {
   type ArgumentBlock,
   type Kernels,
 } from "../arguments.ts";
+import { fillTables } from "../../storage/crc32c.ts";
 import { dot, squaredL2 } from "../distance.ts";
 import { KernelMemory } from "../kernel-memory.ts";
 
@@ -135,6 +137,24 @@ describe("rows", () => {
       expect(out[0]).toBe(squaredL2(a.subarray(0, dimension), b));
     }
     memory.close();
+  });
+});
+
+describe("checksum", () => {
+  it("equals its twin", () => {
+    fc.assert(
+      fc.property(fc.nat(70), fc.nat(7), seeds, (length, first, seed) => {
+        const same = sameBits((memory) => {
+          const args = memory.block(CHECKSUM.words);
+          const tables = memory.allocate(16 * 1_024);
+          fillTables(memory.u32(tables, 16 * 256));
+          args.u32.set([fillBytes(memory, 80, randomOf(seed)) + first, length, tables, seed]);
+          return (kernels) => kernels.crc32c(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
   });
 });
 

@@ -9,6 +9,7 @@ import { rotate } from "./rotate.ts";
 import { dotHalfRows, dotRows, squaredL2Rows } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
+import { crc32c } from "./checksum.ts";
 import type { Views } from "./views.ts";
 
 export function createPlainKernels(buffer: ArrayBuffer): Kernels {
@@ -26,6 +27,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     scoreCodes: (pointer) => scoreCodes(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),
+    crc32c: (pointer) => crc32c(views, pointer),
     addPostings: (pointer) => addPostings(views, pointer),
     countPostings: (pointer) => countPostings(views, pointer),
     collectSums: (pointer) => collectSums(views, pointer),
