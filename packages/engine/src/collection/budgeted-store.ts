@@ -27,8 +27,8 @@ export class BudgetedStore implements RecordStore {
     return this.#store.find(id);
   }
 
-  read(offset: number): StoredRecord | null {
-    return this.#store.read(offset);
+  read(offset: number, into?: Float32Array): StoredRecord | null {
+    return this.#store.read(offset, into);
   }
 
   readVector(offset: number, into?: Float32Array): VectorVersion | null {

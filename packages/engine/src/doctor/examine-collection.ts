@@ -116,7 +116,7 @@ class CollectionContents {
     const id = this.#ids.get(offset) ?? null;
     this.#ids.delete(offset);
     try {
-      const record = decodeRecord(value, offset, origin);
+      const record = decodeRecord(value, offset, { origin });
       this.records += 1;
       if (record.id !== id) this.lost.push(`the id ${JSON.stringify(record.id)} does not lead to its record`);
       if (offset >= this.head.nextOffset) this.lost.push(`offset ${offset} is beyond the next one`);

@@ -44,7 +44,7 @@ export function salvage(request: SalvageRequest): Salvaged {
       if (key[0] !== RECORD_KEYS.afterIds[0]) return;
       const origin = { store: collectionName(id), key };
       try {
-        text += `${recordLine(decodeRecord(value, readOffset(key, origin), origin))}\n`;
+        text += `${recordLine(decodeRecord(value, readOffset(key, origin), { origin }))}\n`;
         records += 1;
       } catch (error) {
         problems.push(describe(error));

@@ -21,8 +21,8 @@ export interface RecordIndex {
 
 /** Reads the store for stages that need what the index does not keep: documents, URIs, vectors as they were given. */
 export interface RecordReader {
-  /** `null` if it is gone. */
-  read(offset: number): StoredRecord | null;
-  /** The vector alone, several times as fast, in `into` if it is as long; `null` if the record is gone. */
+  /** `null` if it is gone. The vector may lie in `into` if that is as long. */
+  read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** The vector alone, faster; `null` if the record is gone. */
   readVector(offset: number, into?: Float32Array): VectorVersion | null;
 }

@@ -24,7 +24,7 @@ export class RecordView {
   readonly snapshot: IndexSnapshot;
   readonly strict: boolean;
   readonly #reader: RecordReader;
-  /** Of one read after the other: a search asks for some ten vectors, and memory for each would have to be collected. */
+  /** Of one read after the other: a search reads some twenty vectors, and memory for each would have to be collected. */
   #scratch: Float32Array | undefined;
 
   constructor(snapshot: IndexSnapshot, reader: RecordReader, options: { readonly strict: boolean }) {
@@ -40,11 +40,14 @@ export class RecordView {
     return this.read(position)?.metadata?.get(key);
   }
 
-  /** `null`: gone, seen by a view that is not strict. */
+  /** `null`: gone, seen by a view that is not strict. The vector is not to be kept: see `vector`. */
   read(position: number): StoredRecord | null {
-    const record = this.#reader.read(this.snapshot.offset(position));
-    this.#check(position, record);
-    return record;
+    return this.#read(position, this.#scratch);
+  }
+
+  /** `read` with a vector that may be kept. */
+  readWhole(position: number): StoredRecord | null {
+    return this.#read(position, undefined);
   }
 
   /**
@@ -68,6 +71,12 @@ export class RecordView {
   /** Gives up on the snapshot: what a stage found is not all of it. */
   overtaken(): never {
     throw new StaleSnapshot("rows changed after the snapshot", null);
+  }
+
+  #read(position: number, into: Float32Array | undefined): StoredRecord | null {
+    const record = this.#reader.read(this.snapshot.offset(position), into);
+    this.#check(position, record);
+    return record;
   }
 
   #check(position: number, version: VectorVersion | null): void {

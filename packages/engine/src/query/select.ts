@@ -3,6 +3,7 @@
  * there; documents, URIs, stored vectors and sparse vectors come from the store.
  */
 import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
+import type { StoredRecord } from "../storage/stored-record.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import type { Scored } from "./order.ts";
@@ -66,7 +67,7 @@ type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Fi
 function makeRecord(position: number, fields: Fields, view: RecordView): RecordInMaking | null {
   const indexed = view.snapshot.metadata(position);
   const fromStore = fields.document || fields.embedding || fields.uri || !inIndex(indexed, fields.metadata);
-  const stored = fromStore ? view.read(position) : null;
+  const stored = fromStore ? readStored(position, fields, view) : null;
   if (fromStore && stored === null) return null;
   const record: RecordInMaking = { id: view.snapshot.id(position) };
   if (stored !== null) {
@@ -78,6 +79,10 @@ function makeRecord(position: number, fields: Fields, view: RecordView): RecordI
     record.metadata = selectMetadata(stored === null ? indexed : stored.metadata, fields.metadata);
   }
   return record;
+}
+
+function readStored(position: number, { embedding }: Fields, view: RecordView): StoredRecord | null {
+  return embedding ? view.readWhole(position) : view.read(position);
 }
 
 /** Whether the index has all of the metadata that is asked for: it keeps no sparse vectors. */

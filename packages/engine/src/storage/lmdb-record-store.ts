@@ -72,12 +72,14 @@ export class LmdbRecordStore implements RecordStore {
     );
   }
 
-  read(offset: number): StoredRecord | null {
+  read(offset: number, into?: Float32Array): StoredRecord | null {
     const key = offsetKey(offset);
-    const value = this.#environment?.get(key) ?? null;
-    return value === null || this.#environment === null
-      ? null
-      : decodeRecord(value, offset, this.#environment.origin(key));
+    const environment = this.#environment;
+    return (
+      environment?.peek(key, (value) =>
+        decodeRecord(value, offset, { origin: environment.origin(key), into }),
+      ) ?? null
+    );
   }
 
   readVector(offset: number, into?: Float32Array): VectorVersion | null {
@@ -127,7 +129,7 @@ export class LmdbRecordStore implements RecordStore {
     for (const { key, value } of environment.iterate(range)) {
       const origin = environment.origin(key);
       const offset = readOffset(key, origin);
-      const record = readOrReport(() => decodeRecord(value, offset, origin), offset, onDamage);
+      const record = readOrReport(() => decodeRecord(value, offset, { origin }), offset, onDamage);
       if (record === null) continue;
       if (onDamage !== undefined) this.#requireId(record);
       yield record;

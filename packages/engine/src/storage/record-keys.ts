@@ -51,6 +51,7 @@ export function readOffset(key: Uint8Array, origin: DataOrigin): number {
 function numberKey(prefix: number, value: number): Uint8Array {
   const key = Buffer.allocUnsafe(NUMBER_KEY_BYTES);
   key[0] = prefix;
-  key.writeBigUInt64BE(BigInt(value), 1);
+  key.writeUInt32BE(Math.floor(value / 2 ** 32), 1);
+  key.writeUInt32BE(value % 2 ** 32, 5);
   return key;
 }

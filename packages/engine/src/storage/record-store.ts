@@ -25,9 +25,9 @@ export interface StoreView {
   offsetOf(id: string): number | null;
   /** The record with this id; `null`: there is none. Throws `CorruptDataError`. */
   find(id: string): StoredRecord | null;
-  /** `null`: gone, or never there. Throws `CorruptDataError`. */
-  read(offset: number): StoredRecord | null;
-  /** `read` of the vector alone, which may lie in `into` if it is as long. */
+  /** `null`: gone, or never there. The vector may lie in `into` if that is as long. Throws `CorruptDataError`. */
+  read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** `read` of the vector alone. */
   readVector(offset: number, into?: Float32Array): VectorVersion | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
   removedAfter(sequence: number): Iterable<string>;

@@ -90,8 +90,8 @@ describe("value codec v1", () => {
   });
 
   it("reads what version 1 wrote", () => {
-    expect(decodeRecord(golden("fullRecord"), 7, ORIGIN)).toEqual(FULL);
-    expect(decodeRecord(golden("minimalRecord"), 0, ORIGIN)).toEqual(MINIMAL);
+    expect(decodeRecord(golden("fullRecord"), 7, { origin: ORIGIN })).toEqual(FULL);
+    expect(decodeRecord(golden("minimalRecord"), 0, { origin: ORIGIN })).toEqual(MINIMAL);
     expect(decodeHead(golden("head"), ORIGIN)).toEqual(HEAD);
     expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ sequence: 0, nextOffset: 0, dimension: null });
     expect(decodeCollection(golden("collection"), ORIGIN)).toEqual(COLLECTION);
@@ -101,7 +101,7 @@ describe("value codec v1", () => {
   it("reads back any record", () => {
     fc.assert(
       fc.property(anyRecord(), (record) => {
-        expect(decodeRecord(encodeRecord(writer, record), record.offset, ORIGIN)).toEqual(record);
+        expect(decodeRecord(encodeRecord(writer, record), record.offset, { origin: ORIGIN })).toEqual(record);
       }),
     );
   });
@@ -111,19 +111,19 @@ describe("value codec v1", () => {
     for (let bit = 0; bit < value.length * 8; bit++) {
       const damaged = Buffer.from(value);
       damaged.writeUInt8(damaged.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      expect(() => decodeRecord(damaged, 7, ORIGIN)).toThrow(CorruptDataError);
+      expect(() => decodeRecord(damaged, 7, { origin: ORIGIN })).toThrow(CorruptDataError);
     }
   });
 
   it("notices every cut", () => {
     const value = golden("fullRecord");
     for (let length = 0; length < value.length; length++) {
-      expect(() => decodeRecord(value.slice(0, length), 7, ORIGIN)).toThrow(CorruptDataError);
+      expect(() => decodeRecord(value.slice(0, length), 7, { origin: ORIGIN })).toThrow(CorruptDataError);
     }
   });
 
   it("names key and byte of a value under a wrong key", () => {
-    expect(() => decodeRecord(golden("fullRecord"), 8, ORIGIN)).toThrow(
+    expect(() => decodeRecord(golden("fullRecord"), 8, { origin: ORIGIN })).toThrow(
       "collections/ab/test, key 0207, byte 16: holds offset 7 under the key of offset 8",
     );
   });

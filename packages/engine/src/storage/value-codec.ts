@@ -28,11 +28,17 @@ export function encodeRecord(writer: ValueWriter, record: StoredRecord): Uint8Ar
   return writer.finish();
 }
 
+export interface Decoding {
+  readonly origin: DataOrigin;
+  /** Where the vector goes if this is as long; spares memory that would have to be collected. */
+  readonly into?: Float32Array | undefined;
+}
+
 /** `offset` is the one of the key: a value that stands under another key is damage too. */
-export function decodeRecord(value: Uint8Array, offset: number, origin: DataOrigin): StoredRecord {
+export function decodeRecord(value: Uint8Array, offset: number, { origin, into }: Decoding): StoredRecord {
   const reader = new ValueReader(value, VALUE_KIND.record, origin);
   const sequence = readVersion(reader, offset);
-  const embedding = reader.f32Array(reader.u32());
+  const embedding = readEmbedding(reader, into);
   const id = reader.text();
   const document = (reader.flags & HAS_DOCUMENT) === 0 ? null : reader.text();
   const uri = (reader.flags & HAS_URI) === 0 ? null : reader.text();
@@ -41,18 +47,17 @@ export function decodeRecord(value: Uint8Array, offset: number, origin: DataOrig
   return { offset, sequence, id, embedding, document, uri, metadata };
 }
 
-/** The vector of a record, in `into` if it is as long, and its version; the rest of the value is only checked as a whole. */
-export function decodeVector(
-  value: Uint8Array,
-  offset: number,
-  { origin, into }: { readonly origin: DataOrigin; readonly into?: Float32Array | undefined },
-): VectorVersion {
+/** The vector of a record and its version; the rest of the value is only checked as a whole. */
+export function decodeVector(value: Uint8Array, offset: number, { origin, into }: Decoding): VectorVersion {
   const reader = new ValueReader(value, VALUE_KIND.record, origin);
-  const sequence = readVersion(reader, offset);
+  return { sequence: readVersion(reader, offset), embedding: readEmbedding(reader, into) };
+}
+
+function readEmbedding(reader: ValueReader, into: Float32Array | undefined): Float32Array {
   const length = reader.u32();
-  if (into?.length !== length) return { sequence, embedding: reader.f32Array(length) };
+  if (into?.length !== length) return reader.f32Array(length);
   reader.copyTo(new Uint8Array(into.buffer, into.byteOffset, into.byteLength));
-  return { sequence, embedding: into };
+  return into;
 }
 
 function readVersion(reader: ValueReader, offset: number): number {

@@ -13,7 +13,10 @@ export class ValueReader {
   #position = FRAME_BYTES;
 
   constructor(value: Uint8Array, kind: ValueKind, origin: DataOrigin) {
-    this.#bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    // LMDB gives buffers already, and making another takes as long as reading all numbers of a record.
+    this.#bytes = Buffer.isBuffer(value)
+      ? value
+      : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     this.#origin = origin;
     if (value.length < FRAME_BYTES) throw this.#damaged(0, `only ${value.length} bytes`);
     if (crc32c(this.#bytes, 4) !== this.#bytes.readUInt32LE(0))
@@ -39,7 +42,7 @@ export class ValueReader {
 
   u64(): number {
     const at = this.#take(8);
-    const value = Number(this.#bytes.readBigUInt64LE(at));
+    const value = this.#bytes.readUInt32LE(at + 4) * 2 ** 32 + this.#bytes.readUInt32LE(at);
     if (!Number.isSafeInteger(value)) throw this.#damaged(at, "an integer above 2^53");
     return value;
   }
