@@ -33,7 +33,7 @@ interface RegexExports {
   __wbg_rregex_free(regex: number, unused: number): void;
 }
 
-const GIVE_UP_BYTES = 64 * 1024 * 1024;
+const GIVE_UP_BYTES = 16 * 1024 * 1024;
 
 let module: object | undefined;
 let newest: RegexInstance | undefined;
