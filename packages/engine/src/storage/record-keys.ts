@@ -45,7 +45,9 @@ export function readOffset(key: Uint8Array, origin: DataOrigin): number {
   if (key.length !== NUMBER_KEY_BYTES || key[0] !== OFFSET_PREFIX) {
     throw new CorruptDataError(origin, 0, "not an offset key");
   }
-  return Number(Buffer.from(key.buffer, key.byteOffset, key.byteLength).readBigUInt64BE(1));
+  let offset = 0;
+  for (let at = 1; at < NUMBER_KEY_BYTES; at++) offset = offset * 256 + key[at]!;
+  return offset;
 }
 
 function numberKey(prefix: number, value: number): Uint8Array {

@@ -87,9 +87,8 @@ export class ValueReader {
 
   #copy(bytes: number): ArrayBuffer {
     const at = this.#take(bytes);
-    const copy = new ArrayBuffer(bytes);
-    new Uint8Array(copy).set(this.#bytes.subarray(at, at + bytes));
-    return copy;
+    const from = this.#bytes.byteOffset + at;
+    return this.#bytes.buffer.slice(from, from + bytes) as ArrayBuffer;
   }
 
   #take(bytes: number): number {
