@@ -1,3 +1,4 @@
+/** What a gateway needs; nothing here loads LMDB. The engine in one's own process is `@sheaf/engine/local`. */
 export type * from "./engine.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
 export { type FolderExamination, examineFolder } from "./doctor/examine-folder.ts";
@@ -5,4 +6,3 @@ export type { Finding } from "./doctor/finding.ts";
 export { salvage } from "./doctor/salvage.ts";
 export type { EngineLog, EngineLogEntry } from "./engine-log.ts";
 export { type HostedEngine, type HostedEngineOptions, createHostedEngine } from "./host/hosted-engine.ts";
-export { type LocalEngineOptions, createLocalEngine } from "./local-engine.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLocalEngine } from "@sheaf/engine";
+import { createLocalEngine } from "@sheaf/engine/local";
 import type { AppOptions } from "../../../packages/server/src/app.ts";
 import type { Principal } from "../../../packages/server/src/auth/principal.ts";
 import type { BoundSettings } from "../../../packages/server/src/bound-settings.ts";

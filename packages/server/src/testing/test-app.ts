@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Engine, createLocalEngine } from "@sheaf/engine";
+import type { Engine } from "@sheaf/engine";
+import { createLocalEngine } from "@sheaf/engine/local";
 import { createEmbedder } from "@sheaf/inference";
 import { pino } from "pino";
 import { type App, type AppOptions, createApp } from "../app.ts";
