@@ -83,8 +83,8 @@ export class DenseRows {
   /** How often rows have left their places, and how often they have got in. */
   #departures = 0;
   #arrivals = 0;
-  /** Snapshots all of whose rows the fast index holds, and no others; by the changes up to when that was found. */
-  readonly #whole = new WeakMap<IndexSnapshot, number>();
+  /** What the rows of a search came to, and after how many changes of the fast index. */
+  readonly #divided = new WeakMap<RowSet, DividedRows & { readonly changes: number }>();
 
   constructor(options: DenseRowsOptions) {
     this.#options = options;
@@ -224,13 +224,13 @@ export class DenseRows {
     return size * vectorBytes <= MAX_PENDING_BYTES;
   }
 
-  /** Most searches want all rows of a snapshot that no write has changed since the last one: that is found out once. */
+  /** The same rows are often wanted again (all of a snapshot, those of a filter that is remembered): divided once. */
   #divide(rows: RowSet, snapshot: IndexSnapshot, size: number): DividedRows {
     const changes = this.#departures + this.#arrivals;
-    const isAll = rows === snapshot.live;
-    if (isAll && this.#whole.get(snapshot) === changes) return ALL_ROWS;
-    const divided = divide(rows, snapshot, size, this.numbers.limit);
-    if (isAll && divided.mask === null && divided.rest === null) this.#whole.set(snapshot, changes);
+    const known = this.#divided.get(rows);
+    if (known?.changes === changes) return known;
+    const divided = { ...divide(rows, snapshot, size, this.numbers.limit), changes };
+    this.#divided.set(rows, divided);
     return divided;
   }
 
@@ -286,8 +286,6 @@ interface DividedRows {
   /** The others; `null`: there are none. */
   readonly rest: RowSet | null;
 }
-
-const ALL_ROWS: DividedRows = { mask: null, rest: null };
 
 /** `size`: rows of the fast index; `limit`: above every number. */
 function divide(rows: RowSet, snapshot: IndexSnapshot, size: number, limit: number): DividedRows {

@@ -8,12 +8,17 @@ import type { Row } from "./record-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 import type { Segment } from "./segment.ts";
 
+/** Filters whose rows are remembered, a bit for each row; most applications ask with few. */
+const MAX_FILTERS = 32;
+
 export class IndexSnapshot {
   readonly segments: readonly Segment[];
   readonly live: RowSet;
   readonly size: number;
   /** Place in `segments` by number. */
   readonly #places: ReadonlyMap<number, number>;
+  /** By filter, the one asked last at the end. */
+  readonly #filtered = new Map<string, RowSet>();
 
   constructor(segments: readonly Segment[], size: number) {
     this.segments = segments;
@@ -21,6 +26,25 @@ export class IndexSnapshot {
     this.#places = new Map(segments.map(({ number }, index) => [number, index]));
     this.live = RowSet.empty(segments.length);
     segments.forEach((segment, index) => this.live.words.set(segment.live, index * SEGMENT_WORDS));
+  }
+
+  /** The rows that a filter left of all live ones, if it is among the last that were asked; `null`: not known. */
+  filtered(key: string): RowSet | null {
+    const rows = this.#filtered.get(key);
+    if (rows === undefined) return null;
+    this.#filtered.delete(key);
+    this.#filtered.set(key, rows);
+    return rows;
+  }
+
+  /** `rows` are not to be changed any more. */
+  remember(key: string, rows: RowSet): void {
+    this.#filtered.set(key, rows);
+    if (this.#filtered.size <= MAX_FILTERS) return;
+    for (const oldest of this.#filtered.keys()) {
+      this.#filtered.delete(oldest);
+      return;
+    }
   }
 
   /** How many of its rows a set has; those that are live, which most searches want, are counted. */

@@ -17,7 +17,7 @@ import type { QueryContext } from "./query-context.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
 import { fieldsOfInclude, selectRecords } from "./select.ts";
 import { readSnapshot } from "./snapshot-read.ts";
-import { type WherePlan, planWhere } from "./where-plan.ts";
+import { type Filter, planFilter } from "./where-plan.ts";
 
 /** One list per search, each from a snapshot of its own. */
 export async function executeSearch(
@@ -27,17 +27,17 @@ export async function executeSearch(
 ): Promise<ResultRecord[][]> {
   const pace = new Pace(signal);
   return withPatterns(async (patterns) => {
-    const plans: (WherePlan | null)[] = [];
+    const filters: (Filter | null)[] = [];
     for (const [i, search] of request.searches.entries()) {
       checkLeaves(context, search);
-      plans.push(compile(search.where, `searches[${i}].where`, patterns));
+      filters.push(compile(search.where, `searches[${i}].where`, patterns));
       await pace.breathe();
     }
     if (context.dimension === null) return request.searches.map(() => []);
     const results: ResultRecord[][] = [];
     for (const [i, search] of request.searches.entries()) {
-      const plan = plans[i] ?? null;
-      results.push(await readSnapshot(context, (view) => runSearch(context, search, plan, { view, pace })));
+      const filter = filters[i] ?? null;
+      results.push(await readSnapshot(context, (view) => runSearch(context, search, filter, { view, pace })));
     }
     return results;
   });
@@ -54,11 +54,11 @@ export async function executeQuery(
   const { embeddings, limit: k } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
   return withPatterns(async (patterns) => {
-    const plan = compile(request.where, "where", patterns);
+    const filter = compile(request.where, "where", patterns);
     if (context.dimension === null || k === 0) return embeddings.map(() => []);
     return readSnapshot(context, async (view) => {
       const candidates = candidateRows(index, request.ids, request.where);
-      const rows = await times.measure("filter", () => filterRows(plan, candidates, view, pace));
+      const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
       const results: ResultRecord[][] = [];
       for (const vector of embeddings) {
         const query = { vector, space: context.plan.space, k, exact: false };
@@ -84,10 +84,10 @@ export async function executeGet(
 ): Promise<GetPage> {
   const pace = new Pace(signal);
   return withPatterns(async (patterns) => {
-    const plan = compile(request.where, "where", patterns);
+    const filter = compile(request.where, "where", patterns);
     return readSnapshot(context, async (view) => {
       const candidates = candidateRows(context.index, request.ids, request.where);
-      const rows = await context.times.measure("filter", () => filterRows(plan, candidates, view, pace));
+      const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
       return context.times.measure("select", () => getStretch(rows, request, cursor, { view, pace }));
     });
   });
@@ -124,17 +124,17 @@ function readRows<T>(
 ): Promise<T> {
   const pace = new Pace(signal);
   return withPatterns((patterns) => {
-    const plan = compile(selector.where, "where", patterns);
+    const filter = compile(selector.where, "where", patterns);
     return readSnapshot(context, async (view) => {
       const candidates = candidateRows(context.index, selector.ids, selector.where);
-      const rows = await context.times.measure("filter", () => filterRows(plan, candidates, view, pace));
+      const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
       return use(rows, view.snapshot);
     });
   });
 }
 
-function compile(where: Where | null, path: string, patterns: PatternCache): WherePlan | null {
-  return where === null ? null : planWhere(where, path, patterns);
+function compile(where: Where | null, path: string, patterns: PatternCache): Filter | null {
+  return where === null ? null : planFilter(where, path, patterns);
 }
 
 async function withPatterns<T>(use: (patterns: PatternCache) => Promise<T>): Promise<T> {

@@ -73,6 +73,48 @@ describe("filterRows", () => {
     expect(await count(even)).toBe(COUNT / 2);
   });
 
+  it("remembers what a filter on metadata left, until a write", async () => {
+    const is = (value: bigint | number | string): Where => ({
+      type: "compare",
+      key: "i",
+      operator: "$eq",
+      value,
+    });
+    const both: Where = { type: "or", children: [is(7n), is(4_999n)] };
+    expect(await count(both)).toBe(2);
+    const [looksBefore, readsBefore] = [looks, collection.reads];
+    expect(await count(both)).toBe(2);
+    expect(looks).toBe(looksBefore);
+    // Values that look alike are other filters.
+    expect(await count(is(7n))).toBe(1);
+    expect(await count(is("7"))).toBe(0);
+    expect(await count(is("7n"))).toBe(0);
+    expect(await count({ type: "compare", key: "i", operator: "$ne", value: 7n })).toBe(COUNT - 1);
+    // Ids leave fewer candidates, so what was remembered is not asked for.
+    const ids = ["r7", "r8"];
+    expect(await executeCount(collection.context, { ids, where: both })).toBe(1);
+    collection.remove("r7");
+    expect(await count(both)).toBe(1);
+    collection.put("r7", {
+      embedding: Float32Array.of(7),
+      document: null,
+      uri: null,
+      metadata: new Map([["i", 7n]]),
+    });
+    expect(await count(both)).toBe(2);
+    expect(collection.reads).toBe(readsBefore);
+  });
+
+  it("remembers no more filters than it may, the ones asked last", async () => {
+    const at = (i: number): Where => ({ type: "compare", key: "i", operator: "$gte", value: BigInt(i) });
+    for (let i = 0; i < 40; i++) expect(await count(at(i))).toBe(COUNT - i);
+    const before = looks;
+    for (let i = 39; i >= 8; i--) expect(await count(at(i))).toBe(COUNT - i);
+    expect(looks).toBe(before);
+    await count(at(0));
+    expect(looks).toBeGreaterThan(before);
+  });
+
   it("looks at few rows to count, delete, get or page through what columns tell", async () => {
     const { context } = collection;
     const few: Where = { type: "compare", key: "i", operator: "$lt", value: 20n };

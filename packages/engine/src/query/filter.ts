@@ -8,7 +8,7 @@ import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits, listBits } from "../ind
 import type { Segment } from "../index/segment.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
-import type { DocumentPlan, MetadataPlan, WherePlan } from "./where-plan.ts";
+import type { DocumentPlan, Filter, MetadataPlan, WherePlan } from "./where-plan.ts";
 import { type FilterRow, type Predicate, requiredIds } from "./where-predicate.ts";
 
 /** Work between two looks at the clock, in rows; a document counts by its length. */
@@ -35,14 +35,30 @@ export function candidateRows(index: ExactIndex, ids: readonly string[] | null, 
   }, live);
 }
 
-/** Without a plan the candidates themselves. */
+/** Without a filter the candidates themselves. Not to be changed: the next search may get the same. */
 export async function filterRows(
-  plan: WherePlan | null,
+  filter: Filter | null,
   candidates: RowSet,
   view: RecordView,
   pace: Pace,
 ): Promise<RowSet> {
-  if (plan === null) return candidates;
+  if (filter === null) return candidates;
+  const { snapshot } = view;
+  const key = candidates === snapshot.live ? filter.key : null;
+  if (key === null) return matchingRows(filter.plan, candidates, view, pace);
+  const known = snapshot.filtered(key);
+  if (known !== null) return known;
+  const matches = await matchingRows(filter.plan, candidates, view, pace);
+  snapshot.remember(key, matches);
+  return matches;
+}
+
+async function matchingRows(
+  plan: WherePlan,
+  candidates: RowSet,
+  view: RecordView,
+  pace: Pace,
+): Promise<RowSet> {
   const matches = RowSet.empty(candidates.segments);
   const row = new ViewedRow(view);
   for (const [index, segment] of view.snapshot.segments.entries()) {

@@ -20,7 +20,7 @@ import { knnLeaves, rankRecords } from "./rank.ts";
 import type { RecordView } from "./record-view.ts";
 import { fieldsOfSelect, selectRecords } from "./select.ts";
 import { sparseKnn } from "./sparse-knn.ts";
-import type { WherePlan } from "./where-plan.ts";
+import type { Filter } from "./where-plan.ts";
 
 type Leaf = (rows: RowSet) => Promise<Nearest>;
 
@@ -41,14 +41,14 @@ export function checkDimension(context: QueryContext, vector: Float32Array, path
 export async function runSearch(
   context: QueryContext,
   search: Search,
-  where: WherePlan | null,
+  filter: Filter | null,
   { view, pace }: { readonly view: RecordView; readonly pace: Pace },
 ): Promise<ResultRecord[]> {
   const { times } = context;
   const { rank, groupBy } = search;
   const leaves = rank === null ? [] : knnLeaves(rank).map((knn) => prepareLeaf(context, knn, view, pace));
   const candidates = candidateRows(context.index, null, search.where);
-  const rows = await times.measure("filter", () => filterRows(where, candidates, view, pace));
+  const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
   let page: Scored;
   if (rank === null) page = unrankedPage(rows, view.snapshot, search);
   else {

@@ -36,11 +36,42 @@ export type WherePlan =
   /** Tested row by row. */
   | { readonly type: "rows"; readonly matches: Predicate; readonly cost: number };
 
+/** A whole `where`. */
+export interface Filter {
+  readonly plan: WherePlan;
+  /**
+   * The same for filters that leave the same rows of a snapshot. `null`: what is left is not the snapshot's alone to say
+   * (documents are in the store, which moves on), or the filter is too long to be worth remembering.
+   */
+  readonly key: string | null;
+}
+
 type MetadataClause = Extract<Where, { type: "compare" | "in" | "contains" }>;
 type DocumentClause = Extract<Where, { type: "document_contains" | "document_regex" }>;
 
 /** What a clause costs beside others: a look into columns, a test per row, a document read per row. */
 const COST = { column: 0, rows: 1, contains: 2, regex: 3 } as const;
+
+/** Characters of a filter that is remembered. */
+const MAX_KEY_LENGTH = 2_048;
+
+/** Throws as `planWhere`. */
+export function planFilter(where: Where, path: string, patterns: PatternCache): Filter {
+  return { plan: planWhere(where, path, patterns), key: readsDocuments(where) ? null : keyOf(where) };
+}
+
+function readsDocuments(where: Where): boolean {
+  if (where.type === "and" || where.type === "or") return where.children.some(readsDocuments);
+  return where.type === "document_contains" || where.type === "document_regex";
+}
+
+function keyOf(where: Where): string | null {
+  // No value is an object, so none can be taken for an integer.
+  const key = JSON.stringify(where, (_name, value: unknown) =>
+    typeof value === "bigint" ? { integer: String(value) } : value,
+  );
+  return key.length <= MAX_KEY_LENGTH ? key : null;
+}
 
 /** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */
 export function planWhere(where: Where, path: string, patterns: PatternCache): WherePlan {
