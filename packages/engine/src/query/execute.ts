@@ -15,7 +15,7 @@ import { Pace } from "./pace.ts";
 import { PatternCache } from "./pattern-cache.ts";
 import type { QueryContext } from "./query-context.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
-import { fieldsOfInclude, selectRecords } from "./select.ts";
+import { fieldsOfInclude, readsContent, selectRecords } from "./select.ts";
 import { readSnapshot } from "./snapshot-read.ts";
 import { type Filter, planFilter } from "./where-plan.ts";
 
@@ -59,15 +59,16 @@ export async function executeQuery(
     return readSnapshot(context, async (view) => {
       const candidates = candidateRows(index, request.ids, request.where);
       const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
+      const fields = fieldsOfInclude(request.include);
       const results: ResultRecord[][] = [];
       for (const vector of embeddings) {
+        if (readsContent(fields)) view.readAhead(k);
         const query = { vector, space: context.plan.space, k, exact: false };
         times.scanned(view.snapshot.countOf(rows));
         const { positions, distances } = await times.measure("dense", () =>
           denseKnn(query, rows, view, { index, pace, scanPool }),
         );
         const page = { positions, scores: distances };
-        const fields = fieldsOfInclude(request.include);
         results.push(await times.measure("select", () => selectRecords(page, fields, view, pace)));
       }
       return results;

@@ -20,12 +20,21 @@ export class StaleSnapshot extends Error {
   }
 }
 
+/** Records kept until they are read; documents may be long. */
+const MAX_AHEAD = 1_000;
+
+/** A record without its vector. */
+export type RecordContent = Omit<StoredRecord, "embedding">;
+
 export class RecordView {
   readonly snapshot: IndexSnapshot;
   readonly strict: boolean;
   readonly #reader: RecordReader;
   /** Of one read after the other: a search reads some twenty vectors, and memory for each would have to be collected. */
   #scratch: Float32Array | undefined;
+  /** By position, what came with a vector; and how many more may. */
+  readonly #ahead = new Map<number, RecordContent>();
+  #readsAhead = 0;
 
   constructor(snapshot: IndexSnapshot, reader: RecordReader, options: { readonly strict: boolean }) {
     this.snapshot = snapshot;
@@ -40,14 +49,20 @@ export class RecordView {
     return this.read(position)?.metadata?.get(key);
   }
 
-  /** `null`: gone, seen by a view that is not strict. The vector is not to be kept: see `vector`. */
-  read(position: number): StoredRecord | null {
-    return this.#read(position, this.#scratch);
+  /** `null`: gone, seen by a view that is not strict. */
+  read(position: number): RecordContent | null {
+    return this.#ahead.get(position) ?? this.#read(position, this.#scratch);
   }
 
-  /** `read` with a vector that may be kept. */
+  /** `read` with the vector. */
   readWhole(position: number): StoredRecord | null {
     return this.#read(position, undefined);
+  }
+
+  /** The next vectors, about so many, are of records that will most likely be read: that then costs nothing more. */
+  readAhead(count: number): void {
+    this.#ahead.clear();
+    this.#readsAhead = Math.min(count, MAX_AHEAD);
   }
 
   /**
@@ -57,8 +72,7 @@ export class RecordView {
   vector(position: number, space: Space): Float32Array | null {
     const held = this.snapshot.vector(position);
     if (held !== null) return held;
-    const stored = this.#reader.readVector(this.snapshot.offset(position), this.#scratch);
-    this.#check(position, stored);
+    const stored = this.#readVector(position);
     if (stored === null) return null;
     const { embedding } = stored;
     if (embedding !== this.#scratch) {
@@ -71,6 +85,18 @@ export class RecordView {
   /** Gives up on the snapshot: what a stage found is not all of it. */
   overtaken(): never {
     throw new StaleSnapshot("rows changed after the snapshot", null);
+  }
+
+  #readVector(position: number): VectorVersion | null {
+    if (this.#readsAhead > 0) {
+      this.#readsAhead--;
+      const record = this.#read(position, this.#scratch);
+      if (record !== null) this.#ahead.set(position, record);
+      return record;
+    }
+    const stored = this.#reader.readVector(this.snapshot.offset(position), this.#scratch);
+    this.#check(position, stored);
+    return stored;
   }
 
   #read(position: number, into: Float32Array | undefined): StoredRecord | null {

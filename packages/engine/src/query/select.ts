@@ -3,7 +3,6 @@
  * there; documents, URIs, stored vectors and sparse vectors come from the store.
  */
 import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
-import type { StoredRecord } from "../storage/stored-record.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import type { Scored } from "./order.ts";
@@ -37,6 +36,11 @@ export function fieldsOfInclude({ documents, embeddings, metadatas, uris, distan
   };
 }
 
+/** Whether every record is read, and its vector not shown. */
+export function readsContent({ document, uri, embedding }: Fields): boolean {
+  return (document || uri) && !embedding;
+}
+
 /** A record that is gone by now (see `RecordView`) is left out. */
 export async function selectRecords(
   page: Scored,
@@ -67,22 +71,19 @@ type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Fi
 function makeRecord(position: number, fields: Fields, view: RecordView): RecordInMaking | null {
   const indexed = view.snapshot.metadata(position);
   const fromStore = fields.document || fields.embedding || fields.uri || !inIndex(indexed, fields.metadata);
-  const stored = fromStore ? readStored(position, fields, view) : null;
+  const whole = fields.embedding ? view.readWhole(position) : null;
+  const stored = whole ?? (fromStore ? view.read(position) : null);
   if (fromStore && stored === null) return null;
   const record: RecordInMaking = { id: view.snapshot.id(position) };
   if (stored !== null) {
     if (fields.document) record.document = stored.document;
-    if (fields.embedding) record.embedding = stored.embedding;
     if (fields.uri) record.uri = stored.uri;
   }
+  if (whole !== null) record.embedding = whole.embedding;
   if (fields.metadata !== false) {
     record.metadata = selectMetadata(stored === null ? indexed : stored.metadata, fields.metadata);
   }
   return record;
-}
-
-function readStored(position: number, { embedding }: Fields, view: RecordView): StoredRecord | null {
-  return embedding ? view.readWhole(position) : view.read(position);
 }
 
 /** Whether the index has all of the metadata that is asked for: it keeps no sparse vectors. */

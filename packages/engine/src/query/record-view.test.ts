@@ -1,0 +1,59 @@
+import { setTimeout } from "node:timers/promises";
+import type { IndexPlan } from "@sheaf/protocol";
+import { describe, expect, it } from "vitest";
+import { randomOf } from "../index/dense/testing/data-sets.ts";
+import { SEGMENT_ROWS } from "../index/row-set.ts";
+import { prepare } from "../kernels/distance.ts";
+import { RecordView, StaleSnapshot } from "./record-view.ts";
+import { TestCollection } from "./testing/test-collection.ts";
+
+const PLAN: IndexPlan = { space: "cosine", embeddingFunction: null, sparse: [] };
+const random = randomOf(5);
+
+/** The vectors of its first segment are in the store alone. */
+async function newCollection(): Promise<TestCollection> {
+  const collection = new TestCollection(PLAN, { denseRows: 100 });
+  for (let i = 0; i < SEGMENT_ROWS; i++) collection.put(`r${i}`, content(i));
+  while (collection.index.isBuilding) await setTimeout(1);
+  return collection;
+}
+
+function content(i: number) {
+  const embedding = Float32Array.from({ length: 4 }, random);
+  return { embedding, document: `document ${i}`, uri: null, metadata: null };
+}
+
+describe("RecordView", () => {
+  it("reads a record and its vector at once where it is told to, and shows both as they are", async () => {
+    const collection = await newCollection();
+    for (const ahead of [0, 3, 10]) {
+      const view = new RecordView(collection.index.snapshot(), collection, { strict: true });
+      view.readAhead(ahead);
+      const before = collection.reads;
+      for (let position = 0; position < 5; position++) {
+        const { embedding, ...rest } = collection.records[position] ?? expect.fail("no record");
+        expect(view.vector(position, "cosine")).toStrictEqual(prepare("cosine", embedding));
+        expect(view.read(position)).toMatchObject(rest);
+        expect(view.readWhole(position)?.embedding).toStrictEqual(embedding);
+      }
+      // Each is read whole once more, for its vector.
+      expect(collection.reads - before).toBe(10);
+    }
+    collection.index.close();
+  });
+
+  it("refuses what changed after the snapshot, and shows it where it is not strict", async () => {
+    const collection = await newCollection();
+    const view = (strict: boolean): RecordView => {
+      const made = new RecordView(collection.index.snapshot(), collection, { strict });
+      made.readAhead(2);
+      return made;
+    };
+    const { embedding } = collection.store("r7", content(77));
+    expect(() => view(true).vector(7, "cosine")).toThrow(StaleSnapshot);
+    const lenient = view(false);
+    expect(lenient.vector(7, "cosine")).toStrictEqual(prepare("cosine", embedding));
+    expect(lenient.read(7)?.document).toBe("document 77");
+    collection.index.close();
+  });
+});
