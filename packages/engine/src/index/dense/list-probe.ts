@@ -13,7 +13,7 @@ import type { DenseSegment } from "./dense-segment.ts";
 import type { ListOrder } from "./list-order.ts";
 import { orderLists } from "./list-reach.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
-import { ERROR_PER_FACTOR, buildTable } from "./sign-code.ts";
+import { ERROR_PER_FACTOR } from "./sign-code.ts";
 
 /** What the ways to search a segment share. */
 export interface SearchParts {
@@ -51,7 +51,7 @@ export class ListProbe {
 
   /** Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. */
   search(query: DenseQuery): void {
-    const { scale, shift } = buildTable(this.#segment.rotation.vector, this.#table);
+    const { scale, shift } = query.codes.fillTable(this.#table);
     this.#scan.f32[SCAN.scale] = scale;
     this.#scan.f32[SCAN.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#candidates.restart(query);

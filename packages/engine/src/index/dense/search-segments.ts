@@ -8,6 +8,7 @@ import { norm } from "../../kernels/distance.ts";
 import { countBits } from "../row-set.ts";
 import type { DenseQuery, ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
+import { QueryCodes } from "./query-codes.ts";
 import type { SegmentSet } from "./segment-set.ts";
 
 export interface Hit {
@@ -65,7 +66,8 @@ export function* searchSegments(
     const distance = distanceTo(row);
     return distance === null ? null : toScore(distance);
   };
-  const query: DenseQuery = { k, vector, length, slack, scoreOf, mask, nearest: new Nearest(k) };
+  const codes = new QueryCodes(vector);
+  const query: DenseQuery = { k, vector, codes, length, slack, scoreOf, mask, nearest: new Nearest(k) };
   if (certain || (mask !== null && wanted <= GATHER_SHARE * segments.size)) {
     for (const [search, slots] of segments.slotsBySegment(mask, wanted))
       yield* certain ? search.score(query, slots) : search.estimate(query, slots);

@@ -69,10 +69,7 @@ export class SegmentSearch {
   }
 
   #load(query: DenseQuery): void {
-    const { rotation } = this.segment;
     this.#scorer.load(query.vector);
-    rotation.vector.fill(0);
-    rotation.vector.set(query.vector);
-    rotation.run();
+    query.codes.rotate(this.segment.rotation);
   }
 }

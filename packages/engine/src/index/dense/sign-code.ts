@@ -59,15 +59,20 @@ export function buildTable(rotated: Float32Array, table: Uint8Array): TableScale
   }
   const perUnit = range === 0 ? 0 : TABLE_MAX / (2 * range);
   for (let j = 0; j < rotated.length; j += 4) {
-    const a = rotated[j]!;
-    const b = rotated[j + 1]!;
-    const c = rotated[j + 2]!;
-    const d = rotated[j + 3]!;
-    const span = spanOf(rotated, j);
-    for (let pattern = 0; pattern < 16; pattern++) {
-      const sum =
-        (pattern & 1 ? a : -a) + (pattern & 2 ? b : -b) + (pattern & 4 ? c : -c) + (pattern & 8 ? d : -d);
-      table[j * 4 + pattern] = (sum + span) * perUnit + 0.5;
+    const a = 2 * perUnit * rotated[j]!;
+    const b = 2 * perUnit * rotated[j + 1]!;
+    const c = 2 * perUnit * rotated[j + 2]!;
+    const d = 2 * perUnit * rotated[j + 3]!;
+    // Above the lowest sum, an element's own sign adds it twice and the other sign nothing.
+    const low = Math.max(-a, 0) + Math.max(-b, 0) + 0.5;
+    const high = Math.max(-c, 0) + Math.max(-d, 0);
+    for (let pattern = 0; pattern < 4; pattern++) {
+      const sum = low + high + (pattern & 1 ? c : 0) + (pattern & 2 ? d : 0);
+      const at = j * 4 + pattern * 4;
+      table[at] = sum;
+      table[at + 1] = sum + a;
+      table[at + 2] = sum + b;
+      table[at + 3] = sum + a + b;
     }
   }
   return { scale: perUnit === 0 ? 0 : 1 / perUnit, shift };
