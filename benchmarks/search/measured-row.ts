@@ -30,9 +30,11 @@ export interface Row {
 }
 
 const ROUNDS = 6;
-const WARM_UP = 30;
-/** A slow server gets warm by fewer. */
-const WARM_UP_SHARE = 0.1;
+/**
+ * Every contender is asked for that long before its first time counts: servers on V8 or the JVM compile what is asked
+ * often, and a server that people use is past that.
+ */
+const WARM_UP_MS = 1_500;
 
 export type RowFigures = Partial<Record<Contender, Figures>>;
 
@@ -71,9 +73,12 @@ class Run {
   }
 
   async warmUp(): Promise<void> {
-    const { client, path, requests } = this.target;
-    const count = Math.min(WARM_UP, Math.ceil(requests * WARM_UP_SHARE));
-    for (const body of this.#row.bodies.slice(-count)) succeeded(await client.post(path, body));
+    const { client, path } = this.target;
+    const { bodies } = this.#row;
+    const start = performance.now();
+    for (let i = bodies.length - 1; performance.now() - start < WARM_UP_MS; i = (i || bodies.length) - 1) {
+      succeeded(await client.post(path, bodies[i] ?? Buffer.alloc(0)));
+    }
   }
 
   /** Goes on until that share of the requests has been made. */
