@@ -131,6 +131,25 @@ describe("dense index", () => {
     );
   });
 
+  it("finds them though bf16 has changed what a segment was made of", () => {
+    const random = randomOf(7);
+    const gauss = gaussOf(random);
+    const checked = new Checked({ space: "l2", dimension: 48 });
+    let direction = new Float32Array(48);
+    for (let row = 0; row < 512; row++) {
+      // Each row and its opposite: the origin is the zero vector, from which all are about as far.
+      direction = row % 2 === 0 ? direction.map(gauss) : direction.map((x) => -x);
+      const length = (1 + random() * 2e-3) / Math.hypot(...direction);
+      checked.put(
+        row,
+        direction.map((x) => x * length),
+      );
+      while (checked.index.maintain());
+    }
+    const query = new Float32Array(48).fill(1e-9);
+    expect(checked.index.topK(query, 10, null, { exact: true })).toEqual(checked.bruteForce(query, 10, null));
+  });
+
   it("answers with exact distances of wanted rows in order, however it found them", () => {
     fc.assert(
       fc.property(spaces, fc.integer({ min: 1, max: 70 }), fc.integer(), (space, dimension, seed) => {

@@ -140,15 +140,25 @@ export class DenseSegment {
     this.#recordWords[rest + RECORD.bits] = bits;
     this.listOfBlock[block] = list;
     this.lengths[block] = Math.max(this.lengths[block]!, roundedUp(Math.sqrt(square)));
-    this.noteLoss(slot, loss);
+    this.#noteLoss(slot, loss);
     this.rows[slot] = row;
     this.live[slot >>> 5]! |= 1 << (slot & 31);
     this.liveCount++;
     this.placed++;
   }
 
-  /** The vector of a slot lost so much to bf16, before it was placed here or by it. */
-  noteLoss(slot: number, loss: number): void {
+  /**
+   * What a slot was placed with is what bf16 left of its row's vector in another segment: `loss` of that is lost, and
+   * `bias` is the one that the vector had before.
+   */
+  inherit(slot: number, bias: number, loss: number): void {
+    const { recordCodeBytes } = this.layout;
+    this.biases[slot] = bias;
+    this.#recordFloats[(slot * recordBytes(recordCodeBytes) + recordCodeBytes) / 4 + RECORD.bias] = bias;
+    this.#noteLoss(slot, loss);
+  }
+
+  #noteLoss(slot: number, loss: number): void {
     this.losses[slot >>> 5] = Math.max(this.losses[slot >>> 5]!, roundedUp(loss));
   }
 

@@ -104,7 +104,7 @@ export class SegmentBuilder {
       const slot = firstSlot + i;
       this.#rows.readVector(row, this.#vector);
       segment.place(slot, this.#rows.rowOf(row), number, this.#vector);
-      segment.noteLoss(slot, this.#rows.lossOf(row, norm(this.#vector)));
+      segment.inherit(slot, this.#rows.biasOf(row), this.#rows.lossOf(row, norm(this.#vector)));
       sealed.setSource(slot, row);
       for (let j = 0; j < width; j++) squares += (this.#vector[j]! - centroid[j]!) ** 2;
       biases += segment.biases[slot]!;
@@ -154,6 +154,10 @@ class SourceRows {
   /** The index's row. */
   rowOf(row: number): number {
     return this.segmentOf(row).rows[this.slotOf(row)]!;
+  }
+
+  biasOf(row: number): number {
+    return this.segmentOf(row).biases[this.slotOf(row)]!;
   }
 
   /** At least what bf16 lost of the row's vector, which is of this length since. */
