@@ -7,7 +7,12 @@ import type { CallReport, CallStage, EngineOptions } from "../engine.ts";
 export class StageTimes {
   readonly #milliseconds: { [stage in CallStage]?: number } = {};
   readonly #startedAt = performance.now();
+  readonly #onScan: ((rows: number) => void) | undefined;
   #rowsScanned = 0;
+
+  constructor(onScan?: (rows: number) => void) {
+    this.#onScan = onScan;
+  }
 
   /** The collection is open and the call's turn has come. */
   opened(): this {
@@ -17,6 +22,7 @@ export class StageTimes {
 
   scanned(rows: number): void {
     this.#rowsScanned += rows;
+    this.#onScan?.(rows);
   }
 
   async measure<T>(stage: CallStage, work: () => T | Promise<T>): Promise<T> {
@@ -47,7 +53,7 @@ export class CallMeter {
     return this.#running;
   }
 
-  /** Rows that dense searches compared so far. */
+  /** Rows that dense searches compared so far, those of running calls among them. */
   get rowsScanned(): number {
     return this.#rowsScanned;
   }
@@ -57,15 +63,15 @@ export class CallMeter {
     options: Pick<EngineOptions, "onReport"> | undefined,
     work: (times: StageTimes) => Promise<T>,
   ): Promise<T> {
-    const times = new StageTimes();
+    const times = new StageTimes((rows) => {
+      this.#rowsScanned += rows;
+    });
     this.#running++;
     try {
       return await work(times);
     } finally {
       this.#running--;
-      const report = times.report();
-      this.#rowsScanned += report.rowsScanned;
-      options?.onReport?.(report);
+      options?.onReport?.(times.report());
     }
   }
 }
