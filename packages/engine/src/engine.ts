@@ -4,6 +4,7 @@
  * Every method throws `SheafError`; after an abort nothing more is done than what is already durable.
  */
 import type {
+  CancelSignal,
   ApiKey,
   Collection,
   CollectionModels,
@@ -26,7 +27,7 @@ import type {
 } from "@sheaf/protocol";
 
 export interface EngineOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   /** Told where the time of the call went, before it settles; not after an abort. */
   onReport?(report: CallReport): void;
 }

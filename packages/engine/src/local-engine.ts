@@ -3,6 +3,7 @@
  * must hold the folder's lock; `createLocalEngine` takes it.
  */
 import type {
+  CancelSignal,
   Collection,
   CollectionModels,
   CollectionRef,
@@ -362,7 +363,7 @@ export class LocalEngine implements Engine {
   async #use<T>(
     ref: CollectionRef,
     options: EngineOptions | undefined,
-    work: (collection: OpenCollection, signal: AbortSignal, times: StageTimes) => Promise<T>,
+    work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
   ): Promise<T> {
     const { id } = this.#catalog.collection(ref);
     return this.#calls.measure(options, (times) =>

@@ -2,10 +2,10 @@
  * Texts to vectors, whatever stands behind a model. The server joins this with the engine; neither knows the other.
  * Refusals, in this order: 400 unknown model, 501 wrong kind, 503 weights absent, 413 too long, 429 queue full.
  */
-import type { ModelIdentity, SparseVector } from "@sheaf/protocol";
+import type { CancelSignal, ModelIdentity, SparseVector } from "@sheaf/protocol";
 
 export interface EmbedOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   /** Told how many tokens the texts have, before a model runs; what it throws refuses the call. */
   admitTokens?(count: number): Promise<void>;
 }

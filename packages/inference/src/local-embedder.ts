@@ -6,8 +6,7 @@ import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { LIMITS, SheafError, type ModelIdentity, type SparseVector } from "@sheaf/protocol";
-import { throwIfAborted } from "./abort.ts";
+import { LIMITS, SheafError, type ModelIdentity, type SparseVector, throwIfAborted } from "@sheaf/protocol";
 import { checkBm25Options } from "./bm25/bm25-options.ts";
 import { ENGLISH_STOPWORDS } from "./bm25/stopwords.ts";
 import type {

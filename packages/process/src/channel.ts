@@ -1,6 +1,7 @@
-/** Messages over a socket: each frame is a u32 little-endian byte length, then one message of message-codec.ts. */
+/** Messages over a socket: each frame is a u32 little-endian byte length, then one message of message-form.ts. */
 import type { Duplex } from "node:stream";
-import { decodeMessage, encodeMessage } from "./message-codec.ts";
+import { MessageDecoder } from "./message-decoder.ts";
+import { MessageEncoder } from "./message-encoder.ts";
 
 /** Larger frames mean a broken peer; buffers end near 4 GiB. */
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
@@ -8,6 +9,8 @@ const HEADER_BYTES = 4;
 
 export class Channel {
   readonly #socket: Duplex;
+  readonly #encoder = new MessageEncoder();
+  readonly #decoder = new MessageDecoder();
   #onMessage: (message: unknown) => void = () => {};
   #onClose: () => void = () => {};
   #closed = false;
@@ -45,10 +48,8 @@ export class Channel {
    */
   send(message: unknown): void {
     if (this.#closed) return;
-    const frame = encodeMessage(message, HEADER_BYTES);
-    const length = frame.length - HEADER_BYTES;
-    if (length > MAX_FRAME_BYTES) throw new RangeError(`a message of ${length} bytes is too large`);
-    frame.writeUInt32LE(length);
+    const frame = this.#encoder.encode(message, HEADER_BYTES, MAX_FRAME_BYTES);
+    frame.writeUInt32LE(frame.length - HEADER_BYTES);
     this.#socket.write(frame);
   }
 
@@ -66,21 +67,27 @@ export class Channel {
   }
 
   #readHeader(chunk: Buffer, position: number): number {
+    if (this.#headerFilled === 0 && chunk.length - position >= HEADER_BYTES) {
+      return this.#begin(chunk.readUInt32LE(position)) ? position + HEADER_BYTES : chunk.length;
+    }
     const taken = Math.min(HEADER_BYTES - this.#headerFilled, chunk.length - position);
     chunk.copy(this.#header, this.#headerFilled, position, position + taken);
     this.#headerFilled += taken;
-    if (this.#headerFilled === HEADER_BYTES) {
-      const length = this.#header.readUInt32LE();
-      if (length === 0 || length > MAX_FRAME_BYTES) {
-        this.#socket.destroy();
-        return chunk.length;
-      }
-      // Not from the shared pool: typed arrays of the message are views into this buffer, from its beginning.
-      this.#body = Buffer.allocUnsafeSlow(length);
-      this.#bodyFilled = 0;
-      this.#headerFilled = 0;
+    if (this.#headerFilled < HEADER_BYTES) return position + taken;
+    this.#headerFilled = 0;
+    return this.#begin(this.#header.readUInt32LE()) ? position + taken : chunk.length;
+  }
+
+  /** `false`: nobody sends messages of that length, and the channel is closed. */
+  #begin(length: number): boolean {
+    if (length === 0 || length > MAX_FRAME_BYTES) {
+      this.#socket.destroy();
+      return false;
     }
-    return position + taken;
+    // A buffer of its own, or from Node's pool at a multiple of 8: typed arrays of the message are views into it.
+    this.#body = Buffer.allocUnsafe(length);
+    this.#bodyFilled = 0;
+    return true;
   }
 
   #readBody(body: Buffer, chunk: Buffer, position: number): number {
@@ -97,7 +104,7 @@ export class Channel {
   #deliver(body: Buffer): void {
     let message: unknown;
     try {
-      message = decodeMessage(body);
+      message = this.#decoder.decode(body);
     } catch {
       // Bytes that are no message mean a broken peer, as a bad length does; closing tells both owners.
       this.#socket.destroy();

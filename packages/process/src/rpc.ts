@@ -3,7 +3,7 @@
  * crosses with its code, anything else as an internal error that the callee has logged. Aborting a call's signal
  * cancels it on the other side too.
  */
-import { type ErrorMessage, SheafError } from "@sheaf/protocol";
+import { abortError, type CancelSignal, Cancellation, type ErrorMessage, SheafError } from "@sheaf/protocol";
 import type { Channel } from "./channel.ts";
 
 type Frame =
@@ -16,7 +16,7 @@ type Frame =
   | { readonly type: "pong" };
 
 export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CancelSignal | undefined;
   /** Told what the other side says of the call beside its answer, before the answer. */
   onReport?(report: unknown): void;
 }
@@ -81,7 +81,7 @@ export class RpcClient {
       const onAbort = (): void => {
         this.#pending.delete(id);
         this.#channel.send({ type: "cancel", id } satisfies Frame);
-        reject(abortError(signal as AbortSignal));
+        if (signal !== undefined) reject(abortError(signal));
       };
       const settle = (): void => signal?.removeEventListener("abort", onAbort);
       signal?.addEventListener("abort", onAbort, { once: true });
@@ -130,7 +130,7 @@ export type RpcHandler = (
 ) => Promise<unknown>;
 
 export interface HandlerOptions {
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** What the caller learns beside the answer; the last report counts. */
   onReport(report: unknown): void;
 }
@@ -141,7 +141,7 @@ export class RpcServer {
   /** `onUnexpected` is told of every error that is not a `SheafError`; the caller only hears "internal error". */
   constructor(channel: Channel, handler: RpcHandler, onUnexpected: (error: unknown) => void) {
     this.#channel = channel;
-    const running = new Map<number, AbortController>();
+    const running = new Map<number, Cancellation>();
     channel.onMessage((message) => {
       const frame = message as Frame;
       if (frame.type === "ping") {
@@ -149,17 +149,17 @@ export class RpcServer {
       } else if (frame.type === "cancel") {
         running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
       } else if (frame.type === "call") {
-        const controller = new AbortController();
-        running.set(frame.id, controller);
+        const signal = new Cancellation();
+        running.set(frame.id, signal);
         let report: unknown;
         const options: HandlerOptions = {
-          signal: controller.signal,
+          signal,
           onReport: (value) => (report = value),
         };
         void answer(frame, handler, options).then((reply) => {
           if (reply.type === "error" && reply.unexpected !== undefined) onUnexpected(reply.unexpected);
           running.delete(frame.id);
-          if (controller.signal.aborted) return;
+          if (signal.aborted) return;
           try {
             channel.send(report === undefined ? reply.frame : { ...reply.frame, report });
           } catch (error) {
@@ -202,10 +202,4 @@ async function answer(
 
 function internalError(id: number): Frame {
   return { type: "error", id, error: { code: "internal", message: "internal error" } };
-}
-
-function abortError(signal: AbortSignal): Error {
-  return signal.reason instanceof SheafError
-    ? signal.reason
-    : new SheafError("cancelled", "the request was cancelled", { cause: signal.reason });
 }

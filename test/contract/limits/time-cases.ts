@@ -45,14 +45,14 @@ export const TIME_CASES = {
   }, /config\.json: \d+ bytes, the limit is/u),
 } satisfies { readonly [name in LimitName]?: CaseOf };
 
-/** Work of so many texts that takes longer than `SOON_SECONDS`, unless it is stopped. */
+/** Work of so many texts that takes longer than `SOON_SECONDS`. */
 async function worked(seconds: DeadlineSeconds, texts: number, isDefault = true): Promise<Outcome> {
   if (!isDefault) throw new Error("the server takes another time than the table says");
   const deadline = new RequestDeadline(seconds);
   return called(() =>
     deadline.run(async () => {
       deadline.expectTexts(texts);
-      await sleep(4 * SOON_SECONDS * MS_PER_SECOND, null, { signal: deadline.signal });
+      await sleep(4 * SOON_SECONDS * MS_PER_SECOND);
     }),
   );
 }

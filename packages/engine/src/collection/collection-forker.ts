@@ -4,9 +4,8 @@
  * fight for the disk.
  */
 import { randomUUID } from "node:crypto";
-import type { Collection, CollectionRef } from "@sheaf/protocol";
+import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
-import { throwIfAborted } from "../index/abort.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
@@ -30,7 +29,7 @@ export class CollectionForker {
   }
 
   /** 404, 409 and 422 as `Catalog.createFork` throws them, 507 on a full disk; then nothing is left behind. */
-  fork(ref: CollectionRef, name: string, signal: AbortSignal | undefined): Promise<Collection> {
+  fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
     const turn = this.#line.then(() => this.#fork(ref, name, signal));
     this.#line = turn.catch(() => undefined);
     return turn;
@@ -41,7 +40,7 @@ export class CollectionForker {
     await this.#line;
   }
 
-  async #fork(ref: CollectionRef, name: string, signal: AbortSignal | undefined): Promise<Collection> {
+  async #fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
     const { catalog, folder } = this.#options;
     throwIfAborted(signal);
     catalog.checkFork(ref, name);
@@ -65,7 +64,7 @@ export class CollectionForker {
    * thread, for a writer that waits for this thread. A source that is not open has no writer, and is not opened
    * for good (that builds its index) only to be copied.
    */
-  async #copy(from: string, to: string, signal: AbortSignal | undefined): Promise<void> {
+  async #copy(from: string, to: string, signal: CancelSignal | undefined): Promise<void> {
     const { openStore, pool } = this.#options;
     if (pool.peek(from) !== null) {
       await pool.use(from, signal, (collection) => collection.copyTo(to));

@@ -1,5 +1,5 @@
 /** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
-import { type Collection, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
@@ -51,7 +51,7 @@ export class CollectionOpener {
   }
 
   /** 404 once the collection is gone. */
-  async open(id: string, budgets: TenantBudgets, signal: AbortSignal): Promise<OpenCollection> {
+  async open(id: string, budgets: TenantBudgets, signal: CancelSignal): Promise<OpenCollection> {
     const { catalog, scanPool, vectorMemory, onProblem } = this.#options;
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);

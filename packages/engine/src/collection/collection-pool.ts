@@ -3,14 +3,14 @@
  * fold; beyond the limit the least recently used idle one is closed. A store is open twice at a time
  * only while a fork copies one that was closed when the copy began.
  */
+import { type CancelSignal, Cancellation, throwIfAborted } from "@sheaf/protocol";
 import { unknownCollection } from "../catalog/catalog.ts";
-import { throwIfAborted } from "../index/abort.ts";
 import type { OpenCollection } from "./open-collection.ts";
 
 export interface CollectionPoolOptions {
   readonly maxOpen: number;
   /** Throws 404 for a collection that no longer exists. */
-  readonly open: (id: string, signal: AbortSignal) => Promise<OpenCollection>;
+  readonly open: (id: string, signal: CancelSignal) => Promise<OpenCollection>;
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -18,9 +18,9 @@ interface Slot {
   readonly opening: Promise<OpenCollection>;
   /** Once `opening` has resolved. */
   collection: OpenCollection | null;
-  readonly dropped: AbortController;
-  /** One controller per use under way. */
-  readonly users: Set<AbortController>;
+  readonly dropped: Cancellation;
+  /** One per use under way. */
+  readonly users: Set<Cancellation>;
   idle: () => void;
 }
 
@@ -50,24 +50,24 @@ export class CollectionPool {
    */
   async use<T>(
     id: string,
-    signal: AbortSignal | undefined,
-    work: (collection: OpenCollection, signal: AbortSignal) => Promise<T>,
+    signal: CancelSignal | undefined,
+    work: (collection: OpenCollection, signal: CancelSignal) => Promise<T>,
   ): Promise<T> {
     for (let closing = this.#closing.get(id); closing !== undefined; closing = this.#closing.get(id))
       await closing;
     throwIfAborted(signal);
     const slot = this.#slot(id);
-    const controller = new AbortController();
-    const abort = (): void => controller.abort(signal?.reason);
+    const user = new Cancellation();
+    const abort = (): void => user.abort(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
-    slot.users.add(controller);
+    slot.users.add(user);
     try {
-      return await work(await slot.opening, controller.signal);
+      return await work(await slot.opening, user);
     } catch (error) {
-      throw slot.dropped.signal.aborted ? unknownCollection(id) : error;
+      throw slot.dropped.aborted ? unknownCollection(id) : error;
     } finally {
       signal?.removeEventListener("abort", abort);
-      slot.users.delete(controller);
+      slot.users.delete(user);
       if (slot.users.size === 0) slot.idle();
       if (slot.collection?.broken === true && this.#slots.get(id) === slot) this.#close(id, slot);
       this.#evict();
@@ -98,8 +98,8 @@ export class CollectionPool {
       this.#slots.set(id, known);
       return known;
     }
-    const dropped = new AbortController();
-    const opening = this.#options.open(id, dropped.signal);
+    const dropped = new Cancellation();
+    const opening = this.#options.open(id, dropped);
     const slot: Slot = { opening, collection: null, dropped, users: new Set(), idle: () => {} };
     this.#slots.set(id, slot);
     opening.then(

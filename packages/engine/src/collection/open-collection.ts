@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
+  type CancelSignal,
   type CommitOperation,
   type CommitResult,
   type DeleteRequest,
@@ -20,10 +21,10 @@ import {
   checkWhereAgainstSchema,
   extendSchema,
   indexPlan,
+  throwIfAborted,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/catalog.ts";
 import type { GetPage } from "../engine.ts";
-import { throwIfAborted } from "../index/abort.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import { type ExactIndex, createExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
@@ -91,7 +92,7 @@ export class OpenCollection {
   }
 
   /** Builds the index from the store, in slices; what a crash kept from the catalog is made good. */
-  static async open(options: OpenCollectionOptions, signal: AbortSignal): Promise<OpenCollection> {
+  static async open(options: OpenCollectionOptions, signal: CancelSignal): Promise<OpenCollection> {
     const collection = new OpenCollection(options);
     try {
       await collection.#rebuild(signal);
@@ -140,7 +141,7 @@ export class OpenCollection {
     return this.#track((view) => planWrite(view, request));
   }
 
-  async delete(request: DeleteRequest, signal: AbortSignal, times: StageTimes): Promise<number> {
+  async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
     const { ids, where } = request;
     if ((this.#index.size === 0 && this.#damaged.size === 0) || (ids === null && where === null)) return 0;
     let deleted = 0;
@@ -180,14 +181,14 @@ export class OpenCollection {
     return { firstSequence, recordCount };
   }
 
-  get(request: GetRequest, cursor: number | null, signal: AbortSignal, times: StageTimes): Promise<GetPage> {
+  get(request: GetRequest, cursor: number | null, signal: CancelSignal, times: StageTimes): Promise<GetPage> {
     this.#checkReadable(request);
     return executeGet(this.#context(times), request, cursor, signal);
   }
 
   query(
     request: QueryRequest,
-    signal: AbortSignal,
+    signal: CancelSignal,
     times: StageTimes,
   ): Promise<readonly (readonly ResultRecord[])[]> {
     this.#checkReadable(request);
@@ -196,7 +197,7 @@ export class OpenCollection {
 
   search(
     request: SearchRequest,
-    signal: AbortSignal,
+    signal: CancelSignal,
     times: StageTimes,
   ): Promise<readonly (readonly ResultRecord[])[]> {
     this.#damaged.requireNone(null);
@@ -204,7 +205,7 @@ export class OpenCollection {
     return executeSearch(this.#context(times), request, signal);
   }
 
-  count(selector: Selector, signal: AbortSignal, times: StageTimes): Promise<number> {
+  count(selector: Selector, signal: CancelSignal, times: StageTimes): Promise<number> {
     this.#checkReadable(selector);
     return executeCount(this.#context(times), selector, signal);
   }
@@ -227,7 +228,7 @@ export class OpenCollection {
     );
   }
 
-  async #rebuild(signal: AbortSignal): Promise<void> {
+  async #rebuild(signal: CancelSignal): Promise<void> {
     this.#store.requireWhole();
     const damaged = new Map<number, CorruptDataError>();
     const onDamage: OnDamage = (offset, damage) => void damaged.set(offset, damage);
@@ -305,7 +306,7 @@ export class OpenCollection {
   }
 
   /** Ids of the matching records; nothing else writes meanwhile. */
-  async #select(request: DeleteRequest, signal: AbortSignal, times: StageTimes): Promise<string[]> {
+  async #select(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<string[]> {
     this.#checkReadable(request);
     const offsets = await selectOffsets(this.#context(times), request, request.limit, signal);
     throwIfAborted(signal);

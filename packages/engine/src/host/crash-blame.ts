@@ -5,7 +5,7 @@
  * suspects run one at a time for a while, so that a second crash has at most one suspect in flight, and that one is
  * out of service. A process that was killed counts for nothing.
  */
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { OutOfService } from "../collection/collection-opener.ts";
 
 /** What ends a process that reads nonsense; V8 ends itself by some of them too. */
@@ -54,7 +54,7 @@ export class CrashBlame {
   }
 
   /** Runs a call on a collection; one that is out of service is refused. */
-  async run<T>(id: string, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
+  async run<T>(id: string, signal: CancelSignal | undefined, call: () => Promise<T>): Promise<T> {
     if (!this.#isSuspect(id)) return this.#track(id, signal, call);
     const turn = this.#line.then(() => this.#track(id, signal, call));
     this.#line = turn.catch(() => undefined);
@@ -94,7 +94,7 @@ export class CrashBlame {
     this.#release = null;
   }
 
-  async #track<T>(id: string, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
+  async #track<T>(id: string, signal: CancelSignal | undefined, call: () => Promise<T>): Promise<T> {
     const reason = this.#outOfService.get(id);
     if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
     enter(this.#inFlight, id);

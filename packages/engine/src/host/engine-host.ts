@@ -3,7 +3,7 @@
  * before it opens anything, emits `ready` when it serves, and leaves when the gateway goes.
  */
 import { MemoryAtRest, type RpcServer, optimizeEarly, serveParent } from "@sheaf/process";
-import { SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/data-folder.ts";
@@ -57,7 +57,7 @@ async function call(
   engine: LocalEngine,
   method: string,
   args: readonly unknown[],
-  options: { readonly signal: AbortSignal },
+  options: { readonly signal: CancelSignal },
 ): Promise<unknown> {
   if (!isHostMethod(method)) throw new SheafError("internal", `the engine host has no method ${method}`);
   const target = engine[method] as (this: LocalEngine, ...args: readonly unknown[]) => Promise<unknown>;

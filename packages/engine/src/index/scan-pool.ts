@@ -6,15 +6,14 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { spawnWorker } from "@sheaf/process";
-import { SheafError } from "@sheaf/protocol";
-import { throwIfAborted } from "./abort.ts";
+import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { type DenseScan, type SegmentScan, scanWork } from "./dense-scan.ts";
 import type { ScanReply, ScanTask } from "./scan.worker.ts";
 import { type Nearest, TopK } from "./top-k.ts";
 
 export interface ScanPool {
   /** The `scan.k` nearest rows, best first. */
-  scan(scan: DenseScan, signal?: AbortSignal): Promise<Nearest>;
+  scan(scan: DenseScan, signal?: CancelSignal): Promise<Nearest>;
   close(): Promise<void>;
 }
 
@@ -50,7 +49,7 @@ class WorkerScanPool implements ScanPool {
     this.#threads = threads;
   }
 
-  async scan(scan: DenseScan, signal?: AbortSignal): Promise<Nearest> {
+  async scan(scan: DenseScan, signal?: CancelSignal): Promise<Nearest> {
     throwIfAborted(signal);
     const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const abandon = (): void => this.#abandon(stop);

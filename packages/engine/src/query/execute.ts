@@ -3,7 +3,15 @@
  * records. Every function throws `SheafError`: 400 for a regular expression or a vector that does not fit, and the
  * signal's reason (or `cancelled`) within some milliseconds of an abort.
  */
-import type { GetRequest, QueryRequest, ResultRecord, SearchRequest, Selector, Where } from "@sheaf/protocol";
+import type {
+  CancelSignal,
+  GetRequest,
+  QueryRequest,
+  ResultRecord,
+  SearchRequest,
+  Selector,
+  Where,
+} from "@sheaf/protocol";
 import type { GetPage } from "../engine.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
@@ -23,7 +31,7 @@ import { type Filter, planFilter } from "./where-plan.ts";
 export async function executeSearch(
   context: QueryContext,
   request: SearchRequest,
-  signal?: AbortSignal,
+  signal?: CancelSignal,
 ): Promise<ResultRecord[][]> {
   const pace = new Pace(signal);
   return withPatterns(async (patterns) => {
@@ -47,7 +55,7 @@ export async function executeSearch(
 export async function executeQuery(
   context: QueryContext,
   request: QueryRequest,
-  signal?: AbortSignal,
+  signal?: CancelSignal,
 ): Promise<ResultRecord[][]> {
   const pace = new Pace(signal);
   const { times, index, scanPool } = context;
@@ -81,7 +89,7 @@ export async function executeGet(
   context: QueryContext,
   request: GetRequest,
   cursor: number | null,
-  signal?: AbortSignal,
+  signal?: CancelSignal,
 ): Promise<GetPage> {
   const pace = new Pace(signal);
   return withPatterns(async (patterns) => {
@@ -97,7 +105,7 @@ export async function executeGet(
 export async function executeCount(
   context: QueryContext,
   selector: Selector,
-  signal?: AbortSignal,
+  signal?: CancelSignal,
 ): Promise<number> {
   if (selector.ids === null && selector.where === null) return context.index.size;
   return readRows(context, selector, signal, (rows, snapshot) => snapshot.countOf(rows));
@@ -108,7 +116,7 @@ export async function selectOffsets(
   context: QueryContext,
   selector: Selector,
   limit: number | null,
-  signal?: AbortSignal,
+  signal?: CancelSignal,
 ): Promise<number[]> {
   return readRows(context, selector, signal, (rows, snapshot) => {
     const positions = inInsertionOrder(rows, snapshot, { from: 0, count: limit ?? Infinity });
@@ -120,7 +128,7 @@ export async function selectOffsets(
 function readRows<T>(
   context: QueryContext,
   selector: Selector,
-  signal: AbortSignal | undefined,
+  signal: CancelSignal | undefined,
   use: (rows: RowSet, snapshot: IndexSnapshot) => T,
 ): Promise<T> {
   const pace = new Pace(signal);

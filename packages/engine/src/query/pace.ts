@@ -2,18 +2,18 @@
  * Keeps a long read from holding the thread: stages call `breathe` between slices of their work. An abort can only
  * arrive while the event loop turns, so this is also where a read learns that nobody waits for it any more.
  */
+import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
 import { setImmediate } from "node:timers/promises";
-import { throwIfAborted } from "../index/abort.ts";
 
 /** Longest stretch of work between two turns of the event loop. */
 const SLICE_MS = 4;
 
 export class Pace {
-  readonly signal: AbortSignal | undefined;
+  readonly signal: CancelSignal | undefined;
   #turnedAt = performance.now();
 
   /** Throws for a signal that is aborted already. */
-  constructor(signal: AbortSignal | undefined) {
+  constructor(signal: CancelSignal | undefined) {
     throwIfAborted(signal);
     this.signal = signal;
   }

@@ -2,9 +2,9 @@
  * One file of a hub into the cache. What an interruption leaves is continued; only what has the right hash gets its
  * final name, so a blob that exists is whole.
  */
+import { throwIfAborted } from "@sheaf/protocol";
 import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { throwIfAborted } from "../abort.ts";
 import { errorCode } from "../graph/model-file.ts";
 import { fileHash } from "./file-hash.ts";
 import type { HubClient, HubFile } from "./hub-client.ts";

@@ -1,6 +1,6 @@
 /** Tries again what may pass by itself, for as long as there is progress and a few times without. */
+import { throwIfAborted } from "@sheaf/protocol";
 import { setTimeout as delay } from "node:timers/promises";
-import { throwIfAborted } from "../abort.ts";
 import { hubError, TransientHubError } from "./hub-error.ts";
 
 /** Failures in a row without a byte of progress. */

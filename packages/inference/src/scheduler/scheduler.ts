@@ -4,8 +4,7 @@
  * that a large ingest cannot hold up a query. A batch that fails takes down the requests it held texts of, no other.
  */
 import assert from "node:assert/strict";
-import { SheafError } from "@sheaf/protocol";
-import { abortError, throwIfAborted } from "../abort.ts";
+import { SheafError, abortError, throwIfAborted } from "@sheaf/protocol";
 import type { EmbedOptions } from "../embedder.ts";
 import { Lane, type LaneText } from "./lane.ts";
 import { type BatchPolicy, takeBatch } from "./take-batch.ts";

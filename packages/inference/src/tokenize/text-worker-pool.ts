@@ -3,10 +3,10 @@
  * pieces of a few thousand characters with one piece under way: calls take turns, and an aborted one stops at its next
  * piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
  */
-import { LIMITS, type SparseVector, SheafError } from "@sheaf/protocol";
+import { LIMITS, type SparseVector, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { siblingModule, spawnWorker } from "@sheaf/process";
 import type { Worker } from "node:worker_threads";
-import { abortable, throwIfAborted } from "../abort.ts";
+import { abortable } from "../abort.ts";
 import type { Bm25Options, EmbedOptions } from "../embedder.ts";
 import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";

@@ -24,10 +24,11 @@ const server = serveParent(
         return () => "a function cannot be cloned";
       case "wait":
         await new Promise<void>((resolve) => {
-          signal.addEventListener("abort", () => {
+          const onAbort = (): void => {
             aborted += 1;
             resolve();
-          });
+          };
+          signal.addEventListener("abort", onAbort, { once: true });
         });
         return "aborted";
       case "aborted":

@@ -1,4 +1,4 @@
-import { LIMITS, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, LIMITS, SheafError } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
 
@@ -6,7 +6,7 @@ const SOON = { request: 0.02, bulk: 60 };
 const LATE = { request: 60, bulk: 60 };
 
 /** Work that ends by its signal only. */
-function untilAborted(signal: AbortSignal): Promise<never> {
+function untilAborted(signal: CancelSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener("abort", () => reject(new Error("the work has noticed")), { once: true });
   });

@@ -1,16 +1,16 @@
 /**
- * The time a request may take, and every reason to stop it early, in one abort signal: the time is up (504), the
+ * The time a request may take, and every reason to stop it early, in one signal: the time is up (504), the
  * caller has left, the server is going down (503). The first reason wins and is the signal's `reason`.
  */
 import type { CallReport } from "@sheaf/engine";
-import { LIMITS, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, Cancellation, LIMITS, SheafError } from "@sheaf/protocol";
 
 /** Stage -> milliseconds, summed up over its calls. */
 export type Stages = Map<string, number>;
 
 /** What a service knows of the request it works for. */
 export interface RequestBudget {
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Hears from the engine where the time of each call went. */
   readonly onReport: (report: CallReport) => void;
   /** Announces how many texts the server will embed for this request; many earn it the longer time. */
@@ -37,7 +37,7 @@ export const DEFAULT_DEADLINE_SECONDS: DeadlineSeconds = Object.freeze({
 export class RequestDeadline implements RequestBudget {
   /** Where the time went so far. */
   readonly stages: Stages = new Map();
-  readonly #controller = new AbortController();
+  readonly signal = new Cancellation();
   readonly #seconds: DeadlineSeconds;
   #admitTokens: AdmitTokens = () => Promise.resolve();
   #startedAt = 0;
@@ -50,10 +50,6 @@ export class RequestDeadline implements RequestBudget {
   }
 
   readonly onReport = (report: CallReport): void => this.#listener?.(report);
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
 
   expectTexts(count: number): void {
     const before = this.#texts;
@@ -81,21 +77,30 @@ export class RequestDeadline implements RequestBudget {
 
   abort(reason: SheafError): void {
     clearTimeout(this.#timer);
-    this.#controller.abort(reason);
+    this.signal.abort(reason);
   }
 
   /** The time of the request begins with `work`. Settles as it does, or rejects with the reason to stop it. */
-  async run<T>(work: () => T | Promise<T>): Promise<T> {
+  run<T>(work: () => T | Promise<T>): Promise<T> {
     const { signal } = this;
     this.#startedAt = performance.now();
-    this.#timer = this.#arm(this.#seconds.request);
-    const stopped = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason as SheafError), { once: true });
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) throw signal.reason as SheafError;
+      this.#timer = this.#arm(this.#seconds.request);
+      signal.addEventListener("abort", () => reject(signal.reason));
+      void this.#settle(work, resolve, reject);
     });
+  }
+
+  async #settle<T>(
+    work: () => T | Promise<T>,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ): Promise<void> {
     try {
-      signal.throwIfAborted();
-      // Through a promise even where the work throws, so that `stopped` never rejects unheard.
-      return await Promise.race([Promise.resolve().then(work), stopped]);
+      resolve(await work());
+    } catch (error) {
+      reject(error);
     } finally {
       clearTimeout(this.#timer);
     }
@@ -108,13 +113,14 @@ export class RequestDeadline implements RequestBudget {
   }
 
   #arm(seconds: number): NodeJS.Timeout {
-    const elapsedMs = performance.now() - this.#startedAt;
+    const leftMs = seconds * 1_000 - (performance.now() - this.#startedAt);
     const timer = setTimeout(
       () =>
         this.abort(
           new SheafError("timeout", `the request took longer than ${seconds} seconds and was cancelled`),
         ),
-      seconds * 1_000 - elapsedMs,
+      // Whole numbers, for Node keeps a list of timers for each length there is.
+      Math.ceil(leftMs),
     );
     return timer.unref();
   }

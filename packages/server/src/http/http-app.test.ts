@@ -1,5 +1,4 @@
 /** The HTTP layer with routes of its own: what every route gets, whatever it does. */
-import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { LIMITS, SheafError } from "@sheaf/protocol";
@@ -277,10 +276,13 @@ describe("time and leaving", () => {
     request.on("error", () => request.destroy());
     request.end();
     while (seen.call === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
-    const aborted = once(seen.call.budget.signal, "abort");
+    const { signal } = seen.call.budget;
+    const aborted = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve(), { once: true }),
+    );
     request.destroy();
     await aborted;
-    expect(seen.call.budget.signal.reason).toMatchObject({ code: "cancelled" });
+    expect(signal.reason).toMatchObject({ code: "cancelled" });
     await deadlines.idle();
   });
 

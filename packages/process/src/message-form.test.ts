@@ -1,19 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeMessage, encodeMessage } from "./message-codec.ts";
+import { MessageDecoder } from "./message-decoder.ts";
+import { MessageEncoder } from "./message-encoder.ts";
 
 const HEADROOM = 4;
 
 /** As the other side gets it: in a buffer of its own. */
-function bytesOf(message: unknown): Buffer {
-  const encoded = encodeMessage(message, HEADROOM).subarray(HEADROOM);
+function bytesOf(message: unknown, encoder = new MessageEncoder()): Buffer {
+  const encoded = encoder.encode(message, HEADROOM).subarray(HEADROOM);
   const received = Buffer.allocUnsafeSlow(encoded.length);
   encoded.copy(received);
   return received;
 }
 
-const copyOf = (message: unknown): unknown => decodeMessage(bytesOf(message));
+const decoded = (bytes: Buffer): unknown => new MessageDecoder().decode(bytes);
+const copyOf = (message: unknown): unknown => decoded(bytesOf(message));
 
 const floats = fc.float32Array({ maxLength: 20 });
 const leaf = fc.oneof(
@@ -52,6 +54,45 @@ describe("messages as bytes", () => {
     );
   });
 
+  it("arrive as they were one after the other, whatever could not be sent between them", () => {
+    const unsendable = fc.dictionary(fc.string(), message).map((value) => ({ ...value, last: () => 1 }));
+    const inV8Form = fc.dictionary(fc.string(), message).map((value) => ({ ...value, last: new Set([1]) }));
+    fc.assert(
+      fc.property(fc.array(fc.oneof(message, inV8Form, unsendable), { maxLength: 12 }), (values) => {
+        const encoder = new MessageEncoder();
+        const decoder = new MessageDecoder();
+        for (const value of values) {
+          try {
+            expect(decoder.decode(bytesOf(value, encoder))).toStrictEqual(value);
+          } catch (error) {
+            expect(error).toHaveProperty("message", "() => 1 could not be cloned.");
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("have numbers for some names and carry all the others", () => {
+    const encoder = new MessageEncoder();
+    const decoder = new MessageDecoder();
+    const rows = Array.from({ length: 3_000 }, (_, i) => ({ [`name ${i}`]: i, ["long".repeat(i % 40)]: i }));
+    for (let round = 0; round < 2; round++) {
+      for (const row of rows) expect(decoder.decode(bytesOf(row, encoder))).toStrictEqual(row);
+    }
+    const [first, last] = [rows[0], rows[2_999]].map((row) => bytesOf(row, encoder).toString("latin1"));
+    expect(first).not.toContain("name");
+    expect(last).toContain("name 2999");
+  });
+
+  it("are refused where they are too large, and the next one is sound", () => {
+    const encoder = new MessageEncoder();
+    const decoder = new MessageDecoder();
+    const large = { text: "x".repeat(100), newName: 1 };
+    expect(() => encoder.encode(large, HEADROOM, 100)).toThrow("too large");
+    expect(decoder.decode(bytesOf(large, encoder))).toStrictEqual(large);
+  });
+
   it("keep what only V8's form has", () => {
     const cyclic: { self?: unknown } = {};
     cyclic.self = cyclic;
@@ -83,9 +124,17 @@ describe("messages as bytes", () => {
     expect(copyOf("small")).toBe("small");
   });
 
-  it("write the name of a member once", () => {
+  it("write the name of a member once, in all messages of an encoder", () => {
+    const encoder = new MessageEncoder();
     const rows = Array.from({ length: 100 }, (_, id) => ({ aNameOfSomeLength: id }));
-    expect(bytesOf(rows).toString("latin1").split("aNameOfSomeLength")).toHaveLength(2);
+    expect(bytesOf(rows, encoder).toString("latin1").split("aNameOfSomeLength")).toHaveLength(2);
+    expect(bytesOf(rows, encoder).toString("latin1")).not.toContain("aNameOfSomeLength");
+  });
+
+  it("are an error where they name what was never told", () => {
+    const encoder = new MessageEncoder();
+    bytesOf({ told: 1 }, encoder);
+    expect(() => decoded(bytesOf({ told: 1 }, encoder))).toThrow("unknown");
   });
 
   it("make typed arrays that are views", () => {
@@ -98,8 +147,8 @@ describe("messages as bytes", () => {
       fc.property(message, fc.nat(), (value, cut) => {
         const bytes = bytesOf(value);
         if (bytes[0] !== 0) return;
-        expect(() => decodeMessage(bytes.subarray(0, cut % bytes.length))).toThrow();
-        expect(() => decodeMessage(Buffer.concat([bytes, Buffer.alloc(1)]))).toThrow();
+        expect(() => decoded(bytes.subarray(0, cut % bytes.length))).toThrow();
+        expect(() => decoded(Buffer.concat([bytes, Buffer.alloc(1)]))).toThrow();
       }),
     );
   });

@@ -1,0 +1,153 @@
+/** The bytes of message-form.ts as values. */
+import { deserialize } from "node:v8";
+import {
+  BUFFER_KIND,
+  MAX_NAMES,
+  NEW_NAME,
+  OTHER_NAME,
+  TAGS,
+  V8_FORM,
+  VIEWS,
+  aligned,
+  viewOf,
+} from "./message-form.ts";
+
+/** Reads what one `MessageEncoder` wrote. */
+export class MessageDecoder {
+  readonly #names: string[] = [];
+
+  /** Typed arrays of the message are views into `bytes`, which must begin at a multiple of 8 in its buffer. */
+  decode(bytes: Buffer): unknown {
+    return bytes[0] === V8_FORM
+      ? deserialize(bytes.subarray(1))
+      : new MessageReader(bytes, this.#names).message();
+  }
+}
+
+class MessageReader {
+  readonly #bytes: Buffer;
+  readonly #view: DataView;
+  readonly #names: string[];
+  #at = 1;
+
+  constructor(bytes: Buffer, names: string[]) {
+    this.#bytes = bytes;
+    this.#names = names;
+    this.#view = viewOf(bytes);
+  }
+
+  message(): unknown {
+    const value = this.#value();
+    if (this.#at !== this.#bytes.length) throw new RangeError("a message has bytes after its end");
+    return value;
+  }
+
+  #value(): unknown {
+    const tag = this.#view.getUint8(this.#at++);
+    switch (tag) {
+      case TAGS.null:
+        return null;
+      case TAGS.undefined:
+        return undefined;
+      case TAGS.false:
+        return false;
+      case TAGS.true:
+        return true;
+      case TAGS.int32:
+        this.#at += 4;
+        return this.#view.getInt32(this.#at - 4, true);
+      case TAGS.float64:
+        this.#at += 8;
+        return this.#view.getFloat64(this.#at - 8, true);
+      case TAGS.bigint64:
+        this.#at += 8;
+        return this.#view.getBigInt64(this.#at - 8, true);
+      case TAGS.latin1:
+      case TAGS.utf16:
+        return this.#string(tag);
+      case TAGS.list:
+        return this.#list();
+      case TAGS.object:
+        return this.#object();
+      case TAGS.map:
+        return this.#map();
+      case TAGS.view:
+        return this.#typedArray();
+      default:
+        throw new RangeError(`a message has the unknown tag ${tag}`);
+    }
+  }
+
+  #list(): unknown[] {
+    const list: unknown[] = [];
+    for (let left = this.#uint32(); left > 0; left--) list.push(this.#value());
+    return list;
+  }
+
+  #object(): object {
+    const members: Record<string, unknown> = {};
+    for (let left = this.#uint32(); left > 0; left--) {
+      const name = this.#name();
+      const value = this.#value();
+      if (name !== "__proto__") members[name] = value;
+      else
+        Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+    }
+    return members;
+  }
+
+  #map(): Map<unknown, unknown> {
+    const map = new Map<unknown, unknown>();
+    for (let left = this.#uint32(); left > 0; left--) {
+      const key = this.#value();
+      map.set(key, this.#value());
+    }
+    return map;
+  }
+
+  #name(): string {
+    const number = this.#uint32();
+    const known = this.#names[number];
+    if (known !== undefined) return known;
+    if (number < NEW_NAME) throw new RangeError("a message has the number of an unknown name");
+    const name = this.#string(this.#view.getUint8(this.#at++));
+    if (number === OTHER_NAME || this.#names.length === MAX_NAMES) return name;
+    // As a key, V8 holds a string in a form that is looked up without reading it.
+    const [key = name] = Object.keys({ [name]: null });
+    this.#names.push(key);
+    return key;
+  }
+
+  #string(tag: number): string {
+    const length = this.#uint32() * (tag === TAGS.utf16 ? 2 : 1);
+    const start = this.#skip(length);
+    return tag === TAGS.utf16
+      ? this.#bytes.toString("utf16le", start, start + length)
+      : this.#bytes.toString("latin1", start, start + length);
+  }
+
+  #typedArray(): ArrayBufferView {
+    const length = this.#uint32();
+    const kind = this.#view.getUint8(this.#at++);
+    this.#at = aligned(this.#at);
+    const start = this.#bytes.byteOffset + this.#skip(length);
+    const { buffer } = this.#bytes;
+    if (kind === BUFFER_KIND) return Buffer.from(buffer, start, length);
+    const constructor = VIEWS[kind];
+    if (constructor === undefined) throw new RangeError("a message has a typed array of an unknown kind");
+    return new constructor(buffer as ArrayBuffer, start, length / constructor.BYTES_PER_ELEMENT);
+  }
+
+  #uint32(): number {
+    this.#at += 4;
+    return this.#view.getUint32(this.#at - 4, true);
+  }
+
+  /** Where the next bytes begin. */
+  #skip(count: number): number {
+    const start = this.#at;
+    this.#at += count;
+    if (this.#at > this.#bytes.length) throw new RangeError("a message ends too early");
+    return start;
+  }
+}
