@@ -9,11 +9,13 @@ import type { Channel } from "./channel.ts";
 type Frame =
   | { readonly type: "call"; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "cancel"; readonly id: number }
-  | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report?: unknown }
-  | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report?: unknown }
+  | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report: unknown }
+  | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report: unknown }
   | { readonly type: "event"; readonly name: string; readonly value: unknown }
   | { readonly type: "ping" }
   | { readonly type: "pong" };
+
+const INTERNAL_ERROR: ErrorMessage = Object.freeze({ code: "internal", message: "internal error" });
 
 export interface CallOptions {
   readonly signal?: CancelSignal | undefined;
@@ -27,6 +29,7 @@ interface Pending {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
   readonly options: CallOptions;
+  readonly onAbort: () => void;
 }
 
 /** What was under way on a channel, for whoever explains a child's death. */
@@ -68,8 +71,7 @@ export class RpcClient {
 
   /** Rejects everything unanswered; the owner calls it when the channel has closed. */
   rejectAll(): void {
-    for (const pending of this.#pending.values()) pending.reject(this.#closedError());
-    this.#pending.clear();
+    for (const id of this.#pending.keys()) this.#settled(id)?.reject(this.#closedError());
   }
 
   call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
@@ -83,28 +85,23 @@ export class RpcClient {
         this.#channel.send({ type: "cancel", id } satisfies Frame);
         if (signal !== undefined) reject(abortError(signal));
       };
-      const settle = (): void => signal?.removeEventListener("abort", onAbort);
       signal?.addEventListener("abort", onAbort, { once: true });
-      this.#pending.set(id, {
-        method,
-        args,
-        options,
-        resolve: (value) => {
-          settle();
-          resolve(value);
-        },
-        reject: (error) => {
-          settle();
-          reject(error);
-        },
-      });
+      this.#pending.set(id, { method, args, resolve, reject, options, onAbort });
       try {
         this.#channel.send({ type: "call", id, method, args } satisfies Frame);
       } catch (error) {
-        this.#pending.get(id)?.reject(error as Error);
-        this.#pending.delete(id);
+        this.#settled(id)?.reject(error as Error);
       }
     });
+  }
+
+  /** A call that is over in whatever way; `undefined`: it was before. */
+  #settled(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return undefined;
+    this.#pending.delete(id);
+    pending.options.signal?.removeEventListener("abort", pending.onAbort);
+    return pending;
   }
 
   #receive(frame: Frame, onEvent: ((name: string, value: unknown) => void) | undefined): void {
@@ -114,10 +111,9 @@ export class RpcClient {
       return;
     }
     if (frame.type !== "result" && frame.type !== "error") return;
-    const pending = this.#pending.get(frame.id);
+    const pending = this.#settled(frame.id);
     if (pending === undefined) return;
-    this.#pending.delete(frame.id);
-    if ("report" in frame) pending.options.onReport?.(frame.report);
+    if (frame.report !== undefined) pending.options.onReport?.(frame.report);
     if (frame.type === "result") pending.resolve(frame.value);
     else pending.reject(SheafError.fromMessage(frame.error));
   }
@@ -137,37 +133,21 @@ export interface HandlerOptions {
 
 export class RpcServer {
   readonly #channel: Channel;
+  readonly #handler: RpcHandler;
+  readonly #onUnexpected: (error: unknown) => void;
+  readonly #running = new Map<number, Cancellation>();
 
   /** `onUnexpected` is told of every error that is not a `SheafError`; the caller only hears "internal error". */
   constructor(channel: Channel, handler: RpcHandler, onUnexpected: (error: unknown) => void) {
     this.#channel = channel;
-    const running = new Map<number, Cancellation>();
+    this.#handler = handler;
+    this.#onUnexpected = onUnexpected;
     channel.onMessage((message) => {
       const frame = message as Frame;
-      if (frame.type === "ping") {
-        channel.send({ type: "pong" } satisfies Frame);
-      } else if (frame.type === "cancel") {
-        running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
-      } else if (frame.type === "call") {
-        const signal = new Cancellation();
-        running.set(frame.id, signal);
-        let report: unknown;
-        const options: HandlerOptions = {
-          signal,
-          onReport: (value) => (report = value),
-        };
-        void answer(frame, handler, options).then((reply) => {
-          if (reply.type === "error" && reply.unexpected !== undefined) onUnexpected(reply.unexpected);
-          running.delete(frame.id);
-          if (signal.aborted) return;
-          try {
-            channel.send(report === undefined ? reply.frame : { ...reply.frame, report });
-          } catch (error) {
-            // A result that cannot be sent must not leave its caller waiting.
-            onUnexpected(error);
-            channel.send(internalError(frame.id));
-          }
-        });
+      if (frame.type === "ping") channel.send({ type: "pong" } satisfies Frame);
+      else if (frame.type === "call") void this.#answer(frame);
+      else if (frame.type === "cancel") {
+        this.#running.get(frame.id)?.abort(new SheafError("cancelled", "the request was cancelled"));
       }
     });
   }
@@ -176,30 +156,29 @@ export class RpcServer {
   emit(name: string, value: unknown): void {
     this.#channel.send({ type: "event", name, value } satisfies Frame);
   }
-}
 
-interface Answer {
-  readonly type: "result" | "error";
-  readonly frame: Frame;
-  readonly unexpected?: unknown;
-}
-
-async function answer(
-  call: Extract<Frame, { type: "call" }>,
-  handler: RpcHandler,
-  options: HandlerOptions,
-): Promise<Answer> {
-  try {
-    const value = await handler(call.method, call.args, options);
-    return { type: "result", frame: { type: "result", id: call.id, value } };
-  } catch (error) {
-    if (error instanceof SheafError) {
-      return { type: "error", frame: { type: "error", id: call.id, error: error.toMessage() } };
+  async #answer({ id, method, args }: Extract<Frame, { type: "call" }>): Promise<void> {
+    const signal = new Cancellation();
+    this.#running.set(id, signal);
+    let report: unknown;
+    const options: HandlerOptions = { signal, onReport: (value) => (report = value) };
+    let reply: Frame;
+    try {
+      const value = await this.#handler(method, args, options);
+      reply = { type: "result", id, value, report };
+    } catch (error) {
+      if (!(error instanceof SheafError)) this.#onUnexpected(error);
+      const told = error instanceof SheafError ? error.toMessage() : INTERNAL_ERROR;
+      reply = { type: "error", id, error: told, report };
     }
-    return { type: "error", frame: internalError(call.id), unexpected: error };
+    this.#running.delete(id);
+    if (signal.aborted) return;
+    try {
+      this.#channel.send(reply);
+    } catch (error) {
+      // A result that cannot be sent must not leave its caller waiting.
+      this.#onUnexpected(error);
+      this.#channel.send({ type: "error", id, error: INTERNAL_ERROR, report } satisfies Frame);
+    }
   }
-}
-
-function internalError(id: number): Frame {
-  return { type: "error", id, error: { code: "internal", message: "internal error" } };
 }

@@ -69,14 +69,14 @@ export class ChildSupervisor {
     return this.#ready;
   }
 
-  async call(
+  call(
     method: string,
     args: readonly unknown[],
     options: CallOptions & { readonly wait?: boolean } = {},
   ): Promise<unknown> {
-    if (!this.#isReady && options.wait === true) await this.start();
-    if (!this.#isReady || this.#client === null) throw this.#unavailable();
-    return this.#client.call(method, args, options);
+    if (this.#isReady && this.#client !== null) return this.#client.call(method, args, options);
+    if (options.wait !== true) return Promise.reject(this.#unavailable());
+    return this.start().then(() => this.call(method, args, { ...options, wait: false }));
   }
 
   /** SIGKILL: for a child that hangs. It is started again unless `restart` is off. */

@@ -54,7 +54,7 @@ export class CrashBlame {
   }
 
   /** Runs a call on a collection; one that is out of service is refused. */
-  async run<T>(id: string, signal: CancelSignal | undefined, call: () => Promise<T>): Promise<T> {
+  run<T>(id: string, signal: CancelSignal | undefined, call: () => Promise<T>): Promise<T> {
     if (!this.#isSuspect(id)) return this.#track(id, signal, call);
     const turn = this.#line.then(() => this.#track(id, signal, call));
     this.#line = turn.catch(() => undefined);

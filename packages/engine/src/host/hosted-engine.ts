@@ -328,9 +328,9 @@ export class HostedEngine implements Engine {
   }
 
   /** Where no host can start, the reason is of more use than to be told to come back. */
-  async #toHost(method: HostMethod, args: readonly unknown[], options: EngineOptions): Promise<unknown> {
+  #toHost(method: HostMethod, args: readonly unknown[], options: EngineOptions): Promise<unknown> {
     if (!this.#supervisor.ready && this.#failure !== null) {
-      throw new SheafError("collection_unavailable", this.#failure);
+      return Promise.reject(new SheafError("collection_unavailable", this.#failure));
     }
     return this.#supervisor.call(method, args, options);
   }
