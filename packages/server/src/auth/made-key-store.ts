@@ -62,7 +62,9 @@ export class MadeKeyStore implements KeyStore {
 
   /** The engine, with the keys read again after each call that may have changed them. */
   watch(engine: Engine): Engine {
-    return aroundCalls(engine, (method, call) => (CHANGERS.has(method) ? this.#changing(call) : call()));
+    return aroundCalls(engine, (name, method) =>
+      CHANGERS.has(name) ? (...args) => this.#changing(() => method(...args)) : method,
+    );
   }
 
   async #changing(call: () => unknown): Promise<unknown> {

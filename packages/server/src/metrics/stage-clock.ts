@@ -10,6 +10,8 @@ import { aroundCalls } from "../services/around-calls.ts";
 const MS_PER_SECOND = 1_000;
 
 export class StageClock {
+  /** Of the engine's stages, as they are called here. */
+  readonly #names = new Map<string, string>();
   readonly #onStage: (stage: string, seconds: number) => void;
 
   /** @param onStage Told of every stage when it ends, however it does. */
@@ -19,16 +21,19 @@ export class StageClock {
 
   /** The target with each asynchronous method, named `<prefix>.<method>`, as a stage. */
   timed<T extends object>(prefix: string, target: T): T {
-    return aroundCalls(target, (method, call, args) => {
-      const startedAt = performance.now();
-      const outcome = call();
-      if (outcome instanceof Promise) {
-        const last = args.at(-1);
-        const stages = last instanceof RequestDeadline ? last.stages : null;
-        const end = (): void => this.#end(stages, `${prefix}.${method}`, performance.now() - startedAt);
-        outcome.then(end, end);
-      }
-      return outcome;
+    return aroundCalls(target, (name, method) => {
+      const stage = `${prefix}.${name}`;
+      return (...args) => {
+        const startedAt = performance.now();
+        const outcome = method(...args);
+        if (outcome instanceof Promise) {
+          const last = args.at(-1);
+          const stages = last instanceof RequestDeadline ? last.stages : null;
+          const end = (): void => this.#end(stages, stage, performance.now() - startedAt);
+          outcome.then(end, end);
+        }
+        return outcome;
+      };
     });
   }
 
@@ -45,7 +50,9 @@ export class StageClock {
   /** What the engine did inside one of its calls. */
   report(stages: Stages, report: CallReport): void {
     for (const [stage, milliseconds] of Object.entries(report.stages)) {
-      this.#end(stages, `engine.stage.${stage}`, milliseconds);
+      let name = this.#names.get(stage);
+      if (name === undefined) this.#names.set(stage, (name = `engine.stage.${stage}`));
+      this.#end(stages, name, milliseconds);
     }
   }
 

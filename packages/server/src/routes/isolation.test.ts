@@ -54,9 +54,9 @@ const calls: string[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sheaf-isolation-"));
   engine = await createLocalEngine({ dataFolder: folder });
-  const recorded = aroundCalls(engine, (method, call) => {
-    calls.push(method);
-    return call();
+  const recorded = aroundCalls(engine, (name, method) => (...args) => {
+    calls.push(name);
+    return method(...args);
   });
   test = await startTestApp({ engine: () => recorded, now: () => now });
   own = await makePlace("acme");

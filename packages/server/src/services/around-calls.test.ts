@@ -5,6 +5,10 @@ class Counter {
   readonly unit = "calls";
   #count = 0;
 
+  get count(): number {
+    return this.#count;
+  }
+
   add(by: number): number {
     this.#count += by;
     return this.#count;
@@ -18,11 +22,11 @@ class Counter {
 describe("aroundCalls", () => {
   it("hands every call over by name and leaves what is no method alone", async () => {
     const seen: string[] = [];
-    const counter = aroundCalls(new Counter(), (name, call) => {
+    const counter = aroundCalls(new Counter(), (name, method) => (...args) => {
       seen.push(name);
-      return call();
+      return method(...args);
     });
-    expect([counter.add(2), counter.add(3), counter.unit]).toEqual([2, 5, "calls"]);
+    expect([counter.add(2), counter.add(3), counter.unit, counter.count]).toEqual([2, 5, "calls", 5]);
     await expect(counter.fail()).rejects.toThrow("no");
     expect(seen).toEqual(["add", "add", "fail"]);
   });

@@ -23,9 +23,9 @@ it("asks once for many writes, and again after a change, whose outcome may be un
   let asked = 0;
   const plans: CollectionPlans = new CollectionPlans(() => engine);
   const engine: Engine = plans.watch(
-    aroundCalls(test.engine, (method, call) => {
-      if (method === "getCollection") asked++;
-      return call();
+    aroundCalls(test.engine, (name, method) => (...args) => {
+      if (name === "getCollection") asked++;
+      return method(...args);
     }),
   );
   const { path, id } = await make("asked");

@@ -63,7 +63,9 @@ export class CollectionPlans {
 
   /** The engine, with all forgotten before and after each call that may change what is known. */
   watch(engine: Engine): Engine {
-    return aroundCalls(engine, (method, call) => (HARMLESS.has(method) ? call() : this.#changing(call)));
+    return aroundCalls(engine, (name, method) =>
+      HARMLESS.has(name) ? method : (...args) => this.#changing(() => method(...args)),
+    );
   }
 
   async #changing(call: () => unknown): Promise<unknown> {
