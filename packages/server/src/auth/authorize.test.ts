@@ -35,13 +35,17 @@ describe("authenticate", () => {
   it.each([[{}], [{ "x-service-token": "wrong" }], [{ "x-service-token": `${ROOT_KEY}x` }]])(
     "refuses %j with 401",
     async (headers) => {
-      await expect(authenticate(headers, READ_PATH, keys)).rejects.toMatchObject({ code: "unauthenticated" });
+      await expect(async () => authenticate(headers, READ_PATH, keys)).rejects.toMatchObject({
+        code: "unauthenticated",
+      });
     },
   );
 
   it("lets no right key rescue a wrong one before it", async () => {
     const headers = { "x-service-token": "wrong", "x-chroma-token": ROOT_KEY };
-    await expect(authenticate(headers, READ_PATH, keys)).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(async () => authenticate(headers, READ_PATH, keys)).rejects.toMatchObject({
+      code: "unauthenticated",
+    });
   });
 
   it("asks nothing on public routes and where auth is off", async () => {

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { SheafError } from "@sheaf/protocol";
 import type { KeyStore } from "./key-store.ts";
+import { type MaybeLater, andThen } from "./maybe-later.ts";
 import { ANONYMOUS, type Principal, type Scope } from "./principal.ts";
 import { readToken } from "./token.ts";
 
@@ -25,11 +26,11 @@ export type PathParams = Readonly<Record<string, string>>;
 export type Authentication = KeyStore | null;
 
 /** The caller of a request; throws 401. Public routes have no caller to ask for. */
-export async function authenticate(
+export function authenticate(
   headers: IncomingHttpHeaders,
   access: RouteAccess,
   keys: Authentication,
-): Promise<Principal> {
+): MaybeLater<Principal> {
   if (keys === null || access.scope === "public") return ANONYMOUS;
   const token = readToken(headers);
   if (token === null) {
@@ -38,9 +39,10 @@ export async function authenticate(
       "an API key is required: send it as x-service-token, x-chroma-token or Authorization: Bearer",
     );
   }
-  const principal = await keys.find(token);
-  if (principal === null) throw new SheafError("unauthenticated", "the API key is not valid");
-  return principal;
+  return andThen(keys.find(token), (principal) => {
+    if (principal === null) throw new SheafError("unauthenticated", "the API key is not valid");
+    return principal;
+  });
 }
 
 /** Throws 403 unless the caller may use the route on the things its path names. */

@@ -3,16 +3,18 @@
  * the other. A store compares in constant time and keeps digests, never tokens.
  */
 import { hash, timingSafeEqual } from "node:crypto";
+import { type MaybeLater, andThen } from "./maybe-later.ts";
 import { ALL_SCOPES, type Principal } from "./principal.ts";
 
 export interface KeyStore {
   /** `null`: not a key of this store. */
-  find(token: string): Promise<Principal | null>;
+  find(token: string): MaybeLater<Principal | null>;
 }
 
 /** The one key that may do everything and is bound to no tenant. */
 export function createRootKeyStore(rootKey: string): KeyStore {
-  const expected = digest(rootKey);
+  const expected = Buffer.from(hexDigest(rootKey));
+  const offered = Buffer.alloc(expected.length);
   const principal: Principal = Object.freeze({
     id: "root",
     tenant: null,
@@ -20,24 +22,29 @@ export function createRootKeyStore(rootKey: string): KeyStore {
     scopes: new Set(ALL_SCOPES),
   });
   return {
-    find: (token) => Promise.resolve(timingSafeEqual(digest(token), expected) ? principal : null),
+    find(token) {
+      offered.write(hexDigest(token));
+      return timingSafeEqual(offered, expected) ? principal : null;
+    },
   };
 }
 
 /** Asks the stores in order; the first that knows the token answers. */
 export function firstOf(...stores: readonly KeyStore[]): KeyStore {
-  return {
-    async find(token) {
-      for (const store of stores) {
-        const principal = await store.find(token);
-        if (principal !== null) return principal;
-      }
-      return null;
-    },
+  const findFrom = (index: number, token: string): MaybeLater<Principal | null> => {
+    const store = stores[index];
+    if (store === undefined) return null;
+    return andThen(store.find(token), (principal) => principal ?? findFrom(index + 1, token));
   };
+  return { find: (token) => findFrom(0, token) };
 }
 
 /** SHA-256: equal lengths, so that a comparison can take equal time. Keys are random, so no slower hash is needed. */
 export function digest(token: string): Buffer {
   return hash("sha256", token, "buffer");
+}
+
+/** The same as text, which is made in half the time. */
+function hexDigest(token: string): string {
+  return hash("sha256", token, "hex");
 }

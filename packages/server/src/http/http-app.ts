@@ -16,6 +16,7 @@ import {
   authenticate,
   authorize,
 } from "../auth/authorize.ts";
+import { type MaybeLater, andThen } from "../auth/maybe-later.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
@@ -23,7 +24,7 @@ import { corsHeaders } from "./cors.ts";
 import type { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
 import { errorResponse } from "./error-response.ts";
 import type { Surface } from "./route.ts";
-import type { TrafficLimits } from "./traffic-limits.ts";
+import type { Admission, TrafficLimits } from "./traffic-limits.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -36,8 +37,13 @@ declare module "fastify" {
     principal: Principal | null;
     /** The Content-Type header as it was sent. */
     sentContentType: string | null;
-    /** Set by the first hook of every request. */
+    /** The next three are set by the first hook of every request. */
     deadline: RequestDeadline | null;
+    /** Pattern of the path; `null`: no route has it. */
+    pattern: string | null;
+    access: RouteAccess | null;
+    /** Set once the request is counted. */
+    admission: Admission | null;
   }
 }
 
@@ -54,6 +60,11 @@ export interface HttpOptions {
 const MAX_PARAMETER_CHARACTERS = 3 * LIMITS.nameCharacters;
 /** A body that says it is larger has its connection closed. */
 const MAX_THROWN_AWAY_BYTES = 4 * LIMITS.bodyBytes;
+/**
+ * The type that Fastify is told of every body. It would refuse a malformed one by itself, yet some of our routes read the
+ * body whatever it claims to be.
+ */
+const ANY_BODY = "application/octet-stream";
 const CLIENT_REQUEST_ID = /^[\w.-]{1,128}$/;
 
 /** An app without routes: `registerRoutes` adds them. */
@@ -81,64 +92,75 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     respond(new SheafError("not_found", "no such path"), request, reply),
   );
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser(ANY_BODY, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.decorateRequest("principal", null);
   app.decorateRequest("sentContentType", null);
   app.decorateRequest("deadline", null);
+  app.decorateRequest("pattern", null);
+  app.decorateRequest("access", null);
+  app.decorateRequest("admission", null);
   app.addHook("onRoute", ({ config, url }) => {
     if (config?.access === undefined) throw new Error(`route ${url} declares no access`);
   });
-  app.addHook("onRequest", ({ raw }, reply, done) => {
-    answers.set(raw.socket, reply.raw);
-    done();
+  // One hook, and no promise where none is needed: each costs every request.
+  app.addHook("onRequest", (request, reply, done) => {
+    answers.set(request.raw.socket, reply.raw);
+    begin(request, reply, options);
+    const admitted = admit(request, reply, options);
+    if (admitted instanceof Promise) admitted.then(() => done(), done);
+    else done();
   });
   // An expectation that we do not know is one that we need not meet (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  addRequestHooks(app, options);
   addResponseHooks(app, options);
   return app;
 }
 
-function addRequestHooks(app: FastifyInstance, options: HttpOptions): void {
-  const { deadlines } = options;
-  app.addHook("onRequest", (request, reply, done) => {
-    const { headers } = request;
-    const deadline = deadlines.start();
-    request.deadline = deadline;
-    reply.raw.once("close", () => {
-      deadlines.finish(deadline);
-      if (!reply.raw.writableFinished) {
-        deadline.abort(new SheafError("cancelled", "the caller has closed the connection"));
-      }
-    });
-    void reply.headers({
-      "x-request-id": request.id,
-      "chroma-trace-id": request.id,
-      ...corsHeaders(headers.origin, options.corsAllowOrigins, headers["access-control-request-headers"]),
-    });
-    // Fastify refuses a malformed Content-Type by itself, yet some of our routes read the body whatever it claims to be.
-    request.sentContentType = headers["content-type"] ?? null;
-    delete headers["content-type"];
-    done();
-  });
-  app.addHook("onRequest", async (request, reply) => {
-    const { access } = request.routeOptions.config;
-    if (access === undefined) return;
-    if (access.scope !== "public" && options.lifecycle.phase === "draining") {
-      throw new SheafError("unavailable", "the server is shutting down");
+function begin(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): void {
+  const { deadlines, corsAllowOrigins } = options;
+  const { headers } = request;
+  const { config, url } = request.routeOptions;
+  request.pattern = url ?? null;
+  request.access = config.access ?? null;
+  const deadline = deadlines.start();
+  request.deadline = deadline;
+  reply.raw.once("close", () => {
+    request.admission?.release();
+    deadlines.finish(deadline);
+    if (!reply.raw.writableFinished) {
+      deadline.abort(new SheafError("cancelled", "the caller has closed the connection"));
     }
-    const principal = await authenticate(request.headers, access, options.keys);
-    const params = request.params as PathParams;
+  });
+  void reply.header("x-request-id", request.id).header("chroma-trace-id", request.id);
+  if (corsAllowOrigins.length > 0) {
+    void reply.headers(
+      corsHeaders(headers.origin, corsAllowOrigins, headers["access-control-request-headers"]),
+    );
+  }
+  request.sentContentType = headers["content-type"] ?? null;
+  headers["content-type"] = ANY_BODY;
+}
+
+/** Throws, or rejects, where the request may not go on. */
+function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): MaybeLater<void> {
+  const { access } = request;
+  if (access === null) return;
+  if (access.scope !== "public" && options.lifecycle.phase === "draining") {
+    throw new SheafError("unavailable", "the server is shutting down");
+  }
+  const params = request.params as PathParams;
+  return andThen(authenticate(request.headers, access, options.keys), (principal) => {
     authorize(principal, access, params);
     request.principal = principal;
     if (access.scope === "public") return;
-    const admission = await options.traffic.admit(principal, params["tenant"] ?? principal.tenant);
-    // Closed already: the event that would release it has been.
-    if (reply.raw.destroyed) admission.release();
-    else reply.raw.once("close", () => admission.release());
-    void reply.headers(admission.headers);
-    if (admission.refusal !== null) throw admission.refusal;
-    request.deadline?.countTokensWith((count) => admission.admitTokens(count));
+    return andThen(options.traffic.admit(principal, params["tenant"] ?? principal.tenant), (admission) => {
+      // Closed already: the event that would release it has been.
+      if (reply.raw.destroyed) admission.release();
+      else request.admission = admission;
+      void reply.headers(admission.headers);
+      if (admission.refusal !== null) throw admission.refusal;
+      request.deadline?.countTokensWith((count) => admission.admitTokens(count));
+    });
   });
 }
 
@@ -150,13 +172,13 @@ function addResponseHooks(app: FastifyInstance, options: HttpOptions): void {
   });
   app.addHook("onResponse", (request, reply, done) => {
     if (request.deadline !== null) options.deadlines.finish(request.deadline);
-    const level = request.routeOptions.config.access?.scope === "public" ? "debug" : "info";
+    const level = request.access?.scope === "public" ? "debug" : "info";
     options.logger[level](
       {
         requestId: request.id,
         method: request.method,
         // The pattern, not the path: names are their owner's business.
-        route: request.routeOptions.url ?? null,
+        route: request.pattern,
         status: reply.statusCode,
         milliseconds: Math.round(reply.elapsedTime),
         key: request.principal?.id ?? null,

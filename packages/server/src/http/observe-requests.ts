@@ -28,7 +28,7 @@ const MS_PER_SECOND = 1_000;
 export function observeRequests(app: FastifyInstance, options: ObservationOptions): void {
   const { metrics, clock, logger, slowRequestMs } = options;
   app.decorateRequest("rowsScanned", 0);
-  app.addHook("preHandler", (request, _reply, done) => {
+  app.addHook("onRequest", (request, _reply, done) => {
     const { deadline } = request;
     deadline?.reportTo((report) => {
       clock.report(deadline.stages, report);
@@ -40,7 +40,7 @@ export function observeRequests(app: FastifyInstance, options: ObservationOption
     const { method, deadline } = request;
     const milliseconds = reply.elapsedTime;
     const { statusCode: status } = reply;
-    const route = request.routeOptions.url ?? "unknown";
+    const route = request.pattern ?? "unknown";
     metrics.request({ method, route, status, seconds: milliseconds / MS_PER_SECOND });
     if (slowRequestMs !== 0 && milliseconds >= slowRequestMs) {
       const spent = Object.fromEntries(

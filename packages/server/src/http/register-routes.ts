@@ -51,24 +51,38 @@ function registerRoute(app: FastifyInstance, route: Route, around: AroundReading
       surface: route.surface ?? "v2",
       tooLargeStatus: route.tooLargeStatus ?? 413,
     },
-    handler: async (request, reply) => {
+    // Not asynchronous itself: Fastify would wait for that and look after each request what has become of it.
+    handler: (request, reply) => {
       const { deadline, principal } = request;
       assert(deadline !== null && principal !== null, "hooks set both before any handler runs");
       const call = createCall(request, route, { deadline, principal, around });
-      const result = await deadline.run(() => answer(route, call));
-      void reply
-        .code(result.status)
-        .type("application/json")
-        .headers(result.headers ?? {});
-      return reply.send(payload(result.body));
+      deadline
+        .run(() => answer(route, call))
+        .then((result) => send(reply, result))
+        .catch((error: unknown) => reply.send(error));
     },
   });
 }
 
+function send(reply: FastifyReply, { status, headers, body }: Reply): void {
+  const content = payload(body);
+  // Fastify would add the charset by itself, after a look at the type.
+  void reply
+    .code(status)
+    .type(typeof content === "string" ? "application/json; charset=utf-8" : "application/json");
+  if (headers !== undefined) void reply.headers(headers);
+  void reply.send(content);
+}
+
 /** Names behind the path are as good as names in it only once they are authorized like those. */
-async function answer(route: Route, call: Call): Promise<Reply> {
-  if (route.locate === undefined) return route.handle(call);
-  const params = await route.locate(call.params);
+function answer(route: Route, call: Call): Reply | Promise<Reply> {
+  return route.locate === undefined
+    ? route.handle(call)
+    : answerLocated(route, call, route.locate(call.params));
+}
+
+async function answerLocated(route: Route, call: Call, located: Promise<PathParams>): Promise<Reply> {
+  const params = await located;
   authorize(call.principal, { scope: route.scope, tenant: "path" }, params);
   return route.handle({ ...call, params });
 }

@@ -51,7 +51,7 @@ describe("requests a minute", () => {
 
   it("are never let in over the bound by arriving at once", async () => {
     const traffic = limits({ requestsPerMinute: 10 });
-    const all = await Promise.all(Array.from({ length: 50 }, () => traffic.admit(caller(), null)));
+    const all = await Promise.all(Array.from({ length: 50 }, async () => traffic.admit(caller(), null)));
     expect(all.filter(({ refusal }) => refusal === null)).toHaveLength(10);
   });
 });

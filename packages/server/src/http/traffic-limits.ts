@@ -6,6 +6,7 @@
  */
 import { type KeyLimits, SheafError } from "@sheaf/protocol";
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
+import type { MaybeLater } from "../auth/maybe-later.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { ActivityLedger } from "../services/activity-ledger.ts";
 
@@ -37,12 +38,25 @@ interface Window {
   readonly bucket: string;
 }
 
+const KEY_BOUNDS: readonly (keyof KeyLimits)[] = [
+  "requestsPerMinute",
+  "tokensPerMinute",
+  "concurrentRequests",
+];
 const WINDOW_SECONDS = 60;
 const UNBOUNDED: TrafficBounds = Object.freeze({
   requestsPerMinute: 0,
   tokensPerMinute: 0,
   concurrentRequests: 0,
   quotaTokensPerDay: 0,
+});
+
+/** Of a request that nothing bounds: there is nothing to count. */
+const FREE: Admission = Object.freeze({
+  headers: {},
+  refusal: null,
+  admitTokens: () => Promise.resolve(),
+  release: () => {},
 });
 
 export class TrafficLimits {
@@ -58,7 +72,18 @@ export class TrafficLimits {
   }
 
   /** @param tenant Whose tokens the request spends; `null`: nobody's. */
-  async admit(principal: Principal, tenant: string | null): Promise<Admission> {
+  admit(principal: Principal, tenant: string | null): MaybeLater<Admission> {
+    return this.#isFree(principal) ? FREE : this.#count(principal, tenant);
+  }
+
+  #isFree({ limits }: Principal): boolean {
+    const bounds = this.#bounds;
+    return (
+      bounds.quotaTokensPerDay === 0 && KEY_BOUNDS.every((name) => (limits?.[name] ?? bounds[name]) === 0)
+    );
+  }
+
+  async #count(principal: Principal, tenant: string | null): Promise<Admission> {
     const windows = this.#windows(principal);
     const [requests, tokens] = windows;
     const counted = await this.#take(requests, 1);
