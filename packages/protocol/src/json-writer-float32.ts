@@ -16,6 +16,7 @@ const LAST_DIGITS = 9;
 /** Sign, 9 digits, up to 7 leading zeros, point: 24 is above what one value and its comma take. */
 const BYTES_PER_VALUE = 24;
 
+const ASCII = new TextDecoder();
 const ZERO = 0x30;
 const MINUS = 0x2d;
 const DOT = 0x2e;
@@ -36,7 +37,7 @@ export function writeFloat32Array(values: Float32Array, whole: WholeStyle): stri
     at = pushFloat32(bytes, at, values[index]!, whole);
   }
   bytes[at++] = 0x5d;
-  return new TextDecoder().decode(bytes.subarray(0, at));
+  return ASCII.decode(bytes.subarray(0, at));
 }
 
 /** Each writer takes the offset to write at and returns the one after what it wrote. */

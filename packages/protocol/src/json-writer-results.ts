@@ -5,19 +5,20 @@
  */
 import { writeMetadata, writeVector } from "./json-writer.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
-import type { Metadata } from "./metadata.ts";
 import type { Include, ResultRecord } from "./records/ast.ts";
 import type { SearchRequest, Select } from "./search/ast.ts";
 
 /** Length of a piece in characters, from which on it is sent: enough to make a system call worth its while. */
 const CHUNK_CHARACTERS = 256 * 1024;
+/** Records that are written at once: few enough that their documents and vectors fit into memory twice. */
+const SLICE_RECORDS = 16;
 /** Metadata keys that existing servers keep for themselves. */
 const RESERVED_PREFIX = "chroma:";
 
 type Records = readonly ResultRecord[];
 
-/** Makes the pieces of one column of a list of records. */
-type Column = (records: Records) => Iterable<string>;
+/** Writes the items of one column of some records, with commas between them; `null`: a column that was not asked for. */
+type Column = ((records: Records) => string) | null;
 
 /** Reply of get: `{"ids", "embeddings", "documents", "uris", "metadatas", "include"}`. */
 export function writeGetResult(records: Records, include: Include): string {
@@ -61,129 +62,112 @@ export function searchResultChunks(rows: readonly Records[], request: SearchRequ
 function* getResultParts(records: Records, include: Include, last = ""): Generator<string> {
   for (const [prefix, column] of recordColumns(include)) {
     yield prefix;
-    yield* column(records);
+    yield* listOf(records, column);
   }
   yield `,"include":${JSON.stringify(include.keys)}${last}}`;
 }
 
 function* queryResultParts(rows: readonly Records[], include: Include): Generator<string> {
-  const distances = include.distances ? scores : absent;
-  for (const [prefix, column] of [...recordColumns(include), [',"distances":', distances] as const]) {
+  const columns = recordColumns(include);
+  columns.push([',"distances":', include.distances ? scores : null]);
+  for (const [prefix, column] of columns) {
     yield prefix;
     // Without a column there is one `null`, not one per query.
-    yield* column === absent
-      ? ["null"]
-      : nested(
-          rows,
-          rows.map(() => column),
-        );
+    if (column === null) yield "null";
+    else yield* nested(rows, () => column);
   }
   yield `,"include":${JSON.stringify(include.keys)}}`;
 }
 
 function* searchResultParts(rows: readonly Records[], request: SearchRequest): Generator<string> {
   const selects = request.searches.map(({ select }) => select);
-  const columnOf = (wanted: (select: Select) => boolean, column: Column): readonly Column[] =>
-    selects.map((select) => (wanted(select) ? column : absent));
-  yield '{"ids":';
-  yield* nested(
-    rows,
-    columnOf(() => true, ids),
-  );
-  yield ',"documents":';
-  yield* nested(
-    rows,
-    columnOf((select) => select.document, documents),
-  );
-  yield ',"embeddings":';
-  yield* nested(
-    rows,
-    columnOf((select) => select.embedding, embeddings),
-  );
-  yield ',"metadatas":';
-  yield* nested(rows, selects.map(selectedMetadata));
-  yield ',"scores":';
-  yield* nested(
-    rows,
-    columnOf((select) => select.score, scores),
-  );
+  const columns: readonly (readonly [prefix: string, columnOf: (select: Select) => Column])[] = [
+    ['{"ids":', () => ids],
+    [',"documents":', (select) => (select.document ? documents : null)],
+    [',"embeddings":', (select) => (select.embedding ? embeddings : null)],
+    [',"metadatas":', selectedMetadata],
+    [',"scores":', (select) => (select.score ? scores : null)],
+  ];
+  for (const [prefix, columnOf] of columns) {
+    yield prefix;
+    yield* nested(rows, (index) => columnOf(selects[index]!));
+  }
   yield `,"select":${JSON.stringify(selects.map(({ keys }) => keys))}}`;
 }
 
 /** The columns that get and query share, each with what stands before it. */
-function recordColumns(include: Include): readonly (readonly [prefix: string, column: Column])[] {
+function recordColumns(include: Include): [prefix: string, column: Column][] {
   return [
     ['{"ids":', ids],
-    [',"embeddings":', include.embeddings ? embeddings : absent],
-    [',"documents":', include.documents ? documents : absent],
-    [',"uris":', include.uris ? uris : absent],
-    [',"metadatas":', include.metadatas ? visibleMetadatas : absent],
+    [',"embeddings":', include.embeddings ? embeddings : null],
+    [',"documents":', include.documents ? documents : null],
+    [',"uris":', include.uris ? uris : null],
+    [',"metadatas":', include.metadatas ? visibleMetadatas : null],
   ];
 }
 
-/** A list of lists, `columns[i]` making the one of `rows[i]`. */
-function* nested(rows: readonly Records[], columns: readonly Column[]): Generator<string> {
+/** A list of lists, `columnOf(i)` making the one of `rows[i]`. */
+function* nested(rows: readonly Records[], columnOf: (index: number) => Column): Generator<string> {
   yield "[";
   for (const [index, records] of rows.entries()) {
     if (index > 0) yield ",";
-    yield* (columns[index] ?? absent)(records);
+    yield* listOf(records, columnOf(index));
   }
   yield "]";
 }
 
-function absent(): Iterable<string> {
-  return ["null"];
+function* listOf(records: Records, column: Column): Generator<string> {
+  if (column === null) yield "null";
+  else if (records.length <= SLICE_RECORDS) yield `[${column(records)}]`;
+  else {
+    for (let from = 0; from < records.length; from += SLICE_RECORDS) {
+      yield `${from === 0 ? "[" : ","}${column(records.slice(from, from + SLICE_RECORDS))}`;
+    }
+    yield "]";
+  }
 }
 
-function ids(records: Records): Iterable<string> {
-  return listOf(records, ({ id }) => JSON.stringify(id));
+function ids(records: Records): string {
+  return itemsOf(records.map(({ id }) => id));
 }
 
-function documents(records: Records): Iterable<string> {
-  return listOf(records, ({ document }) => JSON.stringify(document ?? null));
+function documents(records: Records): string {
+  return itemsOf(records.map(({ document }) => document ?? null));
 }
 
-function uris(records: Records): Iterable<string> {
-  return listOf(records, ({ uri }) => JSON.stringify(uri ?? null));
+function uris(records: Records): string {
+  return itemsOf(records.map(({ uri }) => uri ?? null));
 }
 
-function embeddings(records: Records): Iterable<string> {
-  return listOf(records, ({ embedding }) => (embedding ? writeVector(embedding) : "null"));
+function embeddings(records: Records): string {
+  return records.map(({ embedding }) => (embedding ? writeVector(embedding) : "null")).join(",");
 }
 
-function scores(records: Records): Iterable<string> {
-  return [
-    writeFloat32Array(
-      Float32Array.from(records, ({ score }) => score ?? Number.NaN),
-      "2.0",
-    ),
-  ];
+function scores(records: Records): string {
+  const values = new Float32Array(records.length);
+  for (let index = 0; index < values.length; index += 1) values[index] = records[index]?.score ?? Number.NaN;
+  return writeFloat32Array(values, "2.0").slice(1, -1);
 }
 
-function visibleMetadatas(records: Records): Iterable<string> {
+function visibleMetadatas(records: Records): string {
   return metadatas(records, (key) => !key.startsWith(RESERVED_PREFIX));
 }
 
 /** All fields with `#metadata`, else the selected ones. */
 function selectedMetadata(select: Select): Column {
   if (select.metadata) return (records) => metadatas(records, () => true);
-  if (select.fields.length === 0) return absent;
+  if (select.fields.length === 0) return null;
   const fields = new Set(select.fields);
   return (records) => metadatas(records, (key) => fields.has(key));
 }
 
-function metadatas(records: Records, keep: (key: string) => boolean): Iterable<string> {
-  return listOf(records, ({ metadata }) => writeMetadata(metadata ? filtered(metadata, keep) : null));
+function metadatas(records: Records, keep: (key: string) => boolean): string {
+  return records.map(({ metadata }) => writeMetadata(metadata ?? null, keep)).join(",");
 }
 
-function filtered(metadata: Metadata, keep: (key: string) => boolean): Metadata {
-  return new Map([...metadata].filter(([key]) => keep(key)));
-}
-
-function* listOf(records: Records, write: (record: ResultRecord) => string): Generator<string> {
-  yield "[";
-  for (const [index, record] of records.entries()) yield index === 0 ? write(record) : `,${write(record)}`;
-  yield "]";
+/** What stands between the brackets of the list. */
+function itemsOf(values: readonly (string | null)[]): string {
+  return JSON.stringify(values).slice(1, -1);
 }
 
 /** Small parts joined to pieces worth sending. */

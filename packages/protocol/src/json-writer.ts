@@ -12,14 +12,17 @@ import {
 } from "./metadata.ts";
 import { SPARSE_VECTOR_TYPE } from "./metadata-sparse-vector.ts";
 
-/** An object, or `null` for metadata that is absent or has no keys: clients read both back as `null`. */
-export function writeMetadata(metadata: Metadata | null): string {
-  if (metadata === null || metadata.size === 0) return "null";
+/** An object, or `null` for metadata that is absent or has no keys to be kept: clients read both back as `null`. */
+export function writeMetadata(
+  metadata: Metadata | null,
+  keep: (key: string) => boolean = () => true,
+): string {
+  if (metadata === null) return "null";
   let text = "";
   for (const [key, value] of metadata) {
-    text += `${text === "" ? "{" : ","}${JSON.stringify(key)}:${writeMetadataValue(value)}`;
+    if (keep(key)) text += `${text === "" ? "{" : ","}${JSON.stringify(key)}:${writeMetadataValue(value)}`;
   }
-  return `${text}}`;
+  return text === "" ? "null" : `${text}}`;
 }
 
 /** Vectors of an embed reply: `[[0.1,0.2],[0.3,0.4]]`. */
