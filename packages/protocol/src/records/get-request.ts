@@ -12,8 +12,10 @@ const DEFAULT_INCLUDE = ["documents", "metadatas"];
  */
 export function parseGetRequest(body: unknown): GetRequest {
   const members = membersOf(body, "");
+  const { ids, where } = parseSelector(members);
   return Object.freeze({
-    ...parseSelector(members),
+    ids,
+    where,
     limit: parseOptionalCount(members, "limit"),
     offset: parseOptionalCount(members, "offset") ?? 0,
     include: parseInclude(members, DEFAULT_INCLUDE),

@@ -22,9 +22,15 @@ export function parseQueryRequest(body: unknown): QueryRequest {
   }
   const limit = parseOptionalCount(members, "n_results") ?? DEFAULT_RESULTS;
   if (limit > LIMITS.resultsPerPage) throw invalid("n_results", `must be at most ${LIMITS.resultsPerPage}`);
+  const { ids, where } = parseSelector(members);
+  const embeddings = vectors.map((vector, index) =>
+    // As `readJsonWithVectors` gives it: the path is for those that it did not read.
+    vector instanceof Float32Array ? vector : parseDenseVector(vector, itemPath("query_embeddings", index)),
+  );
   return Object.freeze({
-    ...parseSelector(members),
-    embeddings: vectors.map((vector, index) => parseDenseVector(vector, itemPath("query_embeddings", index))),
+    ids,
+    where,
+    embeddings,
     limit,
     include: parseInclude(members, DEFAULT_INCLUDE),
   });

@@ -36,10 +36,10 @@ export function collectionNameParams(params: PathParams): CollectionName {
 }
 
 export function collectionParams(params: PathParams): CollectionRef {
-  const database = databaseParams(params);
+  const { tenant, database } = databaseParams(params);
   const id = params["collection"] ?? "";
   if (!UUID.test(id)) throw invalid("collection_id", "must be a UUID");
-  return { ...database, id: id.toLowerCase() };
+  return { tenant, database, id: id.toLowerCase() };
 }
 
 /** An absurdly long name, short enough to be sent back. */
