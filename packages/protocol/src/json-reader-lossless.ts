@@ -26,7 +26,7 @@ type Numbers = Map<string, JsonFloat | bigint>;
 /** What a text needs before `JSON.parse`, as the scan of it finds; pass it to `scanJson`. */
 export class Edits implements ScanListener {
   readonly vectors: VectorReader | null;
-  count = 0;
+  marks = 0;
   /** By which the edited text is longer; negative where it is shorter. */
   extraBytes = 0;
 
@@ -37,13 +37,17 @@ export class Edits implements ScanListener {
   readonly onMark = (start: number, end: number): void => {
     // The mark, and quotes around a number.
     this.extraBytes += start === end ? 1 : 3;
-    this.count += 1;
+    this.marks += 1;
   };
 
   readonly onVector = (start: number, end: number): void => {
     this.extraBytes += vectorToken((this.vectors?.vectors.length ?? 0) - 1).length - (end - start);
-    this.count += 1;
   };
+
+  /** Whether `JSON.parse` would give the value of the text as it is. */
+  get none(): boolean {
+    return this.marks === 0 && (this.vectors === null || this.vectors.vectors.length === 0);
+  }
 }
 
 /**
@@ -66,40 +70,64 @@ function vectorToken(index: number): string {
   return `"${String.fromCharCode(MARK, VECTOR)}${index}"`;
 }
 
-function rewrite(bytes: Uint8Array, { extraBytes, vectors }: Edits): Uint8Array {
-  const out = new Uint8Array(bytes.length + extraBytes);
-  let from = 0;
-  let to = 0;
-  let vector = 0;
-  const copyUntil = (end: number): void => {
+function rewrite(bytes: Uint8Array, edits: Edits): Uint8Array {
+  const copy = new Copy(bytes, new Uint8Array(bytes.length + edits.extraBytes));
+  const { vectors, marks } = edits;
+  // Where the vectors lie is known; all marks could be more than there is room to remember.
+  if (marks === 0 && vectors !== null)
+    vectors.starts.forEach((start, index) => copy.vector(start, vectors.ends[index]! + 1));
+  else {
+    vectors?.rewind();
+    scanJson(bytes, {
+      vectors,
+      onMark: (start, end) => copy.mark(start, end),
+      onVector: (start, end) => copy.vector(start, end),
+    });
+  }
+  copy.until(bytes.length);
+  return copy.out;
+}
+
+/** The text with its edits, written from front to back. */
+class Copy {
+  readonly out: Uint8Array;
+  readonly #bytes: Uint8Array;
+  #from = 0;
+  #to = 0;
+  #vectors = 0;
+
+  constructor(bytes: Uint8Array, out: Uint8Array) {
+    this.#bytes = bytes;
+    this.out = out;
+  }
+
+  until(end: number): void {
+    const from = this.#from;
+    const to = this.#to;
     if (end - from < SHORT_COPY_BYTES) {
-      while (from < end) out[to++] = bytes[from++]!;
-      return;
+      for (let at = from; at < end; at += 1) this.out[to + at - from] = this.#bytes[at]!;
+    } else {
+      this.out.set(this.#bytes.subarray(from, end), to);
     }
-    out.set(bytes.subarray(from, end), to);
-    to += end - from;
-    from = end;
-  };
-  vectors?.rewind();
-  scanJson(bytes, {
-    vectors,
-    onMark(start, end) {
-      copyUntil(start);
-      if (start !== end) out[to++] = QUOTE;
-      out[to++] = MARK;
-      if (start === end) return;
-      copyUntil(end);
-      out[to++] = QUOTE;
-    },
-    onVector(start, end) {
-      copyUntil(start);
-      const token = vectorToken(vector++);
-      for (let i = 0; i < token.length; i += 1) out[to++] = token.charCodeAt(i);
-      from = end;
-    },
-  });
-  copyUntil(bytes.length);
-  return out;
+    this.#to = to + end - from;
+    this.#from = end;
+  }
+
+  mark(start: number, end: number): void {
+    this.until(start);
+    if (start !== end) this.out[this.#to++] = QUOTE;
+    this.out[this.#to++] = MARK;
+    if (start === end) return;
+    this.until(end);
+    this.out[this.#to++] = QUOTE;
+  }
+
+  vector(start: number, end: number): void {
+    this.until(start);
+    const token = vectorToken(this.#vectors++);
+    for (let i = 0; i < token.length; i += 1) this.out[this.#to++] = token.charCodeAt(i);
+    this.#from = end;
+  }
 }
 
 interface Originals {

@@ -3,7 +3,7 @@
  * the outermost object, and the `query` of a `$knn`. Nothing else can stand in these places, so nobody misses which
  * integers were written as `1.0`; elsewhere numbers keep their kinds.
  */
-import { readFloat32 } from "./json-reader-float32.ts";
+import { Float32Reader } from "./json-reader-float32.ts";
 import { LIMITS } from "./limits.ts";
 
 const SPACE = 0x20;
@@ -27,9 +27,10 @@ const numbers = new Float32Array(LIMITS.dimensions);
 export class VectorReader {
   /** In the order of the text. */
   readonly vectors: Float32Array[] = [];
-  /** Of `vectors[i]`, the position of its closing bracket. */
-  readonly #ends: number[] = [];
-  readonly #starts: number[] = [];
+  /** Of `vectors[i]`, the positions of its brackets. */
+  readonly starts: number[] = [];
+  readonly ends: number[] = [];
+  #floats: Float32Reader | null = null;
   #inList = false;
   #afterKnn = false;
   #knnDepth = -1;
@@ -65,28 +66,29 @@ export class VectorReader {
 
   /** An array opens at `open` that is that deep. Gives the position of its closing bracket if it is a vector, else -1. */
   array(bytes: Uint8Array, open: number, depth: number): number {
-    if (!this.#reading) return this.#starts[this.#next] === open ? this.#ends[this.#next++]! : -1;
+    if (!this.#reading) return this.starts[this.#next] === open ? this.ends[this.#next++]! : -1;
     if (!this.#afterQuery && !(this.#inList && depth === LISTED_DEPTH)) return -1;
     this.#afterQuery = false;
     return this.#read(bytes, open);
   }
 
   #read(bytes: Uint8Array, open: number): number {
+    const floats = (this.#floats ??= new Float32Reader(bytes));
     let at = open;
     let count = 0;
     do {
       at = skipSpace(bytes, at + 1);
       // One number too many is one for the general way, which names the limit.
       if (count === numbers.length) return -1;
-      at = readFloat32(bytes, at, numbers, count);
+      at = floats.read(at, numbers, count);
       if (at < 0) return -1;
       count += 1;
       at = skipSpace(bytes, at);
     } while (bytes[at] === COMMA);
     if (bytes[at] !== CLOSE_ARRAY || count < MIN_NUMBERS) return -1;
     this.vectors.push(numbers.slice(0, count));
-    this.#starts.push(open);
-    this.#ends.push(at);
+    this.starts.push(open);
+    this.ends.push(at);
     return at;
   }
 }

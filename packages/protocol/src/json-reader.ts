@@ -14,6 +14,7 @@ import type { Refuse } from "./json-shape.ts";
 export { JsonFloat } from "./json-float.ts";
 
 const LINE_FEED = 0x0a;
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * The value of a UTF-8 JSON text, ready for the parsers of this package.
@@ -50,7 +51,7 @@ function read(bytes: Uint8Array, edits: Edits, refuse: Refuse): unknown {
 
 function parse(bytes: Uint8Array, edits: Edits): unknown {
   try {
-    return edits.count === 0 ? JSON.parse(decode(bytes)) : parseLossless(bytes, edits, decode);
+    return edits.none ? JSON.parse(decode(bytes)) : parseLossless(bytes, edits, decode);
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw new SheafError("invalid_argument", describeFault(bytes), { cause });
@@ -59,7 +60,7 @@ function parse(bytes: Uint8Array, edits: Edits): unknown {
 
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return UTF8.decode(bytes);
   } catch (cause) {
     const message = "Failed to parse the request body as JSON: not valid UTF-8";
     throw new SheafError("invalid_argument", message, { cause });
