@@ -1,18 +1,22 @@
 /**
- * One LMDB environment with binary keys and values in its single unnamed database. What this file holds: an action is
- * a child transaction, so that a throwing one leaves nothing; it resolves only when its commit is on disk; actions
- * that wait for a commit share the next one and resolve in order; a full disk is `storage_full`.
+ * One LMDB environment with binary keys and values in its single unnamed database. What this file holds: an action
+ * that throws leaves nothing; it resolves only when its commit is on disk; actions that wait for a commit share the
+ * next one and resolve in order; a full disk is `storage_full`.
  *
  * Groups are made here, one under way at a time, and not by lmdb-js: with its own batching a failed commit rejects a
- * promise that nobody holds, which ends the process.
+ * promise that nobody holds, which ends the process. What a group writes is gathered in memory first. A transaction of
+ * lmdb-js that calls back begins on a thread, comes back for the actions and goes there again to commit; this way it
+ * goes once, and puts the pages together there.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
+import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskSpace, storageFull } from "./disk-space.ts";
+import { type PendingWrite, PendingWrites, overlaid } from "./pending-writes.ts";
 
 const ENOSPC = 28;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
@@ -24,12 +28,12 @@ const EIO = 5;
 const DAMAGE: ReadonlySet<unknown> = new Set([
   -30_797, -30_796, -30_795, -30_794, -30_793, -30_787, -30_786, -30_782, -30_779,
 ]);
-/** lmdb-js settles the cause of a failed commit just after the failure; it must not be able to hang a caller. */
-const CAUSE_WAIT_MS = 1_000;
 /** LMDB's own bound at its page size. */
 const LONGEST_KEY_BYTES = 1_978;
 /** Longest stretch that one group may keep the event loop, but for its last action. */
 const GROUP_MS = 20;
+/** Fewer entries are not worth a look at where the tree ends. */
+const LEAST_APPENDED = 16;
 
 export interface EnvironmentOptions {
   readonly folder: string;
@@ -67,15 +71,31 @@ interface EnvironmentStats {
 }
 
 interface QueuedAction {
-  /** Runs it inside the group's transaction; returns what resolves its caller. */
+  /** Runs it on what the group has so far; returns what resolves its caller. */
   readonly run: () => () => void;
   readonly reject: (error: unknown) => void;
+}
+
+interface CommittedAction {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What lmdb-js has and its types leave out. */
+interface Batching {
+  /** All that `action` puts and removes becomes one transaction. */
+  batch(action: () => void): Promise<boolean>;
+  /** `append`: the key is greater than all there are. */
+  put(key: Uint8Array, value: Uint8Array, options: { readonly append: true }): Promise<boolean>;
 }
 
 export class LmdbEnvironment {
   readonly #database: RootDatabase<Uint8Array, Uint8Array>;
   readonly #options: EnvironmentOptions;
   readonly #queue: QueuedAction[] = [];
+  readonly #pending = new PendingWrites();
+  /** An action is under way. */
+  #running = false;
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
   #draining: Promise<void> | null = null;
   #committing = false;
@@ -138,14 +158,19 @@ export class LmdbEnvironment {
     return { store: this.#options.name, key };
   }
 
+  /** In `transact`, this and all that reads below see what the group has written so far. */
   get(key: Uint8Array): Uint8Array | null {
     // Nothing can lie under it, and looking for it would write beyond the room that LMDB keeps for keys.
     if (key.length > LONGEST_KEY_BYTES) return null;
+    const written = this.#written(key);
+    if (written !== undefined) return written.value?.slice() ?? null;
     return this.#guard(() => this.#database.getBinary(key)) ?? null;
   }
 
   /** What `use` makes of a value, which it must not keep: spares the copy. `null`: there is none. */
   peek<T>(key: Uint8Array, use: (value: Uint8Array) => T): T | null {
+    const written = this.#written(key);
+    if (written !== undefined) return written.value === null ? null : use(written.value);
     const value = this.#guard(() => this.#database.getBinaryFast(key));
     // lmdb-js reads into a buffer of its own, longer than the value, and sets `length` alone.
     return value === undefined ? null : use(value.subarray(0, value.length));
@@ -155,22 +180,17 @@ export class LmdbEnvironment {
     return range.limit === 0 ? [] : [...this.iterate(range)];
   }
 
-  /** To be used up or left within the turn that began it. */
-  *iterate(range: KeyRange): Generator<Entry> {
-    const entries = this.#guard(() => this.#database.getRange(toOptions(range))[Symbol.iterator]());
-    try {
-      for (;;) {
-        const next = this.#guard(() => entries.next());
-        if (next.done === true) return;
-        yield next.value;
-      }
-    } finally {
-      entries.return?.();
-    }
+  /** To be used up or left within the turn that began it, and before the next change. */
+  iterate(range: KeyRange): IterableIterator<Entry> {
+    const written = this.#running ? this.#pending.within(range.start, range.end) : [];
+    if (written.length === 0) return this.#committed(range);
+    const { limit = Infinity, offset = 0, ...bounds } = range;
+    return [...overlaid(this.#committed(bounds), written)].slice(offset, offset + limit).values();
   }
 
   /** Too few where the tree is damaged. */
   count(range: KeyRange): number {
+    if (this.#running && this.#pending.size > 0) return this.entries(range).length;
     return this.#guard(() => this.#database.getKeysCount(toOptions(range)));
   }
 
@@ -178,7 +198,7 @@ export class LmdbEnvironment {
   transact<T>(action: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (): (() => void) => {
-        const value = this.#database.childTransaction(action);
+        const value = this.#pending.run(action);
         return () => resolve(value);
       };
       this.#queue.push({ run, reject });
@@ -186,13 +206,15 @@ export class LmdbEnvironment {
     });
   }
 
-  /** Only inside `transact`. The value is copied before this returns. */
+  /** Only inside `transact`. The value is copied before this returns, the key must stay as it is. */
   put(key: Uint8Array, value: Uint8Array): void {
-    this.#database.putSync(key, value);
+    if (key.length > LONGEST_KEY_BYTES) throw new RangeError(`a key of ${key.length} bytes`);
+    this.#pending.put(key, value);
   }
 
+  /** Only inside `transact`. */
   remove(key: Uint8Array): void {
-    this.#database.removeSync(key);
+    if (key.length <= LONGEST_KEY_BYTES) this.#pending.remove(key);
   }
 
   /**
@@ -219,39 +241,91 @@ export class LmdbEnvironment {
   }
 
   async #drain(): Promise<void> {
+    // Callers whose requests came in one message ask in the same turn.
+    await Promise.resolve();
     while (this.#queue.length > 0) await this.#commitGroup();
     this.#draining = null;
   }
 
   async #commitGroup(): Promise<void> {
-    const group: { readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
-    const runAll = (): void => {
-      const until = performance.now() + GROUP_MS;
-      do {
-        const action = this.#queue.shift();
-        if (action === undefined) return;
-        try {
-          group.push({ resolve: action.run(), reject: action.reject });
-        } catch (error) {
-          action.reject(this.#named(error));
-        }
-      } while (performance.now() < until);
-    };
     this.#committing = true;
+    const group = this.#runGroup();
     try {
-      await this.#database.transaction(runAll);
+      if (this.#pending.size > 0) await this.#commit();
       this.#settled();
       for (const { resolve } of group) resolve();
     } catch (error) {
       this.#settled();
-      // A transaction that could not begin has run nothing, and would not begin for those who wait either.
-      const failed = group.length > 0 ? group : this.#queue.splice(0);
       const reason = await this.#explain(error);
-      for (const { reject } of failed) reject(reason);
+      for (const { reject } of group) reject(reason);
+    }
+  }
+
+  /** No commit is under way, so what is committed is what the former group left. */
+  #runGroup(): CommittedAction[] {
+    const group: CommittedAction[] = [];
+    const until = performance.now() + GROUP_MS;
+    this.#running = true;
+    do {
+      const action = this.#queue.shift();
+      if (action === undefined) break;
+      try {
+        group.push({ resolve: action.run(), reject: action.reject });
+      } catch (error) {
+        action.reject(this.#named(error));
+      }
+    } while (performance.now() < until);
+    this.#running = false;
+    return group;
+  }
+
+  /** Everything pending in one transaction, made and synced on a thread of lmdb-js. */
+  #commit(): Promise<unknown> {
+    const database = this.#database as RootDatabase<Uint8Array, Uint8Array> & Batching;
+    let last = this.#pending.size < LEAST_APPENDED ? null : this.#lastKey();
+    return database.batch(() => {
+      try {
+        for (const { key, value } of this.#pending.all()) {
+          if (value === null) void database.remove(key);
+          else if (last === null || Buffer.compare(key, last) <= 0) void database.put(key, value);
+          else {
+            last = key;
+            // Its promise rejects beside that of the batch.
+            database.put(key, value, { append: true }).catch(() => undefined);
+          }
+        }
+      } catch {
+        // Out of memory. lmdb-js would commit the half that it has; without the process it cannot.
+        process.abort();
+      }
+    });
+  }
+
+  /** The greatest there is; an empty one where there is none. */
+  #lastKey(): Uint8Array {
+    for (const key of this.#database.getKeys({ reverse: true, limit: 1 })) return key;
+    return new Uint8Array();
+  }
+
+  #written(key: Uint8Array): PendingWrite | undefined {
+    return this.#running ? this.#pending.find(key) : undefined;
+  }
+
+  *#committed(range: KeyRange): Generator<Entry> {
+    const entries = this.#guard(() => this.#database.getRange(toOptions(range))[Symbol.iterator]());
+    try {
+      for (;;) {
+        const next = this.#guard(() => entries.next());
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      entries.return?.();
     }
   }
 
   #settled(): void {
+    this.#pending.clear();
     this.#committing = false;
     this.#commits += 1;
   }
@@ -307,26 +381,6 @@ function toOptions({ start, end, limit, offset }: KeyRange): {
     ...(limit === undefined ? {} : { limit }),
     ...(offset === undefined ? {} : { offset }),
   };
-}
-
-/** A failed commit hides its cause in a promise that ends the process if nobody handles it. */
-async function commitCause(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || !("commitError" in error)) return error;
-  const pending = Promise.resolve(error.commitError).then(
-    () => error,
-    (cause: unknown) => cause,
-  );
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<unknown>((resolve) => {
-    timer = setTimeout(() => resolve(error), CAUSE_WAIT_MS);
-  });
-  const cause = await Promise.race([pending, timeout]);
-  clearTimeout(timer);
-  return cause;
-}
-
-function errorCode(error: unknown): unknown {
-  return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
 }
 
 /** A new file is only safe once the folders that name it are: its own, `<xx>` and `collections` above it. */

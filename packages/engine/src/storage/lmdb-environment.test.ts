@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { afterAll, describe, expect, it } from "vitest";
+import { crc32c } from "./crc32c.ts";
+import { createDiskSpace } from "./disk-space.ts";
+import { type KeyRange, LmdbEnvironment } from "./lmdb-environment.ts";
+
+const root = mkdtempSync(join(tmpdir(), "sheaf-environment-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+
+function open(): LmdbEnvironment {
+  const folder = join(root, "a", String(folders++));
+  return new LmdbEnvironment({ folder, name: "collections/ab/test", disk: createDiskSpace(tmpdir()) });
+}
+
+/** Few and short, so that they meet. */
+const arbitraryKey = fc.uint8Array({ minLength: 1, maxLength: 2, max: 5 });
+const arbitraryRange = fc.record({
+  start: arbitraryKey,
+  end: arbitraryKey,
+  limit: fc.option(fc.nat({ max: 6 }), { nil: undefined }),
+  offset: fc.option(fc.nat({ max: 6 }), { nil: undefined }),
+});
+const arbitraryWrite = fc.record({
+  key: arbitraryKey,
+  // Long ones do not fit beside others into what values are gathered in.
+  length: fc.option(fc.oneof(fc.nat({ max: 9 }), fc.integer({ min: 20_000, max: 70_000 })), { nil: null }),
+});
+const arbitraryAction = fc.record({
+  writes: fc.array(arbitraryWrite, { maxLength: 40 }),
+  range: arbitraryRange,
+  throws: fc.boolean(),
+});
+
+/** What an environment should hold: values by the key's bytes as text, which sorts as they do. */
+class Model {
+  readonly values = new Map<string, Uint8Array>();
+
+  entries({ start, end, limit = Infinity, offset = 0 }: KeyRange): (readonly [string, Uint8Array])[] {
+    const [low, high] = [latin1(start), latin1(end)];
+    const within = [...this.values].filter(([key]) => key >= low && key < high);
+    return within.sort(([a], [b]) => (a < b ? -1 : 1)).slice(offset, offset + limit);
+  }
+}
+
+function latin1(key: Uint8Array): string {
+  return Buffer.from(key).toString("latin1");
+}
+
+function check(environment: LmdbEnvironment, model: Model, range: KeyRange): void {
+  const found = environment.entries(range).map(({ key, value }) => [latin1(key), digest(value)]);
+  expect(found).toEqual(model.entries(range).map(([key, value]) => [key, digest(value)]));
+  const { start, end } = range;
+  expect(environment.count({ start, end })).toBe(model.entries({ start, end }).length);
+  const value = model.values.get(latin1(start));
+  const expected = value === undefined ? null : digest(value);
+  const got = environment.get(start);
+  expect(got === null ? null : digest(got)).toBe(expected);
+  expect(environment.peek(start, digest)).toBe(expected);
+}
+
+/** Comparing long values byte by byte takes `expect` seconds. */
+function digest(value: Uint8Array): string {
+  return `${value.length} ${crc32c(value)}`;
+}
+
+describe("an LMDB environment", () => {
+  it("shows each action what those before it have written, and leaves nothing of one that throws", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(arbitraryAction, { maxLength: 4 }), { maxLength: 5 }),
+        async (groups) => {
+          const environment = open();
+          const model = new Model();
+          const run = ({ writes, range, throws }: (typeof groups)[0][0], seed: number) =>
+            environment.transact(() => {
+              check(environment, model, range);
+              const before = new Map(model.values);
+              for (const [position, { key, length }] of writes.entries()) {
+                if (length === null) {
+                  environment.remove(key);
+                  model.values.delete(latin1(key));
+                } else {
+                  const value = new Uint8Array(length).fill(seed * 40 + position);
+                  environment.put(key, value);
+                  model.values.set(latin1(key), value.slice());
+                  value.fill(255);
+                }
+              }
+              check(environment, model, range);
+              if (!throws) return;
+              model.values.clear();
+              for (const [key, value] of before) model.values.set(key, value);
+              throw new Error("no");
+            });
+          for (const group of groups) {
+            const outcomes = await Promise.allSettled(group.map(run));
+            expect(outcomes.map(({ status }) => status === "rejected")).toEqual(
+              group.map(({ throws }) => throws),
+            );
+            check(environment, model, { start: Uint8Array.of(0), end: Uint8Array.of(255) });
+          }
+          await environment.close();
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("keeps pages full whose entries come in ascending order", async () => {
+    const environment = open();
+    const value = Buffer.alloc(1_700, 1);
+    for (let batch = 0; batch < 4; batch++) {
+      await environment.transact(() => {
+        for (let at = 0; at < 50; at++) environment.put(Uint8Array.of(batch, at), value);
+      });
+    }
+    expect(environment.count({ start: Uint8Array.of(0), end: Uint8Array.of(9) })).toBe(200);
+    expect(environment.usedBytes).toBeLessThan(1.3 * 200 * value.length);
+    await environment.close();
+  });
+});
