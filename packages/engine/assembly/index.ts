@@ -5,10 +5,11 @@
  * the imported memory. The blocks' fields are 32 bits each, in the order that `src/kernels/arguments.ts` names them.
  * `src/kernels/plain/` holds a twin of every kernel that must give the same bits in the whole memory.
  */
-export { dotRows, squaredL2Rows, dotHalfRows } from "./rows";
+export { dotRows, dotHalfRows } from "./rows";
 export { scanBlocks } from "./scan-blocks";
 export { scoreCodes } from "./score-codes";
 export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";
+export { compareVector } from "./compare";
 export { rotate } from "./rotate";
 export { addPostings, countPostings, collectSums } from "./postings";

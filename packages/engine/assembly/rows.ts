@@ -48,48 +48,47 @@ function squareOfDifference(p: usize, q: usize, immediate: usize): v128 {
   return f32x4.mul(difference, difference);
 }
 
-export function dotRows(pointer: usize): void {
-  const args = changetype<RowsArguments>(pointer);
-  for (let i: u32 = 0; i < args.count; i++) {
-    let p = rowAddress(args, i);
-    let q = args.query;
-    const end = q + ((<usize>args.width) << 2);
-    let a = f32x4.splat(0);
-    let b = a;
-    let c = a;
-    let d = a;
-    while (q < end) {
-      a = f32x4.add(a, f32x4.mul(v128.load(q), v128.load(p)));
-      b = f32x4.add(b, f32x4.mul(v128.load(q, 16), v128.load(p, 16)));
-      c = f32x4.add(c, f32x4.mul(v128.load(q, 32), v128.load(p, 32)));
-      d = f32x4.add(d, f32x4.mul(v128.load(q, 48), v128.load(p, 48)));
-      p += 64;
-      q += 64;
-    }
-    store<f32>(args.out + ((<usize>i) << 2), sumLanes(a, b, c, d));
+/** Over `bytes`, a multiple of 64, from both addresses on. */
+export function dotOf(query: usize, row: usize, bytes: usize): f32 {
+  const end = query + bytes;
+  let p = row;
+  let a = f32x4.splat(0);
+  let b = a;
+  let c = a;
+  let d = a;
+  for (let q = query; q < end; q += 64) {
+    a = f32x4.add(a, f32x4.mul(v128.load(q), v128.load(p)));
+    b = f32x4.add(b, f32x4.mul(v128.load(q, 16), v128.load(p, 16)));
+    c = f32x4.add(c, f32x4.mul(v128.load(q, 32), v128.load(p, 32)));
+    d = f32x4.add(d, f32x4.mul(v128.load(q, 48), v128.load(p, 48)));
+    p += 64;
   }
+  return sumLanes(a, b, c, d);
 }
 
-export function squaredL2Rows(pointer: usize): void {
-  const args = changetype<RowsArguments>(pointer);
-  for (let i: u32 = 0; i < args.count; i++) {
-    let p = rowAddress(args, i);
-    let q = args.query;
-    const end = q + ((<usize>args.width) << 2);
-    let a = f32x4.splat(0);
-    let b = a;
-    let c = a;
-    let d = a;
-    while (q < end) {
-      a = f32x4.add(a, squareOfDifference(p, q, 0));
-      b = f32x4.add(b, squareOfDifference(p, q, 16));
-      c = f32x4.add(c, squareOfDifference(p, q, 32));
-      d = f32x4.add(d, squareOfDifference(p, q, 48));
-      p += 64;
-      q += 64;
-    }
-    store<f32>(args.out + ((<usize>i) << 2), sumLanes(a, b, c, d));
+/** As `dotOf`. */
+export function squaredL2Of(query: usize, row: usize, bytes: usize): f32 {
+  const end = query + bytes;
+  let p = row;
+  let a = f32x4.splat(0);
+  let b = a;
+  let c = a;
+  let d = a;
+  for (let q = query; q < end; q += 64) {
+    a = f32x4.add(a, squareOfDifference(p, q, 0));
+    b = f32x4.add(b, squareOfDifference(p, q, 16));
+    c = f32x4.add(c, squareOfDifference(p, q, 32));
+    d = f32x4.add(d, squareOfDifference(p, q, 48));
+    p += 64;
   }
+  return sumLanes(a, b, c, d);
+}
+
+export function dotRows(pointer: usize): void {
+  const args = changetype<RowsArguments>(pointer);
+  const bytes = (<usize>args.width) << 2;
+  for (let i: u32 = 0; i < args.count; i++)
+    store<f32>(args.out + ((<usize>i) << 2), dotOf(args.query, rowAddress(args, i), bytes));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** A record store whose batches have to fit its tenant's quotas. */
+import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { OnDamage, RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
+import type { StoredRecord, VectorDistance, VectorVersion } from "../storage/stored-record.ts";
 import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
 
 export class BudgetedStore implements RecordStore {
@@ -31,8 +32,12 @@ export class BudgetedStore implements RecordStore {
     return this.#store.read(offset, into);
   }
 
-  readVector(offset: number, into?: Float32Array): VectorVersion | null {
-    return this.#store.readVector(offset, into);
+  readVector(offset: number): VectorVersion | null {
+    return this.#store.readVector(offset);
+  }
+
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null {
+    return this.#store.readDistance(offset, query);
   }
 
   removedAfter(sequence: number): Iterable<string> {

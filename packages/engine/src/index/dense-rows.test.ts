@@ -54,18 +54,20 @@ class Indexed {
     return this;
   }
 
-  /** As it is compared; `null`: the store has another version. */
-  vectorAt(position: number, snapshot: IndexSnapshot): Float32Array | null {
+  /** `null`: the store has another version. */
+  distanceAt(position: number, snapshot: IndexSnapshot, query: Float32Array): number | null {
+    const { space } = this.#plan;
     const held = snapshot.vector(position);
+    if (held !== null) return preparedDistance(space, query, held);
     const stored = this.#records.get(snapshot.offset(position));
-    if (held !== null || stored?.sequence !== snapshot.sequence(position)) return held;
-    return prepare(this.#plan.space, stored.embedding);
+    if (stored?.sequence !== snapshot.sequence(position)) return null;
+    return preparedDistance(space, query, prepare(space, stored.embedding));
   }
 
   /** The whole search at once. */
   answer(query: Float32Array, k: number, snapshot: IndexSnapshot, rows = snapshot.live) {
-    const vectorAt = (position: number): Float32Array | null => this.vectorAt(position, snapshot);
-    const steps = this.index.searchDense({ query, k, exact: true, vectorAt }, rows, snapshot);
+    const distanceAt = (position: number): number | null => this.distanceAt(position, snapshot, query);
+    const steps = this.index.searchDense({ query, k, exact: true, distanceAt }, rows, snapshot);
     for (;;) {
       const { done, value } = steps.next();
       if (done === true) return value;
@@ -81,16 +83,12 @@ class Indexed {
       answer?.nearest.distances[i],
     ]);
     const expected = listBits(rows.words)
-      .map((position) => [snapshot.offset(position), this.vectorAt(position, snapshot)] as const)
-      .map(([offset, vector]) => [offset, distanceTo(vector, query)] as const)
+      .map((position) => [snapshot.offset(position), this.distanceAt(position, snapshot, query)] as const)
+      .map(([offset, distance]) => [offset, distance ?? Number.NaN] as const)
       .sort(([a, x], [b, y]) => x - y || a - b)
       .slice(0, k);
     return { found, expected, rest: answer === null ? undefined : (answer.rest?.count() ?? 0) };
   }
-}
-
-function distanceTo(vector: Float32Array | null, query: Float32Array): number {
-  return vector === null ? Number.NaN : preparedDistance(PLAN.space, query, vector);
 }
 
 function recordsOf(count: number): StoredRecord[] {
@@ -168,8 +166,9 @@ describe("DenseRows", () => {
     const indexed = await new Indexed(recordsOf(1_000)).built();
     const snapshot = indexed.index.snapshot();
     const search = (meanwhile: () => void): boolean | undefined => {
-      const vectorAt = (position: number): Float32Array | null => indexed.vectorAt(position, snapshot);
-      const request = { query: randomVector().fill(1, 0, 2), k: 10, exact: false, vectorAt };
+      const query = randomVector().fill(1, 0, 2);
+      const distanceAt = (position: number): number | null => indexed.distanceAt(position, snapshot, query);
+      const request = { query, k: 10, exact: false, distanceAt };
       const steps = indexed.index.searchDense(request, snapshot.live, snapshot);
       expect(steps.next().done).toBe(false);
       meanwhile();

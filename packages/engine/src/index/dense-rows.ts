@@ -43,8 +43,8 @@ export interface DenseRequest {
   readonly k: number;
   /** Find the nearest with certainty. */
   readonly exact: boolean;
-  /** The vector at a position of the snapshot, as it is compared; `null`: gone. May throw. */
-  readonly vectorAt: (position: number) => Float32Array | null;
+  /** Exact distance to the record at a position of the snapshot; `null`: gone. May throw. */
+  readonly distanceAt: (position: number) => number | null;
 }
 
 /** What the fast index answers, and the rows that it does not hold. */
@@ -193,7 +193,7 @@ export class DenseRows {
 
   /** `null`: there is no fast index, or it cannot answer this. Pauses about every millisecond. */
   *search(
-    { query, k, exact, vectorAt }: DenseRequest,
+    { query, k, exact, distanceAt }: DenseRequest,
     rows: RowSet,
     snapshot: IndexSnapshot,
   ): Generator<void, DenseAnswer | null> {
@@ -202,12 +202,12 @@ export class DenseRows {
     const [departures, arrivals] = [this.#departures, this.#arrivals];
     const { mask, rest } = this.#divide(rows, snapshot, dense.size);
     const positionOf = (number: number): number => snapshot.positionOf(this.numbers.row(number) ?? -1);
-    const readVector = (number: number): Float32Array | null => {
+    const distanceTo = (number: number): number | null => {
       const position = positionOf(number);
-      return position < 0 ? null : vectorAt(position);
+      return position < 0 ? null : distanceAt(position);
     };
     const top = new TopK(k);
-    const found = yield* dense.search(query, k, mask, { exact, readVector });
+    const found = yield* dense.search(query, k, mask, { exact, distanceTo });
     // Without a mask rows that got in meanwhile are found too.
     const overtaken = departures !== this.#departures || (mask === null && arrivals !== this.#arrivals);
     for (const [i, number] of found.rows.entries()) {

@@ -19,10 +19,10 @@ export interface RecordIndex {
   close(): void;
 }
 
-/** Reads the store for stages that need what the index does not keep: documents, URIs, vectors as they were given. */
+/** Reads the store for what the index does not keep. */
 export interface RecordReader {
-  /** `null` if it is gone. The vector may lie in `into` if that is as long. */
-  read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** `null` if it is gone. */
+  read(offset: number): StoredRecord | null;
   /** The vector alone, faster; `null` if the record is gone. */
-  readVector(offset: number, into?: Float32Array): VectorVersion | null;
+  readVector(offset: number): VectorVersion | null;
 }

@@ -80,6 +80,16 @@ export const SUMS = {
 
 export const CHECKSUM = { bytes: 0, length: 1, tables: 2, crc: 3, words: 4 } as const;
 
+export const COMPARE = {
+  vector: 0,
+  dimension: 1,
+  query: 2,
+  row: 3,
+  space: 4,
+  distance: 5,
+  words: 6,
+} as const;
+
 /** A stretch of kernel memory that a kernel takes as its argument. */
 export interface ArgumentBlock {
   /** Byte address. */
@@ -93,8 +103,6 @@ export interface ArgumentBlock {
 export interface Kernels {
   /** f32 dot products of a query with rows. */
   readonly dotRows: (rows: number) => void;
-  /** f32 squared Euclidean distances of a query to rows. */
-  readonly squaredL2Rows: (rows: number) => void;
   /** f32 dot products of a reordered query with bf16 rows; see `reorderForHalves`. */
   readonly dotHalfRows: (rows: number) => void;
   /** FastScan over blocks of 32 rows. */
@@ -109,6 +117,8 @@ export interface Kernels {
   readonly addPostings: (postings: number) => void;
   /** Continues a CRC-32C over some bytes. */
   readonly crc32c: (checksum: number) => void;
+  /** Distance of a query to one vector as it was given. */
+  readonly compareVector: (compare: number) => void;
   /** Counts the rows that hold each of a sparse query's terms. */
   readonly countPostings: (postings: number) => void;
   /** Collects the rows within a bound and clears their sums. */

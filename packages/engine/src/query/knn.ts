@@ -10,7 +10,8 @@ import type { ExactIndex } from "../index/exact-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, listBits } from "../index/row-set.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import { type Nearest, TopK } from "../index/top-k.ts";
-import { prepare, preparedDistance } from "../kernels/distance.ts";
+import { prepare } from "../kernels/distance.ts";
+import { QueryDistance } from "../kernels/value-memory.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 
@@ -40,6 +41,7 @@ interface PreparedQuery {
   readonly query: Float32Array;
   readonly space: Space;
   readonly k: number;
+  readonly distance: QueryDistance;
 }
 
 export async function denseKnn(
@@ -51,8 +53,9 @@ export async function denseKnn(
   const { snapshot } = view;
   const query = prepare(space, vector);
   const certain = exact || snapshot.size <= CERTAIN_RECORDS || snapshot.countOf(rows) <= CERTAIN_MATCHES;
-  const vectorAt = (position: number): Float32Array | null => view.vector(position, space);
-  const steps = context.index.searchDense({ query, k, exact: certain, vectorAt }, rows, snapshot);
+  const distance = new QueryDistance(space, query);
+  const distanceAt = (position: number): number | null => view.distance(position, distance);
+  const steps = context.index.searchDense({ query, k, exact: certain, distanceAt }, rows, snapshot);
   let step = steps.next();
   // An attempt that takes records as it finds them cannot be overtaken: it does not wait.
   for (; step.done !== true; step = steps.next()) if (view.strict) await context.pace.breathe();
@@ -62,7 +65,7 @@ export async function denseKnn(
   if (answer !== null && rest === null) return answer.nearest;
   const top = new TopK(k);
   if (answer !== null) top.pushAll(answer.nearest);
-  if (rest !== null) await scanRest({ query, space, k }, rest, { view, context, top });
+  if (rest !== null) await scanRest({ query, space, k, distance }, rest, { view, context, top });
   return top.sorted();
 }
 
@@ -73,12 +76,9 @@ async function scanRest(
 ): Promise<void> {
   const { scan, unheld } = divide(prepared, rest, view);
   if (scan.segments.length > 0) top.pushAll(await context.index.reading(() => nearestOf(scan, context)));
-  const { query, space } = prepared;
   for (const [i, position] of unheld.entries()) {
-    const vector = view.vector(position, space);
-    if (vector !== null) {
-      top.push(preparedDistance(space, query, vector), view.snapshot.offset(position), position);
-    }
+    const distance = view.distance(position, prepared.distance);
+    if (distance !== null) top.push(distance, view.snapshot.offset(position), position);
     if (i % READS_PER_BREATH === 0) await context.pace.breathe();
   }
 }
@@ -93,7 +93,7 @@ async function nearestOf(scan: DenseScan, { pace, scanPool }: KnnContext): Promi
 
 /** A scan of the rows whose vectors are in memory, and the positions of the others. */
 function divide(
-  prepared: PreparedQuery,
+  { query, space, k }: PreparedQuery,
   rest: RowSet,
   { snapshot }: RecordView,
 ): { readonly scan: DenseScan; readonly unheld: readonly number[] } {
@@ -112,5 +112,5 @@ function divide(
     if (mask.some((word) => word !== 0)) segments.push({ vectors, offsets, mask, firstPosition });
     for (const local of listBits(others)) unheld.push(firstPosition + local);
   }
-  return { scan: { ...prepared, segments }, unheld };
+  return { scan: { query, space, k, segments }, unheld };
 }

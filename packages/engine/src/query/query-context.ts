@@ -5,13 +5,13 @@
  */
 import type { IndexPlan } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
-import type { RecordReader } from "../index/record-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
+import type { ViewedStore } from "./record-view.ts";
 import type { StageTimes } from "./stage-times.ts";
 
 export interface QueryContext {
   readonly index: ExactIndex;
-  readonly reader: RecordReader;
+  readonly reader: ViewedStore;
   /** Throws where the store has lost this record, which no write explains. */
   readonly requireStored?: ((id: string) => void) | undefined;
   readonly dimension: number | null;

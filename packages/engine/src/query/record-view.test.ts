@@ -3,12 +3,15 @@ import type { IndexPlan } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { randomOf } from "../index/dense/testing/data-sets.ts";
 import { SEGMENT_ROWS } from "../index/row-set.ts";
-import { prepare } from "../kernels/distance.ts";
+import { distance, prepare } from "../kernels/distance.ts";
+import { QueryDistance } from "../kernels/value-memory.ts";
 import { RecordView, StaleSnapshot } from "./record-view.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
 const PLAN: IndexPlan = { space: "cosine", embeddingFunction: null, sparse: [] };
 const random = randomOf(5);
+const VECTOR = Float32Array.from({ length: 4 }, random);
+const QUERY = new QueryDistance("cosine", prepare("cosine", VECTOR));
 
 /** The vectors of its first segment are in the store alone. */
 async function newCollection(): Promise<TestCollection> {
@@ -24,7 +27,7 @@ function content(i: number) {
 }
 
 describe("RecordView", () => {
-  it("reads a record and its vector at once where it is told to, and shows both as they are", async () => {
+  it("reads a record and its distance at once where it is told to, and shows both as they are", async () => {
     const collection = await newCollection();
     for (const ahead of [0, 3, 10]) {
       const view = new RecordView(collection.index.snapshot(), collection, { strict: true });
@@ -32,7 +35,7 @@ describe("RecordView", () => {
       const before = collection.reads;
       for (let position = 0; position < 5; position++) {
         const { embedding, ...rest } = collection.records[position] ?? expect.fail("no record");
-        expect(view.vector(position, "cosine")).toStrictEqual(prepare("cosine", embedding));
+        expect(view.distance(position, QUERY)).toBe(distance("cosine", VECTOR, embedding));
         expect(view.read(position)).toMatchObject(rest);
         expect(view.readWhole(position)?.embedding).toStrictEqual(embedding);
       }
@@ -50,9 +53,9 @@ describe("RecordView", () => {
       return made;
     };
     const { embedding } = collection.store("r7", content(77));
-    expect(() => view(true).vector(7, "cosine")).toThrow(StaleSnapshot);
+    expect(() => view(true).distance(7, QUERY)).toThrow(StaleSnapshot);
     const lenient = view(false);
-    expect(lenient.vector(7, "cosine")).toStrictEqual(prepare("cosine", embedding));
+    expect(lenient.distance(7, QUERY)).toBe(distance("cosine", VECTOR, embedding));
     expect(lenient.read(7)?.document).toBe("document 77");
     collection.index.close();
   });

@@ -3,11 +3,18 @@
  * `StaleSnapshot`, a record that is no longer the version the index showed, and the read starts over on a new
  * snapshot. A view that is not strict takes the record as it is now; it ends a read that writers keep overtaking.
  */
-import { type MetadataValue, type Space, isSparseVector } from "@sheaf/protocol";
+import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import type { RecordReader } from "../index/record-index.ts";
-import { normalize, prepare } from "../kernels/distance.ts";
-import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
+import type { QueryDistance } from "../kernels/value-memory.ts";
+import type { StoredRecord, VectorDistance } from "../storage/stored-record.ts";
+
+/** The store, for what the index does not keep: documents, URIs, vectors as they were given. */
+export interface ViewedStore {
+  /** `null` if it is gone. The vector may lie in `into` if that is as long. */
+  read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** How far the record's vector is from a query; `null` as `read`. */
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null;
+}
 
 export class StaleSnapshot extends Error {
   override readonly name = "StaleSnapshot";
@@ -29,14 +36,14 @@ export type RecordContent = Omit<StoredRecord, "embedding">;
 export class RecordView {
   readonly snapshot: IndexSnapshot;
   readonly strict: boolean;
-  readonly #reader: RecordReader;
-  /** Of one read after the other: a search reads some twenty vectors, and memory for each would have to be collected. */
+  readonly #reader: ViewedStore;
+  /** For vectors of records that are read ahead: memory for each would have to be collected. */
   #scratch: Float32Array | undefined;
   /** By position, what came with a vector; and how many more may. */
   readonly #ahead = new Map<number, RecordContent>();
   #readsAhead = 0;
 
-  constructor(snapshot: IndexSnapshot, reader: RecordReader, options: { readonly strict: boolean }) {
+  constructor(snapshot: IndexSnapshot, reader: ViewedStore, options: { readonly strict: boolean }) {
     this.snapshot = snapshot;
     this.#reader = reader;
     this.strict = options.strict;
@@ -59,27 +66,20 @@ export class RecordView {
     return this.#read(position, undefined);
   }
 
-  /** The next vectors, about so many, are of records that will most likely be read: that then costs nothing more. */
+  /** The next distances, about so many, are of records that will most likely be read: that then costs nothing more. */
   readAhead(count: number): void {
     this.#ahead.clear();
     this.#readsAhead = Math.min(count, MAX_AHEAD);
   }
 
-  /**
-   * The record's vector in the form that `space` compares; `null` as `read`. Not to be changed, nor to be kept: the
-   * next call may put another one in its place.
-   */
-  vector(position: number, space: Space): Float32Array | null {
+  /** How far the record's vector is from a query, as f32; `null` as `read`. */
+  distance(position: number, query: QueryDistance): number | null {
     const held = this.snapshot.vector(position);
-    if (held !== null) return held;
-    const stored = this.#readVector(position);
-    if (stored === null) return null;
-    const { embedding } = stored;
-    if (embedding !== this.#scratch) {
-      this.#scratch = new Float32Array(embedding.length);
-      return prepare(space, embedding);
-    }
-    return space === "cosine" ? normalize(embedding, embedding) : embedding;
+    if (held !== null) return query.toPrepared(held);
+    if (this.#readsAhead > 0) return this.#distanceAhead(position, query);
+    const stored = this.#reader.readDistance(this.snapshot.offset(position), query);
+    this.#check(position, stored);
+    return stored === null ? null : stored.distance;
   }
 
   /** Gives up on the snapshot: what a stage found is not all of it. */
@@ -87,16 +87,13 @@ export class RecordView {
     throw new StaleSnapshot("rows changed after the snapshot", null);
   }
 
-  #readVector(position: number): VectorVersion | null {
-    if (this.#readsAhead > 0) {
-      this.#readsAhead--;
-      const record = this.#read(position, this.#scratch);
-      if (record !== null) this.#ahead.set(position, record);
-      return record;
-    }
-    const stored = this.#reader.readVector(this.snapshot.offset(position), this.#scratch);
-    this.#check(position, stored);
-    return stored;
+  #distanceAhead(position: number, query: QueryDistance): number | null {
+    this.#readsAhead--;
+    this.#scratch ??= new Float32Array(query.prepared.length);
+    const record = this.#read(position, this.#scratch);
+    if (record === null) return null;
+    this.#ahead.set(position, record);
+    return query.to(record.embedding);
   }
 
   #read(position: number, into: Float32Array | undefined): StoredRecord | null {
@@ -105,7 +102,7 @@ export class RecordView {
     return record;
   }
 
-  #check(position: number, version: VectorVersion | null): void {
+  #check(position: number, version: { readonly sequence: number } | null): void {
     if (this.strict && version?.sequence !== this.snapshot.sequence(position)) {
       throw new StaleSnapshot("a record changed after the snapshot", this.snapshot.id(position));
     }

@@ -167,13 +167,17 @@ export class LmdbEnvironment {
     return this.#guard(() => this.#database.getBinary(key)) ?? null;
   }
 
-  /** What `use` makes of a value, which it must not keep: spares the copy. `null`: there is none. */
-  peek<T>(key: Uint8Array, use: (value: Uint8Array) => T): T | null {
+  /** `get` without a copy: what it returns is another value after the next read. */
+  peek(key: Uint8Array): Uint8Array | null {
     const written = this.#written(key);
-    if (written !== undefined) return written.value === null ? null : use(written.value);
-    const value = this.#guard(() => this.#database.getBinaryFast(key));
-    // lmdb-js reads into a buffer of its own, longer than the value, and sets `length` alone.
-    return value === undefined ? null : use(value.subarray(0, value.length));
+    if (written !== undefined) return written.value;
+    try {
+      const value = this.#database.getBinaryFast(key);
+      // lmdb-js reads into a buffer of its own, longer than the value, and sets `length` alone.
+      return value === undefined ? null : value.subarray(0, value.length);
+    } catch (error) {
+      throw this.#named(error);
+    }
   }
 
   entries(range: KeyRange): readonly Entry[] {

@@ -3,6 +3,7 @@
  * `0x03 <sequence>` -> removed id; offsets and sequence numbers are u64 big-endian, so keys sort in insertion order.
  * The environment is made at the first write: a collection that was never written costs no file.
  */
+import type { QueryDistance } from "../kernels/value-memory.ts";
 import { CorruptDataError, damagedStore } from "./corrupt-data-error.ts";
 import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
 import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
@@ -15,8 +16,15 @@ import {
   type StoreView,
   oldestTracked,
 } from "./record-store.ts";
-import type { StoredRecord, VectorVersion } from "./stored-record.ts";
-import { decodeHead, decodeRecord, decodeVector, encodeHead, encodeRecord } from "./value-codec.ts";
+import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import {
+  decodeDistance,
+  decodeHead,
+  decodeRecord,
+  decodeVector,
+  encodeHead,
+  encodeRecord,
+} from "./value-codec.ts";
 import { ValueWriter } from "./value-writer.ts";
 
 /** Fixed part of a value, its two keys and the tree above them. */
@@ -73,23 +81,27 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   read(offset: number, into?: Float32Array): StoredRecord | null {
-    const key = offsetKey(offset);
     const environment = this.#environment;
-    return (
-      environment?.peek(key, (value) =>
-        decodeRecord(value, offset, { origin: environment.origin(key), into }),
-      ) ?? null
-    );
+    if (environment === null) return null;
+    const key = offsetKey(offset);
+    const value = environment.peek(key);
+    return value === null ? null : decodeRecord(value, offset, { origin: environment.origin(key), into });
   }
 
-  readVector(offset: number, into?: Float32Array): VectorVersion | null {
-    const key = offsetKey(offset);
+  readVector(offset: number): VectorVersion | null {
     const environment = this.#environment;
-    return (
-      environment?.peek(key, (value) =>
-        decodeVector(value, offset, { origin: environment.origin(key), into }),
-      ) ?? null
-    );
+    if (environment === null) return null;
+    const key = offsetKey(offset);
+    const value = environment.peek(key);
+    return value === null ? null : decodeVector(value, offset, environment.origin(key));
+  }
+
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null {
+    const environment = this.#environment;
+    if (environment === null) return null;
+    const key = offsetKey(offset);
+    const value = environment.peek(key);
+    return value === null ? null : decodeDistance(value, offset, { origin: environment.origin(key), query });
   }
 
   *removedAfter(sequence: number): Generator<string> {

@@ -1,4 +1,5 @@
 /** A record store that lives as long as its process: for tests and as the plain meaning of the seam. */
+import type { QueryDistance } from "../kernels/value-memory.ts";
 import {
   EMPTY_HEAD,
   type RecordStore,
@@ -7,7 +8,7 @@ import {
   type StoreView,
   oldestTracked,
 } from "./record-store.ts";
-import type { StoredRecord, VectorVersion } from "./stored-record.ts";
+import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 
 export class MemoryRecordStore implements RecordStore {
   #head: StoreHead = EMPTY_HEAD;
@@ -36,6 +37,11 @@ export class MemoryRecordStore implements RecordStore {
 
   readVector(offset: number): VectorVersion | null {
     return this.read(offset);
+  }
+
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null {
+    const record = this.read(offset);
+    return record === null ? null : { sequence: record.sequence, distance: query.to(record.embedding) };
   }
 
   *removedAfter(sequence: number): Generator<string> {

@@ -4,8 +4,9 @@
  * and see the newest committed batch. The store is the truth; every index is a cache of it.
  */
 import { LIMITS } from "@sheaf/protocol";
+import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { CorruptDataError } from "./corrupt-data-error.ts";
-import type { StoredRecord, VectorVersion } from "./stored-record.ts";
+import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 
 /** What a store knows of itself; all zero and `null` before the first batch. */
 export interface StoreHead {
@@ -28,7 +29,9 @@ export interface StoreView {
   /** `null`: gone, or never there. The vector may lie in `into` if that is as long. Throws `CorruptDataError`. */
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** `read` of the vector alone. */
-  readVector(offset: number, into?: Float32Array): VectorVersion | null;
+  readVector(offset: number): VectorVersion | null;
+  /** How far the record's vector is from a query. */
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
   removedAfter(sequence: number): Iterable<string>;
 }

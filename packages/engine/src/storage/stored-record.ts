@@ -8,6 +8,13 @@ export interface VectorVersion {
   readonly embedding: Float32Array;
 }
 
+/** How far one version of a record's vector is from a query. */
+export interface VectorDistance {
+  readonly sequence: number;
+  /** f32. */
+  readonly distance: number;
+}
+
 export interface StoredRecord extends VectorVersion {
   /** Insertion order, from 0, never used twice in a collection. Ties of a score are broken by it. */
   readonly offset: number;

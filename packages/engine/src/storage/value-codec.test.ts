@@ -3,11 +3,15 @@ import type { Metadata, MetadataValue } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CollectionEntry, decodeCollection, encodeCollection } from "../catalog/catalog-codec.ts";
+import { distance, prepare } from "../kernels/distance.ts";
+import { QueryDistance } from "../kernels/value-memory.ts";
 import { CorruptDataError } from "./corrupt-data-error.ts";
 import type { StoredRecord } from "./stored-record.ts";
-import { decodeHead, decodeRecord, encodeHead, encodeRecord } from "./value-codec.ts";
+import { decodeDistance, decodeHead, decodeRecord, encodeHead, encodeRecord } from "./value-codec.ts";
 import { ValueWriter } from "./value-writer.ts";
 
+/** As long as the vector of the golden record. */
+const QUERY = new QueryDistance("l2", Float32Array.of(1, 2, 3));
 const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(2, 7) };
 
 /** Written by codec version 1; never changed. */
@@ -106,26 +110,42 @@ describe("value codec v1", () => {
     );
   });
 
+  it("compares the vector of any record as it was given", () => {
+    const factor = fc.integer({ min: -3, max: 3 });
+    fc.assert(
+      fc.property(anyRecord(), fc.constantFrom("l2", "ip", "cosine"), factor, (record, space, times) => {
+        const { offset, sequence, embedding } = record;
+        const other = embedding.map((x, j) => x * times + j);
+        const query = new QueryDistance(space, prepare(space, other));
+        const decoded = decodeDistance(encodeRecord(writer, record), offset, { origin: ORIGIN, query });
+        expect(decoded).toEqual({ sequence, distance: distance(space, other, embedding) });
+      }),
+    );
+  });
+
   it("notices every flipped bit", () => {
     const value = golden("fullRecord");
     for (let bit = 0; bit < value.length * 8; bit++) {
       const damaged = Buffer.from(value);
       damaged.writeUInt8(damaged.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
       expect(() => decodeRecord(damaged, 7, { origin: ORIGIN })).toThrow(CorruptDataError);
+      expect(() => decodeDistance(damaged, 7, { origin: ORIGIN, query: QUERY })).toThrow(CorruptDataError);
     }
   });
 
   it("notices every cut", () => {
     const value = golden("fullRecord");
     for (let length = 0; length < value.length; length++) {
-      expect(() => decodeRecord(value.slice(0, length), 7, { origin: ORIGIN })).toThrow(CorruptDataError);
+      const cut = value.slice(0, length);
+      expect(() => decodeRecord(cut, 7, { origin: ORIGIN })).toThrow(CorruptDataError);
+      expect(() => decodeDistance(cut, 7, { origin: ORIGIN, query: QUERY })).toThrow(CorruptDataError);
     }
   });
 
   it("names key and byte of a value under a wrong key", () => {
-    expect(() => decodeRecord(golden("fullRecord"), 8, { origin: ORIGIN })).toThrow(
-      "collections/ab/test, key 0207, byte 16: holds offset 7 under the key of offset 8",
-    );
+    const message = "collections/ab/test, key 0207, byte 16: holds offset 7 under the key of offset 8";
+    expect(() => decodeRecord(golden("fullRecord"), 8, { origin: ORIGIN })).toThrow(message);
+    expect(() => decodeDistance(golden("fullRecord"), 8, { origin: ORIGIN, query: QUERY })).toThrow(message);
   });
 
   it("refuses a value of another kind", () => {

@@ -2,16 +2,22 @@
  * Value codec v1: a record, and the head of a store, as bytes. The layout is documented byte by byte in
  * docs/internals/storage-format.md and held by a golden file; a change of it is a new version.
  */
+import { prepare } from "../kernels/distance.ts";
+import { type QueryDistance, valueMemory } from "../kernels/value-memory.ts";
 import type { DataOrigin } from "./corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "./metadata-codec.ts";
 import type { StoreHead } from "./record-store.ts";
-import type { StoredRecord, VectorVersion } from "./stored-record.ts";
+import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
-import { VALUE_KIND, type ValueWriter } from "./value-writer.ts";
+import { FRAME_BYTES, VALUE_KIND, VALUE_VERSION, type ValueWriter } from "./value-writer.ts";
 
 const HAS_DOCUMENT = 1;
 const HAS_URI = 2;
 const HAS_METADATA = 4;
+/** Version and kind of a record's value, as they lie in its second word. */
+const RECORD_FRAME = VALUE_VERSION | (VALUE_KIND.record << 8);
+/** Byte at which a record's vector begins: behind the frame, offset, sequence and length. */
+const VECTOR_AT = FRAME_BYTES + 20;
 
 /** Valid until the writer begins the next value. */
 export function encodeRecord(writer: ValueWriter, record: StoredRecord): Uint8Array {
@@ -48,12 +54,44 @@ export function decodeRecord(value: Uint8Array, offset: number, { origin, into }
 }
 
 /** The vector of a record and its version; the rest of the value is only checked as a whole. */
-export function decodeVector(value: Uint8Array, offset: number, { origin, into }: Decoding): VectorVersion {
+export function decodeVector(value: Uint8Array, offset: number, origin: DataOrigin): VectorVersion {
   const reader = new ValueReader(value, VALUE_KIND.record, origin);
-  return { sequence: readVersion(reader, offset), embedding: readEmbedding(reader, into) };
+  return { sequence: readVersion(reader, offset), embedding: readEmbedding(reader) };
 }
 
-function readEmbedding(reader: ValueReader, into: Float32Array | undefined): Float32Array {
+export interface Comparing {
+  readonly origin: DataOrigin;
+  readonly query: QueryDistance;
+}
+
+/** How far the vector of a record is from a query. Checks what `decodeVector` checks. */
+export function decodeDistance(
+  value: Uint8Array,
+  offset: number,
+  { origin, query }: Comparing,
+): VectorDistance {
+  const memory = valueMemory();
+  const { length } = value;
+  if (length >= VECTOR_AT && length <= memory.capacity) {
+    memory.load(value);
+    const { words } = memory;
+    const sequence = words[5]! * 2 ** 32 + words[4]!;
+    if (
+      ~memory.checksum(0xffffffff, 4, length) === (words[0]! | 0) &&
+      (words[1]! & 0xffff) === RECORD_FRAME &&
+      offset === words[3]! * 2 ** 32 + words[2]! &&
+      Number.isSafeInteger(sequence) &&
+      words[6] === query.prepared.length &&
+      VECTOR_AT + words[6] * 4 <= length
+    )
+      return { sequence, distance: memory.distance(query, VECTOR_AT) };
+  }
+  // Longer than is common, or not as it should be.
+  const { sequence, embedding } = decodeVector(value, offset, origin);
+  return { sequence, distance: query.toPrepared(prepare(query.space, embedding)) };
+}
+
+function readEmbedding(reader: ValueReader, into?: Float32Array): Float32Array {
   const length = reader.u32();
   if (into?.length !== length) return reader.f32Array(length);
   reader.copyTo(new Uint8Array(into.buffer, into.byteOffset, into.byteLength));

@@ -12,6 +12,7 @@
 import { type Space, SheafError } from "@sheaf/protocol";
 import { norm, prepare, preparedDistance } from "../../kernels/distance.ts";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
+import { QueryDistance } from "../../kernels/value-memory.ts";
 import { hasBit } from "../row-set.ts";
 import { type Hit, MAX_LENGTH, relativeTo, searchSegments } from "./search-segments.ts";
 import { SegmentSet, type SegmentSizes } from "./segment-set.ts";
@@ -33,8 +34,8 @@ export interface DenseIndexOptions {
 export interface TopKOptions {
   /** The k nearest with certainty, at the price of looking at every row that passes the mask. */
   readonly exact?: boolean;
-  /** Instead of the index's own. */
-  readonly readVector?: (row: number) => Float32Array | null;
+  /** Exact distance to a row, instead of to what `readVector` gives; `null`: it cannot be had any more. */
+  readonly distanceTo?: (row: number) => number | null;
 }
 
 /** By ascending distance, then row. */
@@ -135,15 +136,11 @@ export class DenseIndex {
   ): Generator<void, NearestRows> {
     this.#check(query);
     const { space } = this.#options;
-    const readVector = options.readVector ?? this.#options.readVector;
     const prepared = prepare(space, query);
     const segments = this.#segments;
     let hits = this.#flatHits(prepared, mask);
     if (k > 0 && segments !== undefined && segments.size > 0) {
-      const distanceTo = (row: number): number | null => {
-        const vector = readVector(row);
-        return vector === null ? null : preparedDistance(space, prepared, prepare(space, vector));
-      };
+      const distanceTo = options.distanceTo ?? this.#distancesOf(prepared);
       const view = { space, segments, origin: this.#origin };
       const request = { k, mask, exact: options.exact ?? false, distanceTo };
       hits = hits.concat(yield* searchSegments(view, prepared, request));
@@ -206,6 +203,15 @@ export class DenseIndex {
   #relativeVector(row: number): Float32Array | null {
     const vector = this.#options.readVector(row);
     return vector === null ? null : relativeTo(this.#origin, prepare(this.#options.space, vector));
+  }
+
+  #distancesOf(prepared: Float32Array): (row: number) => number | null {
+    const { space, readVector } = this.#options;
+    const query = new QueryDistance(space, prepared);
+    return (row) => {
+      const vector = readVector(row);
+      return vector === null ? null : query.to(vector);
+    };
   }
 
   #flatHits(prepared: Float32Array, mask: Uint32Array | null): Hit[] {

@@ -5,6 +5,7 @@ import {
   CANDIDATES,
   CHECKSUM,
   CODES,
+  COMPARE,
   POSTINGS,
   RECORD,
   ROTATE,
@@ -14,9 +15,9 @@ import {
   type ArgumentBlock,
   type Kernels,
 } from "../arguments.ts";
-import { fillTables } from "../../storage/crc32c.ts";
-import { dot, squaredL2 } from "../distance.ts";
+import { distance, prepare } from "../distance.ts";
 import { KernelMemory } from "../kernel-memory.ts";
+import { QueryDistance, fillTables } from "../value-memory.ts";
 
 type Random = () => number;
 
@@ -91,12 +92,11 @@ const dimensions = fc.oneof(
   fc.constantFrom(383, 384, 385, 768, 1000, 1024, 1536, 3072, 4095, 4096),
 );
 const gauss = (random: Random) => (random() + random() + random() + random() - 2) * 1.7;
+const spread = (random: Random) => (random() - 0.5) * 2 ** Math.floor(random() * 40 - 20);
 const runs = { numRuns: 60 };
 
 describe("rows", () => {
-  const spread = (random: Random) => (random() - 0.5) * 2 ** Math.floor(random() * 40 - 20);
-
-  it.each(["dotRows", "squaredL2Rows", "dotHalfRows"] as const)("%s equals its twin", (kernel) => {
+  it.each(["dotRows", "dotHalfRows"] as const)("%s equals its twin", (kernel) => {
     fc.assert(
       fc.property(dimensions, seeds, fc.boolean(), (dimension, seed, gather) => {
         const same = sameBits((memory) => {
@@ -117,26 +117,41 @@ describe("rows", () => {
       runs,
     );
   });
+});
+
+describe("comparison", () => {
+  it("equals its twin at any address", () => {
+    fc.assert(
+      fc.property(dimensions, seeds, fc.nat(7), fc.nat(2), (dimension, seed, first, space) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const width = Math.ceil(dimension / 16) * 16;
+          const vector = memory.allocate(4 * dimension + 8) + first;
+          // Now and then a vector without a length.
+          const next = seed % 7 === 0 ? () => (random() < 0.5 ? -0 : 0) : () => spread(random);
+          const given = Float32Array.from({ length: dimension }, next);
+          memory.u8(vector, 4 * dimension).set(new Uint8Array(given.buffer));
+          const query = fillFloats(memory, width, () => spread(random));
+          memory.f32(query, width).fill(0, dimension);
+          const args = memory.block(COMPARE.words);
+          args.u32.set([vector, dimension, query, fillFloats(memory, width, random), space]);
+          return (kernels) => kernels.compareVector(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
 
   it("gives the distance that is defined for every dimension from 1 to 4,096", () => {
-    const random = randomOf(7);
-    const memory = new KernelMemory(100_000);
-    const row = fillFloats(memory, 4_096, () => gauss(random));
-    const query = fillFloats(memory, 4_096, () => gauss(random));
-    const args = memory.block(ROWS.words);
-    args.u32.set([row, 0, 0, query, 0, 1, memory.allocate(4)]);
-    const out = memory.f32(at(args.u32, ROWS.out), 1);
-    const [a, b] = [memory.f32(query, 4_096).slice(), memory.f32(row, 4_096).slice()];
+    const random = randomOf(8);
+    const [a, b] = [0, 1].map(() => Float32Array.from({ length: 4_096 }, () => gauss(random)));
+    if (a === undefined || b === undefined) throw new Error("no vectors");
     for (let dimension = 4_096; dimension >= 1; dimension--) {
-      memory.f32(row, 4_096).fill(0, dimension);
-      memory.f32(query, 4_096).fill(0, dimension);
-      args.u32[ROWS.width] = Math.ceil(dimension / 16) * 16;
-      memory.kernels.dotRows(args.pointer);
-      expect(out[0]).toBe(dot(a.subarray(0, dimension), b));
-      memory.kernels.squaredL2Rows(args.pointer);
-      expect(out[0]).toBe(squaredL2(a.subarray(0, dimension), b));
+      const [x, y] = [a.subarray(0, dimension), b.subarray(0, dimension)];
+      for (const space of ["l2", "ip", "cosine"] as const)
+        expect(new QueryDistance(space, prepare(space, x)).to(y)).toBe(distance(space, x, y));
     }
-    memory.close();
   });
 });
 

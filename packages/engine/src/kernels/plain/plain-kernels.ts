@@ -4,9 +4,10 @@
  */
 import type { Kernels } from "../arguments.ts";
 import { keepBest } from "./candidates.ts";
+import { compareVector } from "./compare.ts";
 import { addPostings, collectSums, countPostings } from "./postings.ts";
 import { rotate } from "./rotate.ts";
-import { dotHalfRows, dotRows, squaredL2Rows } from "./rows.ts";
+import { dotHalfRows, dotRows } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
 import { crc32c } from "./checksum.ts";
@@ -21,13 +22,13 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
   };
   return {
     dotRows: (pointer) => dotRows(views, pointer),
-    squaredL2Rows: (pointer) => squaredL2Rows(views, pointer),
     dotHalfRows: (pointer) => dotHalfRows(views, pointer),
     scanBlocks: (pointer) => scanBlocks(views, pointer),
     scoreCodes: (pointer) => scoreCodes(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),
     crc32c: (pointer) => crc32c(views, pointer),
+    compareVector: (pointer) => compareVector(views, pointer),
     addPostings: (pointer) => addPostings(views, pointer),
     countPostings: (pointer) => countPostings(views, pointer),
     collectSums: (pointer) => collectSums(views, pointer),

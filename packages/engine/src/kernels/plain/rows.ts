@@ -1,14 +1,10 @@
 /** Plain twin of `assembly/rows.ts`: a query against f32 or bf16 rows. */
 import { ROWS } from "../arguments.ts";
-import { dot, squaredL2 } from "../distance.ts";
+import { dot } from "../distance.ts";
 import { Arguments, type Views } from "./views.ts";
 
 export function dotRows(views: Views, pointer: number): void {
   forEachRow(views, pointer, (query, address) => dot(query, views.f32, address >>> 2));
-}
-
-export function squaredL2Rows(views: Views, pointer: number): void {
-  forEachRow(views, pointer, (query, address) => squaredL2(query, views.f32, address >>> 2));
 }
 
 export function dotHalfRows(views: Views, pointer: number): void {

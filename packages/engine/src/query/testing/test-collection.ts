@@ -5,7 +5,8 @@
 import type { IndexPlan, Metadata } from "@sheaf/protocol";
 import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../../index/exact-index.ts";
 import type { ScanPool } from "../../index/scan-pool.ts";
-import type { StoredRecord } from "../../storage/stored-record.ts";
+import type { QueryDistance } from "../../kernels/value-memory.ts";
+import type { StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
 import type { QueryContext } from "../query-context.ts";
 import { StageTimes } from "../stage-times.ts";
 import type { OracleCollection } from "./oracle.ts";
@@ -55,6 +56,11 @@ export class TestCollection implements OracleCollection {
 
   readVector(offset: number): StoredRecord | null {
     return this.#byOffset.get(offset) ?? null;
+  }
+
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null {
+    const record = this.readVector(offset);
+    return record === null ? null : { sequence: record.sequence, distance: query.to(record.embedding) };
   }
 
   /** Inserts, or replaces the whole record. */
