@@ -17,7 +17,7 @@ import type { Row } from "./record-index.ts";
 import { RowNumbers } from "./row-numbers.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countOnes, hasBit } from "./row-set.ts";
 import type { RowPlace, Segment } from "./segment.ts";
-import { type Nearest, TopK } from "./top-k.ts";
+import type { Nearest } from "./top-k.ts";
 
 export interface DenseRowsOptions {
   /** The segment of the index that holds a row. */
@@ -206,15 +206,12 @@ export class DenseRows {
       const position = positionOf(number);
       return position < 0 ? null : distanceAt(position);
     };
-    const top = new TopK(k);
     const found = yield* dense.search(query, k, mask, { exact, distanceTo });
     // Without a mask rows that got in meanwhile are found too.
     const overtaken = departures !== this.#departures || (mask === null && arrivals !== this.#arrivals);
-    for (const [i, number] of found.rows.entries()) {
-      const position = positionOf(number);
-      if (position >= 0) top.push(found.distances[i]!, snapshot.offset(position), position);
-    }
-    return { nearest: top.sorted(), rest, overtaken };
+    const positions = new Int32Array(found.rows.length);
+    for (let i = 0; i < positions.length; i++) positions[i] = positionOf(found.rows[i]!);
+    return { nearest: nearestOf(positions, found.distances, snapshot), rest, overtaken };
   }
 
   #mayWait(row: Row): boolean {
@@ -278,6 +275,17 @@ export class DenseRows {
     const segment = this.#options.segmentOf(row);
     return segment.vector(row % SEGMENT_ROWS) ?? this.#options.readVector(segment, row % SEGMENT_ROWS);
   }
+}
+
+/** Numbers rise with offsets, so the order is right already. `positions`: -1 for a row that is not in the snapshot. */
+function nearestOf(positions: Int32Array, distances: Float32Array, snapshot: IndexSnapshot): Nearest {
+  if (positions.includes(-1)) {
+    const isThere = (_: number, i: number): boolean => positions[i]! >= 0;
+    return nearestOf(positions.filter(isThere), distances.filter(isThere), snapshot);
+  }
+  const offsets = new Float64Array(positions.length);
+  for (let i = 0; i < positions.length; i++) offsets[i] = snapshot.offset(positions[i]!);
+  return { positions, distances, offsets };
 }
 
 interface DividedRows {

@@ -49,6 +49,8 @@ export const CODES = {
 /** What follows the code in a row's record, as indexes of words; see `assembly/score-codes.ts`. */
 export const RECORD = { factor: 0, bias: 1, list: 2, bits: 3, words: 4 } as const;
 
+export const TABLE = { vector: 0, size: 1, table: 2, scale: 3, shift: 4, words: 5 } as const;
+
 export const ROTATE = { vector: 0, size: 1, window: 2, signs: 3, words: 4 } as const;
 
 export const POSTINGS = {
@@ -107,6 +109,8 @@ export interface Kernels {
   readonly dotHalfRows: (rows: number) => void;
   /** FastScan over blocks of 32 rows. */
   readonly scanBlocks: (scan: number) => void;
+  /** What FastScan adds up for a rotated query. */
+  readonly buildTable: (table: number) => void;
   /** Estimated scores of single rows. */
   readonly scoreCodes: (codes: number) => void;
   /** Cuts candidates down to the best. */

@@ -146,10 +146,13 @@ export class DenseIndex {
       hits = hits.concat(yield* searchSegments(view, prepared, request));
     }
     const nearest = hits.sort((a, b) => a.distance - b.distance || a.row - b.row).slice(0, k);
-    return {
-      rows: Uint32Array.from(nearest, ({ row }) => row),
-      distances: Float32Array.from(nearest, ({ distance }) => distance),
-    };
+    const rows = new Uint32Array(nearest.length);
+    const distances = new Float32Array(nearest.length);
+    for (let i = 0; i < nearest.length; i++) {
+      rows[i] = nearest[i]!.row;
+      distances[i] = nearest[i]!.distance;
+    }
+    return { rows, distances };
   }
 
   /** Rows get other numbers: `numbers` says which, by the old one. */

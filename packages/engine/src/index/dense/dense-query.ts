@@ -3,13 +3,11 @@
  * score = <x, q> + bias(x), higher is nearer: the bias is -|x|^2 / 2 for l2 and 0 for the others.
  */
 import type { Nearest } from "./nearest.ts";
-import type { QueryCodes } from "./query-codes.ts";
 
 export interface DenseQuery {
   readonly k: number;
   /** Relative to the origin for l2; padded with zeros to the segments' width. */
   readonly vector: Float32Array;
-  readonly codes: QueryCodes;
   /** Euclidean length of `vector`. */
   readonly length: number;
   /** How far scores from bf16 are off. */

@@ -1,7 +1,10 @@
 /**
- * Lists by descending bound, one at a time: a search takes few of them, so a heap is several times as cheap as sorting
- * all.
+ * Lists by descending bound, one at a time. A search takes few of them: those that stand out become a heap at once,
+ * the others when these are used up.
  */
+
+/** Deviations above the mean from which a bound stands out: one list of twenty, or fewer. */
+const STANDS_OUT = 1.6;
 
 export class ListOrder {
   /** By list; the owner fills it before `restart`. */
@@ -9,6 +12,9 @@ export class ListOrder {
   /** A max-heap of lists by their bounds. */
   readonly #heap: Uint16Array;
   #size = 0;
+  /** Bounds above it stand out. */
+  #cut = 0;
+  #othersWait = false;
 
   constructor(lists: number) {
     this.bounds = new Float64Array(lists);
@@ -16,19 +22,43 @@ export class ListOrder {
   }
 
   restart(): void {
-    const heap = this.#heap;
-    this.#size = heap.length;
-    for (let i = 0; i < heap.length; i++) heap[i] = i;
-    for (let at = (heap.length >> 1) - 1; at >= 0; at--) this.#sink(at, heap[at]!);
+    const { bounds } = this;
+    let sum = 0;
+    let squares = 0;
+    for (let i = 0; i < bounds.length; i++) {
+      const bound = bounds[i]!;
+      sum += bound;
+      squares += bound * bound;
+    }
+    const mean = sum / bounds.length;
+    this.#cut = mean + STANDS_OUT * Math.sqrt(squares / bounds.length - mean * mean);
+    this.#othersWait = true;
+    this.#collect(true);
   }
 
   /** The list with the highest bound that was not taken yet; -1 when all were. */
   take(): number {
+    if (this.#size === 0) {
+      if (!this.#othersWait) return -1;
+      this.#othersWait = false;
+      this.#collect(false);
+    }
     if (this.#size === 0) return -1;
     const list = this.#heap[0]!;
     this.#size--;
     if (this.#size > 0) this.#sink(0, this.#heap[this.#size]!);
     return list;
+  }
+
+  /** Makes a heap of the lists that stand out, or of the others. A cut that is no number leaves all to the others. */
+  #collect(standingOut: boolean): void {
+    const { bounds } = this;
+    const heap = this.#heap;
+    const cut = this.#cut;
+    let size = 0;
+    for (let i = 0; i < bounds.length; i++) if (bounds[i]! > cut === standingOut) heap[size++] = i;
+    this.#size = size;
+    for (let at = (size >> 1) - 1; at >= 0; at--) this.#sink(at, heap[at]!);
   }
 
   #sink(from: number, list: number): void {

@@ -5,7 +5,7 @@
  * The bound of a list is its centroid's score plus reach * spread * scale, where the scale is the query's length, for
  * l2 its distance to the centroid. The reach is measured when a segment is sealed; see `list-reach.ts`.
  */
-import { type ArgumentBlock, SCAN } from "../../kernels/arguments.ts";
+import { type ArgumentBlock, SCAN, TABLE } from "../../kernels/arguments.ts";
 import { setFields } from "../../kernels/kernel-memory.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
 import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
@@ -32,7 +32,7 @@ export class ListProbe {
   readonly #scorer: SegmentScorer;
   readonly #candidates: CandidateBuffer;
   readonly #scan: ArgumentBlock;
-  readonly #table: Uint8Array;
+  readonly #table: ArgumentBlock;
   readonly #masks: Uint32Array;
   readonly #order: ListOrder;
 
@@ -42,18 +42,20 @@ export class ListProbe {
     this.#scorer = scorer;
     this.#candidates = candidates;
     this.#scan = memory.block(SCAN.words);
-    this.#table = memory.u8(at.table, size * 4);
+    this.#table = memory.block(TABLE.words);
     this.#masks = memory.u32(at.masks, segment.capacity / 32);
     this.#order = order;
+    setFields(this.#table, TABLE, { vector: segment.rotation.address, size, table: at.table });
     setFields(this.#scan, SCAN, { codeBytes, table: at.table, scratch: at.scratch });
     setFields(this.#scan, SCAN, { best: candidates.pointer });
   }
 
   /** Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. */
   search(query: DenseQuery): void {
-    const { scale, shift } = query.codes.fillTable(this.#table);
-    this.#scan.f32[SCAN.scale] = scale;
-    this.#scan.f32[SCAN.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
+    const { f32, pointer } = this.#table;
+    this.#segment.layout.memory.kernels.buildTable(pointer);
+    this.#scan.f32[SCAN.scale] = f32[TABLE.scale]!;
+    this.#scan.f32[SCAN.shift] = f32[TABLE.shift]! + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#candidates.restart(query);
     orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), query.length);
     // A tail has no order: only when all of it was estimated are its first candidates worth scoring.

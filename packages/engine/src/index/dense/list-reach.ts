@@ -27,10 +27,16 @@ export function orderLists(
 ): void {
   const { biases, spreads } = segment.lists;
   const { bounds } = order;
-  for (let list = 0; list < bounds.length; list++) {
-    const base = bases[list]!;
-    bounds[list] =
-      base + biases[list]! + segment.reach * spreads[list]! * scaleOf(segment, list, base, length);
+  const { reach } = segment;
+  if (segment.shape.space === "l2") {
+    for (let list = 0; list < bounds.length; list++) {
+      const scale = scaleOf(segment, list, bases[list]!, length);
+      bounds[list] = bases[list]! + biases[list]! + reach * spreads[list]! * scale;
+    }
+  } else {
+    // Without biases, and with one scale for all.
+    for (let list = 0; list < bounds.length; list++)
+      bounds[list] = bases[list]! + reach * length * spreads[list]!;
   }
   order.restart();
 }

@@ -12,23 +12,24 @@ export interface BoundedRow {
 /** The k-th highest of the numbers offered so far. */
 export class KthBest {
   /** Min-heap of the k highest. */
-  readonly #heap: Float64Array;
-  #size = 0;
+  readonly #heap: number[] = [];
+  readonly #k: number;
 
   constructor(k: number) {
-    this.#heap = new Float64Array(k);
+    this.#k = k;
   }
 
   /** -Infinity while fewer than k were offered. */
   get value(): number {
-    return this.#size < this.#heap.length ? -Infinity : this.#heap[0]!;
+    return this.#heap.length < this.#k ? -Infinity : this.#heap[0]!;
   }
 
   offer(number: number): void {
     const heap = this.#heap;
-    const k = heap.length;
-    if (this.#size < k) {
-      let at = this.#size++;
+    const k = this.#k;
+    if (heap.length < k) {
+      let at = heap.length;
+      heap.push(number);
       while (at > 0 && heap[(at - 1) >> 1]! > number) {
         heap[at] = heap[(at - 1) >> 1]!;
         at = (at - 1) >> 1;

@@ -18,6 +18,8 @@ export function rotationBytes(size: number): number {
 export class Rotation {
   /** `size` elements: what `run` rotates. Elements past the dimension must be zero. */
   readonly vector: Float32Array;
+  /** Byte address of the vector. */
+  readonly address: number;
   readonly #memory: KernelMemory;
   readonly #arguments: number;
 
@@ -31,6 +33,7 @@ export class Rotation {
     block.u32[ROTATE.window] = window;
     block.u32[ROTATE.signs] = signs;
     this.vector = memory.f32(vector, size);
+    this.address = vector;
     this.#memory = memory;
     this.#arguments = block.pointer;
     fillSigns(memory.f32(signs, size * ROUNDS), size, window);

@@ -8,7 +8,6 @@ import { norm } from "../../kernels/distance.ts";
 import { countBits } from "../row-set.ts";
 import type { DenseQuery, ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
-import { QueryCodes } from "./query-codes.ts";
 import type { SegmentSet } from "./segment-set.ts";
 
 export interface Hit {
@@ -66,8 +65,7 @@ export function* searchSegments(
     const distance = distanceTo(row);
     return distance === null ? null : toScore(distance);
   };
-  const codes = new QueryCodes(vector);
-  const query: DenseQuery = { k, vector, codes, length, slack, scoreOf, mask, nearest: new Nearest(k) };
+  const query: DenseQuery = { k, vector, length, slack, scoreOf, mask, nearest: new Nearest(k) };
   if (certain || (mask !== null && wanted <= GATHER_SHARE * segments.size)) {
     for (const [search, slots] of segments.slotsBySegment(mask, wanted))
       yield* certain ? search.score(query, slots) : search.estimate(query, slots);
@@ -142,8 +140,9 @@ function* everyHit(
   return hits;
 }
 
-/** Relative to an origin, padded with zeros to the segments' width. */
+/** Relative to an origin, padded with zeros to the segments' width; the vector itself where that changes nothing. */
 export function relativeTo(origin: Float32Array | null, vector: Float32Array): Float32Array {
+  if (origin === null && vector.length % 16 === 0) return vector;
   const relative = new Float32Array(Math.ceil(vector.length / 16) * 16);
   if (origin === null) relative.set(vector);
   else for (let j = 0; j < vector.length; j++) relative[j] = vector[j]! - origin[j]!;

@@ -70,6 +70,9 @@ export class SegmentSearch {
 
   #load(query: DenseQuery): void {
     this.#scorer.load(query.vector);
-    query.codes.rotate(this.segment.rotation);
+    const { rotation } = this.segment;
+    rotation.vector.set(query.vector);
+    rotation.vector.fill(0, query.vector.length);
+    rotation.run();
   }
 }

@@ -12,12 +12,12 @@ import {
   ROWS,
   SCAN,
   SUMS,
+  TABLE,
   type ArgumentBlock,
   type Kernels,
 } from "../arguments.ts";
-import { distance, prepare } from "../distance.ts";
 import { KernelMemory } from "../kernel-memory.ts";
-import { QueryDistance, fillTables } from "../value-memory.ts";
+import { fillTables } from "../value-memory.ts";
 
 type Random = () => number;
 
@@ -142,17 +142,6 @@ describe("comparison", () => {
       runs,
     );
   });
-
-  it("gives the distance that is defined for every dimension from 1 to 4,096", () => {
-    const random = randomOf(8);
-    const [a, b] = [0, 1].map(() => Float32Array.from({ length: 4_096 }, () => gauss(random)));
-    if (a === undefined || b === undefined) throw new Error("no vectors");
-    for (let dimension = 4_096; dimension >= 1; dimension--) {
-      const [x, y] = [a.subarray(0, dimension), b.subarray(0, dimension)];
-      for (const space of ["l2", "ip", "cosine"] as const)
-        expect(new QueryDistance(space, prepare(space, x)).to(y)).toBe(distance(space, x, y));
-    }
-  });
 });
 
 describe("checksum", () => {
@@ -204,6 +193,24 @@ describe("FastScan", () => {
           const args = prepareScan(memory, dimension, seed, () => random() * 64);
           args.u32[SCAN.best] = candidates(memory, keep, 32 + (seed & 31)).pointer;
           return (kernels) => kernels.scanBlocks(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  it("builds the table that its twin builds, of long and of very short queries", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 64 }), seeds, fc.nat(149), (sixtyFours, seed, shortness) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const size = sixtyFours * 64;
+          const args = memory.block(TABLE.words);
+          args.u32[TABLE.vector] = fillFloats(memory, size, () => gauss(random) * 2 ** -shortness);
+          args.u32[TABLE.size] = size;
+          args.u32[TABLE.table] = memory.allocate(size * 4);
+          return (kernels) => kernels.buildTable(args.pointer);
         });
         expect(same).toBe(true);
       }),

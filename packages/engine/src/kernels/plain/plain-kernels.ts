@@ -11,6 +11,7 @@ import { dotHalfRows, dotRows } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
 import { crc32c } from "./checksum.ts";
+import { buildTable } from "./table.ts";
 import type { Views } from "./views.ts";
 
 export function createPlainKernels(buffer: ArrayBuffer): Kernels {
@@ -24,6 +25,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     dotRows: (pointer) => dotRows(views, pointer),
     dotHalfRows: (pointer) => dotHalfRows(views, pointer),
     scanBlocks: (pointer) => scanBlocks(views, pointer),
+    buildTable: (pointer) => buildTable(views, pointer),
     scoreCodes: (pointer) => scoreCodes(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),
