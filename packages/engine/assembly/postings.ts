@@ -4,8 +4,13 @@
  * addition here can produce.
  *
  * The lists of a segment: their terms ascending; list `i` is the postings from `starts[i]` to `starts[i + 1]`, a row
- * and a value each. The terms of a query ascend too, so sums are those of its terms in ascending order.
+ * and a value each. A term that many rows hold has a column instead: a value for every row, none of them negative, -0
+ * where a row does not hold it. The terms of a query ascend too, so sums are those of its terms in ascending order.
  */
+
+/** Bits of f32. */
+const MINUS_ZERO: u32 = 0x80000000;
+const INFINITY: u32 = 0x7f800000;
 
 @unmanaged
 class PostingsArguments {
@@ -30,6 +35,13 @@ class PostingsArguments {
   masks: usize;
   /** u32 per term of the query. */
   counts: usize;
+  /** u32 terms that have a column, ascending. */
+  columnTerms: usize;
+  columnCount: u32;
+  /** f32 per row, column after column. */
+  columns: usize;
+  /** Rows of a column, a multiple of 32. */
+  columnRows: u32;
 }
 
 @unmanaged
@@ -54,10 +66,17 @@ class SumsArguments {
 export function addPostings(pointer: usize): void {
   const args = changetype<PostingsArguments>(pointer);
   let list: u32 = 0;
+  let column: u32 = 0;
   for (let i: usize = 0; i < (<usize>args.count) << 2; i += 4) {
     const term = load<u32>(args.terms + i);
-    list = lowerBound(args, list, term);
-    if (isList(args, list, term)) addList(args, list, load<f32>(args.weights + i));
+    const weight = load<f32>(args.weights + i);
+    column = lowerBound(args.columnTerms, args.columnCount, column, term);
+    if (isAt(args.columnTerms, args.columnCount, column, term)) {
+      addColumn(args, column, weight);
+      continue;
+    }
+    list = lowerBound(args.listTerms, args.lists, list, term);
+    if (isAt(args.listTerms, args.lists, list, term)) addList(args, list, weight);
   }
 }
 
@@ -65,11 +84,18 @@ export function addPostings(pointer: usize): void {
 export function countPostings(pointer: usize): void {
   const args = changetype<PostingsArguments>(pointer);
   let list: u32 = 0;
+  let column: u32 = 0;
   for (let i: usize = 0; i < (<usize>args.count) << 2; i += 4) {
     const term = load<u32>(args.terms + i);
-    list = lowerBound(args, list, term);
-    if (!isList(args, list, term)) continue;
-    store<u32>(args.counts + i, load<u32>(args.counts + i) + countList(args, list));
+    let count: u32 = 0;
+    column = lowerBound(args.columnTerms, args.columnCount, column, term);
+    if (isAt(args.columnTerms, args.columnCount, column, term)) {
+      count = countColumn(args, column);
+    } else {
+      list = lowerBound(args.listTerms, args.lists, list, term);
+      if (isAt(args.listTerms, args.lists, list, term)) count = countList(args, list);
+    }
+    store<u32>(args.counts + i, load<u32>(args.counts + i) + count);
   }
 }
 
@@ -96,6 +122,57 @@ function addList(args: PostingsArguments, list: u32, weight: f32): void {
   }
 }
 
+function addColumn(args: PostingsArguments, column: u32, weight: f32): void {
+  // Such weights leave -0 as it is, which changes no sum, and make no other -0.
+  if (reinterpret<u32>(weight) < INFINITY) addProducts(args, column, weight);
+  else addPresent(args, column, weight);
+}
+
+function addProducts(args: PostingsArguments, column: u32, weight: f32): void {
+  const weights = f32x4.splat(weight);
+  let sum = args.sums;
+  let value = columnOf(args, column);
+  const end = value + ((<usize>args.columnRows) << 2);
+  for (; value < end; value += 32, sum += 32) {
+    v128.store(sum, f32x4.add(v128.load(sum), f32x4.mul(weights, v128.load(value))));
+    v128.store(sum, f32x4.add(v128.load(sum, 16), f32x4.mul(weights, v128.load(value, 16))), 16);
+  }
+}
+
+function addPresent(args: PostingsArguments, column: u32, weight: f32): void {
+  const weights = f32x4.splat(weight);
+  const zeros = f32x4.splat(0);
+  const absent = i32x4.splat(MINUS_ZERO);
+  let sum = args.sums;
+  let value = columnOf(args, column);
+  const end = value + ((<usize>args.columnRows) << 2);
+  for (; value < end; value += 16, sum += 16) {
+    const values = v128.load(value);
+    const products = f32x4.add(f32x4.mul(weights, values), zeros);
+    const added = v128.bitselect(products, absent, i32x4.ne(values, absent));
+    v128.store(sum, f32x4.add(v128.load(sum), added));
+  }
+}
+
+function countColumn(args: PostingsArguments, column: u32): u32 {
+  const absent = i32x4.splat(MINUS_ZERO);
+  let count: u32 = 0;
+  let value = columnOf(args, column);
+  for (let row: u32 = 0; row < args.columnRows; row += 32) {
+    let holders: u32 = 0;
+    for (let i: u32 = 0; i < 32; i += 4, value += 16) {
+      holders |= i32x4.bitmask(i32x4.ne(v128.load(value), absent)) << i;
+    }
+    if (args.masks != 0) holders &= load<u32>(args.masks + ((<usize>(row >> 5)) << 2));
+    count += popcnt(holders);
+  }
+  return count;
+}
+
+function columnOf(args: PostingsArguments, column: u32): usize {
+  return args.columns + <usize>column * ((<usize>args.columnRows) << 2);
+}
+
 function countList(args: PostingsArguments, list: u32): u32 {
   const start = startOf(args, list);
   const end = startOf(args, list + 1);
@@ -119,7 +196,7 @@ function addTo(sum: usize, product: f32): void {
 /** Collects the rows of a stretch that are not further away than the bound, and clears their sums. */
 export function collectSums(pointer: usize): void {
   const args = changetype<SumsArguments>(pointer);
-  const untouched = i32x4.splat(0x80000000);
+  const untouched = i32x4.splat(MINUS_ZERO);
   const ones = f32x4.splat(1);
   const bound = f32x4.splat(args.bound);
   let found: usize = 0;
@@ -144,20 +221,20 @@ export function collectSums(pointer: usize): void {
   args.found = <u32>(found >> 2);
 }
 
-/** The first list at or after `from` whose term is not below `term`. */
-function lowerBound(args: PostingsArguments, from: u32, term: u32): u32 {
+/** The first of `count` terms at or after place `from` that is not below `term`. */
+function lowerBound(terms: usize, count: u32, from: u32, term: u32): u32 {
   let low = from;
-  let length = args.lists - from;
+  let length = count - from;
   while (length > 0) {
     const half = length >> 1;
     const middle = low + half;
-    const below = load<u32>(args.listTerms + ((<usize>middle) << 2)) < term;
+    const below = load<u32>(terms + ((<usize>middle) << 2)) < term;
     low = below ? middle + 1 : low;
     length = below ? length - half - 1 : half;
   }
   return low;
 }
 
-function isList(args: PostingsArguments, list: u32, term: u32): bool {
-  return list < args.lists && load<u32>(args.listTerms + ((<usize>list) << 2)) == term;
+function isAt(terms: usize, count: u32, place: u32, term: u32): bool {
+  return place < count && load<u32>(terms + ((<usize>place) << 2)) == term;
 }

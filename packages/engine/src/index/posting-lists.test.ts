@@ -1,7 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SparseVector } from "@sheaf/protocol";
-import { type MergeSource, type PostingLists, mergeLists, vectorsOf } from "./posting-lists.ts";
+import { randomOf } from "./dense/testing/data-sets.ts";
+import { type MergeSource, mergeLists } from "./merge-lists.ts";
+import { type ListsSize, type PostingLists, vectorsOf } from "./posting-lists.ts";
 import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 import { SparseTail } from "./sparse-tail.ts";
 
@@ -25,12 +27,15 @@ function packed(rows: Rows): PostingLists {
 }
 
 function merged(sources: readonly MergeSource[]): PostingLists {
-  const make = (terms: number, postings: number): { lists: PostingLists } => ({
+  const make = ({ slots, terms, postings, columns }: ListsSize): { lists: PostingLists } => ({
     lists: {
       terms: new Uint32Array(terms),
       starts: new Uint32Array(terms + 1),
       rows: new Uint16Array(postings),
       values: new Float32Array(postings),
+      columnTerms: new Uint32Array(columns),
+      columns: new Float32Array(columns * slots * SEGMENT_ROWS),
+      slots,
     },
   });
   const steps = mergeLists(sources, make);
@@ -42,6 +47,18 @@ function merged(sources: readonly MergeSource[]): PostingLists {
 /** What is there of a slot, without rows that hold no term. */
 function slotOf(lists: PostingLists, slot: number): Rows {
   return vectorsOf(lists, slot, new Uint32Array(SEGMENT_WORDS).fill(0xffff_ffff));
+}
+
+/** Of every segment about `share` of the rows, each with a rare term, one that all have, and one that is negative once. */
+function commonRows(share: number, seed: number): Rows {
+  const random = randomOf(seed);
+  const rows = Array.from({ length: SEGMENT_ROWS }, (_, row) => row).filter(() => random() < share);
+  return new Map(
+    rows.map((row, i) => {
+      const values = Float32Array.of(i === 0 ? -1 : i % 5, i % 3, row);
+      return [row, { indices: Uint32Array.of(2, 9, 1_000 + (row % 64)), values }];
+    }),
+  );
 }
 
 function withTerms(rows: Rows): Rows {
@@ -85,6 +102,30 @@ describe("posting lists", () => {
         expect(twice.rows).toHaveLength(postings);
         expect(twice.terms).toStrictEqual(twice.terms.toSorted());
       }),
+    );
+  });
+
+  it("keep a column for a term that half of the rows hold, and for no other", () => {
+    const shares = fc.array(fc.constantFrom(0, 0.3, 0.6, 1), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(shares, fc.infiniteStream(fc.boolean()), (list, stream) => {
+        const all = list.map((share, seed) => commonRows(share, seed));
+        const hasColumn = (parts: readonly Rows[]): boolean =>
+          parts.reduce((sum, { size }) => sum + size, 0) >= (parts.length * SEGMENT_ROWS) / 2;
+        const once = merged(all.map((rows, slot) => ({ lists: packed(rows), slots: [slot] })));
+        expect(once.columnTerms).toStrictEqual(Uint32Array.from(hasColumn(all) ? [9] : []));
+        all.forEach((rows, slot) => expect(slotOf(once, slot)).toStrictEqual(rows));
+        const kept = all.filter(() => stream.next().value);
+        let next = 0;
+        const slots = all.map((rows) => (kept.includes(rows) ? next++ : -1));
+        const twice = merged([
+          { lists: once, slots },
+          { lists: packed(all[0]!), slots: [next] },
+        ]);
+        expect(twice.columnTerms).toStrictEqual(Uint32Array.from(hasColumn([...kept, all[0]!]) ? [9] : []));
+        [...kept, all[0]!].forEach((rows, slot) => expect(slotOf(twice, slot)).toStrictEqual(rows));
+      }),
+      { numRuns: 8 },
     );
   });
 

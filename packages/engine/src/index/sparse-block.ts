@@ -8,7 +8,8 @@
  */
 import { type ArgumentBlock, POSTINGS, SUMS } from "../kernels/arguments.ts";
 import { type KernelKind, KernelMemory, allocationBytes, setFields } from "../kernels/kernel-memory.ts";
-import { type MergeSource, type PostingLists, mergeLists } from "./posting-lists.ts";
+import { type MergeSource, mergeLists } from "./merge-lists.ts";
+import type { ListsSize, PostingLists } from "./posting-lists.ts";
 import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 
 /** Terms of a query that one call takes: at most 4 million postings, some milliseconds. */
@@ -24,7 +25,6 @@ export interface WeightedTerms {
 }
 
 export class SparseBlock {
-  readonly slots: number;
   readonly lists: PostingLists;
   readonly #memory: KernelMemory;
   readonly #postings: ArgumentBlock;
@@ -42,11 +42,10 @@ export class SparseBlock {
     sources: readonly MergeSource[],
     kernels: KernelKind | undefined,
   ): Generator<void, SparseBlock> {
-    const slots = 1 + Math.max(...sources.flatMap((source) => source.slots));
     const unfinished: SparseBlock[] = [];
     try {
-      const block = yield* mergeLists(sources, (terms, postings) => {
-        unfinished.push(new SparseBlock(slots, { terms, postings }, kernels));
+      const block = yield* mergeLists(sources, (size) => {
+        unfinished.push(new SparseBlock(size, kernels));
         return unfinished[0]!;
       });
       unfinished.pop();
@@ -56,16 +55,14 @@ export class SparseBlock {
     }
   }
 
-  private constructor(
-    slots: number,
-    size: { readonly terms: number; readonly postings: number },
-    kernels: KernelKind | undefined,
-  ) {
+  private constructor(size: ListsSize, kernels: KernelKind | undefined) {
+    const { slots } = size;
     const rows = slots * SEGMENT_ROWS;
     const bytes = [
       ...[ARGUMENT_BYTES, ARGUMENT_BYTES, ...Array.from({ length: 3 }, () => 4 * TERMS_PER_CALL)],
       ...[4 * slots * SEGMENT_WORDS, 4 * rows, 4 * ROWS_PER_CALL, 4 * ROWS_PER_CALL],
       ...[4 * size.terms, 4 * size.terms + 4, 2 * size.postings, 4 * size.postings],
+      ...[4 * size.columns, 4 * size.columns * rows],
     ];
     const memory = new KernelMemory(
       bytes.reduce((sum, part) => sum + allocationBytes(part), 0),
@@ -73,7 +70,6 @@ export class SparseBlock {
     );
     const words = (length: number): Uint32Array => memory.u32(memory.allocate(4 * length), length);
     const floats = (length: number): Float32Array => memory.f32(memory.allocate(4 * length), length);
-    this.slots = slots;
     this.#memory = memory;
     this.#postings = memory.block(POSTINGS.words);
     this.#collected = memory.block(SUMS.words);
@@ -89,6 +85,9 @@ export class SparseBlock {
       starts: words(size.terms + 1),
       rows: memory.u16(memory.allocate(2 * size.postings), size.postings),
       values: floats(size.postings),
+      columnTerms: words(size.columns),
+      columns: floats(size.columns * rows),
+      slots,
     };
     setFields(this.#postings, POSTINGS, {
       terms: this.#terms.byteOffset,
@@ -100,6 +99,10 @@ export class SparseBlock {
       values: this.lists.values.byteOffset,
       sums: this.#sums.byteOffset,
       counts: this.#counts.byteOffset,
+      columnTerms: this.lists.columnTerms.byteOffset,
+      columnCount: size.columns,
+      columns: this.lists.columns.byteOffset,
+      columnRows: rows,
     });
     setFields(this.#collected, SUMS, {
       sums: this.#sums.byteOffset,
@@ -114,8 +117,17 @@ export class SparseBlock {
     return this.#memory.kind;
   }
 
+  get slots(): number {
+    return this.lists.slots;
+  }
+
   get rows(): number {
     return this.slots * SEGMENT_ROWS;
+  }
+
+  /** Postings, and the empty places of columns. */
+  get values(): number {
+    return this.lists.values.length + this.lists.columns.length;
   }
 
   /** How many rows of the mask hold each term, or of all rows. At most `TERMS_PER_CALL` terms, ascending. */

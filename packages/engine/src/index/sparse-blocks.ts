@@ -16,8 +16,8 @@ export interface SparseBlocksOptions {
   readonly kernels?: KernelKind | undefined;
 }
 
-/** Of a block: at six bytes each far from what a memory can hold. */
-const MAX_POSTINGS = 2 ** 27;
+/** Of a block: at up to six bytes each far from what a memory can hold. */
+const MAX_VALUES = 2 ** 27;
 
 interface Entry {
   readonly block: SparseBlock;
@@ -159,13 +159,13 @@ function startMerge(sources: readonly Entry[], kernels: KernelKind | undefined):
 function chooseSources(entries: readonly Entry[]): readonly Entry[] {
   const sources: Entry[] = [];
   let slots = 0;
-  let postings = 0;
+  let values = 0;
   for (const entry of entries.toReversed()) {
     const live = liveSlots(entry.members);
     slots += live;
-    postings += entry.block.lists.rows.length;
+    values += entry.block.values;
     const isLarger = entry.merged && live > slots - live;
-    if (isLarger || slots > MAX_SLOTS || (postings > MAX_POSTINGS && sources.length > 0)) break;
+    if (isLarger || slots > MAX_SLOTS || (values > MAX_VALUES && sources.length > 0)) break;
     sources.unshift(entry);
   }
   if (sources.length > 0) return sources;

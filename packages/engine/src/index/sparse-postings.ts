@@ -4,7 +4,8 @@
  * move, with those of other segments, to larger blocks (see `SparseBlocks`).
  */
 import type { SparseVector } from "@sheaf/protocol";
-import { type MergeSource, vectorsOf } from "./posting-lists.ts";
+import type { MergeSource } from "./merge-lists.ts";
+import { vectorsOf } from "./posting-lists.ts";
 import { SparseBlock } from "./sparse-block.ts";
 import { SparseTail } from "./sparse-tail.ts";
 
@@ -41,7 +42,7 @@ export class SparsePostings {
   /** `row` is larger than every row before. */
   add(row: number, vector: SparseVector): void {
     this.#tail.add(row, vector);
-    const packed = this.#block?.lists.rows.length ?? 0;
+    const packed = this.#block?.values ?? 0;
     if (this.#tail.postings >= Math.max(this.#minTail, packed * MAX_TAIL_SHARE)) this.#pack();
   }
 

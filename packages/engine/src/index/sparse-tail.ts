@@ -104,7 +104,15 @@ export class SparseTail {
         values[place] = this.#values[at]!;
       }
     }
-    return { terms, starts, rows, values };
+    return {
+      terms,
+      starts,
+      rows,
+      values,
+      columnTerms: new Uint32Array(0),
+      columns: new Float32Array(0),
+      slots: 1,
+    };
   }
 }
 

@@ -65,7 +65,11 @@ export const POSTINGS = {
   sums: 8,
   masks: 9,
   counts: 10,
-  words: 11,
+  columnTerms: 11,
+  columnCount: 12,
+  columns: 13,
+  columnRows: 14,
+  words: 15,
 } as const;
 
 export const SUMS = {

@@ -19,11 +19,18 @@ const ROWS = 3 * SEGMENT_ROWS + 1_000;
 const f = Math.fround;
 const random = randomOf(3);
 
-/** Low terms are common; few different values, so that sums are equal often. */
+/** Low terms are common, the lowest never negative; few different values, so that sums are equal often. */
 function newVector(size: number): SparseVector {
   const terms = new Set(Array.from({ length: size }, () => Math.floor(2_000 ** random()) - 1));
   const indices = Uint32Array.from(terms).sort();
-  return { indices, values: Float32Array.from(indices, () => Math.round(random() * 8 - 2) / 4) };
+  return {
+    indices,
+    values: Float32Array.from(indices, (term) => Math.round(random() * 8 - (term < 2 ? 0 : 2)) / 4),
+  };
+}
+
+function negated({ terms, values, ...query }: SparseQuery): SparseQuery {
+  return { ...query, terms, values: values.map((value) => -value) };
 }
 
 /** Records and, kept apart from the index, the vectors that each version of a record had. */
@@ -100,6 +107,7 @@ const QUERIES: readonly SparseQuery[] = [
   queryOf(8),
   queryOf(29, { idf: true }),
   queryOf(29, { k: 1 }),
+  negated(queryOf(29)),
   queryOf(29, { k: ROWS }),
   // More than one call of the kernel takes.
   queryOf(400, { idf: true, k: 10 }),

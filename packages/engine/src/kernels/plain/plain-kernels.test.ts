@@ -369,11 +369,11 @@ describe("postings", () => {
   });
 });
 
-/** A query of every third term or so over lists of some of them, the outermost terms included. */
+/** A query of every third term or so over lists and columns of some of them, the outermost terms included. */
 function fillPostings(memory: KernelMemory, rows: number, random: Random): ArgumentBlock {
   const someTerms = (): number[] =>
     [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 2 ** 31, 2 ** 32 - 1].filter(() => random() < 0.6);
-  const [terms, listTerms] = [someTerms(), someTerms()];
+  const [terms, listTerms, columnTerms] = [someTerms(), someTerms(), someTerms()];
   const lists = listTerms.map(() => {
     const share = random();
     return Array.from({ length: rows }, (_, row) => row).filter(() => random() < share);
@@ -396,5 +396,11 @@ function fillPostings(memory: KernelMemory, rows: number, random: Random): Argum
   memory.u16(at(args.u32, POSTINGS.rows), postings.length).set(postings);
   args.u32[POSTINGS.values] = floats(postings.length);
   args.u32[POSTINGS.counts] = words(terms.map((_, i) => i));
+  args.u32[POSTINGS.columnTerms] = words(columnTerms);
+  args.u32[POSTINGS.columnCount] = columnTerms.length;
+  args.u32[POSTINGS.columns] = fillFloats(memory, rows * columnTerms.length, () =>
+    random() < 0.4 ? -0 : Math.round(4 * random()) / 4,
+  );
+  args.u32[POSTINGS.columnRows] = rows;
   return args;
 }

@@ -8,13 +8,11 @@ const MINUS_ZERO = 0x8000_0000;
 export function addPostings(views: Views, pointer: number): void {
   const args = new Arguments(views, pointer);
   const weights = args.u32(POSTINGS.weights) >>> 2;
-  const values = args.u32(POSTINGS.values) >>> 2;
   const sums = views.f32.subarray(args.u32(POSTINGS.sums) >>> 2);
-  for (const { i, start, rows } of listsOf(views, args)) {
-    addProducts(sums, rows, {
-      weight: views.f32[weights + i]!,
-      values: views.f32.subarray(values + start, values + start + rows.length),
-    });
+  for (const { i, rows, values } of listsOf(views, args)) {
+    const weight = views.f32[weights + i]!;
+    if (rows === null) addColumn(sums, { weight, values });
+    else addProducts(sums, rows, { weight, values });
   }
 }
 
@@ -22,8 +20,9 @@ export function countPostings(views: Views, pointer: number): void {
   const args = new Arguments(views, pointer);
   const counts = args.u32(POSTINGS.counts) >>> 2;
   const masks = args.u32(POSTINGS.masks) >>> 2;
-  for (const { i, rows } of listsOf(views, args)) {
-    views.u32[counts + i]! += masks === 0 ? rows.length : countRows(rows, views.u32.subarray(masks));
+  const mask = masks === 0 ? null : views.u32.subarray(masks);
+  for (const { i, rows, values } of listsOf(views, args)) {
+    views.u32[counts + i]! += rows === null ? countColumn(values, mask) : countRows(rows, mask);
   }
 }
 
@@ -47,50 +46,84 @@ export function collectSums(views: Views, pointer: number): void {
   args.setU32(SUMS.found, found);
 }
 
-function addProducts(
-  sums: Float32Array,
-  rows: Uint16Array,
-  { weight, values }: { readonly weight: number; readonly values: Float32Array },
-): void {
+interface WeightedValues {
+  readonly weight: number;
+  readonly values: Float32Array;
+}
+
+function addProducts(sums: Float32Array, rows: Uint16Array, { weight, values }: WeightedValues): void {
   for (let i = 0; i < rows.length; i++) {
     // + 0 turns a product of -0 into +0: the row is touched.
     sums[rows[i]!]! += f(weight * values[i]!) + 0;
   }
 }
 
-function countRows(rows: Uint16Array, mask: Uint32Array): number {
+function addColumn(sums: Float32Array, { weight, values }: WeightedValues): void {
+  for (let row = 0; row < values.length; row++) {
+    if (!Object.is(values[row], -0)) sums[row]! += f(weight * values[row]!) + 0;
+  }
+}
+
+function countRows(rows: Uint16Array, mask: Uint32Array | null): number {
+  if (mask === null) return rows.length;
   let count = 0;
   for (let i = 0; i < rows.length; i++) count += (mask[rows[i]! >>> 5]! >>> (rows[i]! & 31)) & 1;
+  return count;
+}
+
+function countColumn(values: Float32Array, mask: Uint32Array | null): number {
+  let count = 0;
+  for (let row = 0; row < values.length; row++) {
+    const isCounted = mask === null ? 1 : (mask[row >>> 5]! >>> (row & 31)) & 1;
+    if (!Object.is(values[row], -0)) count += isCounted;
+  }
   return count;
 }
 
 interface List {
   /** Place of its term in the query. */
   readonly i: number;
-  /** Its first posting. */
-  readonly start: number;
-  readonly rows: Uint16Array;
+  /** `null`: a column, which has all rows. */
+  readonly rows: Uint16Array | null;
+  readonly values: Float32Array;
 }
 
-/** The lists that the query's terms have. */
-function listsOf({ u16, u32 }: Views, args: Arguments): List[] {
+/** The lists and columns that the query's terms have. */
+function listsOf({ u16, u32, f32 }: Views, args: Arguments): List[] {
   const terms = args.u32(POSTINGS.terms) >>> 2;
-  const listTerms = args.u32(POSTINGS.listTerms) >>> 2;
-  const starts = args.u32(POSTINGS.starts) >>> 2;
-  const rows = args.u32(POSTINGS.rows) >>> 1;
-  const count = args.u32(POSTINGS.lists);
+  const wordsAt = (address: number, count: number): Uint32Array =>
+    u32.subarray(args.u32(address) >>> 2, (args.u32(address) >>> 2) + args.u32(count));
+  const listTerms = wordsAt(POSTINGS.listTerms, POSTINGS.lists);
+  const columnTerms = wordsAt(POSTINGS.columnTerms, POSTINGS.columnCount);
+  const starts = u32.subarray(args.u32(POSTINGS.starts) >>> 2);
+  const height = args.u32(POSTINGS.columnRows);
+  const [rows, values] = [
+    u16.subarray(args.u32(POSTINGS.rows) >>> 1),
+    f32.subarray(args.u32(POSTINGS.values) >>> 2),
+  ];
+  const columns = f32.subarray(args.u32(POSTINGS.columns) >>> 2);
   const lists: List[] = [];
-  let low = 0;
   for (let i = 0; i < args.u32(POSTINGS.count); i++) {
     const term = u32[terms + i]!;
-    for (let high = count; low < high;) {
-      const middle = (low + high) >>> 1;
-      if (u32[listTerms + middle]! < term) low = middle + 1;
-      else high = middle;
+    const column = placeOf(term, columnTerms);
+    const list = placeOf(term, listTerms);
+    if (column !== -1) {
+      lists.push({ i, rows: null, values: columns.subarray(column * height, (column + 1) * height) });
+    } else if (list !== -1) {
+      const [start, end] = [starts[list]!, starts[list + 1]!];
+      lists.push({ i, rows: rows.subarray(start, end), values: values.subarray(start, end) });
     }
-    if (low === count || u32[listTerms + low] !== term) continue;
-    const start = u32[starts + low]!;
-    lists.push({ i, start, rows: u16.subarray(rows + start, rows + u32[starts + low + 1]!) });
   }
   return lists;
+}
+
+/** -1: it is not among them. */
+function placeOf(term: number, terms: Uint32Array): number {
+  let low = 0;
+  for (let high = terms.length; low < high;) {
+    const middle = (low + high) >>> 1;
+    if (terms[middle]! < term) low = middle + 1;
+    else high = middle;
+  }
+  return terms[low] === term ? low : -1;
 }
