@@ -13,4 +13,4 @@ export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";
 export { compareVector } from "./compare";
 export { rotate } from "./rotate";
-export { addPostings, countPostings, collectSums } from "./postings";
+export { addPostings, countPostings, boundSums, collectSums } from "./postings";

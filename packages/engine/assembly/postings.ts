@@ -8,6 +8,8 @@
  * where a row does not hold it. The terms of a query ascend too, so sums are those of its terms in ascending order.
  */
 
+import { Candidates, keepBest, makeRoom, push } from "./candidates";
+
 /** Bits of f32. */
 const MINUS_ZERO: u32 = 0x80000000;
 const INFINITY: u32 = 0x7f800000;
@@ -60,6 +62,8 @@ class SumsArguments {
   distances: usize;
   /** Candidates found. */
   found: u32;
+  /** For `boundSums`, from a threshold of 0. */
+  best: usize;
 }
 
 /** Adds every product of a query's term with a row's value of it to the row's sum. */
@@ -193,32 +197,85 @@ function addTo(sum: usize, product: f32): void {
   store<f32>(sum, load<f32>(sum) + product);
 }
 
+/**
+ * The `keep` best of the largest sums of 32 rows each, as far as they are positive: as many rows reach the last of them,
+ * and few more do, since the best rows are seldom neighbours.
+ */
+export function boundSums(pointer: usize): void {
+  const args = changetype<SumsArguments>(pointer);
+  const best = changetype<Candidates>(args.best);
+  for (let row = args.first; row < args.first + args.rows; row += 32) {
+    const mask = load<u32>(args.masks + ((<usize>(row >> 5)) << 2));
+    const largest = largestSum(args.sums + ((<usize>row) << 2), mask);
+    if (largest <= best.threshold) continue;
+    makeRoom(best);
+    push(best, row >> 5, largest);
+  }
+  keepBest(args.best);
+}
+
+/** Of the rows of the mask; 0: none is positive. A NaN is not. */
+function largestSum(start: usize, mask: u32): f32 {
+  let largest = f32x4.splat(0);
+  if (mask == u32.MAX_VALUE) {
+    for (let i: usize = 0; i < 128; i += 16) largest = f32x4.pmax(largest, v128.load(start + i));
+  } else if (mask != 0) {
+    const bits = i32x4(1, 2, 4, 8);
+    for (let i: usize = 0; i < 128; i += 16, mask >>= 4) {
+      const members = i32x4.eq(v128.and(i32x4.splat(mask), bits), bits);
+      largest = f32x4.pmax(largest, v128.and(v128.load(start + i), members));
+    }
+  }
+  return max(
+    max(f32x4.extract_lane(largest, 0), f32x4.extract_lane(largest, 1)),
+    max(f32x4.extract_lane(largest, 2), f32x4.extract_lane(largest, 3)),
+  );
+}
+
 /** Collects the rows of a stretch that are not further away than the bound, and clears their sums. */
 export function collectSums(pointer: usize): void {
   const args = changetype<SumsArguments>(pointer);
   const untouched = i32x4.splat(MINUS_ZERO);
-  const ones = f32x4.splat(1);
   const bound = f32x4.splat(args.bound);
   let found: usize = 0;
   for (let row = args.first; row < args.first + args.rows; row += 32) {
     const start = args.sums + ((<usize>row) << 2);
-    let hits: u32 = 0;
-    for (let i: u32 = 0; i < 32; i += 4) {
-      const sums = v128.load(start + ((<usize>i) << 2));
-      const worse = f32x4.gt(f32x4.sub(ones, sums), bound);
-      hits |= i32x4.bitmask(v128.andnot(i32x4.ne(sums, untouched), worse)) << i;
-    }
-    hits &= load<u32>(args.masks + ((<usize>(row >> 5)) << 2));
-    while (hits != 0) {
-      const bit = ctz(hits);
-      hits &= hits - 1;
-      store<u32>(args.ids + found, row + bit);
-      store<f32>(args.distances + found, 1 - load<f32>(start + ((<usize>bit) << 2)));
-      found += 4;
+    if (!areWorse(start, bound)) {
+      let hits = touchedWithin(start, bound) & load<u32>(args.masks + ((<usize>(row >> 5)) << 2));
+      while (hits != 0) {
+        const bit = ctz(hits);
+        hits &= hits - 1;
+        store<u32>(args.ids + found, row + bit);
+        store<f32>(args.distances + found, 1 - load<f32>(start + ((<usize>bit) << 2)));
+        found += 4;
+      }
     }
     for (let i: usize = 0; i < 128; i += 16) v128.store(start + i, untouched);
   }
   args.found = <u32>(found >> 2);
+}
+
+/** Whether all of 32 rows are further away than the bound. */
+function areWorse(start: usize, bound: v128): bool {
+  const ones = f32x4.splat(1);
+  let worse = i32x4.splat(-1);
+  for (let i: usize = 0; i < 128; i += 16) {
+    worse = v128.and(worse, f32x4.gt(f32x4.sub(ones, v128.load(start + i)), bound));
+  }
+  return i32x4.all_true(worse);
+}
+
+/** Which of 32 rows are touched and not further away than the bound. */
+function touchedWithin(start: usize, bound: v128): u32 {
+  const untouched = i32x4.splat(MINUS_ZERO);
+  const ones = f32x4.splat(1);
+  let hits: u32 = 0;
+  for (let i: u32 = 0; i < 32; i += 4) {
+    const sums = v128.load(start + ((<usize>i) << 2));
+    const worse = f32x4.gt(f32x4.sub(ones, sums), bound);
+    hits |= i32x4.bitmask(v128.andnot(i32x4.ne(sums, untouched), worse)) << i;
+  }
+  return hits;
 }
 
 /** The first of `count` terms at or after place `from` that is not below `term`. */

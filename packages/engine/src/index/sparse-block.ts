@@ -6,7 +6,7 @@
  * A dot product is defined as the f32 sum, in ascending order of term, of products rounded to f32. A row that shares
  * no term with the query holds -0, which no addition can produce; distances are 1 - sum.
  */
-import { type ArgumentBlock, POSTINGS, SUMS } from "../kernels/arguments.ts";
+import { type ArgumentBlock, CANDIDATES, POSTINGS, SUMS } from "../kernels/arguments.ts";
 import { type KernelKind, KernelMemory, allocationBytes, setFields } from "../kernels/kernel-memory.ts";
 import { type MergeSource, mergeLists } from "./merge-lists.ts";
 import type { ListsSize, PostingLists } from "./posting-lists.ts";
@@ -14,8 +14,8 @@ import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 
 /** Terms of a query that one call takes: at most 4 million postings, some milliseconds. */
 export const TERMS_PER_CALL = 64;
-/** Rows that one call collects: few enough that the bound soon falls. */
-const ROWS_PER_CALL = 512;
+/** Rows that one call collects. */
+const ROWS_PER_CALL = SEGMENT_ROWS;
 const ARGUMENT_BYTES = 64;
 
 /** Terms with their weights, `TERMS_PER_CALL` at most, ascending. */
@@ -29,6 +29,7 @@ export class SparseBlock {
   readonly #memory: KernelMemory;
   readonly #postings: ArgumentBlock;
   readonly #collected: ArgumentBlock;
+  readonly #best: ArgumentBlock;
   readonly #terms: Uint32Array;
   readonly #weights: Float32Array;
   readonly #counts: Uint32Array;
@@ -59,7 +60,12 @@ export class SparseBlock {
     const { slots } = size;
     const rows = slots * SEGMENT_ROWS;
     const bytes = [
-      ...[ARGUMENT_BYTES, ARGUMENT_BYTES, ...Array.from({ length: 3 }, () => 4 * TERMS_PER_CALL)],
+      ...[
+        ARGUMENT_BYTES,
+        ARGUMENT_BYTES,
+        ARGUMENT_BYTES,
+        ...Array.from({ length: 3 }, () => 4 * TERMS_PER_CALL),
+      ],
       ...[4 * slots * SEGMENT_WORDS, 4 * rows, 4 * ROWS_PER_CALL, 4 * ROWS_PER_CALL],
       ...[4 * size.terms, 4 * size.terms + 4, 2 * size.postings, 4 * size.postings],
       ...[4 * size.columns, 4 * size.columns * rows],
@@ -73,6 +79,7 @@ export class SparseBlock {
     this.#memory = memory;
     this.#postings = memory.block(POSTINGS.words);
     this.#collected = memory.block(SUMS.words);
+    this.#best = memory.block(CANDIDATES.words);
     this.#terms = words(TERMS_PER_CALL);
     this.#weights = floats(TERMS_PER_CALL);
     this.#counts = words(TERMS_PER_CALL);
@@ -106,10 +113,15 @@ export class SparseBlock {
     });
     setFields(this.#collected, SUMS, {
       sums: this.#sums.byteOffset,
-      rows: ROWS_PER_CALL,
       masks: this.#masks.byteOffset,
       ids: this.#ids.byteOffset,
       distances: this.#distances.byteOffset,
+      best: this.#best.pointer,
+    });
+    // Bounds are found before anything is collected.
+    setFields(this.#best, CANDIDATES, {
+      ids: this.#ids.byteOffset,
+      scores: this.#distances.byteOffset,
     });
   }
 
@@ -162,18 +174,40 @@ export class SparseBlock {
 
   /**
    * Clears the sums and calls `found` with every touched row of the mask and its distance, but for rows further away
-   * than `bound()` says; NaN bounds nothing. Equals of the bound are found too.
+   * than `top` still takes or than `top.k` of these rows are. Equals of such a bound are found too.
    */
-  collect(mask: Uint32Array, bound: () => number, found: (row: number, distance: number) => void): void {
+  collect(
+    mask: Uint32Array,
+    top: { readonly k: number; readonly bound: number },
+    found: (row: number, distance: number) => void,
+  ): void {
     this.#masks.set(mask);
     const { u32, f32, pointer } = this.#collected;
-    for (let first = 0; first < this.rows; first += ROWS_PER_CALL) {
-      u32[SUMS.first] = first;
-      f32[SUMS.bound] = bound();
+    const first = Number.isNaN(top.bound) ? this.#boundOf(top.k) : Number.NaN;
+    u32[SUMS.rows] = ROWS_PER_CALL;
+    for (let row = 0; row < this.rows; row += ROWS_PER_CALL) {
+      u32[SUMS.first] = row;
+      f32[SUMS.bound] = Number.isNaN(top.bound) ? first : top.bound;
       this.#memory.kernels.collectSums(pointer);
       const count = u32[SUMS.found]!;
       for (let i = 0; i < count; i++) found(this.#ids[i]!, this.#distances[i]!);
     }
+  }
+
+  /** A distance that at least `k` rows of the mask reach; NaN: none is known. */
+  #boundOf(k: number): number {
+    // More are as easily found without.
+    if (k > this.rows / 64) return Number.NaN;
+    this.#best.u32[CANDIDATES.count] = 0;
+    this.#best.f32[CANDIDATES.threshold] = 0;
+    this.#best.u32[CANDIDATES.keep] = k;
+    // The fewer, the sooner the threshold rises.
+    this.#best.u32[CANDIDATES.capacity] = 2 * k + 32;
+    this.#collected.u32[SUMS.first] = 0;
+    this.#collected.u32[SUMS.rows] = this.rows;
+    this.#memory.kernels.boundSums(this.#collected.pointer);
+    const isKnown = this.#best.u32[CANDIDATES.count] === k;
+    return isKnown ? 1 - this.#best.f32[CANDIDATES.threshold]! : Number.NaN;
   }
 
   /** Makes room for another block's kernels; searches under way may go on. */

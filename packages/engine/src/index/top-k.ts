@@ -17,7 +17,7 @@ export interface Nearest {
 const FIRST_CAPACITY = 64;
 
 export class TopK {
-  readonly #k: number;
+  readonly k: number;
   #size = 0;
   #distances: Float32Array;
   #offsets: Float64Array;
@@ -25,7 +25,7 @@ export class TopK {
 
   /** `k` is at least 1. */
   constructor(k: number) {
-    this.#k = k;
+    this.k = k;
     const capacity = Math.min(k, FIRST_CAPACITY);
     this.#distances = new Float32Array(capacity);
     this.#offsets = new Float64Array(capacity);
@@ -34,12 +34,12 @@ export class TopK {
 
   /** No row further away gets in; NaN while every row does. */
   get bound(): number {
-    return this.#size < this.#k ? Number.NaN : this.#distances[0]!;
+    return this.#size < this.k ? Number.NaN : this.#distances[0]!;
   }
 
   /** `distance` is an f32. */
   push(distance: number, offset: number, position: number): void {
-    if (this.#size === this.#k) {
+    if (this.#size === this.k) {
       if ((compareTotal(distance, this.#distances[0]!) || offset - this.#offsets[0]!) < 0) {
         this.#set(0, distance, offset, position);
         this.#siftDown(0);
@@ -48,7 +48,7 @@ export class TopK {
     }
     if (this.#size === this.#distances.length) this.#grow();
     this.#set(this.#size++, distance, offset, position);
-    if (this.#size === this.#k) for (let at = (this.#k >>> 1) - 1; at >= 0; at--) this.#siftDown(at);
+    if (this.#size === this.k) for (let at = (this.k >>> 1) - 1; at >= 0; at--) this.#siftDown(at);
   }
 
   pushAll({ positions, distances, offsets }: Nearest): void {
@@ -93,7 +93,7 @@ export class TopK {
   }
 
   #grow(): void {
-    const capacity = Math.min(this.#k, this.#distances.length * 2);
+    const capacity = Math.min(this.k, this.#distances.length * 2);
     const distances = new Float32Array(capacity);
     distances.set(this.#distances);
     this.#distances = distances;

@@ -81,7 +81,8 @@ export const SUMS = {
   ids: 5,
   distances: 6,
   found: 7,
-  words: 8,
+  best: 8,
+  words: 9,
 } as const;
 
 export const CHECKSUM = { bytes: 0, length: 1, tables: 2, crc: 3, words: 4 } as const;
@@ -129,6 +130,8 @@ export interface Kernels {
   readonly compareVector: (compare: number) => void;
   /** Counts the rows that hold each of a sparse query's terms. */
   readonly countPostings: (postings: number) => void;
+  /** Finds a bound that as many rows as are wanted reach. */
+  readonly boundSums: (sums: number) => void;
   /** Collects the rows within a bound and clears their sums. */
   readonly collectSums: (sums: number) => void;
 }

@@ -39,7 +39,7 @@ export async function sparseKnn(
     const mask = part.mask(rows);
     if (mask === null) continue;
     const found = (row: number, distance: number): void => push(part.position(row), distance);
-    await searchBlock(part.block, batches, () => part.block.collect(mask, () => top.bound, found), pace);
+    await searchBlock(part.block, batches, () => part.block.collect(mask, top, found), pace);
     await pace.breathe();
   }
   const numbers = numbersOf(terms);

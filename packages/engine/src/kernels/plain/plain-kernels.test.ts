@@ -354,9 +354,13 @@ describe("postings", () => {
             args.f32[SUMS.bound] = bound;
             args.u32[SUMS.ids] = fillWords(memory, rows, () => 0);
             args.u32[SUMS.distances] = fillWords(memory, rows, () => 0);
+            const best = candidates(memory, Math.ceil(random() * blocks), 32, 0);
+            args.u32[SUMS.best] = best.pointer;
             return (kernels) => {
               kernels.countPostings(postings.pointer);
               kernels.addPostings(postings.pointer);
+              kernels.boundSums(args.pointer);
+              expectBound(best, memory.f32(sums, rows), memory.u32(masks, blocks));
               kernels.collectSums(args.pointer);
               expect(memory.f32(sums, rows).every((sum) => Object.is(sum, -0))).toBe(true);
             };
@@ -368,6 +372,16 @@ describe("postings", () => {
     );
   });
 });
+
+/** The threshold is one that `keep` rows of the mask are at or above, or 0. */
+function expectBound(best: ArgumentBlock, sums: Float32Array, masks: Uint32Array): void {
+  const threshold = at(best.f32, CANDIDATES.threshold);
+  const count = at(best.u32, CANDIDATES.count);
+  const keep = at(best.u32, CANDIDATES.keep);
+  const inMask = sums.filter((_, row) => ((at(masks, row >>> 5) >>> (row & 31)) & 1) === 1);
+  if (count === keep) expect(inMask.filter((sum) => sum >= threshold).length).toBeGreaterThanOrEqual(keep);
+  else expect(threshold).toBe(0);
+}
 
 /** A query of every third term or so over lists and columns of some of them, the outermost terms included. */
 function fillPostings(memory: KernelMemory, rows: number, random: Random): ArgumentBlock {

@@ -5,7 +5,7 @@
 import type { Kernels } from "../arguments.ts";
 import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
-import { addPostings, collectSums, countPostings } from "./postings.ts";
+import { addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
 import { rotate } from "./rotate.ts";
 import { dotHalfRows, dotRows } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
@@ -33,6 +33,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     compareVector: (pointer) => compareVector(views, pointer),
     addPostings: (pointer) => addPostings(views, pointer),
     countPostings: (pointer) => countPostings(views, pointer),
+    boundSums: (pointer) => boundSums(views, pointer),
     collectSums: (pointer) => collectSums(views, pointer),
   };
 }

@@ -1,5 +1,6 @@
 /** Plain twin of `assembly/postings.ts`: sparse scores term at a time. */
-import { POSTINGS, SUMS } from "../arguments.ts";
+import { CANDIDATES, POSTINGS, SUMS } from "../arguments.ts";
+import { keepBest, makeRoom, push } from "./candidates.ts";
 import { Arguments, type Views } from "./views.ts";
 
 const f = Math.fround;
@@ -24,6 +25,26 @@ export function countPostings(views: Views, pointer: number): void {
   for (const { i, rows, values } of listsOf(views, args)) {
     views.u32[counts + i]! += rows === null ? countColumn(values, mask) : countRows(rows, mask);
   }
+}
+
+export function boundSums(views: Views, pointer: number): void {
+  const { u32, f32 } = views;
+  const args = new Arguments(views, pointer);
+  const [sums, masks] = [args.u32(SUMS.sums) >>> 2, args.u32(SUMS.masks) >>> 2];
+  const best = new Arguments(views, args.u32(SUMS.best));
+  const end = args.u32(SUMS.first) + args.u32(SUMS.rows);
+  for (let first = args.u32(SUMS.first); first < end; first += 32) {
+    let largest = 0;
+    for (let row = first; row < first + 32; row++) {
+      if (f32[sums + row]! > largest && ((u32[masks + (row >>> 5)]! >>> (row & 31)) & 1) === 1) {
+        largest = f32[sums + row]!;
+      }
+    }
+    if (largest <= best.f32(CANDIDATES.threshold)) continue;
+    makeRoom(views, args.u32(SUMS.best));
+    push(views, best, first >>> 5, largest);
+  }
+  keepBest(views, args.u32(SUMS.best));
 }
 
 export function collectSums(views: Views, pointer: number): void {
