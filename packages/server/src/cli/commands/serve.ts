@@ -2,6 +2,7 @@
 import { destination, pino } from "pino";
 import { readSettings } from "../../config.ts";
 import { optimizeEarly } from "@sheaf/process";
+import { LogLines } from "../../log-lines.ts";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
 import { environmentNotes, flagTexts, settingOptions } from "../setting-options.ts";
@@ -16,7 +17,7 @@ export const serve: Command = {
   notes: environmentNotes(),
   async run(options) {
     const settings = readSettings(flagTexts(options));
-    const logger = pino({ level: settings.logLevel, base: null }, destination({ fd: STDERR, sync: true }));
+    const logger = pino({ level: settings.logLevel, base: null }, logLines());
     const stopped = firstSignal();
     optimizeEarly();
     const server = await startServer(settings, logger);
@@ -28,6 +29,13 @@ export const serve: Command = {
     return 0;
   },
 };
+
+function logLines(): LogLines {
+  const stderr = destination({ fd: STDERR, sync: true });
+  const lines = new LogLines((text) => stderr.write(text));
+  process.on("exit", () => lines.flush());
+  return lines;
+}
 
 /** Resolves at the first signal; the second ends the process at once. */
 function firstSignal(): Promise<string> {
