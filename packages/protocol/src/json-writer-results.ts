@@ -20,9 +20,15 @@ type Records = readonly ResultRecord[];
 /** Writes the items of one column of some records, with commas between them; `null`: a column that was not asked for. */
 type Column = ((records: Records) => string) | null;
 
+/**
+ * Of a reply, in order. What may be long is written when it is sent; generators of it would cost small replies more than
+ * the writing.
+ */
+type Parts = (string | (() => string))[];
+
 /** Reply of get: `{"ids", "embeddings", "documents", "uris", "metadatas", "include"}`. */
 export function writeGetResult(records: Records, include: Include): string {
-  return [...getResultParts(records, include)].join("");
+  return whole(getResultParts(records, include));
 }
 
 /** As `writeGetResult`, in pieces. */
@@ -37,7 +43,7 @@ export function readResultChunks(records: Records, include: Include, readToken: 
 
 /** Reply of query: as get with one list per query vector, and `distances`. */
 export function writeQueryResult(rows: readonly Records[], include: Include): string {
-  return [...queryResultParts(rows, include)].join("");
+  return whole(queryResultParts(rows, include));
 }
 
 /** As `writeQueryResult`, in pieces. */
@@ -50,7 +56,7 @@ export function queryResultChunks(rows: readonly Records[], include: Include): I
  * request, in its order.
  */
 export function writeSearchResult(rows: readonly Records[], request: SearchRequest): string {
-  return [...searchResultParts(rows, request)].join("");
+  return whole(searchResultParts(rows, request));
 }
 
 /** As `writeSearchResult`, in pieces. */
@@ -59,27 +65,32 @@ export function searchResultChunks(rows: readonly Records[], request: SearchRequ
 }
 
 /** `last` are the members after all others. */
-function* getResultParts(records: Records, include: Include, last = ""): Generator<string> {
+function getResultParts(records: Records, include: Include, last = ""): Parts {
+  const parts: Parts = [];
   for (const [prefix, column] of recordColumns(include)) {
-    yield prefix;
-    yield* listOf(records, column);
+    parts.push(prefix);
+    pushList(parts, records, column);
   }
-  yield `,"include":${JSON.stringify(include.keys)}${last}}`;
+  parts.push(`,"include":${JSON.stringify(include.keys)}${last}}`);
+  return parts;
 }
 
-function* queryResultParts(rows: readonly Records[], include: Include): Generator<string> {
+function queryResultParts(rows: readonly Records[], include: Include): Parts {
+  const parts: Parts = [];
   const columns = recordColumns(include);
   columns.push([',"distances":', include.distances ? scores : null]);
   for (const [prefix, column] of columns) {
-    yield prefix;
+    parts.push(prefix);
     // Without a column there is one `null`, not one per query.
-    if (column === null) yield "null";
-    else yield* nested(rows, () => column);
+    if (column === null) parts.push("null");
+    else pushLists(parts, rows, () => column);
   }
-  yield `,"include":${JSON.stringify(include.keys)}}`;
+  parts.push(`,"include":${JSON.stringify(include.keys)}}`);
+  return parts;
 }
 
-function* searchResultParts(rows: readonly Records[], request: SearchRequest): Generator<string> {
+function searchResultParts(rows: readonly Records[], request: SearchRequest): Parts {
+  const parts: Parts = [];
   const selects = request.searches.map(({ select }) => select);
   const columns: readonly (readonly [prefix: string, columnOf: (select: Select) => Column])[] = [
     ['{"ids":', () => ids],
@@ -89,10 +100,11 @@ function* searchResultParts(rows: readonly Records[], request: SearchRequest): G
     [',"scores":', (select) => (select.score ? scores : null)],
   ];
   for (const [prefix, columnOf] of columns) {
-    yield prefix;
-    yield* nested(rows, (index) => columnOf(selects[index]!));
+    parts.push(prefix);
+    pushLists(parts, rows, (index) => columnOf(selects[index]!));
   }
-  yield `,"select":${JSON.stringify(selects.map(({ keys }) => keys))}}`;
+  parts.push(`,"select":${JSON.stringify(selects.map(({ keys }) => keys))}}`);
+  return parts;
 }
 
 /** The columns that get and query share, each with what stands before it. */
@@ -107,24 +119,29 @@ function recordColumns(include: Include): [prefix: string, column: Column][] {
 }
 
 /** A list of lists, `columnOf(i)` making the one of `rows[i]`. */
-function* nested(rows: readonly Records[], columnOf: (index: number) => Column): Generator<string> {
-  yield "[";
+function pushLists(parts: Parts, rows: readonly Records[], columnOf: (index: number) => Column): void {
+  parts.push("[");
   for (const [index, records] of rows.entries()) {
-    if (index > 0) yield ",";
-    yield* listOf(records, columnOf(index));
+    if (index > 0) parts.push(",");
+    pushList(parts, records, columnOf(index));
   }
-  yield "]";
+  parts.push("]");
 }
 
-function* listOf(records: Records, column: Column): Generator<string> {
-  if (column === null) yield "null";
-  else if (records.length <= SLICE_RECORDS) yield `[${column(records)}]`;
+function pushList(parts: Parts, records: Records, column: Column): void {
+  if (column === null) {
+    parts.push("null");
+    return;
+  }
+  parts.push("[");
+  if (records.length <= SLICE_RECORDS) parts.push(() => column(records));
   else {
     for (let from = 0; from < records.length; from += SLICE_RECORDS) {
-      yield `${from === 0 ? "[" : ","}${column(records.slice(from, from + SLICE_RECORDS))}`;
+      if (from > 0) parts.push(",");
+      parts.push(() => column(records.slice(from, from + SLICE_RECORDS)));
     }
-    yield "]";
   }
+  parts.push("]");
 }
 
 function ids(records: Records): string {
@@ -170,14 +187,22 @@ function itemsOf(values: readonly (string | null)[]): string {
   return JSON.stringify(values).slice(1, -1);
 }
 
+function whole(parts: Parts): string {
+  return parts.map(written).join("");
+}
+
 /** Small parts joined to pieces worth sending. */
-function* joined(parts: Iterable<string>): Generator<string> {
+function* joined(parts: Parts): Generator<string> {
   let chunk = "";
   for (const part of parts) {
-    chunk += part;
+    chunk += written(part);
     if (chunk.length < CHUNK_CHARACTERS) continue;
     yield chunk;
     chunk = "";
   }
   if (chunk !== "") yield chunk;
+}
+
+function written(part: Parts[number]): string {
+  return typeof part === "string" ? part : part();
 }
