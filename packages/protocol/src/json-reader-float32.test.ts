@@ -1,20 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Float32Reader } from "./json-reader-float32.ts";
+import { Float32ListReader, readFloat32 } from "./json-reader-float32.ts";
 
-/** Behind a token: what it reads at once may not go beyond the end. */
-const TAILS = [",", `,${"1".repeat(8)}`, `,${" ".repeat(30)}`];
-
-/** What it gives for the token before a comma, and `null` where it gives up; the same whatever comes after. */
+/** What it gives for the token before a comma, and `null` where it gives up. */
 function read(token: string): number | null {
-  const [value, ...others] = TAILS.map((tail) => readBefore(token, tail));
-  for (const other of others) expect(other).toBe(value);
-  return value ?? null;
-}
-
-function readBefore(token: string, tail: string): number | null {
   const out = new Float32Array(2);
-  const end = new Float32Reader(Buffer.from(` ${token}${tail}`)).read(1, out, 1);
+  const end = readFloat32(Buffer.from(` ${token},`), 1, out, 1);
   if (end === -1) return null;
   expect(end).toBe(token.length + 1);
   return out[1]!;
@@ -41,7 +32,7 @@ const halfway = fc
     return beside === 0 ? exact : `${exact}${"0".repeat(beside)}${beside}`;
   });
 
-describe("Float32Reader", () => {
+describe("readFloat32", () => {
   it("reads every number as the rounded value of JSON.parse, to the bit", () => {
     fc.assert(
       fc.property(fc.oneof(token, halfway), (text) => {
@@ -63,10 +54,60 @@ describe("Float32Reader", () => {
     "ends before what cannot follow a number in %j",
     (text) => {
       const out = new Float32Array(1);
-      const end = new Float32Reader(Buffer.from(text.padEnd(30))).read(0, out, 0);
+      const end = readFloat32(Buffer.from(text), 0, out, 0);
       expect(end).toBeGreaterThan(0);
       expect(end).toBeLessThan(text.length);
       expect(out[0]).toBe(Number(text.slice(0, end)));
     },
   );
+});
+
+describe("Float32ListReader", () => {
+  const space = fc.constantFrom("", " ", "\n\t");
+  const embedded = fc.float({ noNaN: true, min: -1, max: 1 }).map((value) => JSON.stringify(value));
+
+  it("reads every number as readFloat32 does, wherever the body ends", () => {
+    const list = fc.array(fc.oneof(embedded, token, halfway), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(list, space, fc.nat(40), (tokens, gap, behind) => {
+        const bytes = Buffer.from(
+          `[${tokens.map((text) => `${gap}${text}${gap}`).join(",")}]${" ".repeat(behind)}`,
+        );
+        const expected = tokens.map((text) => read(text));
+        const out = new Float32Array(tokens.length);
+        const reader = new Float32ListReader(bytes);
+        const end = reader.read(0, out);
+        if (expected.includes(null)) expect(end).toBe(-1);
+        else {
+          expect(end).toBe(bytes.indexOf("]"));
+          expect([reader.count, [...out]]).toEqual([tokens.length, expected]);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each([
+    ["[0.1234567890123456789x]", 22],
+    ["[0.12345678e5]", 13],
+    ["[0.123456789.5]", 12],
+    ["[1,2]", 4],
+  ])("stops in %s at %i", (text, end) => {
+    expect(new Float32ListReader(Buffer.from(text.padEnd(60))).read(0, new Float32Array(2))).toBe(end);
+  });
+
+  it.each([
+    "[]",
+    "[1,]",
+    "[-]",
+    "[0.12345678,0.1,3]",
+    "[00.12345678]",
+    "[0.12345678e]",
+    "[-.12345678]",
+    "[1,2",
+    "[",
+  ])("gives up on %s", (text) => {
+    const end = new Float32ListReader(Buffer.from(text)).read(0, new Float32Array(2));
+    expect([-1, text.length]).toContain(end);
+  });
 });

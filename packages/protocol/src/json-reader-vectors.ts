@@ -3,12 +3,9 @@
  * the outermost object, and the `query` of a `$knn`. Nothing else can stand in these places, so nobody misses which
  * integers were written as `1.0`; elsewhere numbers keep their kinds.
  */
-import { Float32Reader } from "./json-reader-float32.ts";
+import { Float32ListReader } from "./json-reader-float32.ts";
 import { LIMITS } from "./limits.ts";
 
-const SPACE = 0x20;
-const SPACES: readonly number[] = [SPACE, 0x09, 0x0a, 0x0d];
-const COMMA = 0x2c;
 const CLOSE_ARRAY = 0x5d;
 /** Shorter lists are read as fast in the general way. */
 const MIN_NUMBERS = 8;
@@ -30,7 +27,7 @@ export class VectorReader {
   /** Of `vectors[i]`, the positions of its brackets. */
   readonly starts: number[] = [];
   readonly ends: number[] = [];
-  #floats: Float32Reader | null = null;
+  #floats: Float32ListReader | null = null;
   #inList = false;
   #afterKnn = false;
   #knnDepth = -1;
@@ -73,30 +70,17 @@ export class VectorReader {
   }
 
   #read(bytes: Uint8Array, open: number): number {
-    const floats = (this.#floats ??= new Float32Reader(bytes));
-    let at = open;
-    let count = 0;
-    do {
-      at = skipSpace(bytes, at + 1);
-      // One number too many is one for the general way, which names the limit.
-      if (count === numbers.length) return -1;
-      at = floats.read(at, numbers, count);
-      if (at < 0) return -1;
-      count += 1;
-      at = skipSpace(bytes, at);
-    } while (bytes[at] === COMMA);
+    const floats = (this.#floats ??= new Float32ListReader(bytes));
+    // One number too many is one for the general way, which names the limit.
+    const at = floats.read(open, numbers);
+    if (at < 0) return -1;
+    const { count } = floats;
     if (bytes[at] !== CLOSE_ARRAY || count < MIN_NUMBERS) return -1;
     this.vectors.push(numbers.slice(0, count));
     this.starts.push(open);
     this.ends.push(at);
     return at;
   }
-}
-
-function skipSpace(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (bytes[at]! <= SPACE && SPACES.includes(bytes[at]!)) at += 1;
-  return at;
 }
 
 function equals(bytes: Uint8Array, start: number, end: number, name: Uint8Array): boolean {
