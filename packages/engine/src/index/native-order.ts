@@ -19,15 +19,20 @@ export function orderByScore(scores: Float32Array, offsetOf: (index: number) => 
   const order = indicesOf(words);
   for (let start = 0; start < order.length;) {
     let end = start + 1;
-    let ascending = true;
-    while (end < order.length && words[2 * end + HIGH] === words[2 * start + HIGH]) {
-      ascending &&= offsetOf(order[end - 1]!) < offsetOf(order[end]!);
-      end++;
-    }
-    if (!ascending) order.subarray(start, end).sort((a, b) => offsetOf(a) - offsetOf(b));
+    while (end < order.length && words[2 * end + HIGH] === words[2 * start + HIGH]) end++;
+    if (end > start + 1) sortTies(order.subarray(start, end), offsetOf);
     start = end;
   }
   return order;
+}
+
+/** A sort with a comparator takes a microsecond to begin, and fusing leaves by rank ties most records in pairs. */
+function sortTies(ties: Uint32Array, offsetOf: (index: number) => number): void {
+  if (ties.length > 2) {
+    let ascending = true;
+    for (let i = 1; i < ties.length; i++) ascending &&= offsetOf(ties[i - 1]!) < offsetOf(ties[i]!);
+    if (!ascending) ties.sort((a, b) => offsetOf(a) - offsetOf(b));
+  } else if (offsetOf(ties[0]!) > offsetOf(ties[1]!)) ties.reverse();
 }
 
 /** `values` in the given order. */

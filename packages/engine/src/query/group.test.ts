@@ -11,7 +11,7 @@ const PLAN = { space: "l2", embeddingFunction: null, sparse: [] } as const;
 async function group(
   values: Record<string, MetadataValue>[],
   groupBy: GroupBy,
-  scores?: number[],
+  { scores, wanted = Infinity }: { scores?: number[]; wanted?: number } = {},
 ): Promise<string[]> {
   const collection = new TestCollection(PLAN);
   for (const [i, metadata] of values.entries()) {
@@ -28,7 +28,7 @@ async function group(
   };
   const snapshot = collection.index.snapshot();
   const view = new RecordView(snapshot, collection, { strict: true });
-  const { positions } = await groupRecords(ranked, groupBy, view, new Pace(undefined));
+  const { positions } = await groupRecords(ranked, groupBy, wanted, { view, pace: new Pace(undefined) });
   return Array.from(positions, (position) => snapshot.id(position));
 }
 
@@ -83,7 +83,13 @@ describe("groupRecords", () => {
 
   it("breaks ties of the score by insertion order", async () => {
     const values = [{ c: "b" }, { c: "a" }, { c: "b" }, { c: "a" }];
-    const kept = await group(values, groupBy("$min_k", ["#score"], 1), [1, 1, 1, 1]);
+    const kept = await group(values, groupBy("$min_k", ["#score"], 1), { scores: [1, 1, 1, 1] });
     expect(kept).toStrictEqual(["0", "1"]);
+  });
+
+  it("looks no further than it has to for the best by score", async () => {
+    const values = [{ c: "a" }, { c: "a" }, { c: "a" }, { c: "b" }, { c: "b" }, { c: "a" }];
+    const kept = await group(values, groupBy("$min_k", ["#score"], 2), { wanted: 3 });
+    expect(kept).toStrictEqual(["0", "1", "3"]);
   });
 });

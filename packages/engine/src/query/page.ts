@@ -7,17 +7,19 @@ import { type Scored, inInsertionOrder } from "./order.ts";
 type Bounds = Pick<Search, "offset" | "limit">;
 
 export function pageOf({ positions, scores }: Scored, bounds: Bounds): Scored {
-  const end = bounds.offset + pageSize(bounds);
+  const end = pageEnd(bounds);
   return { positions: positions.subarray(bounds.offset, end), scores: scores.subarray(bounds.offset, end) };
 }
 
 /** The page of a search without a rank: insertion order, and each score is the place on this page. */
 export function unrankedPage(rows: RowSet, snapshot: IndexSnapshot, bounds: Bounds): Scored {
-  const count = bounds.offset + pageSize(bounds);
-  const positions = inInsertionOrder(rows, snapshot, { from: 0, count }).slice(bounds.offset);
+  const positions = inInsertionOrder(rows, snapshot, { from: 0, count: pageEnd(bounds) }).slice(
+    bounds.offset,
+  );
   return { positions: Int32Array.from(positions), scores: Float32Array.from(positions.keys()) };
 }
 
-function pageSize({ limit }: Bounds): number {
-  return Math.min(limit ?? LIMITS.resultsPerPage, LIMITS.resultsPerPage);
+/** Results up to the last of the page. */
+export function pageEnd({ offset, limit }: Bounds): number {
+  return offset + Math.min(limit ?? LIMITS.resultsPerPage, LIMITS.resultsPerPage);
 }

@@ -14,7 +14,7 @@ import { groupRecords } from "./group.ts";
 import { denseKnn } from "./knn.ts";
 import type { Scored } from "./order.ts";
 import type { Pace } from "./pace.ts";
-import { pageOf, unrankedPage } from "./page.ts";
+import { pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
 import { knnLeaves, rankRecords } from "./rank.ts";
 import type { RecordView } from "./record-view.ts";
@@ -58,7 +58,7 @@ export async function runSearch(
     const kept =
       groupBy === null
         ? ranking
-        : await times.measure("group", () => groupRecords(ranking, groupBy, view, pace));
+        : await times.measure("group", () => groupRecords(ranking, groupBy, pageEnd(search), { view, pace }));
     page = pageOf(kept, search);
   }
   return times.measure("select", () => selectRecords(page, fieldsOfSelect(search.select), view, pace));
