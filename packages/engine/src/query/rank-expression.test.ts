@@ -1,6 +1,6 @@
 import type { Knn, NaryOperator, Rank } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import { type Block, evaluateRank } from "./rank-expression.ts";
+import { type FoundByLeaf, evaluateRank } from "./rank-expression.ts";
 
 const F32_MAX = 3.4028234663852886e38;
 
@@ -26,18 +26,15 @@ function nary(operator: NaryOperator, ...operands: Rank[]): Rank {
 }
 
 /** `undefined`: the leaf did not find the record. */
-function blockOf(...leaves: (number | undefined)[][]): Block {
-  return {
-    length: leaves[0]?.length ?? 0,
-    leaves: leaves.map((values) => ({
-      values: Float32Array.from(values, (value) => value ?? 0),
-      present: Uint8Array.from(values, (value) => Number(value !== undefined)),
-    })),
-  };
+function foundBy(leaves: (number | undefined)[][]): FoundByLeaf[] {
+  return leaves.map((values) => ({
+    values: Float32Array.from(values, (value) => value ?? 0),
+    present: Uint8Array.from(values, (value) => Number(value !== undefined)),
+  }));
 }
 
 function support(rank: Rank, ...leaves: (number | undefined)[][]): (number | undefined)[] {
-  const { values, present } = evaluateRank(rank, blockOf(...leaves));
+  const { values, present } = evaluateRank(rank, foundBy(leaves));
   return [...values].map((value, i) => (present[i] === 1 ? value : undefined));
 }
 
@@ -72,11 +69,11 @@ describe("supports and defaults", () => {
   it("unites where both have one, and has a default of its own", () => {
     const sum = nary("$sum", leaf(100), leaf(1_000));
     expect(support(sum, left, right)).toStrictEqual([11, 1_002, 120, undefined]);
-    expect(evaluateRank(sum, blockOf(left, right)).default).toBe(1_100);
+    expect(evaluateRank(sum, foundBy([left, right])).default).toBe(1_100);
   });
 
   it("gives a constant no support", () => {
-    expect(support(nary("$sum", val(1), val(2)), left)).toStrictEqual(left.map(() => undefined));
+    expect(support(nary("$sum", val(1), val(2)), left)).toStrictEqual([]);
   });
 
   it("takes leaves in depth-first order", () => {

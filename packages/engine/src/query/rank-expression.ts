@@ -6,20 +6,19 @@
 import type { BinaryOperator, NaryOperator, Rank, UnaryOperator } from "@sheaf/protocol";
 
 export interface Operand {
+  /** One per record of the block; none where nothing is in the support. */
   readonly values: Float32Array;
-  /** 1 where the record is in the support. */
+  /** 1 where the record is in the support; as many as there are values. */
   readonly present: Uint8Array;
   readonly default: number | null;
 }
 
-/** The records of one block. */
-export interface Block {
-  readonly length: number;
-  /** What each `$knn` leaf found among them, in depth-first order, left to right. */
-  readonly leaves: readonly Pick<Operand, "values" | "present">[];
-}
+/** What a `$knn` leaf found among the records of a block. */
+export type FoundByLeaf = Pick<Operand, "values" | "present">;
 
 type Binary = (a: number, b: number) => number;
+
+const NO_SUPPORT = { values: new Float32Array(0), present: new Uint8Array(0) } as const;
 
 const F32_MAX = (2 - 2 ** -23) * 2 ** 127;
 
@@ -41,27 +40,31 @@ const UNARY: Record<UnaryOperator, (value: number) => number> = {
   $log: (value) => Math.fround(Math.log(value)),
 };
 
-export function evaluateRank(rank: Rank, block: Block): Operand {
-  return evaluate(rank, block, { next: 0 });
+/** `leaves` are those of the rank in depth-first order, left to right. */
+export function evaluateRank(rank: Rank, leaves: readonly FoundByLeaf[]): Operand {
+  return evaluate(rank, leaves.values());
 }
 
-function evaluate(rank: Rank, block: Block, leaf: { next: number }): Operand {
-  if (rank.type === "val") return constant(rank.value, block.length);
-  if (rank.type === "knn") return { ...block.leaves[leaf.next++]!, default: rank.default };
-  if (rank.type === "unary") return apply(evaluate(rank.operand, block, leaf), UNARY[rank.operator]);
+function evaluate(rank: Rank, leaves: Iterator<FoundByLeaf>): Operand {
+  if (rank.type === "val") return constant(rank.value);
+  if (rank.type === "knn") {
+    const { values, present } = leaves.next().value as FoundByLeaf;
+    return { values, present, default: rank.default };
+  }
+  if (rank.type === "unary") return apply(evaluate(rank.operand, leaves), UNARY[rank.operator]);
   if (rank.type === "binary") {
-    const left = evaluate(rank.left, block, leaf);
-    return merge(left, evaluate(rank.right, block, leaf), BINARY[rank.operator]);
+    const left = evaluate(rank.left, leaves);
+    return merge(left, evaluate(rank.right, leaves), BINARY[rank.operator]);
   }
   const { start, operation } = FOLDS[rank.operator];
   return rank.operands.reduce(
-    (folded, operand) => merge(folded, evaluate(operand, block, leaf), operation),
-    constant(start, block.length),
+    (folded, operand) => merge(folded, evaluate(operand, leaves), operation),
+    constant(start),
   );
 }
 
-function constant(value: number, length: number): Operand {
-  return { values: new Float32Array(length), present: new Uint8Array(length), default: Math.fround(value) };
+function constant(value: number): Operand {
+  return { ...NO_SUPPORT, default: Math.fround(value) };
 }
 
 function apply(operand: Operand, operation: (value: number) => number): Operand {
@@ -73,12 +76,16 @@ function apply(operand: Operand, operation: (value: number) => number): Operand 
 }
 
 function merge(left: Operand, right: Operand, operation: Binary): Operand {
-  const length = left.values.length;
+  const length = Math.max(left.values.length, right.values.length);
+  const bothDefault = left.default !== null && right.default !== null;
+  const ofDefaults = bothDefault ? operation(left.default, right.default) : null;
+  if (length === 0) return { ...NO_SUPPORT, default: ofDefaults };
   const values = new Float32Array(length);
   const present = new Uint8Array(length);
+  const [hasLeft, hasRight] = [left.values.length > 0, right.values.length > 0];
   for (let i = 0; i < length; i++) {
-    const inLeft = left.present[i] === 1;
-    const inRight = right.present[i] === 1;
+    const inLeft = hasLeft && left.present[i] === 1;
+    const inRight = hasRight && right.present[i] === 1;
     if (!inLeft && !inRight) continue;
     const a = inLeft ? left.values[i]! : left.default;
     const b = inRight ? right.values[i]! : right.default;
@@ -86,8 +93,7 @@ function merge(left: Operand, right: Operand, operation: Binary): Operand {
     values[i] = operation(a, b);
     present[i] = 1;
   }
-  const bothDefault = left.default !== null && right.default !== null;
-  return { values, present, default: bothDefault ? operation(left.default, right.default) : null };
+  return { values, present, default: ofDefaults };
 }
 
 /** A NaN gives way to the other operand. */

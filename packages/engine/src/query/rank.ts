@@ -8,7 +8,7 @@ import type { Nearest } from "../index/top-k.ts";
 import { LeafValues } from "./leaf-values.ts";
 import { type Scored, sortScored } from "./order.ts";
 import type { Pace } from "./pace.ts";
-import { type Block, evaluateRank } from "./rank-expression.ts";
+import { type FoundByLeaf, evaluateRank } from "./rank-expression.ts";
 
 const BLOCK_RECORDS = 4_096;
 
@@ -19,11 +19,19 @@ export interface Ranking extends Scored {
 
 /** The `$knn` leaves in depth-first order, left to right. */
 export function knnLeaves(rank: Rank): Knn[] {
-  if (rank.type === "val") return [];
-  if (rank.type === "knn") return [rank];
-  if (rank.type === "nary") return rank.operands.flatMap(knnLeaves);
-  if (rank.type === "unary") return knnLeaves(rank.operand);
-  return [...knnLeaves(rank.left), ...knnLeaves(rank.right)];
+  const leaves: Knn[] = [];
+  addLeaves(rank, leaves);
+  return leaves;
+}
+
+function addLeaves(rank: Rank, leaves: Knn[]): void {
+  if (rank.type === "knn") leaves.push(rank);
+  else if (rank.type === "nary") for (const operand of rank.operands) addLeaves(operand, leaves);
+  else if (rank.type === "unary") addLeaves(rank.operand, leaves);
+  else if (rank.type === "binary") {
+    addLeaves(rank.left, leaves);
+    addLeaves(rank.right, leaves);
+  }
 }
 
 /** `nearest` has one entry per leaf, in the order of `knnLeaves`. */
@@ -40,9 +48,9 @@ export async function rankRecords(
   let found = 0;
   for (let start = 0; start < candidates.length; start += BLOCK_RECORDS) {
     const records = candidates.subarray(start, start + BLOCK_RECORDS);
-    const { values, present } = evaluateRank(rank, blockOf(records, leaves));
+    const { values, present } = evaluateRank(rank, foundAmong(records, leaves));
     for (let i = 0; i < records.length; i++) {
-      if (present[i] === 0) continue;
+      if (present[i] !== 1) continue;
       positions[found] = records[i]!;
       scores[found++] = values[i]!;
     }
@@ -66,19 +74,16 @@ function union(leaves: readonly LeafValues[]): Int32Array {
   return all.subarray(0, count);
 }
 
-function blockOf(records: Int32Array, leaves: readonly LeafValues[]): Block {
-  return {
-    length: records.length,
-    leaves: leaves.map((leaf) => {
-      const values = new Float32Array(records.length);
-      const present = new Uint8Array(records.length);
-      let at = leaf.lowerBound(records[0]!);
-      for (let i = 0; i < records.length; i++) {
-        if (leaf.positions[at] !== records[i]) continue;
-        values[i] = leaf.values[at++]!;
-        present[i] = 1;
-      }
-      return { values, present };
-    }),
-  };
+function foundAmong(records: Int32Array, leaves: readonly LeafValues[]): FoundByLeaf[] {
+  return leaves.map((leaf) => {
+    const values = new Float32Array(records.length);
+    const present = new Uint8Array(records.length);
+    let at = leaf.lowerBound(records[0]!);
+    for (let i = 0; i < records.length; i++) {
+      if (leaf.positions[at] !== records[i]) continue;
+      values[i] = leaf.values[at++]!;
+      present[i] = 1;
+    }
+    return { values, present };
+  });
 }
