@@ -8,6 +8,7 @@
 export { dotRows, dotHalfRows } from "./rows";
 export { scanBlocks } from "./scan-blocks";
 export { buildTable } from "./table";
+export { scoreCentroids } from "./centroids";
 export { scoreCodes } from "./score-codes";
 export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";

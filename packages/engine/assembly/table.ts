@@ -24,7 +24,7 @@ function sumOf(x: v128): f32 {
 }
 
 /** In f64 in between, where no reciprocal of a short query's elements is too large. */
-function scaled(p: usize, factor: v128): v128 {
+export function scaled(p: usize, factor: v128): v128 {
   const low = f64x2.mul(f64x2.promote_low_f32x4(v128.load64_zero(p)), factor);
   const high = f64x2.mul(f64x2.promote_low_f32x4(v128.load64_zero(p, 8)), factor);
   return v128.shuffle<i64>(f32x4.demote_f64x2_zero(low), f32x4.demote_f64x2_zero(high), 0, 2);

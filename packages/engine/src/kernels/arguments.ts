@@ -51,6 +51,18 @@ export const RECORD = { factor: 0, bias: 1, list: 2, bits: 3, words: 4 } as cons
 
 export const TABLE = { vector: 0, size: 1, table: 2, scale: 3, shift: 4, words: 5 } as const;
 
+export const CENTROIDS = {
+  rows: 0,
+  width: 1,
+  count: 2,
+  steps: 3,
+  query: 4,
+  words: 5,
+  limit: 6,
+  out: 7,
+  size: 8,
+} as const;
+
 export const ROTATE = { vector: 0, size: 1, window: 2, signs: 3, words: 4 } as const;
 
 export const POSTINGS = {
@@ -116,6 +128,8 @@ export interface Kernels {
   readonly scanBlocks: (scan: number) => void;
   /** What FastScan adds up for a rotated query. */
   readonly buildTable: (table: number) => void;
+  /** f32 dot products of a query with centroids of 8-bit elements. */
+  readonly scoreCentroids: (centroids: number) => void;
   /** Estimated scores of single rows. */
   readonly scoreCodes: (codes: number) => void;
   /** Cuts candidates down to the best. */

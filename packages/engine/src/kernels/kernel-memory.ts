@@ -76,6 +76,10 @@ export class KernelMemory {
     return new Uint8Array(this.buffer, address, length);
   }
 
+  i8(address: number, length: number): Int8Array {
+    return new Int8Array(this.buffer, address, length);
+  }
+
   u16(address: number, length: number): Uint16Array {
     return new Uint16Array(this.buffer, address, length);
   }

@@ -7,7 +7,7 @@
  * set hold a row. Vectors are relative to the index's origin, codes to the centroid of the row's list.
  */
 import { RECORD } from "../../kernels/arguments.ts";
-import { floatsToHalves, halvesToFloats } from "./half-float.ts";
+import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import { Rotation } from "./rotation.ts";
 import { type SegmentLayout, type SegmentShape, layOut, recordBytes } from "./segment-layout.ts";
 import { encodeSigns } from "./sign-code.ts";
@@ -52,7 +52,8 @@ export class DenseSegment {
   used = 0;
   readonly #factors: Float32Array;
   readonly #halves: Uint16Array;
-  readonly #centroidHalves: Uint16Array;
+  readonly #centroidBytes: Int8Array;
+  readonly #centroidSteps: Float32Array;
   /** The records as bytes, floats and words. */
   readonly #codes: Uint8Array;
   readonly #recordFloats: Float32Array;
@@ -74,7 +75,8 @@ export class DenseSegment {
     this.live = memory.u32(at.live, capacity / 32);
     this.biases = memory.f32(at.biases, capacity);
     this.centroids = new Float32Array(lists * width);
-    this.#centroidHalves = memory.u16(at.centroids, lists * width);
+    this.#centroidBytes = memory.i8(at.centroids, lists * width);
+    this.#centroidSteps = memory.f32(at.centroidSteps, lists);
     this.listOfBlock = new Uint16Array(capacity / 32);
     this.lengths = new Float32Array(capacity / 32);
     this.losses = new Float32Array(capacity / 32);
@@ -94,12 +96,16 @@ export class DenseSegment {
     this.#blocks = memory.u8(at.blocks, capacity * codeBytes);
   }
 
-  /** Takes the centroid of a list, as bf16 leaves it, before rows are placed there. */
+  /** Takes the centroid of a list, as 8 bits leave it, before rows are placed there. */
   setCentroid(list: number, centroid: Float32Array): void {
     const { width } = this.layout;
     const kept = this.centroids.subarray(list * width, (list + 1) * width);
-    floatsToHalves(centroid, this.#centroidHalves, list * width);
-    halvesToFloats(this.#centroidHalves, list * width, kept);
+    const step = Math.fround(centroid.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127);
+    const steps = centroid.map((x) => (step === 0 ? 0 : Math.max(-127, Math.min(127, Math.round(x / step)))));
+    for (let j = 0; j < width; j++) kept[j] = steps[j]! * step;
+    // In the order in which the scorer has the query.
+    reorderForHalves(steps, this.#centroidBytes.subarray(list * width, (list + 1) * width));
+    this.#centroidSteps[list] = step;
     this.lists.centroidSquares[list] = kept.reduce((sum, x) => sum + x * x, 0);
   }
 
@@ -196,7 +202,8 @@ export class DenseSegment {
     copy.#codes.set(this.#codes);
     copy.#blocks.set(this.#blocks);
     copy.centroids.set(this.centroids);
-    copy.#centroidHalves.set(this.#centroidHalves);
+    copy.#centroidBytes.set(this.#centroidBytes);
+    copy.#centroidSteps.set(this.#centroidSteps);
     copy.listOfBlock.set(this.listOfBlock);
     copy.lengths.set(this.lengths);
     copy.losses.set(this.losses);

@@ -32,6 +32,6 @@ export function halvesToFloats(halves: Uint16Array, at: number, floats: Float32A
 }
 
 /** The order in which `dotHalfRows` takes a query: `target` as long as `query`, a multiple of 8. */
-export function reorderForHalves(query: Float32Array, target: Float32Array): void {
+export function reorderForHalves(query: Float32Array, target: Float32Array | Int8Array): void {
   for (let j = 0; j < query.length; j++) target[j] = query[(j & ~7) + HALF_ORDER[j & 7]!]!;
 }

@@ -59,7 +59,8 @@ export function* searchSegments(
   const wanted = mask === null ? segments.size : countBits(mask);
   const certain = request.exact || k > MAX_ESTIMATED_K || wanted <= k;
   const slack = slackOfScores(view, prepared, length * (certain ? 1 : likelyShare(prepared.length)));
-  const distanceTo = remembering(request.distanceTo);
+  const isStored = segments.searches.some(({ segment }) => !segment.hasRows);
+  const distanceTo = isStored ? remembering(request.distanceTo) : request.distanceTo;
   const toScore = scoreOfDistance(view, prepared, length);
   const scoreOf = (row: number): number | null => {
     const distance = distanceTo(row);

@@ -75,12 +75,15 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     biases: capacity * 4,
     /** A bit per slot. */
     live: capacity / 8,
-    /** bf16. */
-    centroids: lists * widths.queryWidth * 2,
+    /** 8-bit elements by list, and what a step of them is worth. */
+    centroids: lists * widths.queryWidth,
+    centroidSteps: lists * 4,
     // From here on what one search needs.
     /** <centroid, query> by list. */
     bases: lists * 4,
     reordered: widths.queryWidth * 4,
+    /** The same in 16 bits. */
+    queryWords: widths.queryWidth * 2,
     table: widths.size * 4,
     planes: widths.recordCodeBytes * 4,
     /** Filter bits by slot. */

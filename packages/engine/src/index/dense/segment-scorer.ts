@@ -1,5 +1,5 @@
 /** Scores of a loaded query with the bf16 rows and the centroids of a segment: <x, q> + bias(x). */
-import { type ArgumentBlock, ROWS } from "../../kernels/arguments.ts";
+import { type ArgumentBlock, CENTROIDS, ROWS } from "../../kernels/arguments.ts";
 import { setFields } from "../../kernels/kernel-memory.ts";
 import { type DenseQuery, slackOf } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
@@ -21,12 +21,15 @@ export class SegmentScorer {
     this.#segment = segment;
     this.bases = memory.f32(at.bases, lists);
     this.#rows = memory.block(ROWS.words);
-    this.#centroids = memory.block(ROWS.words);
+    this.#centroids = memory.block(CENTROIDS.size);
     this.#reordered = memory.f32(at.reordered, width);
     this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
     setFields(this.#rows, ROWS, { stride: width * 2, width, query: at.reordered, out: at.scores });
-    setFields(this.#centroids, ROWS, { rows: at.centroids, stride: width * 2, width, query: at.reordered });
-    setFields(this.#centroids, ROWS, { out: at.bases, count: lists });
+    setFields(this.#centroids, CENTROIDS, { rows: at.centroids, width, count: lists, out: at.bases });
+    setFields(this.#centroids, CENTROIDS, { steps: at.centroidSteps, query: at.reordered });
+    setFields(this.#centroids, CENTROIDS, { words: at.queryWords });
+    // Sums of products with 8-bit elements stay below 2^31.
+    this.#centroids.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
   }
 
   load(query: Float32Array): void {
@@ -34,7 +37,7 @@ export class SegmentScorer {
   }
 
   scoreCentroids(): Float32Array {
-    this.#segment.layout.memory.kernels.dotHalfRows(this.#centroids.pointer);
+    this.#segment.layout.memory.kernels.scoreCentroids(this.#centroids.pointer);
     return this.bases;
   }
 

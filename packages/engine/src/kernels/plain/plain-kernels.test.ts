@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   CANDIDATES,
+  CENTROIDS,
   CHECKSUM,
   CODES,
   COMPARE,
@@ -14,58 +15,18 @@ import {
   SUMS,
   TABLE,
   type ArgumentBlock,
-  type Kernels,
 } from "../arguments.ts";
-import { KernelMemory } from "../kernel-memory.ts";
+import type { KernelMemory } from "../kernel-memory.ts";
+import {
+  type Random,
+  at,
+  fillBytes,
+  fillFloats,
+  fillWords,
+  randomOf,
+  sameBits,
+} from "../testing/same-bits.ts";
 import { fillTables } from "../value-memory.ts";
-
-type Random = () => number;
-
-/** Random numbers of a seed (mulberry32), so that a failing case can be run again. */
-function randomOf(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** An element that is there. */
-function at(values: ArrayLike<number>, index: number): number {
-  return values[index] ?? Number.NaN;
-}
-
-/** Prepares two memories in the same way, runs the kernels on one and the twins on the other. */
-function sameBits(prepare: (memory: KernelMemory) => (kernels: Kernels) => void): boolean {
-  const [wasm, plain] = (["wasm", "plain"] as const).map((kernels) => {
-    const memory = new KernelMemory(1_400_000, { kernels });
-    if (memory.kind !== kernels) throw new Error(`no ${kernels} kernels`);
-    prepare(memory)(memory.kernels);
-    memory.close();
-    return Buffer.from(memory.buffer);
-  });
-  return wasm !== undefined && plain !== undefined && wasm.equals(plain);
-}
-
-function fillFloats(memory: KernelMemory, length: number, next: () => number): number {
-  const address = memory.allocate(length * 4);
-  memory.f32(address, length).forEach((_, i, floats) => (floats[i] = next()));
-  return address;
-}
-
-function fillBytes(memory: KernelMemory, length: number, next: Random): number {
-  const address = memory.allocate(length);
-  memory.u8(address, length).forEach((_, i, bytes) => (bytes[i] = next() * 256));
-  return address;
-}
-
-function fillWords(memory: KernelMemory, length: number, next: () => number): number {
-  const address = memory.allocate(length * 4);
-  memory.u32(address, length).forEach((_, i, words) => (words[i] = next()));
-  return address;
-}
 
 /** bf16 numbers that are infinite or none become finite: the bits of a sum with them are nobody's promise. */
 function clearInfinities(halves: Uint16Array): void {
@@ -154,6 +115,31 @@ describe("checksum", () => {
           fillTables(memory.u32(tables, 16 * 256));
           args.u32.set([fillBytes(memory, 80, randomOf(seed)) + first, length, tables, seed]);
           return (kernels) => kernels.crc32c(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+});
+
+describe("centroids", () => {
+  it("are scored as by the twin", () => {
+    fc.assert(
+      fc.property(dimensions, seeds, fc.nat(140), (dimension, seed, shortness) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const width = Math.ceil(dimension / 16) * 16;
+          const args = memory.block(CENTROIDS.size);
+          args.u32[CENTROIDS.rows] = fillBytes(memory, 5 * width, random);
+          args.u32[CENTROIDS.width] = width;
+          args.u32[CENTROIDS.count] = 5;
+          args.u32[CENTROIDS.steps] = fillFloats(memory, 5, random);
+          args.u32[CENTROIDS.query] = fillFloats(memory, width, () => gauss(random) * 2 ** -shortness);
+          args.u32[CENTROIDS.words] = memory.allocate(width * 2);
+          args.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
+          args.u32[CENTROIDS.out] = memory.allocate(20);
+          return (kernels) => kernels.scoreCentroids(args.pointer);
         });
         expect(same).toBe(true);
       }),

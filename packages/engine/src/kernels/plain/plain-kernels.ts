@@ -10,6 +10,7 @@ import { rotate } from "./rotate.ts";
 import { dotHalfRows, dotRows } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
+import { scoreCentroids } from "./centroids.ts";
 import { crc32c } from "./checksum.ts";
 import { buildTable } from "./table.ts";
 import type { Views } from "./views.ts";
@@ -26,6 +27,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     dotHalfRows: (pointer) => dotHalfRows(views, pointer),
     scanBlocks: (pointer) => scanBlocks(views, pointer),
     buildTable: (pointer) => buildTable(views, pointer),
+    scoreCentroids: (pointer) => scoreCentroids(views, pointer),
     scoreCodes: (pointer) => scoreCodes(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),

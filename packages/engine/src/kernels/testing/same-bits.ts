@@ -1,0 +1,51 @@
+/** Memories with random contents, for kernels beside their plain twins. */
+import type { Kernels } from "../arguments.ts";
+import { KernelMemory } from "../kernel-memory.ts";
+
+export type Random = () => number;
+
+/** Random numbers of a seed (mulberry32), so that a failing case can be run again. */
+export function randomOf(seed: number): Random {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** An element that is there. */
+export function at(values: ArrayLike<number>, index: number): number {
+  return values[index] ?? Number.NaN;
+}
+
+/** Prepares two memories in the same way, runs the kernels on one and the twins on the other. */
+export function sameBits(prepare: (memory: KernelMemory) => (kernels: Kernels) => void): boolean {
+  const [wasm, plain] = (["wasm", "plain"] as const).map((kernels) => {
+    const memory = new KernelMemory(1_400_000, { kernels });
+    if (memory.kind !== kernels) throw new Error(`no ${kernels} kernels`);
+    prepare(memory)(memory.kernels);
+    memory.close();
+    return Buffer.from(memory.buffer);
+  });
+  return wasm !== undefined && plain !== undefined && wasm.equals(plain);
+}
+
+export function fillFloats(memory: KernelMemory, length: number, next: () => number): number {
+  const address = memory.allocate(length * 4);
+  memory.f32(address, length).forEach((_, i, floats) => (floats[i] = next()));
+  return address;
+}
+
+export function fillBytes(memory: KernelMemory, length: number, next: Random): number {
+  const address = memory.allocate(length);
+  memory.u8(address, length).forEach((_, i, bytes) => (bytes[i] = next() * 256));
+  return address;
+}
+
+export function fillWords(memory: KernelMemory, length: number, next: () => number): number {
+  const address = memory.allocate(length * 4);
+  memory.u32(address, length).forEach((_, i, words) => (words[i] = next()));
+  return address;
+}
