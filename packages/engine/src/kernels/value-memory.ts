@@ -82,7 +82,8 @@ export class ValueMemory {
     const { length } = prepared;
     this.#query.set(prepared);
     this.#query.fill(0, length, Math.ceil(length / 16) * 16);
-    setFields(this.#compare, COMPARE, { dimension: length, space: SPACE_NUMBERS[space] });
+    this.#compare.u32[COMPARE.dimension] = length;
+    this.#compare.u32[COMPARE.space] = SPACE_NUMBERS[space];
     this.#loaded = query;
   }
 }

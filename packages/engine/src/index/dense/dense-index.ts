@@ -117,7 +117,8 @@ export class DenseIndex {
   }
 
   /**
-   * The k nearest rows among those whose bit in `mask` is set; `null` means all. `query` is as long as the vectors.
+   * The k nearest rows among those whose bit in `mask` is set; `null` means all. `query` is as long as the vectors. A
+   * mask is not to be changed once it was asked with: where its rows are is remembered.
    */
   topK(query: Float32Array, k: number, mask: Uint32Array | null, options: TopKOptions = {}): NearestRows {
     const steps = this.search(query, k, mask, options);

@@ -109,9 +109,15 @@ function remembering(distanceTo: (row: number) => number | null): (row: number) 
 /** The score that a row at this distance has; inverse of what `kernels/distance.ts` defines. */
 function scoreOfDistance(view: SegmentsView, prepared: Float32Array, length: number) {
   if (view.space === "l2") return (distance: number): number => (length ** 2 - distance) / 2;
-  let base = 0;
-  for (let j = 0; j < prepared.length; j++) base += prepared[j]! * view.origin[j]!;
+  const base = sumOfProducts(prepared, view.origin);
   return (distance: number): number => 1 - distance - base;
+}
+
+/** In f64. */
+function sumOfProducts(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let j = 0; j < a.length; j++) sum += a[j]! * b[j]!;
+  return sum;
 }
 
 /** More than all that f32 sums can be off, of scores and of exact distances, beside what bf16 lost. */

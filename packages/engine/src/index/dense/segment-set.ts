@@ -18,6 +18,11 @@ export interface SegmentSizes {
   readonly segmentRows: number;
 }
 
+/** Slots of one mask that are kept as long as the mask is. */
+const MAX_KEPT = 16_384;
+
+type SegmentSlots = ReadonlyMap<SegmentSearch, Uint32Array>;
+
 const NO_SLOTS = new Uint32Array(0);
 
 interface Entry {
@@ -37,7 +42,12 @@ export class SegmentSet {
   /** By number, for rows' locations. */
   readonly #byNumber = new Map<number, Entry>();
   #builder: SegmentBuilder | undefined;
+  #searches: readonly SegmentSearch[] = [];
   #size = 0;
+  /** How often rows have got other places. */
+  #changes = 0;
+  /** The slots of a mask, which is often asked for again, and after how many changes. */
+  readonly #slots = new WeakMap<Uint32Array, { readonly slots: SegmentSlots; readonly changes: number }>();
 
   constructor(
     shape: SegmentShape,
@@ -73,7 +83,7 @@ export class SegmentSet {
 
   /** Sealed ones first: their lists soon give a good k-th score. */
   get searches(): readonly SegmentSearch[] {
-    return [...this.#entries].sort((a, b) => Number(b.sealed) - Number(a.sealed)).map(({ search }) => search);
+    return this.#searches;
   }
 
   has(row: number): boolean {
@@ -87,6 +97,7 @@ export class SegmentSet {
       tail = this.#enter(new DenseSegment(this.#shape, this.#sizes.tailSlots), false);
     }
     this.#locations.set(row, tail.number, tail.search.segment.used);
+    this.#changes++;
     this.#size++;
     tail.search.segment.append(row, vector);
   }
@@ -96,6 +107,7 @@ export class SegmentSet {
     if (entry === undefined) return;
     entry.search.segment.remove(this.#locations.slotOf(row));
     this.#locations.clear(row);
+    this.#changes++;
     this.#size--;
   }
 
@@ -103,8 +115,13 @@ export class SegmentSet {
    * All rows, or those of a mask that the set has, as slots of the segments they are in. `wanted`: at least as many
    * as the mask has.
    */
-  slotsBySegment(mask: Uint32Array | null, wanted: number): Map<SegmentSearch, Uint32Array> {
-    return mask === null ? this.#allSlots() : this.#slotsOfMask(mask, wanted);
+  slotsBySegment(mask: Uint32Array | null, wanted: number): SegmentSlots {
+    if (mask === null) return this.#allSlots();
+    const known = this.#slots.get(mask);
+    if (known?.changes === this.#changes) return known.slots;
+    const slots = this.#slotsOfMask(mask, wanted);
+    if (wanted <= MAX_KEPT) this.#slots.set(mask, { slots, changes: this.#changes });
+    return slots;
   }
 
   /** Rows get other numbers: `numbers` says which, by the old one. */
@@ -112,6 +129,7 @@ export class SegmentSet {
     this.#builder?.close();
     this.#builder = undefined;
     this.#locations.reset();
+    this.#changes++;
     for (const { number, search } of this.#entries) {
       const { segment } = search;
       for (let slot = 0; slot < segment.used; slot++) {
@@ -136,6 +154,7 @@ export class SegmentSet {
     this.#builder = undefined;
     for (const { sealed, search } of this.#entries) this.#free(search.segment, sealed);
     this.#entries = [];
+    this.#entriesChanged();
     this.#byNumber.clear();
   }
 
@@ -149,6 +168,7 @@ export class SegmentSet {
     // A sealed segment goes before the tails: only the last entry may take rows.
     if (sealed) this.#entries.splice(this.#entries.findLastIndex((other) => other.sealed) + 1, 0, entry);
     else this.#entries.push(entry);
+    this.#entriesChanged();
     return entry;
   }
 
@@ -159,6 +179,14 @@ export class SegmentSet {
       this.#byNumber.delete(number);
       this.#free(search.segment, sealed);
     }
+    this.#entriesChanged();
+  }
+
+  #entriesChanged(): void {
+    this.#changes++;
+    this.#searches = [...this.#entries]
+      .sort((a, b) => Number(b.sealed) - Number(a.sealed))
+      .map(({ search }) => search);
   }
 
   #free(segment: DenseSegment, sealed: boolean): void {
