@@ -1,5 +1,5 @@
 /** Memories with random contents, for kernels beside their plain twins. */
-import type { Kernels } from "../arguments.ts";
+import { CANDIDATES, type Kernels } from "../arguments.ts";
 import { KernelMemory } from "../kernel-memory.ts";
 
 export type Random = () => number;
@@ -49,3 +49,16 @@ export function fillWords(memory: KernelMemory, length: number, next: () => numb
   memory.u32(address, length).forEach((_, i, words) => (words[i] = next()));
   return address;
 }
+
+/** A candidate buffer: `keep` survive of `keep` + `room`. */
+export function candidates(memory: KernelMemory, keep: number, room: number, threshold = -Infinity) {
+  const best = memory.block(CANDIDATES.words);
+  best.f32[CANDIDATES.threshold] = threshold;
+  best.u32[CANDIDATES.keep] = keep;
+  best.u32[CANDIDATES.capacity] = keep + room;
+  best.u32[CANDIDATES.ids] = memory.allocate((keep + room) * 4);
+  best.u32[CANDIDATES.scores] = memory.allocate((keep + room) * 4);
+  return best;
+}
+
+export const gauss = (random: Random): number => (random() + random() + random() + random() - 2) * 1.7;
