@@ -5,8 +5,8 @@
  *
  * Groups are made here, one under way at a time, and not by lmdb-js: with its own batching a failed commit rejects a
  * promise that nobody holds, which ends the process. What a group writes is gathered in memory first. A transaction of
- * lmdb-js that calls back begins on a thread, comes back for the actions and goes there again to commit; this way it
- * goes once, and puts the pages together there.
+ * lmdb-js that calls back begins on a thread, comes back for the actions and goes there again to commit; a small one goes
+ * once this way, and puts its pages together there.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { checkFile } from "./check-file.ts";
 import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskSpace, storageFull } from "./disk-space.ts";
-import { type PendingWrite, PendingWrites, overlaid } from "./pending-writes.ts";
+import { type PendingWrite, PendingWrites, type WriteTarget, overlaid } from "./pending-writes.ts";
 
 const ENOSPC = 28;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
@@ -34,6 +34,8 @@ const LONGEST_KEY_BYTES = 1_978;
 const GROUP_MS = 20;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
+/** More entries are put from the main thread: describing one to the other thread costs as much as putting it. */
+const MOST_HANDED_OVER = 128;
 
 export interface EnvironmentOptions {
   readonly folder: string;
@@ -82,11 +84,9 @@ interface CommittedAction {
 }
 
 /** What lmdb-js has and its types leave out. */
-interface Batching {
+interface Batching extends WriteTarget {
   /** All that `action` puts and removes becomes one transaction. */
   batch(action: () => void): Promise<boolean>;
-  /** `append`: the key is greater than all there are. */
-  put(key: Uint8Array, value: Uint8Array, options: { readonly append: true }): Promise<boolean>;
 }
 
 export class LmdbEnvironment {
@@ -283,21 +283,16 @@ export class LmdbEnvironment {
     return group;
   }
 
-  /** Everything pending in one transaction, made and synced on a thread of lmdb-js. */
+  /** Everything pending in one transaction, committed and synced on a thread of lmdb-js. */
   #commit(): Promise<unknown> {
     const database = this.#database as RootDatabase<Uint8Array, Uint8Array> & Batching;
-    let last = this.#pending.size < LEAST_APPENDED ? null : this.#lastKey();
+    const { size } = this.#pending;
+    const last = size < LEAST_APPENDED ? null : this.#lastKey();
+    const write = (): void => this.#pending.writeTo(database, last);
+    if (size > MOST_HANDED_OVER) return database.transaction(() => database.childTransaction(write));
     return database.batch(() => {
       try {
-        for (const { key, value } of this.#pending.all()) {
-          if (value === null) void database.remove(key);
-          else if (last === null || Buffer.compare(key, last) <= 0) void database.put(key, value);
-          else {
-            last = key;
-            // Its promise rejects beside that of the batch.
-            database.put(key, value, { append: true }).catch(() => undefined);
-          }
-        }
+        write();
       } catch {
         // Out of memory. lmdb-js would commit the half that it has; without the process it cannot.
         process.abort();

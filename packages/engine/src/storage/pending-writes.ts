@@ -9,6 +9,13 @@ export interface PendingWrite {
   readonly value: Uint8Array | null;
 }
 
+/** What of lmdb-js takes the writes of a transaction. */
+export interface WriteTarget {
+  /** `append`: the key is greater than all there are. */
+  put(key: Uint8Array, value: Uint8Array, options?: { readonly append: true }): Promise<boolean>;
+  remove(key: Uint8Array): Promise<boolean>;
+}
+
 interface CommittedEntry {
   readonly key: Uint8Array;
   readonly value: Uint8Array;
@@ -18,69 +25,83 @@ interface CommittedEntry {
 const ARENA_BYTES = 64 * 1024;
 
 export class PendingWrites {
-  /** By the key's bytes as Latin-1. */
-  readonly #writes = new Map<string, PendingWrite>();
-  /** What the action under way has replaced, in its order. */
-  #replaced: (readonly [string, PendingWrite | undefined])[] = [];
+  readonly #writes: PendingWrite[] = [];
+  /** The newest write of each key among the first `#indexed`, by the key's bytes as Latin-1; made when it is asked for. */
+  readonly #byName = new Map<string, PendingWrite>();
+  #indexed = 0;
   #arena = new Uint8Array(ARENA_BYTES);
   #arenaUsed = 0;
 
   get size(): number {
-    return this.#writes.size;
-  }
-
-  /** In the order of their first writing. */
-  all(): Iterable<PendingWrite> {
-    return this.#writes.values();
+    return this.#writes.length;
   }
 
   run<T>(action: () => T): T {
-    this.#replaced = [];
+    const before = this.#writes.length;
     try {
       return action();
     } catch (error) {
-      for (const [name, before] of this.#replaced.reverse()) {
-        if (before === undefined) this.#writes.delete(name);
-        else this.#writes.set(name, before);
-      }
+      this.#writes.length = before;
+      if (this.#indexed > before) this.#forgetIndex();
       throw error;
     }
   }
 
   /** `undefined`: what is committed counts. */
   find(key: Uint8Array): PendingWrite | undefined {
-    return this.#writes.size === 0 ? undefined : this.#writes.get(nameOf(key));
+    return this.#writes.length === 0 ? undefined : this.#index().get(nameOf(key));
   }
 
   /** The value is copied. */
   put(key: Uint8Array, value: Uint8Array): void {
-    this.#set({ key, value: this.#copy(value) });
+    this.#writes.push({ key, value: this.#copy(value) });
   }
 
   remove(key: Uint8Array): void {
-    this.#set({ key, value: null });
+    this.#writes.push({ key, value: null });
   }
 
-  /** Ascending. */
+  /** Ascending, one for each key. */
   within(start: Uint8Array, end: Uint8Array): PendingWrite[] {
     const found: PendingWrite[] = [];
-    for (const write of this.#writes.values()) {
+    for (const write of this.#index().values()) {
       if (Buffer.compare(write.key, start) >= 0 && Buffer.compare(write.key, end) < 0) found.push(write);
     }
     return found.sort((a, b) => Buffer.compare(a.key, b.key));
   }
 
+  /** @param last The greatest key of `target`; what comes above it is appended. `null`: nothing is. */
+  writeTo(target: WriteTarget, last: Uint8Array | null): void {
+    let end = last;
+    for (const { key, value } of this.#writes) {
+      if (value === null) void target.remove(key);
+      else if (end === null || Buffer.compare(key, end) <= 0) void target.put(key, value);
+      else {
+        end = key;
+        // Its promise rejects beside that of the transaction.
+        target.put(key, value, { append: true }).catch(() => undefined);
+      }
+    }
+  }
+
   /** Nothing may still read the values. */
   clear(): void {
-    this.#writes.clear();
-    this.#replaced = [];
+    this.#writes.length = 0;
+    this.#forgetIndex();
     this.#arenaUsed = 0;
   }
 
-  #set(write: PendingWrite): void {
-    const name = nameOf(write.key);
-    this.#replaced.push([name, this.#writes.get(name)]);
-    this.#writes.set(name, write);
+  #index(): ReadonlyMap<string, PendingWrite> {
+    for (; this.#indexed < this.#writes.length; this.#indexed++) {
+      const write = this.#writes[this.#indexed]!;
+      this.#byName.set(nameOf(write.key), write);
+    }
+    return this.#byName;
+  }
+
+  #forgetIndex(): void {
+    this.#byName.clear();
+    this.#indexed = 0;
   }
 
   #copy(value: Uint8Array): Uint8Array {
