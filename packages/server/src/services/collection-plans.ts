@@ -40,7 +40,8 @@ const MAX_ENTRIES = 1_024;
 
 export class CollectionPlans {
   readonly #engine: EngineSource;
-  readonly #known = new Map<string, Collection>();
+  /** By id, each with where it was asked for. */
+  readonly #known = new Map<string, { readonly ref: CollectionRef; readonly collection: Collection }>();
   /** How often all were forgotten: what was asked for before must not be kept after. */
   #forgotten = 0;
 
@@ -50,14 +51,13 @@ export class CollectionPlans {
 
   /** Throws what the engine throws, 404 say. */
   async of(ref: CollectionRef): Promise<Collection> {
-    const key = JSON.stringify([ref.tenant, ref.database, ref.id]);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const known = this.#known.get(ref.id);
+    if (known?.ref.tenant === ref.tenant && known.ref.database === ref.database) return known.collection;
     const forgotten = this.#forgotten;
     const collection = await this.#engine().getCollection(ref);
     if (forgotten !== this.#forgotten || collection.dimension === null) return collection;
     if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
-    this.#known.set(key, collection);
+    this.#known.set(ref.id, { ref, collection });
     return collection;
   }
 

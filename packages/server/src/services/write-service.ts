@@ -44,6 +44,8 @@ export class WriteService {
   readonly #embedder: Embedder;
   readonly #functions: EmbeddingFunctions;
   readonly #plans: CollectionPlans;
+  /** Reading one out of a schema takes longer than the rest of a write here, and `CollectionPlans` gives the same collection again. */
+  readonly #indexes = new WeakMap<Collection, IndexPlan>();
 
   constructor({ engine, embedder, tasks, plans }: EmbeddingParts & { readonly plans: CollectionPlans }) {
     this.#engine = engine;
@@ -80,13 +82,21 @@ export class WriteService {
     embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<WriteRequest> {
-    const index = indexPlan(embedder.collection.schema);
+    const index = this.#indexOf(embedder.collection);
     const records = [...request.records];
     await this.#fillDense(records, index, embedder, budget);
     for (const sparse of index.sparse) {
       await this.#fillSparse({ ...request, records }, sparse, embedder, budget);
     }
     return { ...request, records };
+  }
+
+  #indexOf(collection: Collection): IndexPlan {
+    const known = this.#indexes.get(collection);
+    if (known !== undefined) return known;
+    const index = indexPlan(collection.schema);
+    this.#indexes.set(collection, index);
+    return index;
   }
 
   async #fillDense(
