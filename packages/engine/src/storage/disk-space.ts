@@ -9,6 +9,9 @@ import { SheafError } from "@sheaf/protocol";
 export const DEFAULT_RESERVE_BYTES = 32 * 1024 * 1024;
 /** With less than this a disk is full, whatever is kept free. */
 const LEAST_BYTES = 1024 * 1024;
+/** No disk fills up by so much within `KNOWN_MS`. */
+const PLENTY_BYTES = 4 * 1024 * 1024 * 1024;
+const KNOWN_MS = 100;
 /** Pages that LMDB copies for every byte it writes, and the room of a half-filled page. */
 const WRITE_AMPLIFICATION = 2;
 
@@ -23,12 +26,12 @@ export interface DiskSpace {
 
 export interface DiskSpaceOptions {
   readonly reserveBytes?: number | undefined;
-  /** Asked each time; by default the file system that holds the folder. */
+  /** Asked each time; by default of the file system that holds the folder. */
   readonly freeBytes?: (() => number) | undefined;
 }
 
 export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}): DiskSpace {
-  const { reserveBytes = DEFAULT_RESERVE_BYTES, freeBytes = () => freeBytesOf(folder) } = options;
+  const { reserveBytes = DEFAULT_RESERVE_BYTES, freeBytes = freeBytesOf(folder) } = options;
   const requireFile = (bytes: number): void => {
     if (freeBytes() < reserveBytes + bytes) throw storageFull();
   };
@@ -43,7 +46,16 @@ export function storageFull(cause?: unknown): SheafError {
   return new SheafError("storage_full", "the disk of the data folder is full", { cause });
 }
 
-function freeBytesOf(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize;
+/** Asking takes as long as encoding a record, so where there is plenty the answer holds for a moment. */
+function freeBytesOf(folder: string): () => number {
+  let known = 0;
+  let until = 0;
+  return () => {
+    const now = performance.now();
+    if (now < until) return known;
+    const { bavail, bsize } = statfsSync(folder);
+    known = bavail * bsize;
+    until = known < PLENTY_BYTES ? 0 : now + KNOWN_MS;
+    return known;
+  };
 }

@@ -36,6 +36,8 @@ export class LmdbRecordStore implements RecordStore {
   readonly #options: EnvironmentOptions;
   readonly #writer = new ValueWriter();
   #environment: LmdbEnvironment | null;
+  /** While a plan is made, which asks for it several times. */
+  #planned: StoreHead | null = null;
 
   constructor(options: EnvironmentOptions) {
     this.#options = options;
@@ -43,6 +45,10 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   get head(): StoreHead {
+    return this.#planned ?? this.#readHead();
+  }
+
+  #readHead(): StoreHead {
     const value = this.#environment?.get(RECORD_KEYS.head) ?? null;
     return value === null || this.#environment === null
       ? EMPTY_HEAD
@@ -114,8 +120,8 @@ export class LmdbRecordStore implements RecordStore {
   async apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
     const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
     return environment.transact(() => {
-      const before = this.head;
-      const change = plan(this);
+      const before = this.#readHead();
+      const change = this.#plan(plan, before);
       // Deletes need the reserve, so only what adds data is measured against it.
       if (change.puts.length > 0) environment.disk.require(estimateBytes(change.puts));
       for (const { id, offset, sequence } of change.removes) {
@@ -132,6 +138,15 @@ export class LmdbRecordStore implements RecordStore {
       environment.put(RECORD_KEYS.head, encodeHead(this.#writer, change.head));
       return change;
     });
+  }
+
+  #plan(plan: (view: StoreView) => StoreChange, head: StoreHead): StoreChange {
+    this.#planned = head;
+    try {
+      return plan(this);
+    } finally {
+      this.#planned = null;
+    }
   }
 
   *scan(from: number, onDamage?: OnDamage): Generator<StoredRecord> {
