@@ -16,7 +16,7 @@ import { checkFile } from "./check-file.ts";
 import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskSpace, storageFull } from "./disk-space.ts";
-import { type PendingWrite, PendingWrites, type WriteTarget, overlaid } from "./pending-writes.ts";
+import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
 
 const ENOSPC = 28;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
@@ -189,13 +189,15 @@ export class LmdbEnvironment {
     const written = this.#running ? this.#pending.within(range.start, range.end) : [];
     if (written.length === 0) return this.#committed(range);
     const { limit = Infinity, offset = 0, ...bounds } = range;
-    return [...overlaid(this.#committed(bounds), written)].slice(offset, offset + limit).values();
+    return stretch(overlaid(this.#committed(bounds), written), offset, limit);
   }
 
   /** Too few where the tree is damaged. */
-  count(range: KeyRange): number {
-    if (this.#running && this.#pending.size > 0) return this.entries(range).length;
-    return this.#guard(() => this.#database.getKeysCount(toOptions(range)));
+  count(range: Pick<KeyRange, "start" | "end">): number {
+    const committed = this.#guard(() => this.#database.getKeysCount(toOptions(range)));
+    if (!this.#running) return committed;
+    const exists = (key: Uint8Array): boolean => this.#guard(() => this.#database.doesExist(key));
+    return committed + this.#pending.growth(range, exists);
   }
 
   /** Runs `action` alone, after everything asked before; inside it `put` and `remove` may be called. */

@@ -70,6 +70,15 @@ export class PendingWrites {
     return found.sort((a, b) => Buffer.compare(a.key, b.key));
   }
 
+  /** By how many keys a range grows; `exists` tells whether a key is committed. */
+  growth(range: { start: Uint8Array; end: Uint8Array }, exists: (key: Uint8Array) => boolean): number {
+    let growth = 0;
+    for (const { key, value } of this.within(range.start, range.end)) {
+      growth += Number(value !== null) - Number(exists(key));
+    }
+    return growth;
+  }
+
   /** @param last The greatest key of `target`; what comes above it is appended. `null`: nothing is. */
   writeTo(target: WriteTarget, last: Uint8Array | null): void {
     let end = last;
@@ -140,6 +149,21 @@ export function* overlaid(
     if (order !== 0) yield entry;
   }
   for (const { key, value } of written.slice(next)) if (value !== null) yield { key, value };
+}
+
+/** `limit` entries after the first `offset`. */
+export function* stretch(
+  entries: Iterable<CommittedEntry>,
+  offset: number,
+  limit: number,
+): Generator<CommittedEntry> {
+  let passed = 0;
+  if (limit > 0) {
+    for (const entry of entries) {
+      if (passed++ >= offset) yield entry;
+      if (passed >= offset + limit) return;
+    }
+  }
 }
 
 function nameOf(key: Uint8Array): string {
