@@ -1,6 +1,7 @@
 /** Every kernel against its plain twin: the same memory before, the same bits in the whole memory after. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
 import {
   CANDIDATES,
   CENTROIDS,
@@ -14,17 +15,7 @@ import {
   TABLE,
 } from "../arguments.ts";
 import type { KernelMemory } from "../kernel-memory.ts";
-import {
-  type Random,
-  at,
-  candidates,
-  fillBytes,
-  fillFloats,
-  fillWords,
-  gauss,
-  randomOf,
-  sameBits,
-} from "../testing/same-bits.ts";
+import { candidates, fillBytes, fillFloats, fillWords, gauss, sameBits } from "../testing/same-bits.ts";
 import { fillTables } from "../value-memory.ts";
 
 /** bf16 numbers that are infinite or none become finite: the bits of a sum with them are nobody's promise. */

@@ -1,18 +1,10 @@
 /** The kernels of sparse search against their plain twins. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
 import { CANDIDATES, POSTINGS, SUMS, type ArgumentBlock } from "../arguments.ts";
 import type { KernelMemory } from "../kernel-memory.ts";
-import {
-  type Random,
-  at,
-  candidates,
-  fillFloats,
-  fillWords,
-  gauss,
-  randomOf,
-  sameBits,
-} from "../testing/same-bits.ts";
+import { candidates, fillFloats, fillWords, gauss, sameBits } from "../testing/same-bits.ts";
 
 describe("postings", () => {
   it("count, sum and collect as their twins do, and leave clean sums", () => {

@@ -1,24 +1,7 @@
 /** Memories with random contents, for kernels beside their plain twins. */
+import type { Random } from "../../index/dense/testing/data-sets.ts";
 import { CANDIDATES, type Kernels } from "../arguments.ts";
 import { KernelMemory } from "../kernel-memory.ts";
-
-export type Random = () => number;
-
-/** Random numbers of a seed (mulberry32), so that a failing case can be run again. */
-export function randomOf(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** An element that is there. */
-export function at(values: ArrayLike<number>, index: number): number {
-  return values[index] ?? Number.NaN;
-}
 
 /** Prepares two memories in the same way, runs the kernels on one and the twins on the other. */
 export function sameBits(prepare: (memory: KernelMemory) => (kernels: Kernels) => void): boolean {

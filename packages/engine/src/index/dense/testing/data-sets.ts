@@ -8,7 +8,7 @@ import { normalize } from "../../../kernels/distance.ts";
 export type DataSet = "clusters" | "topics";
 
 /** An element that is there. */
-function at(values: ArrayLike<number>, index: number): number {
+export function at(values: ArrayLike<number>, index: number): number {
   return values[index] ?? Number.NaN;
 }
 
