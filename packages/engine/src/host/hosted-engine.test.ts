@@ -33,11 +33,13 @@ async function restarted(engine: HostedEngine, old: number | undefined): Promise
   await expect.poll(() => engine.ready && engine.pid !== old, PATIENCE).toBe(true);
 }
 
-/** Has a call on the collection in flight when the host ends by `signal`. */
+/** Has a call on the collection in flight when the host ends by `signal`: a stopped host cannot answer it before. */
 async function crashUnder(engine: HostedEngine, ref: CollectionRef, signal: NodeJS.Signals): Promise<void> {
   const { pid } = engine;
+  end(engine, "SIGSTOP");
   const call = engine.count(ref, EVERYTHING);
   end(engine, signal);
+  end(engine, "SIGCONT");
   await expect(call).rejects.toMatchObject({ code: expect.stringContaining("unavailable") });
   await restarted(engine, pid);
 }
