@@ -26,18 +26,24 @@ const BOUND: Principal = {
 };
 /** 128 words; a model takes tens of milliseconds for it. */
 const LONG_TEXT = "word ".repeat(128);
+const SOON_SECONDS = 0.1;
+const LATE_SECONDS = 60;
 const KEEP = { collections: 0, records: 0, bytes: 0 };
 
 export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase } = {
   requestSeconds: {
-    at: () => on({ requestSeconds: 1 }, (test) => embed(test, 1)),
-    over: () => on({ requestSeconds: 1 }, (test) => embedSlowly(test, 64)),
-    says: /longer than 1 seconds/u,
+    at: () => on({ requestSeconds: LATE_SECONDS }, (test) => embed(test, 1)),
+    over: () => on({ requestSeconds: SOON_SECONDS }, (test) => embedSlowly(test, 64)),
+    says: /longer than 0\.1 seconds/u,
   },
   bulkRequestSeconds: {
-    at: () => on({ requestSeconds: 1, bulkRequestSeconds: 2 }, (test) => embed(test, 65)),
-    over: () => on({ requestSeconds: 1, bulkRequestSeconds: 2 }, (test) => embedSlowly(test, 200)),
-    says: /longer than 2 seconds/u,
+    at: () =>
+      on({ requestSeconds: SOON_SECONDS, bulkRequestSeconds: LATE_SECONDS }, (test) => embedSlowly(test, 65)),
+    over: () =>
+      on({ requestSeconds: SOON_SECONDS / 2, bulkRequestSeconds: SOON_SECONDS }, (test) =>
+        embedSlowly(test, 200),
+      ),
+    says: /longer than 0\.1 seconds/u,
   },
   requestsPerMinute: counted({ requestsPerMinute: 2 }, (test) => embed(test, 1), /requests a minute/u),
   // Three tokens each.

@@ -1,7 +1,8 @@
 /**
- * The search of single slots of a segment, for filters that few rows pass: all are estimated from their own codes,
- * those of the most promising lists first, so that the others can be measured by what these came to. No list is left
- * out: a filter may take away just the rows that the lists' reach was measured by.
+ * The search of single slots of a segment, for filters that few rows pass. They are estimated from their own codes,
+ * those of the most promising lists first. Lists whose bounds are below the k-th best score are then left out, as in
+ * `list-probe.ts`, if the filter has rows in nearly all of the most promising ones. A filter that does not takes away
+ * just the rows that the lists' reach was measured by, and all slots are estimated.
  */
 import { type ArgumentBlock, CODES } from "../../kernels/arguments.ts";
 import { setFields } from "../../kernels/kernel-memory.ts";
@@ -17,6 +18,15 @@ import { ERROR_PER_FACTOR, buildPlanes } from "./sign-code.ts";
 
 /** Slots to estimate before the first candidates are scored; each later stretch is twice as long. */
 const FIRST_STRETCH = 512;
+/** Of so many most promising lists, how many a filter must have rows in for the bounds to count. */
+const LISTS_LOOKED_AT = 16;
+const LISTS_MET = 12;
+
+/** Where the slots of each list begin and end among those of a filter. */
+interface ListStretches {
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
 
 export class CodeGather {
   readonly #segment: DenseSegment;
@@ -27,8 +37,12 @@ export class CodeGather {
   readonly #planes: Uint8Array;
   /** In the kernel memory: what one call of the kernel looks at. */
   readonly #ids: Uint32Array;
-  /** By list: 1 if its slots are estimated first. */
-  readonly #isFirst: Uint8Array;
+  /** Slots in `#ids` that wait for their estimate. */
+  #waiting = 0;
+  /** Which lists were taken into the first stretch. */
+  readonly #taken: Uint8Array;
+  /** Of the slots of a filter, which is often asked for again. */
+  readonly #stretches = new WeakMap<Uint32Array, ListStretches>();
 
   constructor(segment: DenseSegment, { scorer, candidates, order }: SearchParts) {
     const { memory, at, recordCodeBytes } = segment.layout;
@@ -39,54 +53,107 @@ export class CodeGather {
     this.#codes = memory.block(CODES.words);
     this.#planes = memory.u8(at.planes, recordCodeBytes * 4);
     this.#ids = memory.u32(at.slots, SLOTS_PER_CALL);
-    this.#isFirst = new Uint8Array(order.bounds.length);
+    this.#taken = new Uint8Array(order.bounds.length);
     setFields(this.#codes, CODES, { records: at.records, codeBytes: recordCodeBytes, planes: at.planes });
     setFields(this.#codes, CODES, { bases: at.bases, ids: at.slots, best: candidates.pointer });
   }
 
-  /** Offers those of the slots that can be among the nearest. The query is loaded in the scorer and rotated. */
+  /**
+   * Offers those of the slots, which ascend, that can be among the nearest. The query is loaded in the scorer and
+   * rotated.
+   */
   search(query: DenseQuery, slots: Uint32Array): void {
     const { scale, low, shift } = buildPlanes(this.#segment.rotation.vector, this.#planes);
     this.#codes.f32[CODES.scale] = scale;
     this.#codes.f32[CODES.low] = low;
     this.#codes.f32[CODES.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#scorer.scoreCentroids();
-    const ordered = this.#promisingFirst(query, slots);
-    for (let first = 0, stretch = FIRST_STRETCH; first < ordered.length;) {
-      this.#estimate(query, ordered.subarray(first, first + stretch));
-      first += stretch;
-      stretch = Math.min(2 * stretch, SLOTS_PER_CALL);
+    this.#waiting = 0;
+    if (this.#taken.length === 1) this.#gather(query, slots, FIRST_STRETCH);
+    else this.#gatherLists(query, slots);
+    this.#estimate(query);
+  }
+
+  /** All of the slots; `stretch`: how many are estimated at once, at first. */
+  #gather(query: DenseQuery, slots: Uint32Array, stretch: number): void {
+    for (
+      let first = 0, length = stretch;
+      first < slots.length;
+      length = Math.min(2 * length, SLOTS_PER_CALL)
+    ) {
+      this.#ids.set(slots.subarray(first, first + length));
+      this.#waiting = Math.min(length, slots.length - first);
+      this.#estimate(query);
+      first += length;
     }
   }
 
-  /** The slots, about as many as make the first stretch from the lists with the highest bounds before the others. */
-  #promisingFirst(query: DenseQuery, slots: Uint32Array): Uint32Array {
+  #gatherLists(query: DenseQuery, slots: Uint32Array): void {
+    const { bounds } = this.#order;
+    const { starts, ends } = this.#stretchesOf(slots);
+    const { length } = query;
+    orderLists(this.#segment, this.#order, this.#scorer.bases, {
+      length,
+      reach: this.#segment.reach.filtered,
+    });
+    this.#taken.fill(0);
+    let lists = 0;
+    let met = 0;
+    for (; this.#waiting < Math.min(FIRST_STRETCH, slots.length) || lists < LISTS_LOOKED_AT; lists++) {
+      const list = this.#order.take();
+      if (list === -1) break;
+      this.#taken[list] = 1;
+      if (lists < LISTS_LOOKED_AT && starts[list]! < ends[list]!) met++;
+      this.#add(query, slots, starts[list]!, ends[list]!);
+    }
+    const boundsCount = met >= LISTS_MET;
+    this.#estimate(query);
+    let stretch = 2 * FIRST_STRETCH;
+    for (let list = 0; list < bounds.length; list++) {
+      if (this.#taken[list] === 1 || (boundsCount && bounds[list]! < query.nearest.threshold)) continue;
+      this.#add(query, slots, starts[list]!, ends[list]!);
+      if (this.#waiting < stretch) continue;
+      this.#estimate(query);
+      stretch *= 2;
+    }
+  }
+
+  #stretchesOf(slots: Uint32Array): ListStretches {
+    const known = this.#stretches.get(slots);
+    if (known !== undefined) return known;
     const { listOfBlock } = this.#segment;
-    const isFirst = this.#isFirst;
-    if (isFirst.length === 1) return slots;
-    orderLists(this.#segment, this.#order, this.#scorer.bases, query.length);
-    isFirst.fill(0);
-    const lists = Math.ceil((FIRST_STRETCH * isFirst.length) / slots.length);
-    for (let i = 0; i < lists; i++) isFirst[this.#order.take()] = 1;
-    const ordered = new Uint32Array(slots.length);
-    let front = 0;
-    let back = slots.length;
-    for (let i = 0; i < slots.length; i++) {
-      const slot = slots[i]!;
-      // Without a branch, which would be guessed wrong for every tenth slot.
-      const first = isFirst[listOfBlock[slot >>> 5]!]!;
-      ordered[first === 1 ? front : back - 1] = slot;
-      front += first;
-      back -= 1 - first;
+    const starts = new Uint32Array(this.#taken.length);
+    const ends = new Uint32Array(this.#taken.length);
+    for (let i = 0; i < slots.length;) {
+      const list = listOfBlock[slots[i]! >>> 5]!;
+      starts[list] = i;
+      do i++;
+      while (i < slots.length && listOfBlock[slots[i]! >>> 5] === list);
+      ends[list] = i;
     }
-    return ordered;
+    const stretches = { starts, ends };
+    this.#stretches.set(slots, stretches);
+    return stretches;
   }
 
-  #estimate(query: DenseQuery, slots: Uint32Array): void {
-    this.#ids.set(slots);
+  #add(query: DenseQuery, slots: Uint32Array, start: number, end: number): void {
+    const ids = this.#ids;
+    for (let from = start; from < end;) {
+      if (this.#waiting === SLOTS_PER_CALL) this.#estimate(query);
+      const until = Math.min(end, from + SLOTS_PER_CALL - this.#waiting);
+      const shift = this.#waiting - from;
+      for (let i = from; i < until; i++) ids[shift + i] = slots[i]!;
+      this.#waiting += until - from;
+      from = until;
+    }
+  }
+
+  #estimate(query: DenseQuery): void {
+    if (this.#waiting === 0) return;
     this.#candidates.restart(query);
-    this.#codes.u32[CODES.count] = slots.length;
+    this.#codes.u32[CODES.count] = this.#waiting;
     this.#segment.layout.memory.kernels.scoreCodes(this.#codes.pointer);
     this.#candidates.drain(query);
+    this.#waiting = 0;
   }
 }

@@ -366,6 +366,10 @@ describe("recall", () => {
     const against = ({ group }: Labelled): Uint32Array =>
       maskOf(rows, (row) => at(draws, row) < 0.05 && data[row]?.group !== group);
     expect(recall(index, queries, against)).toBeGreaterThanOrEqual(0.99);
+    // Whole groups, about 5 % of them, not the query's own.
+    const groups = ({ group }: Labelled): Uint32Array =>
+      maskOf(rows, (row) => (data[row]!.group + 10) % 20 === group % 20);
+    expect(recall(index, queries, groups)).toBeGreaterThanOrEqual(0.99);
     index.close();
   });
 });

@@ -8,6 +8,7 @@
  */
 import { RECORD } from "../../kernels/arguments.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
+import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
 import { type SegmentLayout, type SegmentShape, layOut, recordBytes } from "./segment-layout.ts";
 import { encodeSigns } from "./sign-code.ts";
@@ -43,8 +44,8 @@ export class DenseSegment {
   readonly lengths: Float32Array;
   /** By block: the length of the most that bf16 lost of one of its vectors. */
   readonly losses: Float32Array;
-  /** How many spreads, per unit of a query's scale, rows may rise above their centroid's score; see `ListProbe`. */
-  reach = 1;
+  /** Measured when the segment is sealed. */
+  reach: Reach = { unfiltered: 1, filtered: 1 };
   liveCount = 0;
   /** Rows ever placed, live or not. */
   placed = 0;

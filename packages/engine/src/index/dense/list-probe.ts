@@ -57,7 +57,9 @@ export class ListProbe {
     this.#scan.f32[SCAN.scale] = f32[TABLE.scale]!;
     this.#scan.f32[SCAN.shift] = f32[TABLE.shift]! + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#candidates.restart(query);
-    orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), query.length);
+    const { length } = query;
+    const reach = this.#segment.reach.unfiltered;
+    orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach });
     // A tail has no order: only when all of it was estimated are its first candidates worth scoring.
     const { firstSlots, slots } = this.#segment.lists;
     let stretch = slots.length === 1 ? Infinity : FIRST_STRETCH;

@@ -14,20 +14,28 @@ const QUERIES = 128;
 const NEIGHBOURS = 10;
 /** Share of the true neighbours that must lie within the bounds. */
 const WITHIN = 0.998;
+/** What a filter may leave of a segment: every so many slots, and none of the query's own list. */
+const FILTERED_STEP = 20;
+
+/** How many spreads, per unit of a query's scale, rows may rise above their centroid's score. */
+export interface Reach {
+  readonly unfiltered: number;
+  /** Of the nearest among few rows. They are further away, where their lists tell less about them. */
+  readonly filtered: number;
+}
 
 /**
  * Fills `order` with the segment's lists by what their centroids say about their best rows. `bases`:
- * <centroid, query> by list; `length`: the query's.
+ * <centroid, query> by list; `length`: the query's; `reach`: that of the segment which fits the filter.
  */
 export function orderLists(
   segment: DenseSegment,
   order: ListOrder,
   bases: Float32Array,
-  length: number,
+  { length, reach }: { readonly length: number; readonly reach: number },
 ): void {
   const { biases, spreads } = segment.lists;
   const { bounds } = order;
-  const { reach } = segment;
   if (segment.shape.space === "l2") {
     for (let list = 0; list < bounds.length; list++) {
       const scale = scaleOf(segment, list, bases[list]!, length);
@@ -48,42 +56,68 @@ function scaleOf(segment: DenseSegment, list: number, base: number, length: numb
 
 /** Sets `segment.reach`, in slices of at most a millisecond. `origin`: what the vectors are relative to. */
 export function* measureReach(segment: DenseSegment, origin: Float32Array): Generator<void, void> {
-  const slots = sampleOf(segment);
   const scorer = new SegmentScorer(segment);
-  const needed: number[] = [];
+  const needed: Record<keyof Reach, number[]> = { unfiltered: [], filtered: [] };
   const query = new Float32Array(segment.layout.width);
-  for (const slot of slots) {
+  for (const slot of sampleOf(segment)) {
     segment.readVector(slot, query);
     // Only for l2 do queries move with the origin.
     if (segment.shape.space !== "l2") for (let j = 0; j < origin.length; j++) query[j]! += origin[j]!;
     const length = norm(query);
     scorer.load(query);
-    const bases = scorer.scoreCentroids();
-    const nearest = new Nearest(NEIGHBOURS);
-    let { threshold } = nearest;
+    scorer.scoreCentroids();
+    const nearest = { unfiltered: new Nearest(NEIGHBOURS), filtered: new Nearest(NEIGHBOURS) };
+    const list = segment.listOf(slot);
     for (let first = 0; first < segment.capacity; first += SLOTS_PER_CALL) {
       const scores = scorer.scoreRange(first, Math.min(SLOTS_PER_CALL, segment.capacity - first));
-      for (const [i, score] of scores.entries()) {
-        if (score <= threshold || first + i === slot || !segment.isLive(first + i)) continue;
-        nearest.offer(first + i, score, 0);
-        ({ threshold } = nearest);
-      }
+      offer(nearest.unfiltered, first, scores, { step: 1, passes: (other) => other !== slot });
+      const passes = (other: number): boolean => segment.listOf(other) !== list;
+      offer(nearest.filtered, first, scores, { step: FILTERED_STEP, passes });
       yield;
     }
-    const ranked = nearest.ranked().slice(0, NEIGHBOURS);
-    // The best alone must be found too, against its own score.
-    needed.push(neededReach(ranked[0], ranked[0]), ...ranked.map((row) => neededReach(row, ranked.at(-1))));
-
-    function neededReach(row: BoundedRow | undefined, kth: BoundedRow | undefined): number {
-      if (row === undefined || kth === undefined) return 0;
-      const list = segment.listOf(row.row);
-      const { biases, spreads } = segment.lists;
-      const reach = spreads[list]! * scaleOf(segment, list, bases[list]!, length);
-      return reach > 0 ? (kth.bound - bases[list]! - biases[list]!) / reach : 0;
+    for (const way of ["unfiltered", "filtered"] as const) {
+      const ranked = nearest[way].ranked().slice(0, NEIGHBOURS);
+      const [best] = ranked;
+      const kth = ranked.at(-1);
+      if (best === undefined || kth === undefined) continue;
+      // The best alone must be found too, against its own score.
+      needed[way].push(
+        neededReach(best, best, length),
+        ...ranked.map((row) => neededReach(row, kth, length)),
+      );
     }
   }
+  const unfiltered = quantile(needed.unfiltered);
+  segment.reach = { unfiltered, filtered: Math.max(unfiltered, quantile(needed.filtered)) };
+
+  function offer(nearest: Nearest, first: number, scores: Float32Array, filter: SlotFilter): void {
+    const { step, passes } = filter;
+    let { threshold } = nearest;
+    for (let i = (step - (first % step)) % step; i < scores.length; i += step) {
+      if (scores[i]! <= threshold || !segment.isLive(first + i) || !passes(first + i)) continue;
+      nearest.offer(first + i, scores[i]!, 0);
+      ({ threshold } = nearest);
+    }
+  }
+
+  function neededReach(row: BoundedRow, kth: BoundedRow, length: number): number {
+    const list = segment.listOf(row.row);
+    const { biases, spreads } = segment.lists;
+    const base = scorer.bases[list]!;
+    const reach = spreads[list]! * scaleOf(segment, list, base, length);
+    return reach > 0 ? (kth.bound - base - biases[list]!) / reach : 0;
+  }
+}
+
+interface SlotFilter {
+  /** Only multiples of it. */
+  readonly step: number;
+  readonly passes: (slot: number) => boolean;
+}
+
+function quantile(needed: number[]): number {
   needed.sort((a, b) => a - b);
-  segment.reach = Math.max(0, needed[Math.ceil(needed.length * WITHIN) - 1] ?? 1);
+  return Math.max(0, needed[Math.ceil(needed.length * WITHIN) - 1] ?? 1);
 }
 
 /** Live slots at even distances. */

@@ -5,7 +5,6 @@
  */
 import type { Space } from "@sheaf/protocol";
 import { norm } from "../../kernels/distance.ts";
-import { countBits } from "../row-set.ts";
 import type { DenseQuery, ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
 import type { SegmentSet } from "./segment-set.ts";
@@ -56,7 +55,7 @@ export function* searchSegments(
   const mask = request.mask === null ? null : coverRows(request.mask, segments.rowLimit);
   if (!(length <= MAX_LENGTH)) return yield* everyHit(segments, mask, request);
   const k = Math.min(request.k, segments.size);
-  const wanted = mask === null ? segments.size : countBits(mask);
+  const wanted = mask === null ? segments.size : segments.countOf(mask);
   const certain = request.exact || k > MAX_ESTIMATED_K || wanted <= k;
   const slack = slackOfScores(view, prepared, length * (certain ? 1 : likelyShare(prepared.length)));
   const isStored = segments.searches.some(({ segment }) => !segment.hasRows);
@@ -68,7 +67,7 @@ export function* searchSegments(
   };
   const query: DenseQuery = { k, vector, length, slack, scoreOf, mask, nearest: new Nearest(k) };
   if (certain || (mask !== null && wanted <= GATHER_SHARE * segments.size)) {
-    for (const [search, slots] of segments.slotsBySegment(mask, wanted))
+    for (const [search, slots] of segments.slotsBySegment(mask))
       yield* certain ? search.score(query, slots) : search.estimate(query, slots);
   } else {
     for (const search of segments.searches) yield* search.probe(query);
@@ -136,7 +135,7 @@ function* everyHit(
   { distanceTo }: SegmentsRequest,
 ): Generator<void, Hit[]> {
   const hits: Hit[] = [];
-  for (const [{ segment }, slots] of segments.slotsBySegment(mask, segments.size)) {
+  for (const [{ segment }, slots] of segments.slotsBySegment(mask)) {
     for (const slot of slots) {
       const row = segment.rows[slot]!;
       const distance = distanceTo(row);

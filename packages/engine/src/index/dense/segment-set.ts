@@ -4,6 +4,7 @@
  * row is sealed anew only about as often as its segment doubles.
  */
 import { SheafError } from "@sheaf/protocol";
+import { countBits } from "../row-set.ts";
 import { DenseSegment } from "./dense-segment.ts";
 import { MAX_SEGMENTS, MAX_SLOTS, RowLocations, SLOT_BITS, SLOT_MASK } from "./row-locations.ts";
 import { type SealedSegment, type SealingContext, SegmentBuilder } from "./segment-builder.ts";
@@ -23,7 +24,12 @@ const MAX_KEPT = 16_384;
 
 type SegmentSlots = ReadonlyMap<SegmentSearch, Uint32Array>;
 
-const NO_SLOTS = new Uint32Array(0);
+interface KnownMask {
+  readonly count: number;
+  slots?: SegmentSlots;
+  /** After how many changes of the set the slots were looked up. */
+  changes: number;
+}
 
 interface Entry {
   readonly number: number;
@@ -46,8 +52,8 @@ export class SegmentSet {
   #size = 0;
   /** How often rows have got other places. */
   #changes = 0;
-  /** The slots of a mask, which is often asked for again, and after how many changes. */
-  readonly #slots = new WeakMap<Uint32Array, { readonly slots: SegmentSlots; readonly changes: number }>();
+  /** The same mask is often asked for again. */
+  readonly #masks = new WeakMap<Uint32Array, KnownMask>();
 
   constructor(
     shape: SegmentShape,
@@ -111,17 +117,26 @@ export class SegmentSet {
     this.#size--;
   }
 
-  /**
-   * All rows, or those of a mask that the set has, as slots of the segments they are in. `wanted`: at least as many
-   * as the mask has.
-   */
-  slotsBySegment(mask: Uint32Array | null, wanted: number): SegmentSlots {
+  /** All rows, or those of a mask that the set has, as slots of the segments they are in. */
+  slotsBySegment(mask: Uint32Array | null): SegmentSlots {
     if (mask === null) return this.#allSlots();
-    const known = this.#slots.get(mask);
-    if (known?.changes === this.#changes) return known.slots;
-    const slots = this.#slotsOfMask(mask, wanted);
-    if (wanted <= MAX_KEPT) this.#slots.set(mask, { slots, changes: this.#changes });
-    return slots;
+    const known = this.#known(mask);
+    if (known.slots !== undefined && known.changes === this.#changes) return known.slots;
+    const slots = this.#slotsOfMask(mask);
+    if (known.count > MAX_KEPT) return slots;
+    known.changes = this.#changes;
+    return (known.slots = slots);
+  }
+
+  /** Rows of a mask, whether the set has them or not. */
+  countOf(mask: Uint32Array): number {
+    return this.#known(mask).count;
+  }
+
+  #known(mask: Uint32Array): KnownMask {
+    let known = this.#masks.get(mask);
+    if (known === undefined) this.#masks.set(mask, (known = { count: countBits(mask), changes: 0 }));
+    return known;
   }
 
   /** Rows get other numbers: `numbers` says which, by the old one. */
@@ -230,37 +245,36 @@ export class SegmentSet {
     return slots;
   }
 
-  #slotsOfMask(mask: Uint32Array, wanted: number): Map<SegmentSearch, Uint32Array> {
+  /** In ascending order, as they lie in memory. */
+  #slotsOfMask(mask: Uint32Array): Map<SegmentSearch, Uint32Array> {
     const { words: locations } = this.#locations;
-    // Number 0 is for rows that are in no segment.
     const numbers = 1 + this.#entries.reduce((highest, { number }) => Math.max(highest, number), 0);
-    const counts = new Uint32Array(numbers);
-    const byNumber = Array.from({ length: numbers }, () => NO_SLOTS);
-    byNumber[0] = new Uint32Array(wanted);
+    // Number 0 is for rows that are in no segment, all at slot 0.
+    const bitsByNumber = Array.from({ length: numbers }, () => new Uint32Array(1));
     for (const { number, search } of this.#entries)
-      byNumber[number] = new Uint32Array(Math.min(wanted, search.segment.liveCount));
-    // Neighbours are nearly always in one segment: its list is at hand.
-    let at = 0;
-    let slots = byNumber[0];
-    let count = 0;
+      bitsByNumber[number] = new Uint32Array(search.segment.capacity / 32);
     const words = Math.min(mask.length, Math.ceil(this.rowLimit / 32));
     for (let index = 0; index < words; index++) {
       for (let word = mask[index]!; word !== 0; word &= word - 1) {
         const location = locations[index * 32 + 31 - Math.clz32(word & -word)]!;
-        if (location >>> SLOT_BITS !== at) {
-          counts[at] = count;
-          at = location >>> SLOT_BITS;
-          slots = byNumber[at]!;
-          count = counts[at]!;
-        }
-        slots[count++] = location & SLOT_MASK;
+        const slot = location & SLOT_MASK;
+        bitsByNumber[location >>> SLOT_BITS]![slot >>> 5]! |= 1 << (slot & 31);
       }
     }
-    counts[at] = count;
-    return new Map(
-      this.#entries.map(({ number, search }) => [search, byNumber[number]!.subarray(0, counts[number])]),
-    );
+    return new Map(this.#entries.map(({ number, search }) => [search, numbersOfBits(bitsByNumber[number]!)]));
   }
+}
+
+/** Which bits are set, ascending. */
+function numbersOfBits(bits: Uint32Array): Uint32Array {
+  const numbers = new Uint32Array(countBits(bits));
+  let count = 0;
+  for (let index = 0; index < bits.length; index++) {
+    for (let word = bits[index]!; word !== 0; word &= word - 1) {
+      numbers[count++] = index * 32 + 31 - Math.clz32(word & -word);
+    }
+  }
+  return numbers;
 }
 
 /** Full tails and the newest segments that are not larger than what they would be merged with; else a hollow one. */
