@@ -17,7 +17,7 @@ import type { SegmentScorer } from "./segment-scorer.ts";
 import { ERROR_PER_FACTOR, buildPlanes } from "./sign-code.ts";
 
 /** Slots to estimate before the first candidates are scored; each later stretch is twice as long. */
-const FIRST_STRETCH = 512;
+const FIRST_STRETCH = 384;
 /** Of so many most promising lists, how many a filter must have rows in for the bounds to count. */
 const LISTS_LOOKED_AT = 16;
 const LISTS_MET = 12;
