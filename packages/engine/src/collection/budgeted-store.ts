@@ -1,6 +1,6 @@
 /** A record store whose batches have to fit its tenant's quotas. */
 import type { QueryDistance } from "../kernels/value-memory.ts";
-import type { OnDamage, RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type { ScanOptions, RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord, VectorDistance, VectorVersion } from "../storage/stored-record.ts";
 import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
 
@@ -48,16 +48,16 @@ export class BudgetedStore implements RecordStore {
     return this.#budget.apply(this.#id, this.#store, plan);
   }
 
-  scan(from: number, onDamage?: OnDamage): Iterable<StoredRecord> {
-    return this.#store.scan(from, onDamage);
+  scan(from: number, options?: ScanOptions): Iterable<StoredRecord> {
+    return this.#store.scan(from, options);
   }
 
   idAt(offset: number): string | null {
     return this.#store.idAt(offset);
   }
 
-  requireWhole(): void {
-    this.#store.requireWhole();
+  requireWhole(records: number): void {
+    this.#store.requireWhole(records);
   }
 
   close(): Promise<void> {

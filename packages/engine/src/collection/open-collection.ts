@@ -32,7 +32,7 @@ import type { StageTimes } from "../query/stage-times.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "../query/execute.ts";
 import type { QueryContext } from "../query/query-context.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
-import type { OnDamage, RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
+import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, lostRecord } from "./damaged-records.ts";
@@ -229,20 +229,32 @@ export class OpenCollection {
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
-    this.#store.requireWhole();
     const damaged = new Map<number, CorruptDataError>();
-    const onDamage: OnDamage = (offset, damage) => void damaged.set(offset, damage);
+    const options: ScanOptions = {
+      onDamage: (offset, damage) => void damaged.set(offset, damage),
+      // The index copies what it keeps.
+      into: new Float32Array(this.#dimension ?? 0),
+    };
     for (let from: number | null = 0; from !== null;) {
       throwIfAborted(signal);
-      const slice = takeSlice(this.#store.scan(from, onDamage));
-      for (const record of slice.records) this.#index.put(record);
-      const seen = this.#kinds.newIn(slice.records);
-      if (seen !== null) this.#kinds.add(seen);
-      from = slice.next;
+      from = this.#rebuildSlice(this.#store.scan(from, options));
       await nextTurn();
     }
+    this.#store.requireWhole(this.#index.size + damaged.size);
     this.#index.filled();
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);
+  }
+
+  /** Where the next slice begins; `null`: nowhere. */
+  #rebuildSlice(records: Iterable<StoredRecord>): number | null {
+    const until = performance.now() + REBUILD_SLICE_MS;
+    for (const record of records) {
+      this.#index.put(record);
+      const seen = this.#kinds.newIn([record]);
+      if (seen !== null) this.#kinds.add(seen);
+      if (performance.now() >= until) return record.offset + 1;
+    }
+    return null;
   }
 
   /** Without a name of its own a record could never be deleted, so then it is the collection that is damaged. */
@@ -345,15 +357,4 @@ export class OpenCollection {
 
 function recordsOf(operation: CommitOperation): number {
   return operation.kind === "delete" ? operation.ids.length : operation.records.length;
-}
-
-/** As many records as fit into one slice; `next` is where the following one begins, `null` at the end. */
-function takeSlice(scan: Iterable<StoredRecord>): { records: readonly StoredRecord[]; next: number | null } {
-  const records: StoredRecord[] = [];
-  const until = performance.now() + REBUILD_SLICE_MS;
-  for (const record of scan) {
-    records.push(record);
-    if (performance.now() >= until) return { records, next: record.offset + 1 };
-  }
-  return { records, next: null };
 }

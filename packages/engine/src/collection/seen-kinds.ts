@@ -13,14 +13,15 @@ export class SeenKinds {
 
   /** What `records` hold that was not seen before; `null`: nothing. */
   newIn(records: Iterable<StoredRecord>): KindsByKey | null {
-    const found = new Map<string, Set<MetadataKind>>();
+    let found: Map<string, Set<MetadataKind>> | null = null;
     for (const { metadata } of records) {
-      for (const [key, value] of metadata ?? []) {
+      if (metadata === null) continue;
+      for (const [key, value] of metadata) {
         const kind = metadataKind(value);
-        if (this.#kinds.get(key)?.has(kind) !== true) addTo(found, key, kind);
+        if (this.#kinds.get(key)?.has(kind) !== true) addTo((found ??= new Map()), key, kind);
       }
     }
-    return found.size === 0 ? null : found;
+    return found;
   }
 
   add(seen: KindsByKey): void {

@@ -169,6 +169,7 @@ export class LmdbEnvironment {
 
   /** `get` without a copy: what it returns is another value after the next read. */
   peek(key: Uint8Array): Uint8Array | null {
+    if (key.length > LONGEST_KEY_BYTES) return null;
     const written = this.#written(key);
     if (written !== undefined) return written.value;
     try {

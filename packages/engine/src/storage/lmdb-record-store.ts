@@ -11,6 +11,7 @@ import {
   EMPTY_HEAD,
   type OnDamage,
   type RecordStore,
+  type ScanOptions,
   type StoreChange,
   type StoreHead,
   type StoreView,
@@ -18,6 +19,7 @@ import {
 } from "./record-store.ts";
 import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import {
+  type Decoding,
   decodeDistance,
   decodeHead,
   decodeRecord,
@@ -149,24 +151,42 @@ export class LmdbRecordStore implements RecordStore {
     }
   }
 
-  *scan(from: number, onDamage?: OnDamage): Generator<StoredRecord> {
+  *scan(from: number, { onDamage, into }: ScanOptions = {}): Generator<StoredRecord> {
     const environment = this.#environment;
     if (environment === null) return;
-    const range = { start: offsetKey(from), end: RECORD_KEYS.afterOffsets };
-    for (const { key, value } of environment.iterate(range)) {
-      const origin = environment.origin(key);
-      const offset = readOffset(key, origin);
-      const record = readOrReport(() => decodeRecord(value, offset, { origin }), offset, onDamage);
+    for (let offset = from; ; offset++) {
+      // A cursor that walks the range makes a buffer of each key and value, which takes longer than looking it up.
+      let key = offsetKey(offset);
+      let value = environment.peek(key);
+      if (value === null) {
+        const next = this.#offsetAbove(offset);
+        if (next === null) return;
+        offset = next;
+        key = offsetKey(offset);
+        value = environment.peek(key);
+      }
+      const record = decodeOrReport(value, offset, { origin: environment.origin(key), into }, onDamage);
       if (record === null) continue;
       if (onDamage !== undefined) this.#requireId(record);
       yield record;
     }
   }
 
+  /** The next there is; `null`: that was the last. */
+  #offsetAbove(offset: number): number | null {
+    const environment = this.#environment;
+    if (environment === null) return null;
+    const range = { start: offsetKey(offset + 1), end: RECORD_KEYS.afterOffsets, limit: 1 };
+    for (const { key } of environment.iterate(range)) return readOffset(key, environment.origin(key));
+    return null;
+  }
+
   /** The key with the id has no checksum of its own. */
   #requireId({ id, offset }: StoredRecord): void {
     const environment = this.#environment;
-    if (environment === null || this.offsetOf(id) === offset) return;
+    const leadsTo = environment?.peek(idKey(id)) ?? null;
+    if (environment === null || (leadsTo !== null && Buffer.compare(leadsTo, offsetKey(offset)) === 0))
+      return;
     throw new CorruptDataError(
       environment.origin(idKey(id)),
       0,
@@ -183,17 +203,18 @@ export class LmdbRecordStore implements RecordStore {
     return null;
   }
 
-  /** By numbers: a page that was cut out of the tree takes entries along that the meta page still counts. */
-  requireWhole(): void {
+  /**
+   * By numbers: a page that was cut out of the tree takes entries along that the meta page still counts. The scan has
+   * followed the id of each record.
+   */
+  requireWhole(records: number): void {
     const environment = this.#environment;
     if (environment === null || environment.entryCount === 0) return;
-    const ids = environment.count({ start: RECORD_KEYS.ids, end: RECORD_KEYS.afterIds });
     const removals = environment.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterRemovals });
-    const { size } = this;
-    if (ids === size && 1 + ids + size + removals === environment.entryCount) return;
+    if (1 + 2 * records + removals === environment.entryCount) return;
     throw damagedStore(
       this.#options.name,
-      `holds ${ids} ids, ${size} records and ${removals} removals in ${environment.entryCount} entries`,
+      `holds ${records} records and ${removals} removals in ${environment.entryCount} entries`,
     );
   }
 
@@ -208,13 +229,15 @@ export class LmdbRecordStore implements RecordStore {
 }
 
 /** `null`: it could not be read, and `onDamage` was told. */
-function readOrReport(
-  read: () => StoredRecord,
+function decodeOrReport(
+  value: Uint8Array | null,
   offset: number,
+  decoding: Decoding,
   onDamage: OnDamage | undefined,
 ): StoredRecord | null {
   try {
-    return read();
+    if (value === null) throw new CorruptDataError(decoding.origin, 0, "is listed and cannot be found");
+    return decodeRecord(value, offset, decoding);
   } catch (error) {
     if (onDamage === undefined || !(error instanceof CorruptDataError)) throw error;
     onDamage(offset, error);

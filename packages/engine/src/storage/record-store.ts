@@ -44,6 +44,16 @@ export function oldestTracked(head: StoreHead): number {
 /** Told of a record that cannot be read. */
 export type OnDamage = (offset: number, damage: CorruptDataError) => void;
 
+export interface ScanOptions {
+  /**
+   * A record that cannot be read is told and passed over, else it ends the scan with its error; and each id is followed
+   * to its record.
+   */
+  readonly onDamage?: OnDamage;
+  /** Where the vectors may lie that are as long, each until the next is read. */
+  readonly into?: Float32Array;
+}
+
 /** One batch, planned in full before anything is written. */
 export interface StoreChange {
   readonly head: StoreHead;
@@ -66,16 +76,15 @@ export interface RecordStore extends StoreView {
    * share one commit and resolve in the order of their plans.
    */
   apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange>;
-  /**
-   * Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn.
-   * With `onDamage` a record that cannot be read is told and passed over, else it ends the scan with its error; and
-   * each id is followed to its record.
-   */
-  scan(from: number, onDamage?: OnDamage): Iterable<StoredRecord>;
+  /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
+  scan(from: number, options?: ScanOptions): Iterable<StoredRecord>;
   /** Id of the record with this offset, whether the record can be read or not; goes through all ids. */
   idAt(offset: number): string | null;
-  /** Throws `collection_unavailable` unless everything that was written can be reached. */
-  requireWhole(): void;
+  /**
+   * Throws `collection_unavailable` unless everything that was written can be reached. `records`: how many a scan with
+   * `onDamage` found, damaged ones included.
+   */
+  requireWhole(records: number): void;
   /** After the batches under way; nothing may be called afterwards. */
   close(): Promise<void>;
 }
