@@ -95,10 +95,10 @@ describe("sheaf serve", () => {
     await warmModel(served);
     const children = await descendants(served.pid);
     const running = served.request("/embed", {
-      json: { texts: Array.from({ length: 64 }, (_, i) => `text ${i}`), instructions: "" },
+      json: { texts: Array.from({ length: 512 }, (_, i) => `text ${i}`), instructions: "" },
       headers: MINILM,
     });
-    await sleep(50);
+    await sleep(300);
     const exited = once(served.process, "exit");
     process.kill(-served.pid, "SIGINT");
     expect((await running).status).toBe(200);
