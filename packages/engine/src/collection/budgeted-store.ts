@@ -1,6 +1,6 @@
 /** A record store whose batches have to fit its tenant's quotas. */
 import type { QueryDistance } from "../kernels/value-memory.ts";
-import type { ScanOptions, RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type { RecordStore, ScanOptions, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord, VectorDistance, VectorVersion } from "../storage/stored-record.ts";
 import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
 

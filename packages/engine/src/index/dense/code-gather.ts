@@ -69,22 +69,17 @@ export class CodeGather {
     this.#codes.f32[CODES.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#scorer.scoreCentroids();
     this.#waiting = 0;
-    if (this.#taken.length === 1) this.#gather(query, slots, FIRST_STRETCH);
+    if (this.#taken.length === 1) this.#gatherAll(query, slots);
     else this.#gatherLists(query, slots);
-    this.#estimate(query);
   }
 
-  /** All of the slots; `stretch`: how many are estimated at once, at first. */
-  #gather(query: DenseQuery, slots: Uint32Array, stretch: number): void {
-    for (
-      let first = 0, length = stretch;
-      first < slots.length;
-      length = Math.min(2 * length, SLOTS_PER_CALL)
-    ) {
-      this.#ids.set(slots.subarray(first, first + length));
-      this.#waiting = Math.min(length, slots.length - first);
+  #gatherAll(query: DenseQuery, slots: Uint32Array): void {
+    for (let first = 0, stretch = FIRST_STRETCH; first < slots.length;) {
+      const end = Math.min(first + stretch, slots.length);
+      this.#add(query, slots, first, end);
       this.#estimate(query);
-      first += length;
+      first = end;
+      stretch = Math.min(2 * stretch, SLOTS_PER_CALL);
     }
   }
 
@@ -116,6 +111,7 @@ export class CodeGather {
       this.#estimate(query);
       stretch *= 2;
     }
+    this.#estimate(query);
   }
 
   #stretchesOf(slots: Uint32Array): ListStretches {

@@ -71,9 +71,6 @@ export class DenseIndex {
     this.#sizes = options.sizes ?? DEFAULT_SIZES;
   }
 
-  get segmentsForTest(): SegmentSet | undefined {
-    return this.#segments;
-  }
   get size(): number {
     return this.#flat.size + (this.#segments?.size ?? 0);
   }

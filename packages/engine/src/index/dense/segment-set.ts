@@ -4,7 +4,7 @@
  * row is sealed anew only about as often as its segment doubles.
  */
 import { SheafError } from "@sheaf/protocol";
-import { countBits } from "../row-set.ts";
+import { countBits, listBits } from "../row-set.ts";
 import { DenseSegment } from "./dense-segment.ts";
 import { MAX_SEGMENTS, MAX_SLOTS, RowLocations, SLOT_BITS, SLOT_MASK } from "./row-locations.ts";
 import { type SealedSegment, type SealingContext, SegmentBuilder } from "./segment-builder.ts";
@@ -261,20 +261,10 @@ export class SegmentSet {
         bitsByNumber[location >>> SLOT_BITS]![slot >>> 5]! |= 1 << (slot & 31);
       }
     }
-    return new Map(this.#entries.map(({ number, search }) => [search, numbersOfBits(bitsByNumber[number]!)]));
+    return new Map(
+      this.#entries.map(({ number, search }) => [search, new Uint32Array(listBits(bitsByNumber[number]!))]),
+    );
   }
-}
-
-/** Which bits are set, ascending. */
-function numbersOfBits(bits: Uint32Array): Uint32Array {
-  const numbers = new Uint32Array(countBits(bits));
-  let count = 0;
-  for (let index = 0; index < bits.length; index++) {
-    for (let word = bits[index]!; word !== 0; word &= word - 1) {
-      numbers[count++] = index * 32 + 31 - Math.clz32(word & -word);
-    }
-  }
-  return numbers;
 }
 
 /** Full tails and the newest segments that are not larger than what they would be merged with; else a hollow one. */
