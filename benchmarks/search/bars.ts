@@ -1,5 +1,6 @@
 /** What Sheaf has to clear, from the figures of one set. A bar without both of its figures is left out. */
 import type { Bar } from "../measure/bar.ts";
+import { type Contender, latencyRatio } from "./measured-row.ts";
 import type { Cells, SetFigures } from "./set-figures.ts";
 
 /** Rows of the dense collection that have an exact answer. */
@@ -24,21 +25,22 @@ export function barsOf(figures: SetFigures): readonly Bar[] {
   };
   const atMost = (bound: number, digits = 3) => ({ bound, side: "at most", digits }) as const;
   const atLeast = (bound: number, digits = 2) => ({ bound, side: "at least", digits }) as const;
-  const p50 = (row: string): Cells =>
-    Object.fromEntries(Object.entries(latency[row] ?? {}).map(([contender, { p50 }]) => [contender, p50]));
+  const over = (row: string, contender: Contender): number | undefined =>
+    latencyRatio(latency[row]?.Sheaf, latency[row]?.[contender]);
   for (const row of RECALL_ROWS)
     add(`recall@10, ${row}`, latency[row]?.Sheaf?.recall ?? undefined, atLeast(RECALL, 4));
   for (const [row, bound] of Object.entries(FLOOR_BOUNDS))
-    add(`p50 over the floor, ${row}`, ratio(p50(row), "floor"), atMost(bound, 2));
-  add("p50 over Chroma's, all", ratio(p50("all"), "Chroma"), atMost(0.4));
-  add("p50 over Chroma's, half", ratio(p50("half"), "Chroma"), atMost(0.02, 4));
-  add("p50 over Chroma's, single upsert", ratio(p50("upsert"), "Chroma"), atMost(0.15));
+    add(`p50 over the floor, ${row}`, over(row, "floor"), atMost(bound, 2));
+  add("p50 over Chroma's, all", over("all", "Chroma"), atMost(0.4));
+  add("p50 over Chroma's, half", over("half", "Chroma"), atMost(0.02, 4));
+  add("p50 over Chroma's, single upsert", over("upsert", "Chroma"), atMost(0.15));
   add("requests a second over Chroma's", ratio(throughput["all"] ?? {}, "Chroma"), atLeast(5));
   add("batch insert over Chroma's", ratio(figures.insert, "Chroma"), atLeast(8));
   add("memory over Chroma's, after the load", ratio(figures.memoryAfterLoad, "Chroma"), atMost(1));
   add("memory over Chroma's, after the queries", ratio(figures.memoryAfterQueries, "Chroma"), atMost(1));
-  const leaves = ["sparse", "dense leaf"].map((row) => p50(row).Sheaf ?? Number.NaN);
-  const grouped = (p50("grouped").Sheaf ?? Number.NaN) / Math.max(...leaves);
+  const [sparse, dense] = [latency["sparse"]?.Sheaf, latency["dense leaf"]?.Sheaf];
+  const slower = sparse !== undefined && dense !== undefined && sparse.p50 > dense.p50 ? sparse : dense;
+  const grouped = latencyRatio(latency["grouped"]?.Sheaf, slower);
   add("hybrid, grouped, over its slower leaf", grouped, atMost(HYBRID_BOUND, 2));
   return bars;
 }

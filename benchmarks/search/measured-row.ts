@@ -1,5 +1,5 @@
 /** Asks several servers the same questions in turns, so that what disturbs one disturbs all. */
-import { quantile } from "../measure/statistics.ts";
+import { median, quantile } from "../measure/statistics.ts";
 import { type HttpClient, succeeded } from "./http-client.ts";
 
 export const CONTENDERS = ["Sheaf", "Chroma", "floor"] as const;
@@ -17,6 +17,8 @@ export interface Target {
 export interface Figures {
   readonly p50: number;
   readonly p99: number;
+  /** The median of each turn. */
+  readonly turns: readonly number[];
   /** Of the exact answers, the share that was found; `null` where nothing exact is known. */
   readonly recall: number | null;
   /** Median bytes of an answer. */
@@ -29,12 +31,14 @@ export interface Row {
   readonly truth?: readonly (readonly string[])[] | undefined;
 }
 
-const ROUNDS = 6;
+const ROUNDS = 10;
 /**
- * Every contender is asked for that long before its first time counts: servers on V8 or the JVM compile what is asked
- * often, and a server that people use is past that.
+ * Every contender is asked for that long before its first time counts: V8 compiles what is asked often, some thousand
+ * requests long, and a server that people use is past that.
  */
-const WARM_UP_MS = 1_500;
+const WARM_UP_MS = 5_000;
+/** And that long at the start of each turn, for the turns of the others have left nothing of its own in the caches. */
+const TURN_WARM_UP_MS = 150;
 
 export type RowFigures = Partial<Record<Contender, Figures>>;
 
@@ -51,8 +55,8 @@ export interface RowInTurn {
 /** Several rows in turns too, by id. */
 export async function measureRows(rows: readonly RowInTurn[]): Promise<Record<string, RowFigures>> {
   const runs = rows.flatMap(({ id, row, targets }) => targets.map((target) => new Run(id, row, target)));
-  for (const run of runs) await run.warmUp();
-  for (let round = 1; round <= ROUNDS; round++) for (const run of runs) await run.askUntil(round / ROUNDS);
+  for (const run of runs) await run.warmUp(WARM_UP_MS);
+  for (let round = 1; round <= ROUNDS; round++) for (const run of runs) await run.takeTurn(round / ROUNDS);
   const figures: Record<string, RowFigures> = {};
   for (const run of runs) figures[run.id] = { ...figures[run.id], [run.target.contender]: run.figures() };
   return figures;
@@ -64,7 +68,10 @@ class Run {
   readonly target: Target;
   readonly #row: Row;
   readonly #times: number[] = [];
+  readonly #turns: number[] = [];
   readonly #answers: Buffer[] = [];
+  /** Question that the last request of a warm-up asked. */
+  #warming = 0;
 
   constructor(id: string, row: Row, target: Target) {
     this.id = id;
@@ -72,24 +79,29 @@ class Run {
     this.#row = row;
   }
 
-  async warmUp(): Promise<void> {
+  /** Asks the questions from the last to the first, and again. */
+  async warmUp(milliseconds: number): Promise<void> {
     const { client, path } = this.target;
     const { bodies } = this.#row;
     const start = performance.now();
-    for (let i = bodies.length - 1; performance.now() - start < WARM_UP_MS; i = (i || bodies.length) - 1) {
-      succeeded(await client.post(path, bodies[i] ?? Buffer.alloc(0)));
+    while (performance.now() - start < milliseconds) {
+      this.#warming = (this.#warming || bodies.length) - 1;
+      succeeded(await client.post(path, bodies[this.#warming] ?? Buffer.alloc(0)));
     }
   }
 
   /** Goes on until that share of the requests has been made. */
-  async askUntil(share: number): Promise<void> {
+  async takeTurn(share: number): Promise<void> {
     const { client, path, requests } = this.target;
-    for (const body of this.#row.bodies.slice(this.#times.length, Math.round(requests * share))) {
+    await this.warmUp(TURN_WARM_UP_MS);
+    const before = this.#times.length;
+    for (const body of this.#row.bodies.slice(before, Math.round(requests * share))) {
       const start = performance.now();
       const answer = await client.post(path, body);
       this.#times.push(performance.now() - start);
       this.#answers.push(succeeded(answer));
     }
+    this.#turns.push(median(this.#times.slice(before)));
   }
 
   figures(): Figures {
@@ -97,10 +109,20 @@ class Run {
     return {
       p50: quantile(this.#times, 0.5),
       p99: quantile(this.#times, 0.99),
+      turns: this.#turns,
       recall: this.target.contender === "floor" ? null : recall(this.#answers, this.#row.truth),
       answerBytes: quantile(sizes, 0.5),
     };
   }
+}
+
+/**
+ * How many times as long as `to`: the median over the turns, each beside the other's of the same round. The machine
+ * is faster in some seconds than in others, which moves the medians of all turns apart and this hardly.
+ */
+export function latencyRatio(figures: Figures | undefined, to: Figures | undefined): number | undefined {
+  if (figures === undefined || to === undefined) return undefined;
+  return median(figures.turns.map((turn, round) => turn / (to.turns[round] ?? Number.NaN)));
 }
 
 function recall(answers: readonly Buffer[], truth: Row["truth"]): number | null {

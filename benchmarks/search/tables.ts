@@ -1,7 +1,7 @@
 /** Prints the figures of a set as Markdown. */
 import { textTable } from "../measure/text-table.ts";
 import { ratio } from "./bars.ts";
-import type { Figures } from "./measured-row.ts";
+import { type Figures, latencyRatio } from "./measured-row.ts";
 import type { Cells, SetFigures } from "./set-figures.ts";
 import { HYBRID_ROWS, QUERY_ROWS, THROUGHPUT_ROWS, UPSERT_ROW } from "./table-rows.ts";
 
@@ -20,9 +20,6 @@ function latencyRows({ latency }: SetFigures): string[][] {
   return [...QUERY_ROWS, UPSERT_ROW, ...HYBRID_ROWS].flatMap(({ id, label }) => {
     const row = latency[id];
     if (row === undefined) return [];
-    const p50: Cells = Object.fromEntries(
-      Object.entries(row).map(([contender, figures]) => [contender, figures.p50]),
-    );
     return [
       [
         label,
@@ -31,8 +28,8 @@ function latencyRows({ latency }: SetFigures): string[][] {
         times(row.Chroma),
         share(row.Chroma),
         row.floor?.p50.toFixed(2) ?? "",
-        ratio(p50, "Chroma")?.toFixed(3) ?? "",
-        ratio(p50, "floor")?.toFixed(2) ?? "",
+        latencyRatio(row.Sheaf, row.Chroma)?.toFixed(3) ?? "",
+        latencyRatio(row.Sheaf, row.floor)?.toFixed(2) ?? "",
       ],
     ];
   });

@@ -5,7 +5,7 @@ import type { Contender, Row, Target } from "./measured-row.ts";
 
 const CLIENTS = 8;
 const TURN_MS = 2_000;
-const TURNS = 2;
+const TURNS = 4;
 
 export async function measureThroughput(
   { bodies }: Row,

@@ -18,7 +18,7 @@ import type { RecordIndex, RecordReader, Row } from "./record-index.ts";
 import { type RowSet, SEGMENT_ROWS, listBits } from "./row-set.ts";
 import { type RowPlace, Segment, type SegmentRow } from "./segment.ts";
 import { SparseBlocks } from "./sparse-blocks.ts";
-import { sparseVectorsOf, withoutSparse } from "./sparse-metadata.ts";
+import { sparseVectorsOf } from "./sparse-metadata.ts";
 import { VectorBlocks } from "./vector-blocks.ts";
 
 export interface ExactIndex extends RecordIndex {
@@ -117,7 +117,7 @@ class SegmentedIndex implements ExactIndex {
       number,
       sequence: record.sequence,
       id: record.id,
-      metadata: withoutSparse(record.metadata),
+      metadata: record.metadata,
       vector: prepare(this.#plan.space, record.embedding),
       sparse: sparseVectorsOf(record.metadata),
     });
@@ -216,7 +216,7 @@ class SegmentedIndex implements ExactIndex {
         number: segment.numbers[local]!,
         sequence: segment.sequences[local]!,
         id: segment.ids[local]!,
-        metadata: segment.metadata[local]!,
+        metadata: segment.metadata.get(local),
         vector: segment.vector(local),
         sparse: sparse(local),
       });

@@ -3,7 +3,7 @@
  * while writes go on; only the store behind moves. A position is `segment * SEGMENT_ROWS + row` within this snapshot
  * and means nothing outside it.
  */
-import type { Metadata } from "@sheaf/protocol";
+import type { Metadata, MetadataValue } from "@sheaf/protocol";
 import type { Row } from "./record-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 import type { Segment } from "./segment.ts";
@@ -79,7 +79,12 @@ export class IndexSnapshot {
 
   /** Sparse vectors are empty: only the store has them whole. */
   metadata(position: number): Metadata | null {
-    return this.#segment(position).metadata[position % SEGMENT_ROWS]!;
+    return this.#segment(position).metadata.get(position % SEGMENT_ROWS);
+  }
+
+  /** As in `metadata`, for one key. */
+  metadataValue(position: number, key: string): MetadataValue | undefined {
+    return this.#segment(position).metadata.value(position % SEGMENT_ROWS, key);
   }
 
   #segment(position: number): Segment {

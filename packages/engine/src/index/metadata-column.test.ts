@@ -1,7 +1,8 @@
-import type { Metadata, MetadataScalar, MetadataValue } from "@sheaf/protocol";
+import type { MetadataScalar, MetadataValue } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ColumnQuery, MetadataColumn } from "./metadata-column.ts";
+import { MetadataRows } from "./metadata-rows.ts";
 import { SEGMENT_ROWS, listBits } from "./row-set.ts";
 import { scalarKey } from "./scalar-key.ts";
 
@@ -32,7 +33,8 @@ const queries: fc.Arbitrary<ColumnQuery> = fc.oneof(
 );
 
 function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn {
-  const metadata: Metadata[] = list.map((value) => new Map(value === undefined ? [] : [["k", value]]));
+  const metadata = new MetadataRows();
+  for (const value of list) metadata.push(new Map(value === undefined ? [] : [["k", value]]));
   return new MetadataColumn(metadata, metadata.length, "k");
 }
 

@@ -2,8 +2,9 @@
  * The values of one metadata key over the first rows of a segment, turned around: which rows hold a value, which hold
  * a number of a range, which arrays have a member. Numbers are sorted by exact value, whatever their kind. Immutable.
  */
-import { type Metadata, type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import { GroupedRows } from "./grouped-rows.ts";
+import type { MetadataRows } from "./metadata-rows.ts";
 import type { RowSelection } from "./row-selection.ts";
 import { scalarKey } from "./scalar-key.ts";
 import { SortedNumbers } from "./sorted-numbers.ts";
@@ -24,12 +25,12 @@ export class MetadataColumn {
   readonly #numbers: SortedNumbers;
 
   /** Of the first `count` rows. */
-  constructor(metadata: readonly (Metadata | null)[], count: number, key: string) {
+  constructor(metadata: MetadataRows, count: number, key: string) {
     const scalars = new Map<MetadataScalar, number[]>();
     const members = new Map<MetadataScalar, number[]>();
     const numbers: { value: bigint | number; row: number }[] = [];
     for (let row = 0; row < count; row++) {
-      const value = metadata[row]?.get(key);
+      const value = metadata.value(row, key);
       if (value === undefined) continue;
       if (typeof value === "object") for (const member of membersOf(value)) addRow(members, member, row);
       else {

@@ -3,20 +3,20 @@
  * this object was made; later rows are the caller's to test. At most `MAX_COLUMNS` are kept, so that requests for
  * ever new keys take no memory without end.
  */
-import type { Metadata } from "@sheaf/protocol";
 import { MetadataColumn } from "./metadata-column.ts";
+import type { MetadataRows } from "./metadata-rows.ts";
 
 const MAX_COLUMNS = 64;
 
 export class SegmentColumns {
   /** Rows covered, a multiple of 32. */
   readonly rows: number;
-  readonly #metadata: readonly (Metadata | null)[];
+  readonly #metadata: MetadataRows;
   /** Least recently made first. */
   readonly #columns = new Map<string, MetadataColumn>();
 
   /** `metadata` only ever grows. */
-  constructor(metadata: readonly (Metadata | null)[]) {
+  constructor(metadata: MetadataRows) {
     this.rows = metadata.length - (metadata.length % 32);
     this.#metadata = metadata;
   }

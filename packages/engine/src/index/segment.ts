@@ -7,6 +7,7 @@
  * the store.
  */
 import { type IndexPlan, type Metadata, type SparseVector } from "@sheaf/protocol";
+import { MetadataRows } from "./metadata-rows.ts";
 import { SEGMENT_ROWS, SEGMENT_WORDS, hasBit, listBits } from "./row-set.ts";
 import { SegmentColumns } from "./segment-columns.ts";
 import { SparsePostings } from "./sparse-postings.ts";
@@ -25,7 +26,6 @@ export interface SegmentRow {
   readonly number: number;
   readonly sequence: number;
   readonly id: string;
-  /** Its sparse vectors are empty: they are in `sparse`. */
   readonly metadata: Metadata | null;
   /** `null`: it is in the store alone, and the fast dense index has the row. */
   readonly vector: Float32Array | null;
@@ -47,7 +47,8 @@ export class Segment {
   readonly dimension: number;
   readonly live = new Uint32Array(SEGMENT_WORDS);
   readonly ids: string[] = [];
-  readonly metadata: (Metadata | null)[] = [];
+  /** Sparse vectors are empty: they are in the postings. */
+  readonly metadata = new MetadataRows();
   readonly signatures = new TrigramSignatures();
   /** Rows that the fast dense index holds; see `DenseRows`. */
   readonly dense = new Uint32Array(SEGMENT_WORDS);
@@ -57,7 +58,7 @@ export class Segment {
   #numbers = new Uint32Array(FIRST_CAPACITY);
   /** By word: 1 if its 32 rows have consecutive numbers. */
   readonly #runs = new Uint8Array(SEGMENT_WORDS);
-  #columns = new SegmentColumns([]);
+  #columns = new SegmentColumns(this.metadata);
   #liveCount = 0;
   /** `null`: all are in the store alone. */
   #vectors: Float32Array | null;

@@ -1,18 +1,8 @@
-/**
- * Metadata as the index keeps it: of a sparse vector only that there is one. Its terms are in the inverted lists, and
- * whoever wants the vector back reads the store.
- */
-import { type Metadata, type SparseVector, isSparseVector } from "@sheaf/protocol";
+/** The sparse vectors among metadata. */
+import { type Metadata, isSparseVector } from "@sheaf/protocol";
 import type { SparseVectors } from "./segment.ts";
 
-const PLACEHOLDER: SparseVector = { indices: new Uint32Array(0), values: new Float32Array(0) };
 const NO_VECTORS: SparseVectors = new Map();
-
-/** The metadata with every sparse vector empty. */
-export function withoutSparse(metadata: Metadata | null): Metadata | null {
-  if (!hasSparse(metadata)) return metadata;
-  return new Map([...metadata].map(([key, value]) => [key, isSparseVector(value) ? PLACEHOLDER : value]));
-}
 
 export function sparseVectorsOf(metadata: Metadata | null): SparseVectors {
   if (!hasSparse(metadata)) return NO_VECTORS;

@@ -2,7 +2,7 @@
  * The filter stage: which of the candidate rows match a `where`. Segment by segment, each clause on what the clauses
  * before it left: the cheap ones first, among those the ones that fewest rows match, and none once nothing is left.
  */
-import type { Metadata, MetadataValue, Where } from "@sheaf/protocol";
+import type { MetadataValue, Where } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits, listBits } from "../index/row-set.ts";
 import type { Segment } from "../index/segment.ts";
@@ -162,11 +162,7 @@ class SegmentFilter {
   *#tested(matches: Predicate, rows: Uint32Array): Generator<void, Uint32Array> {
     const found = new Uint32Array(SEGMENT_WORDS);
     for (const local of listBits(rows)) {
-      this.#row.moveTo(
-        this.#firstPosition + local,
-        this.#segment.ids[local]!,
-        this.#segment.metadata[local]!,
-      );
+      this.#row.moveTo(this.#firstPosition + local, this.#segment.ids[local]!);
       if (matches(this.#row)) found[local >>> 5]! |= 1 << (local & 31);
       if (this.#row.work < ROWS_PER_BREATH) continue;
       this.#row.work = 0;
@@ -202,23 +198,21 @@ class ViewedRow implements FilterRow {
   work = 0;
   readonly #view: RecordView;
   #position = 0;
-  #metadata: Metadata | null = null;
   #document: string | null | undefined = undefined;
 
   constructor(view: RecordView) {
     this.#view = view;
   }
 
-  moveTo(position: number, id: string, metadata: Metadata | null): void {
+  moveTo(position: number, id: string): void {
     this.#position = position;
     this.id = id;
-    this.#metadata = metadata;
     this.#document = undefined;
     this.work++;
   }
 
   value(key: string): MetadataValue | undefined {
-    return this.#metadata?.get(key);
+    return this.#view.snapshot.metadataValue(this.#position, key);
   }
 
   document(): string | null {

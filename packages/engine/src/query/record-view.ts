@@ -51,7 +51,7 @@ export class RecordView {
 
   /** A value of the record's metadata. The index has all but sparse vectors, which are read. */
   metadataValue(position: number, key: string): MetadataValue | undefined {
-    const value = this.snapshot.metadata(position)?.get(key);
+    const value = this.snapshot.metadataValue(position, key);
     if (value === undefined || !isSparseVector(value)) return value;
     return this.read(position)?.metadata?.get(key);
   }
