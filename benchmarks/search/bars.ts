@@ -39,9 +39,10 @@ export function barsOf(figures: SetFigures): readonly Bar[] {
   add("memory over Chroma's, after the load", ratio(figures.memoryAfterLoad, "Chroma"), atMost(1));
   add("memory over Chroma's, after the queries", ratio(figures.memoryAfterQueries, "Chroma"), atMost(1));
   const [sparse, dense] = [latency["sparse"]?.Sheaf, latency["dense leaf"]?.Sheaf];
-  const slower = sparse !== undefined && dense !== undefined && sparse.p50 > dense.p50 ? sparse : dense;
-  const grouped = latencyRatio(latency["grouped"]?.Sheaf, slower);
-  add("hybrid, grouped, over its slower leaf", grouped, atMost(HYBRID_BOUND, 2));
+  if (sparse !== undefined && dense !== undefined) {
+    const grouped = latencyRatio(latency["grouped"]?.Sheaf, sparse.p50 > dense.p50 ? sparse : dense);
+    add("hybrid, grouped, over its slower leaf", grouped, atMost(HYBRID_BOUND, 2));
+  }
   return bars;
 }
 

@@ -1,5 +1,6 @@
 /** A client that keeps its connections and sends prepared bytes, so that little of what is timed is its own. */
 import { Agent, request } from "node:http";
+import type { RequestForm } from "./raw-connection.ts";
 
 export interface Answer {
   readonly status: number;
@@ -14,6 +15,11 @@ export class HttpClient {
   constructor(url: string, headers: Readonly<Record<string, string>> = {}) {
     this.#url = new URL(url);
     this.#headers = headers;
+  }
+
+  /** What a load generator needs to send the same requests by itself. */
+  formOf(path: string): RequestForm {
+    return { url: this.#url, path, headers: this.#headers };
   }
 
   post(path: string, body: Buffer): Promise<Answer> {

@@ -1,7 +1,7 @@
 /** Requests a second with several clients at once, the servers in turns. */
 import { sum } from "../measure/statistics.ts";
-import { succeeded } from "./http-client.ts";
 import type { Contender, Row, Target } from "./measured-row.ts";
+import { RawConnection, postBytes } from "./raw-connection.ts";
 
 const CLIENTS = 8;
 const TURN_MS = 2_000;
@@ -22,14 +22,20 @@ export async function measureThroughput(
 }
 
 async function oneTurn(bodies: readonly Buffer[], { client, path }: Target): Promise<number> {
+  const form = client.formOf(path);
+  const requests = bodies.map((body) => postBytes(form, body));
+  const connections = Array.from({ length: CLIENTS }, () => new RawConnection(form.url));
   const start = performance.now();
   let next = 0;
-  const caller = async (): Promise<void> => {
-    while (performance.now() - start < TURN_MS) {
-      const body = bodies[next++ % bodies.length];
-      if (body !== undefined) succeeded(await client.post(path, body));
-    }
-  };
-  await Promise.all(Array.from({ length: CLIENTS }, caller));
-  return (1_000 * next) / (performance.now() - start);
+  await Promise.all(
+    connections.map(async (connection) => {
+      while (performance.now() - start < TURN_MS) {
+        const request = requests[next++ % requests.length];
+        if (request !== undefined) await connection.send(request);
+      }
+    }),
+  );
+  const rate = (1_000 * next) / (performance.now() - start);
+  for (const connection of connections) connection.close();
+  return rate;
 }

@@ -5,7 +5,7 @@
  * the imported memory. The blocks' fields are 32 bits each, in the order that `src/kernels/arguments.ts` names them.
  * `src/kernels/plain/` holds a twin of every kernel that must give the same bits in the whole memory.
  */
-export { dotRows, dotHalfRows } from "./rows";
+export { dotRows, dotHalfRows, dotWholeRow } from "./rows";
 export { scanBlocks } from "./scan-blocks";
 export { buildTable } from "./table";
 export { scoreCentroids } from "./centroids";

@@ -120,3 +120,50 @@ export function dotHalfRows(pointer: usize): void {
     store<f32>(args.out + ((<usize>i) << 2), sumLanes(a, b, c, d));
   }
 }
+
+/** One row of f32 in two halves: the upper one rounded to nearest, and the lower one, which says which way. */
+@unmanaged
+class WholeArguments {
+  halves: usize;
+  lows: usize;
+  /** A multiple of 16. */
+  width: u32;
+  query: usize;
+  /** Out. */
+  score: f32;
+}
+
+/** Four elements of the eight at these addresses: the first ones, or the last. */
+function firstFloats(halves: v128, lows: v128): v128 {
+  return i32x4.add(i32x4.shl(i32x4.extend_low_i16x8_u(halves), 16), i32x4.extend_low_i16x8_s(lows));
+}
+
+function lastFloats(halves: v128, lows: v128): v128 {
+  return i32x4.add(i32x4.shl(i32x4.extend_high_i16x8_u(halves), 16), i32x4.extend_high_i16x8_s(lows));
+}
+
+export function dotWholeRow(pointer: usize): void {
+  const args = changetype<WholeArguments>(pointer);
+  let p = args.halves;
+  let r = args.lows;
+  let q = args.query;
+  const end = q + ((<usize>args.width) << 2);
+  let a = f32x4.splat(0);
+  let b = a;
+  let c = a;
+  let d = a;
+  while (q < end) {
+    const x = v128.load(p);
+    const y = v128.load(p, 16);
+    const u = v128.load(r);
+    const v = v128.load(r, 16);
+    a = f32x4.add(a, f32x4.mul(v128.load(q), firstFloats(x, u)));
+    b = f32x4.add(b, f32x4.mul(v128.load(q, 16), lastFloats(x, u)));
+    c = f32x4.add(c, f32x4.mul(v128.load(q, 32), firstFloats(y, v)));
+    d = f32x4.add(d, f32x4.mul(v128.load(q, 48), lastFloats(y, v)));
+    p += 32;
+    r += 32;
+    q += 64;
+  }
+  args.score = sumLanes(a, b, c, d);
+}

@@ -1,4 +1,5 @@
 /** Messages over a socket: each frame is a u32 little-endian byte length, then one message of message-form.ts. */
+import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
 import type { Duplex } from "node:stream";
 import { MessageDecoder } from "./message-decoder.ts";
 import { MessageEncoder } from "./message-encoder.ts";
@@ -6,6 +7,8 @@ import { MessageEncoder } from "./message-encoder.ts";
 /** Larger frames mean a broken peer; buffers end near 4 GiB. */
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
 const HEADER_BYTES = 4;
+/** What a socket of our own is read into: as much as Node allocates, and gives back, for each read of another. */
+const READ_BYTES = 64 * 1024;
 
 export class Channel {
   readonly #socket: Duplex;
@@ -28,6 +31,25 @@ export class Channel {
       this.#closed = true;
       this.#onClose();
     });
+  }
+
+  /** Over an open socket, which nobody else reads. */
+  static overDescriptor(fd: number): Channel {
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+    const options: SocketConstructorOpts & ConnectOpts = {
+      fd,
+      readable: true,
+      writable: true,
+      onread: {
+        buffer,
+        callback: (bytes) => {
+          channel.#receive(buffer.subarray(0, bytes));
+          return true;
+        },
+      },
+    };
+    const channel = new Channel(new Socket(options));
+    return channel;
   }
 
   get closed(): boolean {

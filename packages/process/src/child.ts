@@ -3,7 +3,6 @@
  * decides when it leaves) and ends when the parent's end of the socket closes. A thread of its own ends it where the
  * main thread is stuck.
  */
-import { Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import { Channel } from "./channel.ts";
 import { type RpcHandler, RpcServer } from "./rpc.ts";
@@ -33,7 +32,7 @@ export function serveParent(handler: RpcHandler, hooks: ChildHooks): RpcServer {
   process.on("SIGTERM", () => {});
   process.on("SIGINT", () => {});
   new Worker(PARENT_WATCH, { eval: true, execArgv: [] }).unref();
-  const channel = new Channel(new Socket({ fd: CHANNEL_FD, readable: true, writable: true }));
+  const channel = Channel.overDescriptor(CHANNEL_FD);
   channel.onClose(() => {
     const finish = hooks.onParentGone?.() ?? Promise.resolve();
     void finish.catch(hooks.onUnexpected).finally(() => process.exit(0));

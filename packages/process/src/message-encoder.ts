@@ -1,5 +1,6 @@
 /** Values as the bytes of message-form.ts. */
 import { serialize } from "node:v8";
+import { isLatin1 } from "@sheaf/protocol";
 import {
   BUFFER_KIND,
   MAX_NAMES,
@@ -231,9 +232,4 @@ class MessageWriter {
     scratch = larger;
     scratchView = viewOf(larger);
   }
-}
-
-function isLatin1(text: string): boolean {
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return false;
-  return true;
 }

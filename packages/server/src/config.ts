@@ -150,7 +150,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_VECTOR_MEMORY",
     flag: { name: "vector-memory", operand: "GiB" },
     default: "2",
-    doc: "Memory for the 16-bit vectors that searches rank by, over all collections; beyond it they are read from the disk, which is slower. A million vectors of 384 dimensions take 0.72.",
+    doc: "Memory for the vectors that searches rank by, over all collections; beyond it they are read from the disk, which is slower. A million vectors of 384 dimensions take 1.43, or 0.72 for l2 and once half of it is used.",
     parse: parseGibibytes,
   },
 };

@@ -192,7 +192,7 @@ export class Catalog {
   /** Not to be changed. */
   collection(ref: CollectionRef): Collection {
     const { tenant, database, id } = ref;
-    return this.#known.get(JSON.stringify([tenant, database, id]), () =>
+    return this.#known.get(`${tenant.length} ${tenant} ${database.length} ${database} ${id}`, () =>
       toCollection(this.#requireCollection(ref)),
     );
   }

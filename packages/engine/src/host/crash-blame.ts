@@ -27,6 +27,11 @@ export function isCrash(signal: NodeJS.Signals | null): signal is NodeJS.Signals
   return signal !== null && CRASH_SIGNALS.has(signal);
 }
 
+/** What an engine says that no host could start for. */
+export function crashedAtStart(signal: NodeJS.Signals): string {
+  return `the engine host ended with ${signal} as it opened the catalog, which may be damaged; run \`sheaf doctor\``;
+}
+
 export class CrashBlame {
   readonly #inFlight = new Map<string, number>();
   /** What the host has told of itself. */

@@ -33,14 +33,17 @@ async function restarted(engine: HostedEngine, old: number | undefined): Promise
   await expect.poll(() => engine.ready && engine.pid !== old, PATIENCE).toBe(true);
 }
 
-/** Has a call on the collection in flight when the host ends by `signal`: a stopped host cannot answer it before. */
+/**
+ * Has calls on the collection in flight when the host ends by `signal`. A stopped host answers none before, but V8 has a
+ * handler for some signals: until the thread that runs it has ended the process, the others may answer a few.
+ */
 async function crashUnder(engine: HostedEngine, ref: CollectionRef, signal: NodeJS.Signals): Promise<void> {
   const { pid } = engine;
   end(engine, "SIGSTOP");
-  const call = engine.count(ref, EVERYTHING);
+  const calls = Promise.allSettled(Array.from({ length: 1_000 }, () => engine.count(ref, EVERYTHING)));
   end(engine, signal);
   end(engine, "SIGCONT");
-  await expect(call).rejects.toMatchObject({ code: expect.stringContaining("unavailable") });
+  expect((await calls).at(-1)).toMatchObject({ reason: { code: expect.stringContaining("unavailable") } });
   await restarted(engine, pid);
 }
 

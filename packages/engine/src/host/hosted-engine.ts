@@ -43,8 +43,9 @@ import type {
 import type { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { prepareDataFormat } from "../storage/data-format.ts";
-import { CrashBlame, isCrash } from "./crash-blame.ts";
+import { CrashBlame, crashedAtStart, isCrash } from "./crash-blame.ts";
 import { type DataLock, acquireDataLock } from "./data-lock.ts";
+import { HOST_ENVIRONMENT } from "./host-environment.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 
 export interface HostedEngineOptions {
@@ -107,7 +108,7 @@ export class HostedEngine implements Engine {
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),
-      spawnOptions: () => ({ args: [JSON.stringify(hostArguments())] }),
+      spawnOptions: () => ({ args: [JSON.stringify(hostArguments())], env: HOST_ENVIRONMENT }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onDeath: ({ code, signal }) => this.#onDeath(code, signal),
       hangAfterMs: options.hangAfterMs ?? HANG_AFTER_MS,
@@ -393,8 +394,4 @@ export class HostedEngine implements Engine {
       this.#log({ level: "warn", message: "reviving failed", collection: id, error: describeError(error) });
     }
   }
-}
-
-function crashedAtStart(signal: NodeJS.Signals): string {
-  return `the engine host ended with ${signal} as it opened the catalog, which may be damaged; run \`sheaf doctor\``;
 }

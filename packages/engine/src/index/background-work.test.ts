@@ -21,6 +21,19 @@ describe("BackgroundWork", () => {
     expect(failed).toBe(false);
   });
 
+  it("wakes by itself after a while, as it was told last", async () => {
+    let steps = 0;
+    const work = new BackgroundWork({ step: () => ++steps < 0, onFailure: () => {} });
+    work.wakeIn(3_600_000);
+    work.wakeIn(1);
+    await until(() => steps === 1);
+    work.wakeIn(1);
+    work.close();
+    work.wakeIn(1);
+    await setTimeout(10);
+    expect(steps).toBe(1);
+  });
+
   it("hands over what a step throws and stops", async () => {
     const failures: unknown[] = [];
     let steps = 0;

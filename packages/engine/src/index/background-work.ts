@@ -15,6 +15,7 @@ export interface BackgroundSteps {
 export class BackgroundWork {
   readonly #steps: BackgroundSteps;
   #timer: NodeJS.Timeout | null = null;
+  #later: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(steps: BackgroundSteps) {
@@ -25,6 +26,12 @@ export class BackgroundWork {
   wake(): void {
     if (this.#timer !== null || this.#closed) return;
     this.#timer = setTimeout(() => this.#slice(), PAUSE_MS).unref();
+  }
+
+  /** There may be work after so many milliseconds; the last call counts. */
+  wakeIn(milliseconds: number): void {
+    clearTimeout(this.#later);
+    if (!this.#closed) this.#later = setTimeout(() => this.wake(), milliseconds).unref();
   }
 
   /** Does some of the work at once; what it throws ends the work as in a slice. */
@@ -41,6 +48,7 @@ export class BackgroundWork {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    clearTimeout(this.#later);
   }
 
   #slice(): void {

@@ -113,6 +113,18 @@ describe("DenseRows", () => {
     indexed.index.close();
   });
 
+  it("puts segments together once writes have come to rest", async () => {
+    const indexed = await new Indexed(recordsOf(SIZES.tailSlots * 2)).built();
+    for (let i = 0; i < SIZES.tailSlots + 10; i++) indexed.put(record(SIZES.tailSlots * 2 + i));
+    await indexed.built();
+    while (!indexed.index.isBuilding) await setTimeout(1);
+    await indexed.built();
+    const { found, expected, rest } = indexed.search(20);
+    expect(found).toStrictEqual(expected);
+    expect(rest).toBe(0);
+    indexed.index.close();
+  });
+
   it("takes in no row while it is filled", async () => {
     const indexed = new Indexed(recordsOf(5 * SEGMENT_ROWS), PLAN, true);
     await setTimeout(20);

@@ -60,6 +60,8 @@ export interface DenseAnswer {
 /** Plain scans are as fast below. */
 const MIN_ROWS = 4_096;
 const PUTS_PER_STEP = 16;
+/** After the last write, until segments that could be one are made one. */
+const REST_MS = 1_000;
 /** Rows that may wait, which bounds the memory of their vectors; beyond it every write puts two in. */
 const MAX_PENDING = 16_384;
 /** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
@@ -80,6 +82,7 @@ export class DenseRows {
   #building = false;
   #failed = false;
   #filling: boolean;
+  #writtenAt = 0;
   /** How often rows have left their places, and how often they have got in. */
   #departures = 0;
   #arrivals = 0;
@@ -206,7 +209,8 @@ export class DenseRows {
       const position = positionOf(number);
       return position < 0 ? null : distanceAt(position);
     };
-    const found = yield* dense.search(query, k, mask, { exact, distanceTo });
+    const isWanted = (number: number): boolean => positionOf(number) >= 0;
+    const found = yield* dense.search(query, k, mask, { exact, distanceTo, isWanted });
     // Without a mask rows that got in meanwhile are found too.
     const overtaken = departures !== this.#departures || (mask === null && arrivals !== this.#arrivals);
     const positions = new Int32Array(found.rows.length);
@@ -232,17 +236,20 @@ export class DenseRows {
   }
 
   #wake(): void {
+    this.#writtenAt = performance.now();
     this.#building = true;
     if (!this.#filling) this.#work.wake();
   }
 
   #step(): boolean {
-    this.#building = this.#dense !== null && this.#build(this.#dense);
+    const atRest = performance.now() - this.#writtenAt >= REST_MS;
+    this.#building = this.#dense !== null && this.#build(this.#dense, atRest);
+    if (!this.#building && !atRest) this.#work.wakeIn(REST_MS);
     return this.#building;
   }
 
-  #build(dense: DenseIndex): boolean {
-    return this.#putNext(dense, PUTS_PER_STEP) || dense.maintain();
+  #build(dense: DenseIndex, atRest: boolean): boolean {
+    return this.#putNext(dense, PUTS_PER_STEP) || dense.maintain(atRest);
   }
 
   /** Puts in what has waited longest; false if nothing waits. */

@@ -17,6 +17,7 @@ export class IndexSnapshot {
   readonly size: number;
   /** Place in `segments` by number. */
   readonly #places: ReadonlyMap<number, number>;
+  readonly #counts = new WeakMap<RowSet, number>();
   /** By filter, the one asked last at the end. */
   readonly #filtered = new Map<string, RowSet>();
 
@@ -47,9 +48,12 @@ export class IndexSnapshot {
     }
   }
 
-  /** How many of its rows a set has; those that are live, which most searches want, are counted. */
+  /** How many of its rows a set has, which is not to be changed any more: the same sets are asked for again. */
   countOf(rows: RowSet): number {
-    return rows === this.live ? this.size : rows.count();
+    if (rows === this.live) return this.size;
+    let count = this.#counts.get(rows);
+    if (count === undefined) this.#counts.set(rows, (count = rows.count()));
+    return count;
   }
 
   /** Position of a row, or -1 if its segment is not in the snapshot. */

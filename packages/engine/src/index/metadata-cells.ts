@@ -7,6 +7,7 @@ import {
   type MetadataScalar,
   type MetadataValue,
   type SparseVector,
+  isLatin1,
 } from "@sheaf/protocol";
 
 const KINDS = [
@@ -68,6 +69,7 @@ export function kindNumber(kind: MetadataKind): number {
 export class CellWriter {
   readonly #texts: TextTable;
   readonly #maxTableText: number;
+  readonly #firstBytes: number;
   #bytes: Buffer;
   #at = 0;
 
@@ -75,6 +77,7 @@ export class CellWriter {
   constructor(texts: TextTable, maxTableText: number, firstBytes: number) {
     this.#texts = texts;
     this.#maxTableText = maxTableText;
+    this.#firstBytes = firstBytes;
     this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
   }
 
@@ -91,6 +94,8 @@ export class CellWriter {
   take(): Buffer {
     const taken = Buffer.allocUnsafeSlow(this.#at);
     this.#bytes.copy(taken, 0, 0, this.#at);
+    // A segment that is full is written no more, and room that nobody fills would stay with it.
+    this.#bytes = Buffer.allocUnsafeSlow(this.#firstBytes);
     this.#at = 0;
     return taken;
   }
@@ -202,11 +207,6 @@ export class CellReader {
     this.#at += textBytes(head);
     return this.#bytes.toString((head & 3) === TEXT.latin1 ? "latin1" : "utf16le", start, this.#at);
   }
-}
-
-function isLatin1(text: string): boolean {
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return false;
-  return true;
 }
 
 /** Bytes of a text behind its first word. */

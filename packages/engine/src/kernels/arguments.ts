@@ -5,6 +5,8 @@
 
 export const ROWS = { rows: 0, stride: 1, width: 2, query: 3, ids: 4, count: 5, out: 6, words: 7 } as const;
 
+export const WHOLE = { halves: 0, lows: 1, width: 2, query: 3, score: 4, words: 5 } as const;
+
 export const CANDIDATES = {
   count: 0,
   threshold: 1,
@@ -124,6 +126,7 @@ export interface Kernels {
   readonly dotRows: (rows: number) => void;
   /** f32 dot products of a reordered query with bf16 rows; see `reorderForHalves`. */
   readonly dotHalfRows: (rows: number) => void;
+  readonly dotWholeRow: (whole: number) => void;
   /** FastScan over blocks of 32 rows. */
   readonly scanBlocks: (scan: number) => void;
   /** What FastScan adds up for a rotated query. */

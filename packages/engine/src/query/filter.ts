@@ -45,10 +45,10 @@ export async function filterRows(
   if (filter === null) return candidates;
   const { snapshot } = view;
   const key = candidates === snapshot.live ? filter.key : null;
-  if (key === null) return matchingRows(filter.plan, candidates, view, pace);
+  if (key === null) return matchingRows(filter.plan(), candidates, view, pace);
   const known = snapshot.filtered(key);
   if (known !== null) return known;
-  const matches = await matchingRows(filter.plan, candidates, view, pace);
+  const matches = await matchingRows(filter.plan(), candidates, view, pace);
   snapshot.remember(key, matches);
   return matches;
 }

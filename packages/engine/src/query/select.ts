@@ -69,8 +69,9 @@ type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Fi
 
 /** Field by field: a spread for each that may be missing takes microseconds. */
 function makeRecord(position: number, fields: Fields, view: RecordView): RecordInMaking | null {
-  const indexed = fields.metadata === false ? null : view.snapshot.metadata(position);
-  const fromStore = fields.document || fields.embedding || fields.uri || !inIndex(indexed, fields.metadata);
+  const needsStore = fields.document || fields.embedding || fields.uri;
+  const indexed = needsStore || fields.metadata === false ? null : view.snapshot.metadata(position);
+  const fromStore = needsStore || !inIndex(indexed, fields.metadata);
   const whole = fields.embedding ? view.readWhole(position) : null;
   const stored = whole ?? (fromStore ? view.read(position) : null);
   if (fromStore && stored === null) return null;

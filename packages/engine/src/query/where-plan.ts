@@ -7,6 +7,7 @@ import type { MetadataScalar, Where } from "@sheaf/protocol";
 import type { ColumnQuery } from "../index/metadata-column.ts";
 import { scalarKey } from "../index/scalar-key.ts";
 import { trigramsOf } from "../index/trigrams.ts";
+import { metadataIdentity } from "./metadata-order.ts";
 import type { PatternCache } from "./pattern-cache.ts";
 import { requiredLiterals } from "./regex-literals.ts";
 import { type Predicate, compileWhere } from "./where-predicate.ts";
@@ -38,7 +39,7 @@ export type WherePlan =
 
 /** A whole `where`. */
 export interface Filter {
-  readonly plan: WherePlan;
+  readonly plan: () => WherePlan;
   /**
    * The same for filters that leave the same rows of a snapshot. `null`: what is left is not the snapshot's alone to say
    * (documents are in the store, which moves on), or the filter is too long to be worth remembering.
@@ -55,22 +56,45 @@ const COST = { column: 0, rows: 1, contains: 2, regex: 3 } as const;
 /** Characters of a filter that is remembered. */
 const MAX_KEY_LENGTH = 2_048;
 
-/** Throws as `planWhere`. */
+/** Throws as `planWhere`. What may be remembered is planned only when it has to be run. */
 export function planFilter(where: Where, path: string, patterns: PatternCache): Filter {
-  return { plan: planWhere(where, path, patterns), key: readsDocuments(where) ? null : keyOf(where) };
-}
-
-function readsDocuments(where: Where): boolean {
-  if (where.type === "and" || where.type === "or") return where.children.some(readsDocuments);
-  return where.type === "document_contains" || where.type === "document_regex";
+  const key = keyOf(where);
+  if (key !== null) return { plan: () => planWhere(where, path, patterns), key };
+  const plan = planWhere(where, path, patterns);
+  return { plan: () => plan, key };
 }
 
 function keyOf(where: Where): string | null {
-  // No value is an object, so none can be taken for an integer.
-  const key = JSON.stringify(where, (_name, value: unknown) =>
-    typeof value === "bigint" ? { integer: String(value) } : value,
-  );
-  return key.length <= MAX_KEY_LENGTH ? key : null;
+  const key = clauseKey(where);
+  return key === null || key.length > MAX_KEY_LENGTH ? null : key;
+}
+
+/** By hand, for `JSON.stringify` knows no integers; a search should not wait for its replacer. `null`: on documents. */
+function clauseKey(where: Where): string | null {
+  switch (where.type) {
+    case "and":
+    case "or": {
+      let key: string = where.type;
+      for (const child of where.children) {
+        const part = clauseKey(child);
+        if (part === null) return null;
+        key += `(${part})`;
+      }
+      return key;
+    }
+    case "compare":
+      return `${where.operator} ${JSON.stringify(where.key)} ${metadataIdentity(where.value)}`;
+    case "in":
+      return `${where.negated} in ${JSON.stringify(where.key)} ${where.values.map(metadataIdentity).join("")}`;
+    case "contains":
+      return `${where.negated} has ${JSON.stringify(where.key)} ${metadataIdentity(where.value)}`;
+    case "id":
+      return `${where.negated} id ${JSON.stringify(where.ids)}`;
+    case "document_contains":
+    case "document_regex":
+      break;
+  }
+  return null;
 }
 
 /** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */

@@ -31,6 +31,8 @@ export class ServerMetrics {
   readonly registry = new Registry();
   readonly #requests: Histogram<"method" | "route" | "status">;
   readonly #stages: Histogram<"stage">;
+  /** Stages that have ended since the event loop turned last. */
+  #ended: { readonly stage: string; readonly seconds: number }[] = [];
   readonly #tokens: Counter<"model">;
   readonly #fill: Histogram<"model">;
   readonly #queue: Gauge<"model">;
@@ -54,6 +56,7 @@ export class ServerMetrics {
       ),
       ...latency,
       labelNames: ["stage"],
+      collect: () => this.#observeStages(),
     });
     this.#tokens = new Counter({
       ...name("embedded_tokens_total", "Tokens that models have run over, padding not counted."),
@@ -92,8 +95,15 @@ export class ServerMetrics {
     this.#requests.observe({ method, route, status }, seconds);
   }
 
+  /** Observed a little later: it takes some microseconds, and most stages end right before an answer is sent. */
   stage(stage: string, seconds: number): void {
-    this.#stages.observe({ stage }, seconds);
+    if (this.#ended.push({ stage, seconds }) === 1) setImmediate(() => this.#observeStages());
+  }
+
+  #observeStages(): void {
+    const ended = this.#ended;
+    this.#ended = [];
+    for (const { stage, seconds } of ended) this.#stages.observe({ stage }, seconds);
   }
 
   batch({ model, lengths, queuedTokens }: BatchMeasure): void {

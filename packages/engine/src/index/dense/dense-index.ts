@@ -2,9 +2,9 @@
  * The dense index of one vector key: the k nearest rows to a query, under a filter, by exact distance.
  *
  * Rows are estimated from 1-bit codes; those that may be among the nearest are scored from bf16; those that still may
- * are compared by their exact distance. So every distance returned is the f32 that `kernels/distance.ts` defines, and
- * equal ones go to the lower row. Which rows are found is certain with `exact` and while rows are few; otherwise
- * recall@10 is at least 0.99 whatever the filter.
+ * are compared by their exact distance, from memory where the vectors are there to the bit, else from the store. So
+ * every distance returned is the f32 that `kernels/distance.ts` defines, and equal ones go to the lower row. Which rows
+ * are found is certain with `exact` and while rows are few; otherwise recall@10 is at least 0.99 whatever the filter.
  *
  * A write goes to an unsealed tail at once. `maintain` seals full tails into segments that are ordered in lists, slice
  * by slice: searches are right without it, and faster with it.
@@ -23,7 +23,7 @@ export interface DenseIndexOptions {
   readonly dimension: number;
   /** The vector of a row, as it was put last; `null`: it cannot be had any more. May return the same array every time. */
   readonly readVector: (row: number) => Float32Array | null;
-  /** For the bf16 rows of sealed segments; without limit if left out. */
+  /** For the vectors of sealed segments; without limit if left out. */
   readonly memory?: VectorMemory | undefined;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
@@ -36,6 +36,8 @@ export interface TopKOptions {
   readonly exact?: boolean;
   /** Exact distance to a row, instead of to what `readVector` gives; `null`: it cannot be had any more. */
   readonly distanceTo?: (row: number) => number | null;
+  /** Whether a row that this index can compare by itself is wanted; all are if left out. */
+  readonly isWanted?: (row: number) => boolean;
 }
 
 /** By ascending distance, then row. */
@@ -63,8 +65,8 @@ export class DenseIndex {
   /** Rows of `#flat` that no segment can hold. */
   readonly #tooLong = new Set<number>();
   #segments: SegmentSet | undefined;
-  /** What the segments' vectors are relative to: the mean of the first rows. */
-  #origin = new Float32Array(0);
+  /** What the segments' vectors are relative to: for l2 the mean of the first rows, else nothing. */
+  #origin: Float32Array | null = null;
 
   constructor(options: DenseIndexOptions) {
     this.#options = options;
@@ -78,6 +80,11 @@ export class DenseIndex {
   /** Rows that no sealed segment holds: what `maintain` works on, once there are enough. */
   get unsealed(): number {
     return this.#flat.size + (this.#segments?.unsealed ?? 0);
+  }
+
+  /** How many segments a search goes through. */
+  get segments(): number {
+    return this.#segments?.searches.length ?? 0;
   }
 
   /** Bytes of kernel memory, pages that nothing has touched included. */
@@ -111,9 +118,9 @@ export class DenseIndex {
     this.#tooLong.delete(row);
   }
 
-  /** Does one slice of sealing, about a millisecond; false when there is nothing to do. */
-  maintain(): boolean {
-    return this.#segments?.maintain() ?? false;
+  /** Does one slice of sealing, about a millisecond; false when there is nothing to do. `atRest`: see `SegmentSet`. */
+  maintain(atRest = false): boolean {
+    return this.#segments?.maintain(atRest) ?? false;
   }
 
   /**
@@ -143,7 +150,8 @@ export class DenseIndex {
     if (k > 0 && segments !== undefined && segments.size > 0) {
       const distanceTo = options.distanceTo ?? this.#distancesOf(prepared);
       const view = { space, segments, origin: this.#origin };
-      const request = { k, mask, exact: options.exact ?? false, distanceTo };
+      const { exact = false, isWanted = () => true } = options;
+      const request = { k, mask, exact, distanceTo, isWanted };
       hits = hits.concat(yield* searchSegments(view, prepared, request));
     }
     const nearest = hits.sort((a, b) => a.distance - b.distance || a.row - b.row).slice(0, k);
@@ -186,12 +194,14 @@ export class DenseIndex {
     const rows = [...this.#flat].filter(([row]) => !this.#tooLong.has(row));
     const sums = new Float64Array(dimension);
     for (const [, vector] of rows) for (let j = 0; j < dimension; j++) sums[j]! += vector[j]!;
-    this.#origin = Float32Array.from(sums, (sum) => sum / rows.length);
+    const mean = Float32Array.from(sums, (sum) => sum / rows.length);
+    const isRelative = this.#options.space === "l2";
+    this.#origin = isRelative ? mean : null;
     const segments = new SegmentSet(this.#options, {
       sizes: this.#sizes,
       memory: this.#options.memory ?? new VectorMemory(),
-      origin: this.#origin,
       readVector: (row) => this.#relativeVector(row),
+      tailCentroid: isRelative ? null : relativeTo(null, mean),
     });
     this.#segments = segments;
     for (const [row, vector] of rows) {
@@ -201,12 +211,16 @@ export class DenseIndex {
   }
 
   #addToSegments(segments: SegmentSet, row: number, prepared: Float32Array): void {
-    segments.add(row, relativeTo(this.#origin, prepared));
+    segments.add(row, this.#relative(prepared));
   }
 
   #relativeVector(row: number): Float32Array | null {
     const vector = this.#options.readVector(row);
-    return vector === null ? null : relativeTo(this.#origin, prepare(this.#options.space, vector));
+    return vector === null ? null : this.#relative(prepare(this.#options.space, vector));
+  }
+
+  #relative(prepared: Float32Array): Float32Array {
+    return relativeTo(this.#origin, prepared);
   }
 
   #distancesOf(prepared: Float32Array): (row: number) => number | null {

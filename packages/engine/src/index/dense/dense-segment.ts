@@ -1,16 +1,24 @@
 /**
- * Rows of an index in one kernel memory: 1-bit codes, bf16 vectors (which a sealed segment may leave to the store), and
- * the lists that order them. The unsealed tail
- * is one list around the origin that takes rows until it is full; a sealed segment has many lists and only loses rows.
+ * Rows of an index in one kernel memory: 1-bit codes, vectors (which a sealed segment may leave to the store), and the
+ * lists that order them. Vectors are bf16, for all spaces but l2 with the lower halves beside them. The unsealed tail is
+ * one list that takes rows until it is full; a sealed segment has many lists and only loses rows.
  *
  * A slot is a row's place; slots never move. Lists start at multiples of 32 slots. Only slots whose bit in `live` is
  * set hold a row. Vectors are relative to the index's origin, codes to the centroid of the row's list.
  */
 import { RECORD } from "../../kernels/arguments.ts";
+import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
-import { type SegmentLayout, type SegmentShape, layOut, recordBytes } from "./segment-layout.ts";
+import {
+  type RowsKept,
+  type SegmentLayout,
+  type SegmentShape,
+  layOut,
+  mostKept,
+  recordBytes,
+} from "./segment-layout.ts";
 import { encodeSigns } from "./sign-code.ts";
 
 /** By list. */
@@ -53,6 +61,8 @@ export class DenseSegment {
   used = 0;
   readonly #factors: Float32Array;
   readonly #halves: Uint16Array;
+  /** Empty where bf16 is all there is. */
+  readonly #lows: Uint16Array;
   readonly #centroidBytes: Int8Array;
   readonly #centroidSteps: Float32Array;
   /** The records as bytes, floats and words. */
@@ -61,15 +71,14 @@ export class DenseSegment {
   readonly #recordWords: Uint32Array;
   readonly #blocks: Uint8Array;
 
-  /** Whether bf16 vectors are here. */
-  readonly hasRows: boolean;
+  readonly kept: RowsKept;
 
   /** `capacity`: slots, a multiple of 32. A segment starts as one list around the origin. */
-  constructor(shape: SegmentShape, capacity: number, lists = 1, hasRows = true) {
+  constructor(shape: SegmentShape, capacity: number, lists = 1, kept = mostKept(shape)) {
     this.shape = shape;
     this.capacity = capacity;
-    this.hasRows = hasRows;
-    this.layout = layOut(shape, capacity, lists, hasRows);
+    this.kept = kept;
+    this.layout = layOut(shape, { capacity, lists, kept });
     const { memory, at, width, size, codeBytes, recordCodeBytes } = this.layout;
     this.rotation = new Rotation(memory, size);
     this.rows = new Uint32Array(capacity);
@@ -89,7 +98,8 @@ export class DenseSegment {
       spreads: new Float64Array(lists).fill(Infinity),
     };
     this.#factors = memory.f32(at.factors, capacity);
-    this.#halves = memory.u16(at.halves, hasRows ? capacity * width : 0);
+    this.#halves = memory.u16(at.halves, this.hasRows ? capacity * width : 0);
+    this.#lows = memory.u16(at.lows, this.hasWholeRows ? capacity * width : 0);
     const records = capacity * recordBytes(recordCodeBytes);
     this.#codes = memory.u8(at.records, records);
     this.#recordFloats = memory.f32(at.records, records / 4);
@@ -110,6 +120,16 @@ export class DenseSegment {
     this.lists.centroidSquares[list] = kept.reduce((sum, x) => sum + x * x, 0);
   }
 
+  /** Whether vectors are here, as bf16 at least. */
+  get hasRows(): boolean {
+    return this.kept !== "none";
+  }
+
+  /** Whether they are here to the bit. */
+  get hasWholeRows(): boolean {
+    return this.kept === "whole";
+  }
+
   get isFull(): boolean {
     return this.used === this.capacity;
   }
@@ -122,7 +142,7 @@ export class DenseSegment {
   /** Puts a row into an empty slot of a list. `vector` is padded to the width. */
   place(slot: number, row: number, list: number, vector: Float32Array): void {
     const { width, codeBytes, recordCodeBytes } = this.layout;
-    const loss = floatsToHalves(vector, this.#halves, slot * width);
+    const loss = floatsToHalves(vector, { halves: this.#halves, lows: this.#lows, at: slot * width });
     const residual = this.rotation.vector;
     let square = 0;
     for (let j = 0; j < width; j++) {
@@ -183,19 +203,23 @@ export class DenseSegment {
     return ((this.live[slot >>> 5]! >>> (slot & 31)) & 1) === 1;
   }
 
-  /** Reads a vector, as bf16 left it, into `target`, the width long. */
+  /** Reads a vector, as it was or as bf16 left it, into `target`, the width long. */
   readVector(slot: number, target: Float32Array): void {
-    halvesToFloats(this.#halves, slot * this.layout.width, target);
+    const at = slot * this.layout.width;
+    if (this.hasWholeRows) wholeFloats({ halves: this.#halves, lows: this.#lows, at }, target);
+    else halvesToFloats(this.#halves, at, target);
   }
 
-  /** Bytes of the bf16 vectors. */
-  get rowBytes(): number {
-    return this.#halves.byteLength;
+  /** Bytes of the vectors, as far as they are kept. */
+  rowBytes(kept = this.kept): number {
+    if (kept === "none") return 0;
+    return this.#halves.byteLength + (kept === "whole" ? this.#lows.byteLength : 0);
   }
 
-  /** A copy that leaves the vectors to the store. */
-  withoutRows(): DenseSegment {
-    const copy = new DenseSegment(this.shape, this.capacity, this.lists.slots.length, false);
+  /** A copy that keeps less of the vectors. */
+  keeping(kept: RowsKept): DenseSegment {
+    const copy = new DenseSegment(this.shape, this.capacity, this.lists.slots.length, kept);
+    if (copy.hasRows) copy.#halves.set(this.#halves);
     copy.rows.set(this.rows);
     copy.live.set(this.live);
     copy.biases.set(this.biases);

@@ -1,16 +1,23 @@
-/** bf16: the upper half of an f32, rounded to nearest, ties to even. Half the bytes, the whole range. */
-import { HALF_ORDER } from "../../kernels/plain/rows.ts";
+/**
+ * bf16: the upper half of an f32, rounded to nearest, ties away from zero. Half the bytes, the whole range. What the
+ * rounding leaves is an int16, so that the lower half beside it gives the f32 back to the bit.
+ */
+import { HALF_ORDER, type SplitFloats } from "../../kernels/plain/rows.ts";
 
 const value = new Float32Array(1);
 const pattern = new Uint32Array(value.buffer);
 
-/** Writes `floats` to `halves` from `at` on; returns the Euclidean length of what was lost. Floats are below 2^127. */
-export function floatsToHalves(floats: Float32Array, halves: Uint16Array, at: number): number {
+/**
+ * Writes `floats` to `halves` from `at` on, and what that leaves to `lows`, unless this is empty; returns the Euclidean
+ * length of what `halves` lost. Floats are below 2^127.
+ */
+export function floatsToHalves(floats: Float32Array, { halves, lows, at }: SplitFloats): number {
   let lost = 0;
   for (let j = 0; j < floats.length; j++) {
     value[0] = floats[j]!;
-    const half = (pattern[0]! + 0x7fff + ((pattern[0]! >>> 16) & 1)) >>> 16;
+    const half = (pattern[0]! + 0x8000) >>> 16;
     halves[at + j] = half;
+    if (lows.length > 0) lows[at + j] = pattern[0]!;
     pattern[0] = half << 16;
     const difference = floats[j]! - value[0];
     lost += difference * difference;

@@ -54,15 +54,13 @@ function scaleOf(segment: DenseSegment, list: number, base: number, length: numb
   return Math.sqrt(Math.max(0, length ** 2 + segment.lists.centroidSquares[list]! - 2 * base));
 }
 
-/** Sets `segment.reach`, in slices of at most a millisecond. `origin`: what the vectors are relative to. */
-export function* measureReach(segment: DenseSegment, origin: Float32Array): Generator<void, void> {
+/** Sets `segment.reach`, in slices of at most a millisecond. */
+export function* measureReach(segment: DenseSegment): Generator<void, void> {
   const scorer = new SegmentScorer(segment);
   const needed: Record<keyof Reach, number[]> = { unfiltered: [], filtered: [] };
   const query = new Float32Array(segment.layout.width);
   for (const slot of sampleOf(segment)) {
     segment.readVector(slot, query);
-    // Only for l2 do queries move with the origin.
-    if (segment.shape.space !== "l2") for (let j = 0; j < origin.length; j++) query[j]! += origin[j]!;
     const length = norm(query);
     scorer.load(query);
     scorer.scoreCentroids();

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import { ListOrder } from "./list-order.ts";
 import { Nearest } from "./nearest.ts";
@@ -48,7 +49,7 @@ describe("list order", () => {
 });
 
 describe("bf16", () => {
-  it("rounds to 8 significant bits and says how much it lost", () => {
+  it("rounds to 8 significant bits, says how much it lost, and gives it all back with the lower halves", () => {
     const numbers = fc.float32Array({
       noNaN: true,
       min: -(2 ** 60),
@@ -59,8 +60,11 @@ describe("bf16", () => {
     fc.assert(
       fc.property(numbers, fc.nat(5), (floats, first) => {
         const halves = new Uint16Array(first + floats.length);
+        const lows = new Uint16Array(halves.length);
         const back = new Float32Array(floats.length);
-        const lost = floatsToHalves(floats, halves, first);
+        const lost = floatsToHalves(floats, { halves, lows, at: first });
+        wholeFloats({ halves, lows, at: first }, back);
+        expect(new Uint32Array(back.buffer)).toEqual(new Uint32Array(floats.slice().buffer));
         halvesToFloats(halves, first, back);
         const differences = floats.map((x, j) => x - at(back, j));
         for (const [j, x] of floats.entries()) {
@@ -75,7 +79,7 @@ describe("bf16", () => {
   it("keeps what has 8 significant bits", () => {
     const floats = Float32Array.of(0, 1, -1.5, 255, 2 ** -40);
     const halves = new Uint16Array(5);
-    expect(floatsToHalves(floats, halves, 0)).toBe(0);
+    expect(floatsToHalves(floats, { halves, lows: new Uint16Array(0), at: 0 })).toBe(0);
   });
 
   it("reorders a query by eights, even elements first", () => {

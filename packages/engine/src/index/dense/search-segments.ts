@@ -17,16 +17,18 @@ export interface Hit {
 export interface SegmentsView {
   readonly space: Space;
   readonly segments: SegmentSet;
-  /** What the segments' vectors are relative to. */
-  readonly origin: Float32Array;
+  /** What the segments' vectors are relative to; `null`: nothing, which is so for all spaces but l2. */
+  readonly origin: Float32Array | null;
 }
 
 export interface SegmentsRequest {
   readonly k: number;
   readonly mask: Uint32Array | null;
   readonly exact: boolean;
-  /** Exact distance of the query to a row; `null` for one that is gone. */
+  /** Exact distance of the query to a row from the store; `null` for one that is gone. */
   readonly distanceTo: (row: number) => number | null;
+  /** Whether the caller wants a row at all, whose vector is here. */
+  readonly isWanted: (row: number) => boolean;
 }
 
 /** Longer vectors overflow the kernels' sums. */
@@ -49,18 +51,18 @@ export function* searchSegments(
   prepared: Float32Array,
   request: SegmentsRequest,
 ): Generator<void, Hit[]> {
-  const { segments, space } = view;
-  const vector = relativeTo(space === "l2" ? view.origin : null, prepared);
+  const { segments, space, origin } = view;
+  const vector = relativeTo(origin, prepared);
   const length = norm(vector);
   const mask = request.mask === null ? null : coverRows(request.mask, segments.rowLimit);
   if (!(length <= MAX_LENGTH)) return yield* everyHit(segments, mask, request);
   const k = Math.min(request.k, segments.size);
   const wanted = mask === null ? segments.size : segments.countOf(mask);
   const certain = request.exact || k > MAX_ESTIMATED_K || wanted <= k;
-  const slack = slackOfScores(view, prepared, length * (certain ? 1 : likelyShare(prepared.length)));
+  const slack = slackOfScores(origin, prepared, length * (certain ? 1 : likelyShare(prepared.length)));
   const isStored = segments.searches.some(({ segment }) => !segment.hasRows);
   const distanceTo = isStored ? remembering(request.distanceTo) : request.distanceTo;
-  const toScore = scoreOfDistance(view, prepared, length);
+  const toScore = scoreOfDistance(space, length);
   const scoreOf = (row: number): number | null => {
     const distance = distanceTo(row);
     return distance === null ? null : toScore(distance);
@@ -73,7 +75,12 @@ export function* searchSegments(
     for (const search of segments.searches) yield* search.probe(query);
   }
   const reads = certain ? Infinity : READS_PER_NEIGHBOUR * k + MORE_READS;
-  return yield* exactHits(query, distanceTo, { reads, scoreOf: toScore });
+  const exactDistance = (row: number): number | null => {
+    const score = segments.exactScore(row, vector);
+    if (score === null) return distanceTo(row);
+    return request.isWanted(row) ? Math.fround(1 - score) : null;
+  };
+  return yield* exactHits(query, exactDistance, { reads, scoreOf: toScore });
 }
 
 /** Exact distances of the ranked rows, until no later one can be nearer than the k-th. */
@@ -106,22 +113,14 @@ function remembering(distanceTo: (row: number) => number | null): (row: number) 
 }
 
 /** The score that a row at this distance has; inverse of what `kernels/distance.ts` defines. */
-function scoreOfDistance(view: SegmentsView, prepared: Float32Array, length: number) {
-  if (view.space === "l2") return (distance: number): number => (length ** 2 - distance) / 2;
-  const base = sumOfProducts(prepared, view.origin);
-  return (distance: number): number => 1 - distance - base;
-}
-
-/** In f64. */
-function sumOfProducts(a: Float32Array, b: Float32Array): number {
-  let sum = 0;
-  for (let j = 0; j < a.length; j++) sum += a[j]! * b[j]!;
-  return sum;
+function scoreOfDistance(space: Space, length: number): (distance: number) => number {
+  return space === "l2" ? (distance) => (length ** 2 - distance) / 2 : (distance) => 1 - distance;
 }
 
 /** More than all that f32 sums can be off, of scores and of exact distances, beside what bf16 lost. */
-function slackOfScores({ origin }: SegmentsView, prepared: Float32Array, perLoss: number): ScoreSlack {
-  return { reach: norm(origin) + norm(prepared), perSquare: (prepared.length / 16 + 8) * 2 ** -22, perLoss };
+function slackOfScores(origin: Float32Array | null, prepared: Float32Array, perLoss: number): ScoreSlack {
+  const reach = norm(prepared) + (origin === null ? 0 : norm(origin));
+  return { reach, perSquare: (prepared.length / 16 + 8) * 2 ** -22, perLoss };
 }
 
 /** What bf16 loses points in a random direction, of which a query sees this share of the length. */

@@ -9,6 +9,7 @@ import { DenseSegment } from "./dense-segment.ts";
 import { mostLost } from "./half-float.ts";
 import { KMeans } from "./k-means.ts";
 import { measureReach } from "./list-reach.ts";
+import { mostKept } from "./segment-layout.ts";
 
 /** Rows of a list on average: scanning 8 blocks costs about what finding the list does. */
 const ROWS_PER_LIST = 256;
@@ -20,29 +21,22 @@ const MAX_SAMPLE = 16 * 1024 * 1024;
 /** Rows placed, or sampled, between two yields. */
 const PLACED_PER_SLICE = 128;
 
-/** What sealing needs to know of the index. */
-export interface SealingContext {
-  /** What the vectors of all segments are relative to. */
-  readonly origin: Float32Array;
-  /** The vector of a row, relative to the origin and padded to the width; `null`: it is gone. */
-  readonly readVector: (row: number) => Float32Array | null;
-}
+/** The vector of a row, relative to the index's origin and padded to the width; `null`: it is gone. */
+export type ReadRelative = (row: number) => Float32Array | null;
 
 export class SegmentBuilder {
   readonly sources: readonly DenseSegment[];
-  readonly #origin: Float32Array;
   readonly #rows: SourceRows;
   readonly #vector: Float32Array;
   readonly #work: Generator<void, SealedSegment>;
   #unfinished: { close(): void }[] = [];
 
   /** `sources`: of one index, together with at least one live row. */
-  constructor(sources: readonly DenseSegment[], context: SealingContext) {
+  constructor(sources: readonly DenseSegment[], readVector: ReadRelative) {
     const first = sources[0];
-    this.#rows = new SourceRows(sources, context.readVector);
+    this.#rows = new SourceRows(sources, readVector);
     if (first === undefined || this.#rows.count === 0) throw new SheafError("internal", "nothing to seal");
     this.sources = sources;
-    this.#origin = context.origin;
     this.#vector = new Float32Array(first.layout.width);
     this.#work = this.#build(first);
   }
@@ -67,7 +61,9 @@ export class SegmentBuilder {
     yield* kMeans.train(yield* this.#rows.sample(Math.max(count, learned), layout.width));
     const lists = yield* this.#assign(kMeans, count);
     const capacity = lists.reduce((sum, { rows }) => sum + roundUp(rows.length), 0);
-    const segment = new DenseSegment(shape, capacity, lists.length);
+    // What bf16 left of a vector is not the vector, however many bits are kept of it.
+    const isLossy = this.sources.some(({ kept }) => kept === "bf16");
+    const segment = new DenseSegment(shape, capacity, lists.length, isLossy ? "bf16" : mostKept(shape));
     this.#unfinished.push(segment);
     const sealed = new SealedSegment(segment, this.#rows);
     for (const [number, { rows, centroid }] of lists.entries()) {
@@ -75,7 +71,7 @@ export class SegmentBuilder {
       segment.setCentroid(number, kMeans.centroids.subarray(from, from + layout.width));
       yield* this.#fill(sealed, number, rows);
     }
-    yield* measureReach(segment, this.#origin);
+    yield* measureReach(segment);
     kMeans.close();
     this.#unfinished = [];
     return sealed;
@@ -125,9 +121,9 @@ class SourceRows {
   readonly #source: Uint16Array;
   readonly #slot: Uint32Array;
 
-  readonly #readVector: SealingContext["readVector"];
+  readonly #readVector: ReadRelative;
 
-  constructor(sources: readonly DenseSegment[], readVector: SealingContext["readVector"]) {
+  constructor(sources: readonly DenseSegment[], readVector: ReadRelative) {
     this.#sources = sources;
     this.#readVector = readVector;
     this.count = sources.reduce((sum, { liveCount }) => sum + liveCount, 0);
@@ -162,7 +158,8 @@ class SourceRows {
 
   /** At least what bf16 lost of the row's vector, which is of this length since. */
   lossOf(row: number, length: number): number {
-    return Math.min(this.segmentOf(row).losses[this.slotOf(row) >>> 5]!, mostLost(length));
+    const segment = this.segmentOf(row);
+    return segment.hasWholeRows ? 0 : Math.min(segment.losses[this.slotOf(row) >>> 5]!, mostLost(length));
   }
 
   /** Of a row that has gone meanwhile, which is not kept, anything. */

@@ -32,19 +32,36 @@ export interface SegmentLayout {
 
 type Region = keyof ReturnType<typeof regionBytes>;
 
-/** `hasRows`: with bf16 vectors. */
-export function layOut(
-  shape: SegmentShape,
-  capacity: number,
-  lists: number,
-  hasRows: boolean,
-): SegmentLayout {
+/** What a segment has of its vectors: all bits, the upper half of each element, or nothing. */
+export type RowsKept = "whole" | "bf16" | "none";
+
+/**
+ * The most that a segment keeps. Vectors of l2 are relative to an origin, which costs them their last bits: data far
+ * from zero would lose too much in bf16 otherwise.
+ */
+export function mostKept({ space }: SegmentShape): RowsKept {
+  return space === "l2" ? "bf16" : "whole";
+}
+
+export interface SegmentPlan {
+  /** Slots. */
+  readonly capacity: number;
+  readonly lists: number;
+  readonly kept: RowsKept;
+}
+
+export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPlan): SegmentLayout {
   const width = Math.ceil(shape.dimension / 16) * 16;
   const size = rotatedSize(shape.dimension);
   const codeBytes = size / 8;
   const recordCodeBytes = Math.ceil(size / 128) * 16;
-  const widths = { width: hasRows ? width : 0, size, codeBytes, recordCodeBytes };
-  const regions = Object.entries(regionBytes({ ...widths, queryWidth: width }, capacity, lists));
+  const widths = {
+    queryWidth: width,
+    width: kept === "none" ? 0 : width,
+    lowWidth: kept === "whole" ? width : 0,
+    ...{ size, codeBytes, recordCodeBytes },
+  };
+  const regions = Object.entries(regionBytes(widths, capacity, lists));
   const bytes = regions.reduce((sum, [, length]) => sum + allocationBytes(length), ARGUMENT_BYTES);
   const memory = new KernelMemory(bytes + rotationBytes(size), { kernels: shape.kernels });
   const at = Object.fromEntries(regions.map(([name, length]) => [name, memory.allocate(length)]));
@@ -61,12 +78,15 @@ export function recordBytes(recordCodeBytes: number): number {
 
 interface Widths extends Pick<SegmentLayout, "width" | "size" | "codeBytes" | "recordCodeBytes"> {
   readonly queryWidth: number;
+  readonly lowWidth: number;
 }
 
 function regionBytes(widths: Widths, capacity: number, lists: number) {
   return {
     /** bf16 vectors by slot. */
     halves: capacity * widths.width * 2,
+    /** What the bf16 vectors lack. */
+    lows: capacity * widths.lowWidth * 2,
     /** Codes in blocks of 32 slots, for FastScan. */
     blocks: capacity * widths.codeBytes,
     /** By slot: the same code, then factor, bias and list; see `RECORD`. */
@@ -81,6 +101,7 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     // From here on what one search needs.
     /** <centroid, query> by list. */
     bases: lists * 4,
+    query: widths.queryWidth * 4,
     reordered: widths.queryWidth * 4,
     /** The same in 16 bits. */
     queryWords: widths.queryWidth * 2,

@@ -1,5 +1,5 @@
 /** Scores of a loaded query with the bf16 rows and the centroids of a segment: <x, q> + bias(x). */
-import { type ArgumentBlock, CENTROIDS, ROWS } from "../../kernels/arguments.ts";
+import { type ArgumentBlock, CENTROIDS, ROWS, WHOLE } from "../../kernels/arguments.ts";
 import { setFields } from "../../kernels/kernel-memory.ts";
 import { type DenseQuery, slackOf } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
@@ -12,6 +12,8 @@ export class SegmentScorer {
   readonly #segment: DenseSegment;
   readonly #rows: ArgumentBlock;
   readonly #centroids: ArgumentBlock;
+  readonly #whole: ArgumentBlock;
+  readonly #query: Float32Array;
   readonly #reordered: Float32Array;
   readonly #scores: Float32Array;
 
@@ -22,9 +24,12 @@ export class SegmentScorer {
     this.bases = memory.f32(at.bases, lists);
     this.#rows = memory.block(ROWS.words);
     this.#centroids = memory.block(CENTROIDS.size);
+    this.#whole = memory.block(WHOLE.words);
+    this.#query = memory.f32(at.query, width);
     this.#reordered = memory.f32(at.reordered, width);
     this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
     setFields(this.#rows, ROWS, { stride: width * 2, width, query: at.reordered, out: at.scores });
+    setFields(this.#whole, WHOLE, { width, query: at.query });
     setFields(this.#centroids, CENTROIDS, { rows: at.centroids, width, count: lists, out: at.bases });
     setFields(this.#centroids, CENTROIDS, { steps: at.centroidSteps, query: at.reordered });
     setFields(this.#centroids, CENTROIDS, { words: at.queryWords });
@@ -47,6 +52,16 @@ export class SegmentScorer {
     this.#run(at.halves + firstSlot * width * 2, 0, count);
     for (let i = 0; i < count; i++) this.#scores[i]! += this.#segment.biases[firstSlot + i]!;
     return this.#scores.subarray(0, count);
+  }
+
+  /** The exact <x, q> of a slot whose vector is here whole; `query`: padded with zeros to the width. */
+  exactScore(slot: number, query: Float32Array): number {
+    const { at, width, memory } = this.#segment.layout;
+    this.#query.set(query);
+    this.#whole.u32[WHOLE.halves] = at.halves + slot * width * 2;
+    this.#whole.u32[WHOLE.lows] = at.lows + slot * width * 2;
+    memory.kernels.dotWholeRow(this.#whole.pointer);
+    return this.#whole.f32[WHOLE.score]!;
   }
 
   /** Offers slots, whose numbers lie at `address`: at most `SLOTS_PER_CALL`. */

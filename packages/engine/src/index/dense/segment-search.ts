@@ -68,6 +68,11 @@ export class SegmentSearch {
     }
   }
 
+  /** The exact <x, q> of a slot; `null`: its vector is not here to the bit. `query`: as in `DenseQuery`. */
+  exactScore(slot: number, query: Float32Array): number | null {
+    return this.segment.hasWholeRows ? this.#scorer.exactScore(slot, query) : null;
+  }
+
   #load(query: DenseQuery): void {
     this.#scorer.load(query.vector);
     const { rotation } = this.segment;

@@ -1,14 +1,15 @@
 /**
  * The segments of an index and where each row is: a tail that takes rows, full tails that wait to be sealed, and sealed
  * segments. `maintain` seals in slices: full tails together with the newest segments that are not larger, so that a
- * row is sealed anew only about as often as its segment doubles.
+ * row is sealed anew only about as often as its segment doubles. What this leaves, two or three segments of different
+ * sizes, is made one when writes have come to rest: each more costs a search half of its time.
  */
 import { SheafError } from "@sheaf/protocol";
 import { countBits, listBits } from "../row-set.ts";
 import { DenseSegment } from "./dense-segment.ts";
 import { MAX_SEGMENTS, MAX_SLOTS, RowLocations, SLOT_BITS, SLOT_MASK } from "./row-locations.ts";
-import { type SealedSegment, type SealingContext, SegmentBuilder } from "./segment-builder.ts";
-import type { SegmentShape } from "./segment-layout.ts";
+import { type ReadRelative, type SealedSegment, SegmentBuilder } from "./segment-builder.ts";
+import type { RowsKept, SegmentShape } from "./segment-layout.ts";
 import { SegmentSearch } from "./segment-search.ts";
 import type { VectorMemory } from "./vector-memory.ts";
 
@@ -17,6 +18,14 @@ export interface SegmentSizes {
   readonly tailSlots: number;
   /** Rows of the largest segment. */
   readonly segmentRows: number;
+}
+
+export interface SegmentSetOptions {
+  readonly sizes: SegmentSizes;
+  readonly memory: VectorMemory;
+  /** What codes of tails are relative to, padded to the width; `null`: the origin. */
+  readonly tailCentroid: Float32Array | null;
+  readonly readVector: ReadRelative;
 }
 
 /** Slots of one mask that are kept as long as the mask is. */
@@ -40,8 +49,9 @@ interface Entry {
 export class SegmentSet {
   readonly #shape: SegmentShape;
   readonly #sizes: SegmentSizes;
-  readonly #sealing: SealingContext;
+  readonly #readVector: ReadRelative;
   readonly #memory: VectorMemory;
+  readonly #tailCentroid: Float32Array | null;
   readonly #locations = new RowLocations();
   /** Oldest first; the last may be a tail that still takes rows. */
   #entries: Entry[] = [];
@@ -55,14 +65,12 @@ export class SegmentSet {
   /** The same mask is often asked for again. */
   readonly #masks = new WeakMap<Uint32Array, KnownMask>();
 
-  constructor(
-    shape: SegmentShape,
-    { sizes, memory, ...sealing }: SealingContext & { sizes: SegmentSizes; memory: VectorMemory },
-  ) {
+  constructor(shape: SegmentShape, { sizes, memory, tailCentroid, readVector }: SegmentSetOptions) {
     this.#shape = shape;
+    this.#tailCentroid = tailCentroid;
     this.#sizes = sizes;
     this.#memory = memory;
-    this.#sealing = sealing;
+    this.#readVector = readVector;
   }
 
   get size(): number {
@@ -100,7 +108,9 @@ export class SegmentSet {
   add(row: number, vector: Float32Array): void {
     let tail = this.#entries.at(-1);
     if (tail === undefined || tail.sealed || tail.search.segment.isFull) {
-      tail = this.#enter(new DenseSegment(this.#shape, this.#sizes.tailSlots), false);
+      const segment = new DenseSegment(this.#shape, this.#sizes.tailSlots);
+      if (this.#tailCentroid !== null) segment.setCentroid(0, this.#tailCentroid);
+      tail = this.#enter(segment, false);
     }
     this.#locations.set(row, tail.number, tail.search.segment.used);
     this.#changes++;
@@ -115,6 +125,12 @@ export class SegmentSet {
     this.#locations.clear(row);
     this.#changes++;
     this.#size--;
+  }
+
+  /** The exact <x, q> of a row; `null`: the store has to be asked. `query`: as in `DenseQuery`. */
+  exactScore(row: number, query: Float32Array): number | null {
+    const entry = this.#byNumber.get(this.#locations.segmentOf(row));
+    return entry === undefined ? null : entry.search.exactScore(this.#locations.slotOf(row), query);
   }
 
   /** All rows, or those of a mask that the set has, as slots of the segments they are in. */
@@ -155,9 +171,12 @@ export class SegmentSet {
     }
   }
 
-  /** Does one slice of background work, about a millisecond; false when there is nothing to do. */
-  maintain(): boolean {
-    this.#builder ??= this.#startBuilder();
+  /**
+   * Does one slice of background work, about a millisecond; false when there is nothing to do.
+   * @param atRest Nothing is being written: work may be begun that the next rows would soon have to be part of.
+   */
+  maintain(atRest: boolean): boolean {
+    this.#builder ??= this.#startBuilder(atRest);
     if (this.#builder === undefined) return false;
     const sealed = this.#builder.step();
     if (sealed !== undefined) this.#swap(sealed, this.#builder.sources);
@@ -205,16 +224,16 @@ export class SegmentSet {
   }
 
   #free(segment: DenseSegment, sealed: boolean): void {
-    if (sealed) this.#memory.give(segment.rowBytes);
+    if (sealed) this.#memory.give(segment.rowBytes());
     segment.close();
   }
 
-  #startBuilder(): SegmentBuilder | undefined {
+  #startBuilder(atRest: boolean): SegmentBuilder | undefined {
     const settled = this.#entries.filter(({ sealed, search }) => sealed || search.segment.isFull);
     this.#leave(settled.map(({ search }) => search.segment).filter(({ liveCount }) => liveCount === 0));
     const worthwhile = settled.filter(({ search }) => search.segment.liveCount > 0);
-    const sources = chooseSources(worthwhile, this.#sizes.segmentRows);
-    return sources.length === 0 ? undefined : new SegmentBuilder(sources, this.#sealing);
+    const sources = chooseSources(worthwhile, this.#sizes.segmentRows, atRest);
+    return sources.length === 0 ? undefined : new SegmentBuilder(sources, this.#readVector);
   }
 
   #swap(sealed: SealedSegment, sources: readonly DenseSegment[]): void {
@@ -225,12 +244,19 @@ export class SegmentSet {
       if (!sealed.isCurrent(slot)) segment.remove(slot);
     }
     this.#leave(sources);
-    const kept = this.#memory.take(segment.rowBytes) ? segment : segment.withoutRows();
+    const most = (["whole", "bf16", "none"] as const).find((kept) => this.#mayKeep(segment, kept))!;
+    const kept = most === segment.kept ? segment : segment.keeping(most);
     if (kept !== segment) segment.close();
     const { number } = this.#enter(kept, true);
     for (let slot = 0; slot < kept.capacity; slot++)
       if (kept.isLive(slot)) this.#locations.set(kept.rows[slot]!, number, slot);
     this.#builder = undefined;
+  }
+
+  /** Takes the memory if so. Bits beyond bf16 spare reads of the store, bf16 spares far more: half is left to it. */
+  #mayKeep(segment: DenseSegment, kept: RowsKept): boolean {
+    if (kept === "whole" && segment.kept !== kept) return false;
+    return this.#memory.take(segment.rowBytes(kept), kept === "whole" ? 0.5 : 1);
   }
 
   #allSlots(): Map<SegmentSearch, Uint32Array> {
@@ -267,17 +293,25 @@ export class SegmentSet {
   }
 }
 
-/** Full tails and the newest segments that are not larger than what they would be merged with; else a hollow one. */
-function chooseSources(settled: readonly Entry[], segmentRows: number): readonly DenseSegment[] {
-  const sources: DenseSegment[] = [];
+/**
+ * Full tails and the newest segments that are not larger than what they would be merged with, at rest whatever their
+ * size; else a hollow one.
+ */
+function chooseSources(
+  settled: readonly Entry[],
+  segmentRows: number,
+  atRest: boolean,
+): readonly DenseSegment[] {
+  const sources: Entry[] = [];
   let rows = 0;
-  for (const { sealed, search } of settled.toReversed()) {
-    const { liveCount } = search.segment;
-    if (rows + liveCount > segmentRows || (sealed && liveCount > rows)) break;
-    sources.push(search.segment);
+  for (const entry of settled.toReversed()) {
+    const { liveCount } = entry.search.segment;
+    if (rows + liveCount > segmentRows || (entry.sealed && liveCount > rows && !atRest)) break;
+    sources.push(entry);
     rows += liveCount;
   }
-  if (sources.length > 0) return sources;
+  // A sealed segment alone is what it would become.
+  if (sources.length > 1 || sources[0]?.sealed === false) return sources.map(({ search }) => search.segment);
   const hollow = settled.find(({ search: { segment } }) => segment.liveCount < segment.placed / 2);
   return hollow === undefined ? [] : [hollow.search.segment];
 }

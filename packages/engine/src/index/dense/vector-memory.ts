@@ -1,5 +1,5 @@
 /**
- * How much memory the indexes of a process may spend on bf16 rows of sealed segments. Whoever comes first gets it: a
+ * How much memory the indexes of a process may spend on vectors of sealed segments. Whoever comes first gets it: a
  * segment for which there is none reads its rows from the store until it is sealed anew.
  */
 export class VectorMemory {
@@ -15,9 +15,9 @@ export class VectorMemory {
     return this.#used;
   }
 
-  /** `false`: there is not so much left. */
-  take(bytes: number): boolean {
-    if (this.#used + bytes > this.#limit) return false;
+  /** `false`: there is not so much left of that share of the limit. */
+  take(bytes: number, share = 1): boolean {
+    if (this.#used + bytes > this.#limit * share) return false;
     this.#used += bytes;
     return true;
   }

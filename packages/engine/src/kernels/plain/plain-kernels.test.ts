@@ -1,6 +1,7 @@
 /** Every kernel against its plain twin: the same memory before, the same bits in the whole memory after. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { floatsToHalves } from "../../index/dense/half-float.ts";
 import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
 import {
   CANDIDATES,
@@ -13,7 +14,9 @@ import {
   ROWS,
   SCAN,
   TABLE,
+  WHOLE,
 } from "../arguments.ts";
+import { dot } from "../distance.ts";
 import type { KernelMemory } from "../kernel-memory.ts";
 import { candidates, fillBytes, fillFloats, fillWords, gauss, sameBits } from "../testing/same-bits.ts";
 import { fillTables } from "../value-memory.ts";
@@ -52,6 +55,35 @@ describe("rows", () => {
           return (kernels) => kernels[kernel](args.pointer);
         });
         expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+});
+
+describe("rows in halves", () => {
+  it("equals its twin and what the whole row gives", () => {
+    fc.assert(
+      fc.property(dimensions, seeds, (dimension, seed) => {
+        let expected: number | undefined;
+        const found: number[] = [];
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const width = Math.ceil(dimension / 16) * 16;
+          const row = Float32Array.from({ length: width }, () => spread(random));
+          const [halves, lows] = [memory.allocate(width * 2), memory.allocate(width * 2)];
+          floatsToHalves(row, { halves: memory.u16(halves, width), lows: memory.u16(lows, width), at: 0 });
+          const query = fillFloats(memory, width, () => spread(random));
+          expected = dot(memory.f32(query, width), row);
+          const args = memory.block(WHOLE.words);
+          args.u32.set([halves, lows, width, query]);
+          return (kernels) => {
+            kernels.dotWholeRow(args.pointer);
+            found.push(args.f32[WHOLE.score]!);
+          };
+        });
+        expect(same).toBe(true);
+        expect(found).toEqual([expected, expected]);
       }),
       runs,
     );

@@ -7,7 +7,7 @@ import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
 import { addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
 import { rotate } from "./rotate.ts";
-import { dotHalfRows, dotRows } from "./rows.ts";
+import { dotHalfRows, dotRows, dotWholeRow } from "./rows.ts";
 import { scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
 import { scoreCentroids } from "./centroids.ts";
@@ -25,6 +25,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
   return {
     dotRows: (pointer) => dotRows(views, pointer),
     dotHalfRows: (pointer) => dotHalfRows(views, pointer),
+    dotWholeRow: (pointer) => dotWholeRow(views, pointer),
     scanBlocks: (pointer) => scanBlocks(views, pointer),
     buildTable: (pointer) => buildTable(views, pointer),
     scoreCentroids: (pointer) => scoreCentroids(views, pointer),

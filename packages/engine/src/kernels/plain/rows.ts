@@ -1,5 +1,5 @@
-/** Plain twin of `assembly/rows.ts`: a query against f32 or bf16 rows. */
-import { ROWS } from "../arguments.ts";
+/** Plain twin of `assembly/rows.ts`: a query against f32 rows, bf16 rows, or rows in two halves. */
+import { ROWS, WHOLE } from "../arguments.ts";
 import { dot } from "../distance.ts";
 import { Arguments, type Views } from "./views.ts";
 
@@ -18,6 +18,30 @@ export function dotHalfRows(views: Views, pointer: number): void {
     }
     return dot(query, row);
   });
+}
+
+export function dotWholeRow(views: Views, pointer: number): void {
+  const args = new Arguments(views, pointer);
+  const row = new Float32Array(args.u32(WHOLE.width));
+  const [halves, lows] = [WHOLE.halves, WHOLE.lows].map((field) => views.u16.subarray(args.u32(field) >>> 1));
+  wholeFloats({ halves: halves!, lows: lows!, at: 0 }, row);
+  const query = args.u32(WHOLE.query) >>> 2;
+  views.f32[(pointer >>> 2) + WHOLE.score] = dot(views.f32.subarray(query, query + row.length), row);
+}
+
+/** Elements of f32 rows in two halves, from `at` on. */
+export interface SplitFloats {
+  /** Rounded to nearest. */
+  readonly halves: Uint16Array;
+  /** Says which way that was. */
+  readonly lows: Uint16Array;
+  readonly at: number;
+}
+
+/** Reads as many elements as `floats` is long. */
+export function wholeFloats({ halves, lows, at }: SplitFloats, floats: Float32Array): void {
+  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
+  for (let j = 0; j < floats.length; j++) bits[j] = (halves[at + j]! << 16) + ((lows[at + j]! << 16) >> 16);
 }
 
 /** Where the elements of an eight stand in a query for bf16 rows: even ones first. */

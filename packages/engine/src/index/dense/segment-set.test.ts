@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { distance } from "../../kernels/distance.ts";
+import { DenseIndex } from "./dense-index.ts";
+import { gaussOf, randomOf } from "./testing/data-sets.ts";
+
+const DIMENSION = 16;
+const SIZES = { flatRows: 24, tailSlots: 64, segmentRows: 256 };
+
+/** An index of so many rows that is maintained after each of them, and the vectors it was told. */
+function indexOf(count: number, atRest: boolean): { index: DenseIndex; vectors: readonly Float32Array[] } {
+  const gauss = gaussOf(randomOf(count));
+  const vectors = Array.from({ length: count }, () => new Float32Array(DIMENSION).map(() => gauss()));
+  const readVector = (row: number): Float32Array | null => vectors[row] ?? null;
+  const index = new DenseIndex({ space: "l2", dimension: DIMENSION, sizes: SIZES, readVector });
+  for (const [row, vector] of vectors.entries()) {
+    index.put(row, vector);
+    while (index.maintain(atRest));
+  }
+  return { index, vectors };
+}
+
+describe("SegmentSet", () => {
+  it("makes segments of different sizes one at rest, and finds the same", () => {
+    const { index, vectors } = indexOf(210, false);
+    // Rows by the 64 of a tail: 128, 64, and those of the tail itself.
+    expect(index.segments).toBe(3);
+    while (index.maintain(true));
+    expect(index.segments).toBe(2);
+    const query = new Float32Array(DIMENSION).fill(0.3);
+    const expected = vectors
+      .map((vector, row) => ({ row, distance: distance("l2", query, vector) }))
+      .sort((a, b) => a.distance - b.distance || a.row - b.row)
+      .slice(0, 9);
+    const { rows, distances } = index.topK(query, 9, null, { exact: true });
+    expect([...rows]).toStrictEqual(expected.map(({ row }) => row));
+    expect([...distances]).toStrictEqual(expected.map((hit) => hit.distance));
+    index.close();
+  });
+
+  it("leaves segments apart that do not fit into one", () => {
+    const { index } = indexOf(390, true);
+    // 256 rows, the most that one takes, 128, and a tail.
+    expect(index.segments).toBe(3);
+    expect(index.maintain(true)).toBe(false);
+    index.close();
+  });
+});
