@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { distance } from "../../kernels/distance.ts";
 import { DenseIndex } from "./dense-index.ts";
 import { gaussOf, randomOf } from "./testing/data-sets.ts";
+import { VectorMemory } from "./vector-memory.ts";
 
 const DIMENSION = 16;
 const SIZES = { flatRows: 24, tailSlots: 64, segmentRows: 256 };
@@ -42,6 +43,36 @@ describe("SegmentSet", () => {
     // 256 rows, the most that one takes, 128, and a tail.
     expect(index.segments).toBe(3);
     expect(index.maintain(true)).toBe(false);
+    index.close();
+  });
+
+  it("leaves a segment that keeps its vectors whole apart from one that does not", () => {
+    const gauss = gaussOf(randomOf(5));
+    const vectors = Array.from({ length: 192 }, () => new Float32Array(DIMENSION).map(() => gauss()));
+    let reads = 0;
+    const readVector = (row: number): Float32Array | null => {
+      reads++;
+      return vectors[row] ?? null;
+    };
+    const memory = new VectorMemory(2 ** 20);
+    const index = new DenseIndex({ space: "ip", dimension: DIMENSION, sizes: SIZES, memory, readVector });
+    const add = (from: number, to: number): void => {
+      for (let row = from; row < to; row++) index.put(row, vectors[row]!);
+      while (index.maintain());
+    };
+    add(0, 128);
+    // Over half of it is in use: no room for more than bf16.
+    expect(memory.take(2 ** 19)).toBe(true);
+    add(128, 192);
+    memory.give(2 ** 19);
+    while (index.maintain(true));
+    expect(index.segments).toBe(2);
+    const readsOf = (row: number): number => {
+      reads = 0;
+      expect([...index.topK(vectors[row]!.map((value) => 9 * value), 1, null).rows]).toStrictEqual([row]);
+      return reads;
+    };
+    expect([readsOf(0), readsOf(128)]).toStrictEqual([0, 1]);
     index.close();
   });
 });

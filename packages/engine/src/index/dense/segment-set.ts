@@ -294,8 +294,8 @@ export class SegmentSet {
 }
 
 /**
- * Full tails and the newest segments that are not larger than what they would be merged with, at rest whatever their
- * size; else a hollow one.
+ * Full tails and the newest segments that are not larger than what they would be merged with; at rest also larger ones
+ * that keep as much of their vectors, for all of a segment keeps as little as the least of its sources. Else a hollow one.
  */
 function chooseSources(
   settled: readonly Entry[],
@@ -305,8 +305,10 @@ function chooseSources(
   const sources: Entry[] = [];
   let rows = 0;
   for (const entry of settled.toReversed()) {
-    const { liveCount } = entry.search.segment;
-    if (rows + liveCount > segmentRows || (entry.sealed && liveCount > rows && !atRest)) break;
+    const { liveCount, kept } = entry.search.segment;
+    const isLarger = entry.sealed && liveCount > rows;
+    const mayBeLarger = atRest && sources.every(({ search }) => search.segment.kept === kept);
+    if (rows + liveCount > segmentRows || (isLarger && !mayBeLarger)) break;
     sources.push(entry);
     rows += liveCount;
   }
