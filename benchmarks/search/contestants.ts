@@ -24,6 +24,8 @@ export interface Contestants {
   /** `null` where it is not measured. */
   readonly chroma: Contestant | null;
   readonly floor: FloorServer;
+  /** Two bare processes, one behind the other. */
+  readonly pair: FloorServer;
 }
 
 /** Runs `work` beside servers that are ended and removed after it. */
@@ -47,9 +49,11 @@ export async function withContestants<T>(
   try {
     const sheaf = await contestant(launchSheaf);
     const peer = chroma === null ? null : await contestant(chroma.launch);
-    const floor = await startFloor();
+    const floor = await startFloor("alone");
     servers.push(floor);
-    return await work({ sheaf, chroma: peer, floor });
+    const pair = await startFloor("pair");
+    servers.push(pair);
+    return await work({ sheaf, chroma: peer, floor, pair });
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
     await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));

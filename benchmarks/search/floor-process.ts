@@ -1,8 +1,17 @@
 /**
  * What no server on Node can undercut: it reads the request, parses the JSON and writes an answer prepared before, as
- * long as the last part of the path says. Sends its port to its parent.
+ * long as the last part of the path says. With the argument `pair` a second process is asked for as many bytes first, which
+ * no server of two processes can undercut. Sends its port to its parent.
  */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
+import { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { SOURCE_ARGUMENTS } from "../embed/forked-server.ts";
+
+/** As floor-behind.ts reads them. */
+const FORWARDED_BYTES = 4 * 384;
 
 const answers = new Map<number, Buffer>();
 
@@ -12,6 +21,37 @@ function answerOf(bytes: number): Buffer {
   return known;
 }
 
+/** Resolves when the second process has answered. */
+type Forward = (bytes: number) => Promise<void>;
+
+function startPair(): Forward {
+  const module = fileURLToPath(new URL("./floor-behind.ts", import.meta.url));
+  const stdio = ["ignore", "inherit", "inherit", "pipe"] as const;
+  const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, module], { stdio: [...stdio] });
+  const socket = child.stdio[3];
+  assert(socket instanceof Duplex);
+  const waiting: { missing: number; readonly resolve: () => void }[] = [];
+  socket.on("data", (chunk: Buffer) => {
+    for (let left = chunk.length; left > 0;) {
+      const [first] = waiting;
+      assert(first !== undefined);
+      const taken = Math.min(left, first.missing);
+      left -= taken;
+      first.missing -= taken;
+      if (first.missing === 0) waiting.shift()?.resolve();
+    }
+  });
+  return (bytes) =>
+    new Promise((resolve) => {
+      waiting.push({ missing: bytes, resolve });
+      const request = Buffer.alloc(FORWARDED_BYTES);
+      request.writeUInt32LE(bytes);
+      socket.write(request);
+    });
+}
+
+const forward = process.argv[2] === "pair" ? startPair() : null;
+
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -19,8 +59,12 @@ const server = createServer((request, response) => {
     JSON.parse(Buffer.concat(chunks).toString());
     const url = request.url ?? "";
     const answer = answerOf(Number(url.slice(url.lastIndexOf("/") + 1)));
-    response.writeHead(200, { "content-type": "application/json", "content-length": answer.byteLength });
-    response.end(answer);
+    const send = (): void => {
+      response.writeHead(200, { "content-type": "application/json", "content-length": answer.byteLength });
+      response.end(answer);
+    };
+    if (forward === null) send();
+    else void forward(answer.byteLength).then(send);
   });
 });
 

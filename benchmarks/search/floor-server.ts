@@ -1,4 +1,4 @@
-/** The floor as a process of its own, started and ended. */
+/** The floor as a process of its own, or as two, started and ended. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { SOURCE_ARGUMENTS } from "../embed/forked-server.ts";
@@ -11,8 +11,8 @@ export interface FloorServer {
   stop(): Promise<void>;
 }
 
-export async function startFloor(): Promise<FloorServer> {
-  const child = fork(MODULE, [], { execArgv: SOURCE_ARGUMENTS });
+export async function startFloor(kind: "alone" | "pair"): Promise<FloorServer> {
+  const child = fork(MODULE, [kind], { execArgv: SOURCE_ARGUMENTS });
   const [port] = (await once(child, "message")) as [number];
   const client = new HttpClient(`http://127.0.0.1:${port}`);
   return {

@@ -100,18 +100,20 @@ async function compare(
   };
 }
 
-/** The floor answers with as many bytes as Sheaf. */
+/** The bare servers answer with as many bytes as Sheaf. */
 async function targetsOf(
   row: TableRow,
   { bodies }: Row,
-  { sheaf, chroma, floor }: Contestants,
+  { sheaf, chroma, floor, pair }: Contestants,
 ): Promise<readonly Target[]> {
   const path = `${sheaf.path}${row.path}`;
   const { client } = sheaf.server;
   const answer = succeeded(await client.post(path, bodies[0] ?? Buffer.alloc(0)));
   const all = { requests: bodies.length };
+  const bare = { path: floorPath(answer.byteLength), ...all };
   const targets: Target[] = [
-    { contender: "floor", client: floor.client, path: floorPath(answer.byteLength), ...all },
+    { contender: "floor", client: floor.client, ...bare },
+    { contender: "pair", client: pair.client, ...bare },
     { contender: "Sheaf", client, path, ...all },
   ];
   if (chroma === null) return targets;

@@ -2,8 +2,11 @@
 import { median, quantile } from "../measure/statistics.ts";
 import { type HttpClient, succeeded } from "./http-client.ts";
 
-export const CONTENDERS = ["Sheaf", "Chroma", "floor"] as const;
-export type Contender = (typeof CONTENDERS)[number];
+/** `floor`: a bare server; `pair`: one with a second bare process behind it. */
+export type Contender = "Sheaf" | "Chroma" | "floor" | "pair";
+
+/** They find nothing. */
+const BARE: ReadonlySet<Contender> = new Set(["floor", "pair"]);
 
 /** Who answers, and where a row's requests go. */
 export interface Target {
@@ -110,7 +113,7 @@ class Run {
       p50: quantile(this.#times, 0.5),
       p99: quantile(this.#times, 0.99),
       turns: this.#turns,
-      recall: this.target.contender === "floor" ? null : recall(this.#answers, this.#row.truth),
+      recall: BARE.has(this.target.contender) ? null : recall(this.#answers, this.#row.truth),
       answerBytes: quantile(sizes, 0.5),
     };
   }

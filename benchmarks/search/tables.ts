@@ -11,9 +11,10 @@ export function printSet(figures: SetFigures, chromaVersion: string | null): voi
     `\n## ${set}: ${rows} x ${dimension}, mean cosine to the nearest record ${topCosine.toFixed(3)}\n`,
   );
   const peer = `Chroma ${chromaVersion ?? "(not run)"}`;
-  const header = ["p50 / p99 ms", "Sheaf", "recall", peer, "recall", "floor p50", "over peer", "over floor"];
+  const over = ["over peer", "over floor", "over pair"];
+  const header = ["p50 / p99 ms", "Sheaf", "recall", peer, "recall", "floor p50", "pair p50", ...over];
   console.log(`${textTable(header, latencyRows(figures))}\n`);
-  console.log(`${textTable(["", "Sheaf", peer, "floor", "over peer"], singleRows(figures))}\n`);
+  console.log(`${textTable(["", "Sheaf", peer, "floor", "pair", "over peer"], singleRows(figures))}\n`);
 }
 
 function latencyRows({ latency }: SetFigures): string[][] {
@@ -28,8 +29,10 @@ function latencyRows({ latency }: SetFigures): string[][] {
         times(row.Chroma),
         share(row.Chroma),
         row.floor?.p50.toFixed(2) ?? "",
+        row.pair?.p50.toFixed(2) ?? "",
         latencyRatio(row.Sheaf, row.Chroma)?.toFixed(3) ?? "",
         latencyRatio(row.Sheaf, row.floor)?.toFixed(2) ?? "",
+        latencyRatio(row.Sheaf, row.pair)?.toFixed(2) ?? "",
       ],
     ];
   });
@@ -62,6 +65,7 @@ function singleRows(figures: SetFigures): string[][] {
       cells.Sheaf?.toFixed(digits) ?? "",
       cells.Chroma?.toFixed(digits) ?? "",
       cells.floor?.toFixed(digits) ?? "",
+      cells.pair?.toFixed(digits) ?? "",
       ratio(cells, "Chroma")?.toFixed(2) ?? "",
     ]);
 }
