@@ -69,7 +69,8 @@ describe("SegmentSet", () => {
     expect(index.segments).toBe(2);
     const readsOf = (row: number): number => {
       reads = 0;
-      expect([...index.topK(vectors[row]!.map((value) => 9 * value), 1, null).rows]).toStrictEqual([row]);
+      const query = vectors[row]!.map((value) => 9 * value);
+      expect([...index.topK(query, 1, null).rows]).toStrictEqual([row]);
       return reads;
     };
     expect([readsOf(0), readsOf(128)]).toStrictEqual([0, 1]);
