@@ -34,13 +34,13 @@ export async function withContestants<T>(
   chroma: Extract<ChromaSource, { readonly version: string }> | null,
   work: (contestants: Contestants) => Promise<T>,
 ): Promise<T> {
+  const [query = Buffer.alloc(0)] = queryBodies(set, "all", ["distances"]);
   const folders: string[] = [];
   const servers: { stop(): Promise<void> }[] = [];
   const contestant = async (launch: Launch): Promise<Contestant> => {
     const folder = await temporaryFolder();
     folders.push(folder);
     const loading = await loadAndStop(await launch(folder), set);
-    const [query = Buffer.alloc(0)] = queryBodies(set, "all", ["distances"]);
     const { server, path, milliseconds } = await timeStart(launch, folder, query);
     servers.push(server);
     await waitForRest(server);

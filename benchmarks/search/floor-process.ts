@@ -4,13 +4,10 @@
  * no server of two processes can undercut. Sends its port to its parent.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { createServer } from "node:http";
-import { Duplex } from "node:stream";
-import { fileURLToPath } from "node:url";
-import { SOURCE_ARGUMENTS } from "../embed/forked-server.ts";
+import { childSocket, spawnProcess } from "../../packages/process/src/spawn.ts";
 
-/** As floor-behind.ts reads them. */
+/** Of a request to the second process: as long as a vector. */
 const FORWARDED_BYTES = 4 * 384;
 
 const answers = new Map<number, Buffer>();
@@ -25,11 +22,8 @@ function answerOf(bytes: number): Buffer {
 type Forward = (bytes: number) => Promise<void>;
 
 function startPair(): Forward {
-  const module = fileURLToPath(new URL("./floor-behind.ts", import.meta.url));
-  const stdio = ["ignore", "inherit", "inherit", "pipe"] as const;
-  const child = spawn(process.execPath, [...SOURCE_ARGUMENTS, module], { stdio: [...stdio] });
-  const socket = child.stdio[3];
-  assert(socket instanceof Duplex);
+  const module = new URL("./floor-behind.ts", import.meta.url);
+  const socket = childSocket(spawnProcess(module, { args: [String(FORWARDED_BYTES)] }));
   const waiting: { missing: number; readonly resolve: () => void }[] = [];
   socket.on("data", (chunk: Buffer) => {
     for (let left = chunk.length; left > 0;) {
