@@ -5,4 +5,5 @@ export { type FolderExamination, examineFolder } from "./doctor/examine-folder.t
 export type { Finding } from "./doctor/finding.ts";
 export { salvage } from "./doctor/salvage.ts";
 export type { EngineLog, EngineLogEntry } from "./engine-log.ts";
-export { type HostedEngine, type HostedEngineOptions, createHostedEngine } from "./host/hosted-engine.ts";
+export { createHostedEngine } from "./host/create-hosted-engine.ts";
+export type { HostedEngine, HostedEngineOptions } from "./host/hosted-engine.ts";

@@ -1,3 +1,4 @@
+export { BusyWait, hasSpareCore } from "./busy-wait.ts";
 export { Channel } from "./channel.ts";
 export { serveParent, type ChildHooks } from "./child.ts";
 export { optimizeEarly } from "./early-optimization.ts";

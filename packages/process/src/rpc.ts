@@ -4,16 +4,24 @@
  * cancels it on the other side too.
  */
 import { abortError, type CancelSignal, Cancellation, type ErrorMessage, SheafError } from "@sheaf/protocol";
+import { BusyWait } from "./busy-wait.ts";
 import type { Channel } from "./channel.ts";
 
 type Frame =
   | { readonly type: "call"; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "cancel"; readonly id: number }
+  /** A call is about to come. */
+  | { readonly type: "expect" }
   | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report: unknown }
   | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report: unknown }
   | { readonly type: "event"; readonly name: string; readonly value: unknown }
   | { readonly type: "ping" }
   | { readonly type: "pong" };
+
+/** How long an expected call may take to come: what the caller has to do before it makes it. */
+const EXPECTED_CALL_MS = 0.5;
+/** How long its caller waits awake for the answer. */
+const EXPECTED_ANSWER_MS = 1;
 
 const INTERNAL_ERROR: ErrorMessage = Object.freeze({ code: "internal", message: "internal error" });
 
@@ -42,7 +50,9 @@ export class RpcClient {
   readonly #channel: Channel;
   readonly #pending = new Map<number, Pending>();
   readonly #closedError: () => Error;
+  readonly #wait = new BusyWait();
   #nextId = 1;
+  #isCallExpected = false;
   #heard = 0;
 
   /** `closedError` makes the error of every call that the channel's end leaves unanswered. */
@@ -69,6 +79,16 @@ export class RpcClient {
     this.#channel.send({ type: "ping" } satisfies Frame);
   }
 
+  /**
+   * Has the other side wait awake for the next call, which is about to be made, and this one for its answer. For a
+   * caller that is alone, on a machine with a core to spare; where calls are under way it does nothing.
+   */
+  expectCall(): void {
+    if (this.#pending.size > 0) return;
+    this.#isCallExpected = true;
+    this.#channel.send({ type: "expect" } satisfies Frame);
+  }
+
   /** Rejects everything unanswered; the owner calls it when the channel has closed. */
   rejectAll(): void {
     for (const id of this.#pending.keys()) this.#settled(id)?.reject(this.#closedError());
@@ -89,6 +109,8 @@ export class RpcClient {
       this.#pending.set(id, { method, args, resolve, reject, options, onAbort });
       try {
         this.#channel.send({ type: "call", id, method, args } satisfies Frame);
+        if (this.#isCallExpected) this.#wait.begin(EXPECTED_ANSWER_MS);
+        this.#isCallExpected = false;
       } catch (error) {
         this.#settled(id)?.reject(error as Error);
       }
@@ -100,6 +122,7 @@ export class RpcClient {
     const pending = this.#pending.get(id);
     if (pending === undefined) return undefined;
     this.#pending.delete(id);
+    this.#wait.end();
     pending.options.signal?.removeEventListener("abort", pending.onAbort);
     return pending;
   }
@@ -142,8 +165,14 @@ export class RpcServer {
     this.#channel = channel;
     this.#handler = handler;
     this.#onUnexpected = onUnexpected;
+    const wait = new BusyWait();
     channel.onMessage((message) => {
       const frame = message as Frame;
+      if (frame.type === "expect") {
+        wait.begin(EXPECTED_CALL_MS);
+        return;
+      }
+      wait.end();
       if (frame.type === "ping") channel.send({ type: "pong" } satisfies Frame);
       else if (frame.type === "call") void this.#answer(frame);
       else if (frame.type === "cancel") {

@@ -39,6 +39,21 @@ describe("ChildSupervisor", () => {
     expect(Object.is((copy as typeof value).zero, -0)).toBe(true);
   });
 
+  it("answers calls that it was told to expect, and those that it was not", async () => {
+    const supervisor = supervise();
+    supervisor.expectCall();
+    await supervisor.start();
+    for (let i = 0; i < 5; i++) {
+      if (i !== 2) supervisor.expectCall();
+      expect(await supervisor.call("echo", [i])).toBe(i);
+    }
+    supervisor.expectCall();
+    expect(await Promise.all([supervisor.call("echo", ["a"]), supervisor.call("echo", ["b"])])).toEqual([
+      "a",
+      "b",
+    ]);
+  });
+
   it("gives the child its own environment and the parent's", async () => {
     const supervisor = supervise({ spawnOptions: () => ({ env: { SHEAF_TEST_VALUE: "from the parent" } }) });
     await supervisor.start();

@@ -79,6 +79,11 @@ export class ChildSupervisor {
     return this.start().then(() => this.call(method, args, { ...options, wait: false }));
   }
 
+  /** As `RpcClient.expectCall`, where there is a child. */
+  expectCall(): void {
+    if (this.#isReady) this.#client?.expectCall();
+  }
+
   /** SIGKILL: for a child that hangs. It is started again unless `restart` is off. */
   kill(): void {
     this.#child?.kill("SIGKILL");

@@ -5,6 +5,7 @@ import type { Authentication } from "./auth/authorize.ts";
 import { firstOf } from "./auth/key-store.ts";
 import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry, type DeadlineSeconds } from "./http/deadline.ts";
 import { createHttpApp } from "./http/http-app.ts";
+import { LoneCaller } from "./http/lone-caller.ts";
 import { observeRequests } from "./http/observe-requests.ts";
 import { registerRoutes } from "./http/register-routes.ts";
 import type { Route } from "./http/route.ts";
@@ -42,6 +43,8 @@ export interface AppOptions extends ServiceOptions, Partial<TrafficBounds> {
   readonly requestSeconds?: number;
   /** The same for one that embeds many texts or copies a collection; never less than `requestSeconds`. */
   readonly bulkRequestSeconds?: number;
+  /** Waits awake for callers that are alone, and tells this of the calls of theirs that are about to come. */
+  readonly expectCall?: () => void;
 }
 
 export interface App {
@@ -62,7 +65,8 @@ export function createApp(options: AppOptions): App {
   const { ledger, madeKeys } = services;
   const keys = options.keys === null || madeKeys === null ? options.keys : firstOf(options.keys, madeKeys);
   const traffic = new TrafficLimits(options, ledger);
-  const http = createHttpApp({ ...options, keys, deadlines, traffic });
+  const caller = options.expectCall === undefined ? null : new LoneCaller(options.expectCall);
+  const http = createHttpApp({ ...options, keys, deadlines, traffic, caller });
   const { metrics, clock, renderMetrics } = services;
   const { logger, slowRequestMs = 0 } = options;
   observeRequests(http, { metrics, clock, logger, slowRequestMs });

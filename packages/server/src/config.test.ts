@@ -40,6 +40,7 @@ describe("readSettings", () => {
       slowRequestMs: 1_000,
       diskReserve: 32 * 1024 * 1024,
       vectorMemory: 2 * 2 ** 30,
+      busyWait: true,
       metricsPort: null,
     });
   });

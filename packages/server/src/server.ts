@@ -3,9 +3,9 @@
  * and answers 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
 import type { AddressInfo } from "node:net";
-import { type Engine, createHostedEngine } from "@sheaf/engine";
+import { type HostedEngine, createHostedEngine } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
-import { MemoryAtRest } from "@sheaf/process";
+import { MemoryAtRest, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { collectDefaultMetrics } from "prom-client";
@@ -30,7 +30,7 @@ const LAST_ANSWERS_MS = 300;
 interface Parts {
   readonly embedder: Embedder;
   readonly memory: MemoryAtRest;
-  engine: Engine | null;
+  engine: HostedEngine | null;
   metricsListener: MetricsListener | null;
 }
 
@@ -70,6 +70,12 @@ export async function startServer(
   const embedder = settings.role === "search" ? refuseModels(local) : local;
   const lifecycle = new Lifecycle();
   const slot = new EngineSlot();
+  const parts: Parts = {
+    embedder: local,
+    memory: new MemoryAtRest(),
+    engine: null,
+    metricsListener: null,
+  };
   const app = createApp({
     ...settings,
     embedder,
@@ -79,13 +85,8 @@ export async function startServer(
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
     keys: settings.auth ? createRootKeyStore(settings.rootKey ?? rootKey?.key ?? "") : null,
+    ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
   });
-  const parts: Parts = {
-    embedder: local,
-    memory: new MemoryAtRest(),
-    engine: null,
-    metricsListener: null,
-  };
   try {
     await app.http.listen({ host: settings.host, port: settings.port });
     if (settings.role !== "embed") {

@@ -8,7 +8,8 @@ import { engineSuite } from "../engine.suite.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { type HostedEngine, createHostedEngine } from "./hosted-engine.ts";
+import { createHostedEngine } from "./create-hosted-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
 
 const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-hosted-"));
 afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));

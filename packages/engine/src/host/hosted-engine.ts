@@ -41,10 +41,8 @@ import type {
   TokenUsage,
 } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
-import { DataFolder } from "../storage/data-folder.ts";
-import { prepareDataFormat } from "../storage/data-format.ts";
 import { CrashBlame, crashedAtStart, isCrash } from "./crash-blame.ts";
-import { type DataLock, acquireDataLock } from "./data-lock.ts";
+import type { DataLock } from "./data-lock.ts";
 import { HOST_ENVIRONMENT } from "./host-environment.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 
@@ -65,21 +63,6 @@ export interface HostedEngineOptions {
 
 /** More than the longest work in one piece: going through the file of a large collection on a slow disk. */
 const HANG_AFTER_MS = 120_000;
-
-/** Takes the data folder's lock, starts the engine host and resolves when it serves. */
-export async function createHostedEngine(options: HostedEngineOptions): Promise<HostedEngine> {
-  const folder = new DataFolder(options.dataFolder);
-  const lock = await acquireDataLock(folder.lockFile);
-  try {
-    prepareDataFormat(folder);
-  } catch (error) {
-    await lock.release();
-    throw error;
-  }
-  const engine = new HostedEngine(options, lock);
-  await engine.start();
-  return engine;
-}
 
 export class HostedEngine implements Engine {
   readonly #supervisor: ChildSupervisor;
@@ -300,6 +283,11 @@ export class HostedEngine implements Engine {
 
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
     return this.#onCollection("indexingStatus", ref, []);
+  }
+
+  /** As `ChildSupervisor.expectCall`: the host waits awake for the next call, and the gateway for its answer. */
+  expectCall(): void {
+    this.#supervisor.expectCall();
   }
 
   /** Ends the host, then gives the data folder back. */

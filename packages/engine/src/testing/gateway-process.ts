@@ -1,7 +1,7 @@
 /** A gateway that writes one record, says so with a file, and then only waits to be killed. */
 import { writeFileSync } from "node:fs";
 import { parseCreateCollection } from "@sheaf/protocol";
-import { createHostedEngine } from "../host/hosted-engine.ts";
+import { createHostedEngine } from "../host/create-hosted-engine.ts";
 
 const [dataFolder, sign] = process.argv.slice(2) as [string, string];
 const at = { tenant: "default_tenant", database: "default_database" };

@@ -38,6 +38,7 @@ function fixture(
   const lifecycle = new Lifecycle();
   const deadlines = new DeadlineRegistry(options.seconds ?? DEFAULT_DEADLINE_SECONDS);
   const app = createHttpApp({
+    caller: null,
     keys: createRootKeyStore(KEY),
     lifecycle,
     deadlines,

@@ -23,6 +23,7 @@ import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
 import { corsHeaders } from "./cors.ts";
 import type { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
 import { errorResponse } from "./error-response.ts";
+import type { LoneCaller } from "./lone-caller.ts";
 import type { Surface } from "./route.ts";
 import type { Admission, TrafficLimits } from "./traffic-limits.ts";
 
@@ -54,6 +55,7 @@ export interface HttpOptions {
   readonly corsAllowOrigins: readonly string[];
   readonly deadlines: DeadlineRegistry;
   readonly traffic: TrafficLimits;
+  readonly caller: LoneCaller | null;
 }
 
 /** Longest name in a path, percent-encoded. */
@@ -117,14 +119,16 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
 }
 
 function begin(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): void {
-  const { deadlines, corsAllowOrigins } = options;
+  const { deadlines, corsAllowOrigins, caller } = options;
   const { headers } = request;
   const { config, url } = request.routeOptions;
+  caller?.begin(config.access?.scope !== "public" && config.surface !== "embed");
   request.pattern = url ?? null;
   request.access = config.access ?? null;
   const deadline = deadlines.start();
   request.deadline = deadline;
   reply.raw.once("close", () => {
+    caller?.end();
     request.admission?.release();
     deadlines.finish(deadline);
     if (!reply.raw.writableFinished) {
