@@ -28,7 +28,7 @@ async function isCollected(reference: WeakRef<object>, patienceMs: number): Prom
 
 describe("MemoryAtRest", () => {
   it("collects once the thread rests after much work, and again after more", async () => {
-    memory = new MemoryAtRest({ lookMs: 200, workMs: WORK_MS });
+    memory = new MemoryAtRest({ lookMs: 200, workMs: WORK_MS, grownBytes: -Infinity });
     for (let round = 0; round < 2; round++) {
       await sleep(1);
       work(2 * WORK_MS);
@@ -36,8 +36,16 @@ describe("MemoryAtRest", () => {
     }
   });
 
+  it("leaves a heap alone that has not grown much", async () => {
+    memory = new MemoryAtRest({ lookMs: 20, workMs: WORK_MS, grownBytes: 2 ** 40 });
+    const left = garbage();
+    work(2 * WORK_MS);
+    await sleep(2 * WORK_MS);
+    expect(left.deref()).toBeDefined();
+  });
+
   it("collects nothing when it was stopped", async () => {
-    memory = new MemoryAtRest({ lookMs: 20, workMs: WORK_MS });
+    memory = new MemoryAtRest({ lookMs: 20, workMs: WORK_MS, grownBytes: -Infinity });
     memory.stop();
     const left = garbage();
     await sleep(2 * WORK_MS);
