@@ -42,12 +42,20 @@ export class CandidateBuffer {
     this.#block.f32[CANDIDATES.threshold] = query.nearest.threshold;
   }
 
-  /** Offers the candidates to `query.nearest` and restarts. */
-  drain(query: DenseQuery): void {
+  /** Their ids are positions in `slots` so far. */
+  rename(slots: Uint32Array): void {
+    const count = this.#block.u32[CANDIDATES.count]!;
+    for (let i = 0; i < count; i++) this.#ids[i] = slots[this.#ids[i]!]!;
+  }
+
+  /**
+   * Offers the candidates to `query.nearest` and restarts. The best estimates first where nothing is known yet, and with
+   * `bestFirst` always: their scores rule out most of the others.
+   */
+  drain(query: DenseQuery, { bestFirst = false } = {}): void {
     const count = this.#block.u32[CANDIDATES.count]!;
     const first = Math.max(FIRST_SCORED, 2 * query.k);
-    if (query.nearest.threshold === -Infinity && count > first) {
-      // The best estimates first: their scores rule out most of the others.
+    if ((bestFirst || query.nearest.threshold === -Infinity) && count > first) {
       this.#block.u32[CANDIDATES.keep] = first;
       this.#segment.layout.memory.kernels.keepBest(this.#block.pointer);
       this.#offer(query, first);

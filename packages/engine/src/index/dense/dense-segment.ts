@@ -8,6 +8,7 @@
  */
 import { RECORD } from "../../kernels/arguments.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
+import type { CodeCopy } from "./code-copies.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
@@ -208,6 +209,23 @@ export class DenseSegment {
     const at = slot * this.layout.width;
     if (this.hasWholeRows) wholeFloats({ halves: this.#halves, lows: this.#lows, at }, target);
     else halvesToFloats(this.#halves, at, target);
+  }
+
+  /** What `CopyScan` needs of some slots, in their order. */
+  copyCodes(slots: Uint32Array): CodeCopy {
+    const { codeBytes, recordCodeBytes } = this.layout;
+    const blocks = new Uint8Array(Math.ceil(slots.length / 32) * 32 * codeBytes);
+    for (const [i, slot] of slots.entries()) {
+      const first = (i >>> 5) * codeBytes * 32 + (i & 31);
+      const code = slot * recordBytes(recordCodeBytes);
+      for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
+    }
+    return {
+      blocks,
+      factors: Float32Array.from(slots, (slot) => this.#factors[slot]!),
+      biases: Float32Array.from(slots, (slot) => this.biases[slot]!),
+      lists: Uint16Array.from(slots, (slot) => this.listOf(slot)),
+    };
   }
 
   /** Bytes of the vectors, as far as they are kept. */

@@ -5,21 +5,20 @@
  * The bound of a list is its centroid's score plus reach * spread * scale, where the scale is the query's length, for
  * l2 its distance to the centroid. The reach is measured when a segment is sealed; see `list-reach.ts`.
  */
-import { type ArgumentBlock, SCAN, TABLE } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
-import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
+import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import type { FastScan } from "./fast-scan.ts";
 import type { ListOrder } from "./list-order.ts";
 import { orderLists } from "./list-reach.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
-import { ERROR_PER_FACTOR } from "./sign-code.ts";
 
 /** What the ways to search a segment share. */
 export interface SearchParts {
   readonly scorer: SegmentScorer;
   readonly candidates: CandidateBuffer;
   readonly order: ListOrder;
+  readonly scan: FastScan;
 }
 
 /** Wanted rows to scan before the first candidates are scored; each later stretch is twice as long. */
@@ -31,31 +30,23 @@ export class ListProbe {
   readonly #segment: DenseSegment;
   readonly #scorer: SegmentScorer;
   readonly #candidates: CandidateBuffer;
-  readonly #scan: ArgumentBlock;
-  readonly #table: ArgumentBlock;
+  readonly #scan: FastScan;
   readonly #masks: Uint32Array;
   readonly #order: ListOrder;
 
-  constructor(segment: DenseSegment, { scorer, candidates, order }: SearchParts) {
-    const { memory, at, size, codeBytes } = segment.layout;
+  constructor(segment: DenseSegment, { scorer, candidates, order, scan }: SearchParts) {
+    const { memory, at } = segment.layout;
     this.#segment = segment;
     this.#scorer = scorer;
     this.#candidates = candidates;
-    this.#scan = memory.block(SCAN.words);
-    this.#table = memory.block(TABLE.words);
+    this.#scan = scan;
     this.#masks = memory.u32(at.masks, segment.capacity / 32);
     this.#order = order;
-    setFields(this.#table, TABLE, { vector: segment.rotation.address, size, table: at.table });
-    setFields(this.#scan, SCAN, { codeBytes, table: at.table, scratch: at.scratch });
-    setFields(this.#scan, SCAN, { best: candidates.pointer });
   }
 
   /** Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. */
   search(query: DenseQuery): void {
-    const { f32, pointer } = this.#table;
-    this.#segment.layout.memory.kernels.buildTable(pointer);
-    this.#scan.f32[SCAN.scale] = f32[TABLE.scale]!;
-    this.#scan.f32[SCAN.shift] = f32[TABLE.shift]! + CONFIDENCE * ERROR_PER_FACTOR * query.length;
+    this.#scan.load(query);
     this.#candidates.restart(query);
     const { length } = query;
     const reach = this.#segment.reach.unfiltered;
@@ -66,11 +57,10 @@ export class ListProbe {
     let seen = 0;
     for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
       if (this.#order.bounds[list]! < query.nearest.threshold) break;
-      this.#scan.f32[SCAN.base] = this.#scorer.bases[list]!;
       const first = firstSlots[list]!;
       const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));
       for (let slot = first; slot < end; slot += SLOTS_PER_SCAN) {
-        seen += this.#scanSlots(query, slot, Math.min(slot + SLOTS_PER_SCAN, end));
+        seen += this.#scanSlots(query, list, slot, Math.min(slot + SLOTS_PER_SCAN, end));
         if (seen < stretch) continue;
         this.#candidates.drain(query);
         seen = 0;
@@ -81,17 +71,18 @@ export class ListProbe {
   }
 
   /** Returns how many rows of the stretch were wanted, or a little more. */
-  #scanSlots(query: DenseQuery, first: number, end: number): number {
-    const { memory, at, codeBytes } = this.#segment.layout;
+  #scanSlots(query: DenseQuery, list: number, first: number, end: number): number {
+    const { at, codeBytes } = this.#segment.layout;
     const wanted = query.mask === null ? end - first : this.#filter(query.mask, first, end);
-    const fields = this.#scan.u32;
-    fields[SCAN.codes] = at.blocks + first * codeBytes;
-    fields[SCAN.blocks] = (end - first) / 32;
-    fields[SCAN.firstId] = first;
-    fields[SCAN.factors] = at.factors + first * 4;
-    fields[SCAN.biases] = at.biases + first * 4;
-    fields[SCAN.masks] = (query.mask === null ? at.live : at.masks) + first / 8;
-    memory.kernels.scanBlocks(this.#scan.pointer);
+    this.#scan.run({
+      codes: at.blocks + first * codeBytes,
+      blocks: (end - first) / 32,
+      factors: at.factors + first * 4,
+      biases: at.biases + first * 4,
+      masks: (query.mask === null ? at.live : at.masks) + first / 8,
+      firstId: first,
+      base: this.#scorer.bases[list]!,
+    });
     return wanted;
   }
 

@@ -15,6 +15,8 @@ export const CANDIDATES_KEPT = 2_048;
 export const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
 /** Slots scored by one call of a kernel. */
 export const SLOTS_PER_CALL = 2 * CANDIDATES_KEPT;
+/** Slots whose copied codes are estimated by one call: what stays in a core's cache. */
+export const COPIED_PER_CALL = 2_048;
 
 export interface SegmentLayout {
   readonly memory: KernelMemory;
@@ -114,5 +116,10 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     candidateIds: CANDIDATE_CAPACITY * 4,
     candidateScores: CANDIDATE_CAPACITY * 4,
     scratch: 128,
+    /** A stretch of a `CodeCopy`, with the biases and bases of its rows in one. */
+    copiedBlocks: COPIED_PER_CALL * widths.codeBytes,
+    copiedFactors: COPIED_PER_CALL * 4,
+    copiedBiases: COPIED_PER_CALL * 4,
+    copiedMasks: COPIED_PER_CALL / 8,
   };
 }

@@ -71,11 +71,15 @@ export class SegmentScorer {
     if (!this.#segment.hasRows) return this.#offerStored(query, memory.u32(address, count));
     this.#run(at.halves, address, count);
     const { biases, rows, lengths, losses } = this.#segment;
+    const { nearest, slack } = query;
     const slots = memory.u32(address, count);
+    const hasBiases = this.#segment.shape.space === "l2";
     for (let i = 0; i < count; i++) {
       const slot = slots[i]!;
-      const slack = slackOf(query.slack, lengths[slot >>> 5]!, losses[slot >>> 5]!);
-      query.nearest.offer(rows[slot]!, this.#scores[i]! + biases[slot]!, slack);
+      const score = hasBiases ? this.#scores[i]! + biases[slot]! : this.#scores[i]!;
+      const off = slackOf(slack, lengths[slot >>> 5]!, losses[slot >>> 5]!);
+      // Nearly all are out: what only the others need is not looked up for them.
+      if (score + off >= nearest.threshold) nearest.offer(rows[slot]!, score, off);
     }
   }
 

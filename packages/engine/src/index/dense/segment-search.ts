@@ -4,9 +4,12 @@
  * of a search another one may use the segment: whatever lies in the kernel memory is of one step only.
  */
 import { CandidateBuffer } from "./candidate-buffer.ts";
+import { CodeCopies } from "./code-copies.ts";
 import { CodeGather } from "./code-gather.ts";
+import { CopyScan } from "./copy-scan.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import { FastScan } from "./fast-scan.ts";
 import { ListOrder } from "./list-order.ts";
 import { ListProbe } from "./list-probe.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
@@ -24,6 +27,8 @@ export class SegmentSearch {
   readonly #scorer: SegmentScorer;
   readonly #probe: ListProbe;
   readonly #gather: CodeGather;
+  readonly #copies: CodeCopies;
+  readonly #copyScan: CopyScan;
   /** Slots to be looked at, in the kernel memory. */
   readonly #slots: Uint32Array;
 
@@ -31,10 +36,13 @@ export class SegmentSearch {
     const scorer = new SegmentScorer(segment);
     const candidates = new CandidateBuffer(segment, scorer);
     const order = new ListOrder(segment.centroids.length / segment.layout.width);
+    const scan = new FastScan(segment, candidates);
     this.segment = segment;
     this.#scorer = scorer;
-    this.#probe = new ListProbe(segment, { scorer, candidates, order });
-    this.#gather = new CodeGather(segment, { scorer, candidates, order });
+    this.#probe = new ListProbe(segment, { scorer, candidates, order, scan });
+    this.#gather = new CodeGather(segment, { scorer, candidates, order, scan });
+    this.#copies = new CodeCopies(segment);
+    this.#copyScan = new CopyScan(segment, { scorer, candidates, scan });
     this.#slots = segment.layout.memory.u32(segment.layout.at.slots, SLOTS_PER_CALL);
   }
 
@@ -52,7 +60,9 @@ export class SegmentSearch {
       return;
     }
     this.#load(query);
-    this.#gather.search(query, slots);
+    const copy = this.#copies.of(slots);
+    if (copy === null) this.#gather.search(query, slots);
+    else this.#copyScan.search(query, slots, copy);
     yield;
   }
 
