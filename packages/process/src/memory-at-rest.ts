@@ -34,7 +34,7 @@ export class MemoryAtRest {
   readonly #grownBytes: number;
   readonly #timer: NodeJS.Timeout;
   #before: EventLoopUtilization = performance.eventLoopUtilization();
-  /** Since the last collection. */
+  /** Since a collection was last thought of. */
   #activeMs = 0;
   #restingLooks = 0;
   /** The least at rest since the last collection. */
@@ -62,11 +62,11 @@ export class MemoryAtRest {
     this.#restingLooks = utilization < RESTING_SHARE ? this.#restingLooks + 1 : 0;
     if (this.#restingLooks < RESTING_LOOKS) return;
     const bytes = heapBytes();
-    const hasGrown = bytes - this.#heapBytes >= this.#grownBytes;
     this.#heapBytes = Math.min(this.#heapBytes, bytes);
     if (this.#activeMs < this.#workMs) return;
     this.#activeMs = 0;
-    if (!hasGrown || getHeapStatistics().used_heap_size > MAX_HEAP_BYTES) return;
+    if (bytes - this.#heapBytes < this.#grownBytes) return;
+    if (getHeapStatistics().used_heap_size > MAX_HEAP_BYTES) return;
     this.#heapBytes = bytes;
     this.#collect();
   }

@@ -41,10 +41,8 @@ export class CodeGather {
   #waiting = 0;
   /** Which lists were taken into the first stretch. */
   readonly #taken: Uint8Array;
-  /** Of the slots of a filter, which is often asked for again. */
-  readonly #stretches = new WeakMap<Uint32Array, ListStretches>();
 
-  constructor(segment: DenseSegment, { scorer, candidates, order }: SearchParts) {
+  constructor(segment: DenseSegment, { scorer, candidates, order }: Omit<SearchParts, "scan">) {
     const { memory, at, recordCodeBytes } = segment.layout;
     this.#segment = segment;
     this.#scorer = scorer;
@@ -115,8 +113,6 @@ export class CodeGather {
   }
 
   #stretchesOf(slots: Uint32Array): ListStretches {
-    const known = this.#stretches.get(slots);
-    if (known !== undefined) return known;
     const { listOfBlock } = this.#segment;
     const starts = new Uint32Array(this.#taken.length);
     const ends = new Uint32Array(this.#taken.length);
@@ -127,9 +123,7 @@ export class CodeGather {
       while (i < slots.length && listOfBlock[slots[i]! >>> 5] === list);
       ends[list] = i;
     }
-    const stretches = { starts, ends };
-    this.#stretches.set(slots, stretches);
-    return stretches;
+    return { starts, ends };
   }
 
   #add(query: DenseQuery, slots: Uint32Array, start: number, end: number): void {

@@ -3,22 +3,16 @@
  * than to find out which lists could be left out. It is scoring the candidates that takes the time then, so the best of
  * each stretch are scored before the others, which they mostly rule out.
  */
-import type { CandidateBuffer } from "./candidate-buffer.ts";
 import type { CodeCopy } from "./code-copies.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
-import type { FastScan } from "./fast-scan.ts";
+import type { SearchParts } from "./list-probe.ts";
 import { COPIED_PER_CALL } from "./segment-layout.ts";
-import type { SegmentScorer } from "./segment-scorer.ts";
 
 /** Slots to estimate before the first candidates are scored, for what they rule out of the others. */
 const FIRST_STRETCH = 512;
 
-export interface CopyScanParts {
-  readonly scorer: SegmentScorer;
-  readonly candidates: CandidateBuffer;
-  readonly scan: FastScan;
-}
+type CopyScanParts = Omit<SearchParts, "order">;
 
 export class CopyScan {
   readonly #segment: DenseSegment;

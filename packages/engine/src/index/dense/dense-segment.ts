@@ -142,7 +142,7 @@ export class DenseSegment {
 
   /** Puts a row into an empty slot of a list. `vector` is padded to the width. */
   place(slot: number, row: number, list: number, vector: Float32Array): void {
-    const { width, codeBytes, recordCodeBytes } = this.layout;
+    const { width, recordCodeBytes } = this.layout;
     const loss = floatsToHalves(vector, { halves: this.#halves, lows: this.#lows, at: slot * width });
     const residual = this.rotation.vector;
     let square = 0;
@@ -156,8 +156,7 @@ export class DenseSegment {
     const code = slot * recordBytes(recordCodeBytes);
     const { factor, bits } = encodeSigns(residual, this.#codes, code);
     const block = slot >>> 5;
-    const first = block * codeBytes * 32 + (slot & 31);
-    for (let byte = 0; byte < codeBytes; byte++) this.#blocks[first + byte * 32] = this.#codes[code + byte]!;
+    this.#copyCode(slot, this.#blocks, slot);
     const bias = this.shape.space === "l2" ? -square / 2 : 0;
     const rest = (code + recordCodeBytes) / 4;
     this.#factors[slot] = factor;
@@ -213,19 +212,23 @@ export class DenseSegment {
 
   /** What `CopyScan` needs of some slots, in their order. */
   copyCodes(slots: Uint32Array): CodeCopy {
-    const { codeBytes, recordCodeBytes } = this.layout;
+    const { codeBytes } = this.layout;
     const blocks = new Uint8Array(Math.ceil(slots.length / 32) * 32 * codeBytes);
-    for (const [i, slot] of slots.entries()) {
-      const first = (i >>> 5) * codeBytes * 32 + (i & 31);
-      const code = slot * recordBytes(recordCodeBytes);
-      for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
-    }
+    for (let i = 0; i < slots.length; i++) this.#copyCode(slots[i]!, blocks, i);
     return {
       blocks,
       factors: Float32Array.from(slots, (slot) => this.#factors[slot]!),
       biases: Float32Array.from(slots, (slot) => this.biases[slot]!),
       lists: Uint16Array.from(slots, (slot) => this.listOf(slot)),
     };
+  }
+
+  /** From a slot's record to the i-th row of blocks for FastScan. */
+  #copyCode(slot: number, blocks: Uint8Array, i: number): void {
+    const { codeBytes, recordCodeBytes } = this.layout;
+    const code = slot * recordBytes(recordCodeBytes);
+    const first = (i >>> 5) * codeBytes * 32 + (i & 31);
+    for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
   }
 
   /** Bytes of the vectors, as far as they are kept. */

@@ -39,10 +39,11 @@ export class SegmentSearch {
     const scan = new FastScan(segment, candidates);
     this.segment = segment;
     this.#scorer = scorer;
-    this.#probe = new ListProbe(segment, { scorer, candidates, order, scan });
-    this.#gather = new CodeGather(segment, { scorer, candidates, order, scan });
+    const parts = { scorer, candidates, order, scan };
+    this.#probe = new ListProbe(segment, parts);
+    this.#gather = new CodeGather(segment, parts);
     this.#copies = new CodeCopies(segment);
-    this.#copyScan = new CopyScan(segment, { scorer, candidates, scan });
+    this.#copyScan = new CopyScan(segment, parts);
     this.#slots = segment.layout.memory.u32(segment.layout.at.slots, SLOTS_PER_CALL);
   }
 
