@@ -27,6 +27,8 @@ const INTERNAL_ERROR: ErrorMessage = Object.freeze({ code: "internal", message: 
 
 export interface CallOptions {
   readonly signal?: CancelSignal | undefined;
+  /** The other side has work for every core, so its answer is not waited for awake. */
+  readonly takesCores?: boolean | undefined;
   /** Told what the other side says of the call beside its answer, before the answer. */
   onReport?(report: unknown): void;
 }
@@ -109,7 +111,7 @@ export class RpcClient {
       this.#pending.set(id, { method, args, resolve, reject, options, onAbort });
       try {
         this.#channel.send({ type: "call", id, method, args } satisfies Frame);
-        if (this.#isCallExpected) this.#wait.begin(EXPECTED_ANSWER_MS);
+        if (this.#isCallExpected && options.takesCores !== true) this.#wait.begin(EXPECTED_ANSWER_MS);
         this.#isCallExpected = false;
       } catch (error) {
         this.#settled(id)?.reject(error as Error);

@@ -45,7 +45,7 @@ describe("ChildSupervisor", () => {
     await supervisor.start();
     for (let i = 0; i < 5; i++) {
       if (i !== 2) supervisor.expectCall();
-      expect(await supervisor.call("echo", [i])).toBe(i);
+      expect(await supervisor.call("echo", [i], { takesCores: i === 3 })).toBe(i);
     }
     supervisor.expectCall();
     expect(await Promise.all([supervisor.call("echo", ["a"]), supervisor.call("echo", ["b"])])).toEqual([

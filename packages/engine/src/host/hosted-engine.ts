@@ -2,7 +2,8 @@
  * The engine as its gateway sees it: a proxy to the engine host, which is started again when it dies. Calls that a
  * death leaves unanswered, and calls until the next host serves, are 503 with Retry-After.
  */
-import { ChildSupervisor, siblingModule } from "@sheaf/process";
+import { availableParallelism } from "node:os";
+import { type CallOptions, ChildSupervisor, siblingModule } from "@sheaf/process";
 import {
   type Collection,
   type CollectionModels,
@@ -41,6 +42,7 @@ import type {
   TokenUsage,
 } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
+import { hasSeveralLeaves } from "../query/knn-leaves.ts";
 import { CrashBlame, crashedAtStart, isCrash } from "./crash-blame.ts";
 import type { DataLock } from "./data-lock.ts";
 import { HOST_ENVIRONMENT } from "./host-environment.ts";
@@ -63,6 +65,8 @@ export interface HostedEngineOptions {
 
 /** More than the longest work in one piece: going through the file of a large collection on a slow disk. */
 const HANG_AFTER_MS = 120_000;
+
+const CORES = availableParallelism();
 
 export class HostedEngine implements Engine {
   readonly #supervisor: ChildSupervisor;
@@ -274,7 +278,8 @@ export class HostedEngine implements Engine {
     request: SearchRequest,
     options?: EngineOptions,
   ): Promise<readonly (readonly ResultRecord[])[]> {
-    return this.#onCollection("search", ref, [request], options);
+    const takesCores = CORES < 3 && request.searches.some(hasSeveralLeaves);
+    return this.#onCollection("search", ref, [request], { ...options, takesCores });
   }
 
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
@@ -310,14 +315,14 @@ export class HostedEngine implements Engine {
     method: M,
     ref: CollectionRef,
     args: readonly unknown[],
-    options: EngineOptions = {},
+    options: CallOptions = {},
   ): ReturnType<LocalEngine[M]> {
     const call = (): Promise<unknown> => this.#toHost(method, [ref, ...args], options);
     return this.#blame.run(ref.id, options.signal, call) as ReturnType<LocalEngine[M]>;
   }
 
   /** Where no host can start, the reason is of more use than to be told to come back. */
-  #toHost(method: HostMethod, args: readonly unknown[], options: EngineOptions): Promise<unknown> {
+  #toHost(method: HostMethod, args: readonly unknown[], options: CallOptions): Promise<unknown> {
     if (!this.#supervisor.ready && this.#failure !== null) {
       return Promise.reject(new SheafError("collection_unavailable", this.#failure));
     }

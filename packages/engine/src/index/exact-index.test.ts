@@ -120,7 +120,7 @@ describe("ExactIndex", () => {
     index.setPlan({ ...PLAN, sparse: [...PLAN.sparse, other] });
     const { blocks, tails } = sparseParts(index.snapshot(), "other");
     const terms = Uint32Array.of(0, 1, 7);
-    expect(blocks.map(({ block }) => [...block.count(terms, null)])).toStrictEqual([
+    expect(blocks.map(({ block }) => [...block.sums.count(terms, null)])).toStrictEqual([
       [SEGMENT_ROWS / 2, SEGMENT_ROWS / 2 - 1, 0],
     ]);
     expect(tails).toHaveLength(1);

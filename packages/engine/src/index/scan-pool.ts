@@ -9,11 +9,14 @@ import { spawnWorker } from "@sheaf/process";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { type DenseScan, type SegmentScan, scanWork } from "./dense-scan.ts";
 import type { ScanReply, ScanTask } from "./scan.worker.ts";
+import { SideThread } from "./side-thread.ts";
 import { type Nearest, TopK } from "./top-k.ts";
 
 export interface ScanPool {
   /** The `scan.k` nearest rows, best first. */
   scan(scan: DenseScan, signal?: CancelSignal): Promise<Nearest>;
+  /** For sparse leaves beside others; `null`: there is none. */
+  readonly sideThread: SideThread | null;
   close(): Promise<void>;
 }
 
@@ -36,6 +39,7 @@ export function createScanPool(options: ScanPoolOptions = {}): ScanPool {
 }
 
 class WorkerScanPool implements ScanPool {
+  readonly sideThread = SideThread.create();
   readonly #threads: number;
   readonly #queue: QueuedTask[] = [];
   readonly #idle: Worker[] = [];
@@ -72,7 +76,8 @@ class WorkerScanPool implements ScanPool {
   async close(): Promise<void> {
     this.#closed = true;
     for (const task of this.#queue.splice(0)) task.reject(closedError());
-    await Promise.all([...this.#idle, ...this.#busy.keys()].map((worker) => worker.terminate()));
+    const workers = [...this.#idle, ...this.#busy.keys()];
+    await Promise.all([this.sideThread?.close(), ...workers.map((worker) => worker.terminate())]);
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
   }
 

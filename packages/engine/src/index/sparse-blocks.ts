@@ -18,6 +18,8 @@ export interface SparseBlocksOptions {
 
 /** Of a block: at up to six bytes each far from what a memory can hold. */
 const MAX_VALUES = 2 ** 27;
+/** V8 does not see how large shared memory is and collects it late; the small blocks that are soon merged are not. */
+const MIN_SHARED_SLOTS = 4;
 
 interface Entry {
   readonly block: SparseBlock;
@@ -152,7 +154,11 @@ function startMerge(sources: readonly Entry[], kernels: KernelKind | undefined):
     entry.members.map((postings) => (postings === null ? -1 : members.push(postings) - 1)),
   );
   const lists = sources.map(({ block }, i) => ({ lists: block.lists, slots: slots[i]! }));
-  return { sources, members, steps: SparseBlock.merge(lists, kernels) };
+  return {
+    sources,
+    members,
+    steps: SparseBlock.merge(lists, { kernels, shared: members.length >= MIN_SHARED_SLOTS }),
+  };
 }
 
 /** The newest lists, with the blocks before them that are not larger; else a block that is more than half gone. */

@@ -65,9 +65,10 @@ export class SparsePostings {
   #pack(): void {
     const sources: MergeSource[] = [{ lists: this.#tail.pack(), slots: [0] }];
     if (this.#block !== null) sources.unshift({ lists: this.#block.lists, slots: [0] });
-    const merge = SparseBlock.merge(sources, "plain");
+    const merge = SparseBlock.merge(sources);
     let step = merge.next();
     while (step.done !== true) step = merge.next();
+    this.#block?.close();
     this.#block = step.value;
     this.#tail = new SparseTail();
   }

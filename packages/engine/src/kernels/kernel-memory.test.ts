@@ -17,9 +17,9 @@ describe("kernel memory", () => {
     memory.close();
   });
 
-  it("runs on the plain twins once 512 WASM memories exist, and on WASM again when one is closed", () => {
-    const memories = Array.from({ length: 520 }, () => new KernelMemory(1_000));
-    expect(memories.filter(({ kind }) => kind === "wasm").length).toBe(512);
+  it("runs on the plain twins once 2,048 WASM memories exist, and on WASM again when one is closed", () => {
+    const memories = Array.from({ length: 2_060 }, () => new KernelMemory(1_000));
+    expect(memories.filter(({ kind }) => kind === "wasm").length).toBe(2_048);
     memories[0]?.close();
     memories[0]?.close();
     const next = [new KernelMemory(1_000), new KernelMemory(1_000)];

@@ -5,12 +5,12 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { ArgumentBlock, Kernels } from "./arguments.ts";
-import { KERNELS_BASE64 } from "./kernels.generated.ts";
+import { KERNELS_BASE64, SHARED_KERNELS_BASE64 } from "./kernels.generated.ts";
 import { createPlainKernels } from "./plain/plain-kernels.ts";
 
 /** What is used of the global, which Node has and its type package does not describe. */
 declare const WebAssembly: {
-  readonly Memory: new (limits: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
+  readonly Memory: new (limits: { initial: number; maximum: number; shared: boolean }) => WasmMemory;
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (
     module: object,
@@ -18,12 +18,17 @@ declare const WebAssembly: {
   ) => { readonly exports: unknown };
 };
 
-const MAX_WASM_MEMORIES = 512;
+interface WasmMemory {
+  /** A `SharedArrayBuffer` if it is shared; nothing here cares. */
+  readonly buffer: ArrayBuffer;
+}
+
+const MAX_WASM_MEMORIES = 2_048;
 const PAGE_BYTES = 65_536;
 const MAX_BYTES = 65_535 * PAGE_BYTES;
 const ALIGNMENT = 64;
 
-let compiled: object | undefined;
+const compiled = new Map<string, object>();
 let wasmMemories = 0;
 
 export type KernelKind = "wasm" | "plain";
@@ -31,35 +36,51 @@ export type KernelKind = "wasm" | "plain";
 export interface KernelMemoryOptions {
   /** The WASM kernels while there is room for another memory, unless it says `plain`. */
   readonly kernels?: KernelKind | undefined;
+  /** Other threads may `attach` to it. V8 does not see how large it is, so it is collected later than other garbage. */
+  readonly shared?: boolean | undefined;
+}
+
+/** What another thread needs of a memory that is shared with it. */
+export interface MemoryHandle {
+  readonly kind: KernelKind;
+  readonly memory: WasmMemory;
 }
 
 export class KernelMemory {
   readonly kind: KernelKind;
   readonly kernels: Kernels;
   readonly buffer: ArrayBuffer;
+  readonly #memory: WasmMemory;
+  readonly #isShared: boolean;
   #next = ALIGNMENT;
   #closed = false;
 
   /** `bytes`: the sum of everything that will be allocated, each rounded up by `allocationBytes`. */
-  constructor(bytes: number, options: KernelMemoryOptions = {}) {
-    const pages = Math.ceil((bytes + ALIGNMENT) / PAGE_BYTES);
-    if (pages * PAGE_BYTES > MAX_BYTES)
-      throw new SheafError("internal", `no kernel memory of ${bytes} bytes`);
-    if (options.kernels === "plain" || wasmMemories >= MAX_WASM_MEMORIES) {
-      this.kind = "plain";
-      this.buffer = new ArrayBuffer(pages * PAGE_BYTES);
-      this.kernels = createPlainKernels(this.buffer);
-      return;
-    }
-    this.kind = "wasm";
-    const memory = new WebAssembly.Memory({ initial: pages, maximum: pages });
-    compiled ??= new WebAssembly.Module(Buffer.from(KERNELS_BASE64, "base64"));
+  constructor(bytes: number, options?: KernelMemoryOptions);
+  /** Another thread's memory: the same calls of `allocate` give the addresses that it knows, with what is there. */
+  constructor(attached: MemoryHandle);
+  constructor(source: number | MemoryHandle, { kernels, shared = false }: KernelMemoryOptions = {}) {
+    const isAttached = typeof source === "object";
+    const { kind, memory } = isAttached ? source : makeMemory(source, { kernels, shared });
+    this.kind = kind;
+    this.#memory = memory;
+    this.#isShared = isAttached || shared;
+    // What is attached has its place in the address space already.
+    this.#closed = isAttached;
     this.buffer = memory.buffer;
-    this.kernels = new WebAssembly.Instance(compiled, { env: { memory } }).exports as Kernels;
-    wasmMemories++;
+    if (kind === "plain") this.kernels = createPlainKernels(this.buffer);
+    else {
+      const module = compiledKernels(this.#isShared ? SHARED_KERNELS_BASE64 : KERNELS_BASE64);
+      this.kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as Kernels;
+    }
   }
 
-  /** Address of `bytes` zeroed bytes, aligned to 64. Nothing is ever given back but all of it. */
+  /** `null` for a memory that was not made to be shared. */
+  get shared(): MemoryHandle | null {
+    return this.#isShared ? { kind: this.kind, memory: this.#memory } : null;
+  }
+
+  /** Address of `bytes` bytes, zeroed in a new memory, aligned to 64. Nothing is ever given back but all of it. */
   allocate(bytes: number): number {
     const address = this.#next;
     this.#next += allocationBytes(bytes);
@@ -84,6 +105,10 @@ export class KernelMemory {
     return new Uint16Array(this.buffer, address, length);
   }
 
+  i32(address: number, length: number): Int32Array {
+    return new Int32Array(this.buffer, address, length);
+  }
+
   u32(address: number, length: number): Uint32Array {
     return new Uint32Array(this.buffer, address, length);
   }
@@ -98,6 +123,25 @@ export class KernelMemory {
     this.#closed = true;
     if (this.kind === "wasm") wasmMemories--;
   }
+}
+
+function makeMemory(bytes: number, { kernels, shared = false }: KernelMemoryOptions): MemoryHandle {
+  const pages = Math.ceil((bytes + ALIGNMENT) / PAGE_BYTES);
+  if (pages * PAGE_BYTES > MAX_BYTES) throw new SheafError("internal", `no kernel memory of ${bytes} bytes`);
+  if (kernels === "plain" || wasmMemories >= MAX_WASM_MEMORIES) {
+    const size = pages * PAGE_BYTES;
+    const buffer = shared ? (new SharedArrayBuffer(size) as unknown as ArrayBuffer) : new ArrayBuffer(size);
+    return { kind: "plain", memory: { buffer } };
+  }
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared });
+  wasmMemories++;
+  return { kind: "wasm", memory };
+}
+
+function compiledKernels(base64: string): object {
+  const module = compiled.get(base64) ?? new WebAssembly.Module(Buffer.from(base64, "base64"));
+  compiled.set(base64, module);
+  return module;
 }
 
 /** Writes whole-number fields (addresses and counts) of an argument block, named as in `arguments.ts`. */

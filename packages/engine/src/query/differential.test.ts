@@ -184,6 +184,7 @@ describe("a collection of several segments", () => {
       scans++;
       return workers.scan(scan, signal);
     },
+    sideThread: workers.sideThread,
     close: () => workers.close(),
   };
   afterAll(() => scanPool.close());

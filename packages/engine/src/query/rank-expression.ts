@@ -18,7 +18,8 @@ export type FoundByLeaf = Pick<Operand, "values" | "present">;
 
 type Combination = NaryOperator | BinaryOperator;
 
-const NO_SUPPORT = { values: new Float32Array(0), present: new Uint8Array(0) } as const;
+const NO_VALUES = new Float32Array(0);
+const NO_SUPPORT = new Uint8Array(0);
 
 const F32_MAX = (2 - 2 ** -23) * 2 ** 127;
 
@@ -56,7 +57,7 @@ function evaluate(rank: Rank, leaves: Iterator<FoundByLeaf>): Operand {
 }
 
 function constant(value: number): Operand {
-  return { ...NO_SUPPORT, default: Math.fround(value) };
+  return { values: NO_VALUES, present: NO_SUPPORT, default: Math.fround(value) };
 }
 
 function apply(operand: Operand, operation: (value: number) => number): Operand {
@@ -65,48 +66,81 @@ function apply(operand: Operand, operation: (value: number) => number): Operand 
   return { values, present, default: operand.default === null ? null : operation(operand.default) };
 }
 
-/**
- * Into the arrays of an operand that has any: two new ones for each operator would take longer than the sums. Without
- * branches, for which records are in a support nothing foretells.
- */
+/** Into the arrays of an operand that has any: two new ones for each operator would take longer than the sums. */
 function merge(left: Operand, right: Operand, operator: Combination): Operand {
-  const bothDefault = left.default !== null && right.default !== null;
-  const ofDefaults = bothDefault ? combine(operator, left.default, right.default) : null;
-  const { values: leftValues, present: inLeft } = left;
-  const { values: rightValues, present: inRight } = right;
-  const [hasLeft, hasRight] = [leftValues.length > 0, rightValues.length > 0];
-  const { values, present } = hasLeft ? left : right;
-  const [fillsLeft, fillsRight] = [Number(left.default !== null), Number(right.default !== null)];
-  const leftDefault = left.default ?? 0;
-  const rightDefault = right.default ?? 0;
-  for (let i = 0; i < values.length; i++) {
-    const l = hasLeft ? inLeft[i]! : 0;
-    const r = hasRight ? inRight[i]! : 0;
-    present[i] = (l | r) & (l | fillsLeft) & (r | fillsRight);
-    const a = hasLeft ? leftValues[i]! : leftDefault;
-    const b = hasRight ? rightValues[i]! : rightDefault;
-    values[i] = combine(operator, a, b);
+  const { values, present } = left.values.length > 0 ? left : right;
+  if (values.length > 0) {
+    const l =
+      left.values.length > 0 ? { values: left.values, step: 1 } : constantColumn(LEFT, left.default ?? 0);
+    const r =
+      right.values.length > 0 ? { values: right.values, step: 1 } : constantColumn(RIGHT, right.default ?? 0);
+    combine(operator, l, r, values);
+    mergeSupports(left, right, present);
   }
-  return { values, present, default: ofDefaults };
+  const bothDefault = left.default !== null && right.default !== null;
+  return { values, present, default: bothDefault ? ofDefaults(operator, left.default, right.default) : null };
 }
 
-/** In f32. */
-function combine(operator: Combination, a: number, b: number): number {
+/** A value for each record, or one for all of them. */
+interface Column {
+  readonly values: Float32Array;
+  /** From a record's value to the next one's: 1 or 0. */
+  readonly step: number;
+}
+
+/** For constants, of which the next merge knows nothing any more: to make an array takes longer than to fill one. */
+const LEFT = new Float32Array(1);
+const RIGHT = new Float32Array(1);
+const RESULT = new Float32Array(1);
+
+function constantColumn(values: Float32Array, value: number): Column {
+  values[0] = value;
+  return { values, step: 0 };
+}
+
+function ofDefaults(operator: Combination, left: number, right: number): number {
+  combine(operator, constantColumn(LEFT, left), constantColumn(RIGHT, right), RESULT);
+  return RESULT[0]!;
+}
+
+/** In f32: a sum, product or quotient of two f32 that is rounded from f64 is the one rounded at once. */
+function combine(operator: Combination, left: Column, right: Column, into: Float32Array): void {
+  const { values: a, step: stepA } = left;
+  const { values: b, step: stepB } = right;
+  const count = into.length;
   switch (operator) {
     case "$sum":
-      return Math.fround(a + b);
+      for (let i = 0; i < count; i++) into[i] = a[i * stepA]! + b[i * stepB]!;
+      return;
     case "$mul":
-      return Math.fround(a * b);
+      for (let i = 0; i < count; i++) into[i] = a[i * stepA]! * b[i * stepB]!;
+      return;
     case "$sub":
-      return Math.fround(a - b);
+      for (let i = 0; i < count; i++) into[i] = a[i * stepA]! - b[i * stepB]!;
+      return;
     case "$div":
-      return Math.fround(a / b);
+      for (let i = 0; i < count; i++) into[i] = a[i * stepA]! / b[i * stepB]!;
+      return;
     case "$max":
-      return maximum(a, b);
+      for (let i = 0; i < count; i++) into[i] = maximum(a[i * stepA]!, b[i * stepB]!);
+      return;
     case "$min":
       break;
   }
-  return minimum(a, b);
+  for (let i = 0; i < count; i++) into[i] = minimum(a[i * stepA]!, b[i * stepB]!);
+}
+
+/** Into the one that is there. Without branches, for which records are in a support nothing foretells. */
+function mergeSupports(left: Operand, right: Operand, into: Uint8Array): void {
+  const { present: inLeft } = left;
+  const { present: inRight } = right;
+  const [fillsLeft, fillsRight] = [Number(left.default !== null), Number(right.default !== null)];
+  if (inLeft.length > 0 && inRight.length > 0) {
+    for (let i = 0; i < into.length; i++) {
+      const [l, r] = [inLeft[i]!, inRight[i]!];
+      into[i] = (l | r) & (l | fillsLeft) & (r | fillsRight);
+    }
+  } else if ((inLeft.length === 0 ? fillsLeft : fillsRight) === 0) into.fill(0);
 }
 
 /** A NaN gives way to the other operand. */

@@ -2,36 +2,25 @@
  * The rank stage: what the `$knn` leaves found becomes one score per record of the expression's support, best first.
  * Records that no leaf found are never in a support, whatever the defaults.
  */
-import type { Knn, Rank } from "@sheaf/protocol";
+import type { Rank } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
+import { orderByKey } from "../index/native-order.ts";
 import type { Nearest } from "../index/top-k.ts";
-import { LeafValues } from "./leaf-values.ts";
+import { knnLeaves } from "./knn-leaves.ts";
 import { type Scored, sortScored } from "./order.ts";
 import type { Pace } from "./pace.ts";
 import { type FoundByLeaf, evaluateRank } from "./rank-expression.ts";
 
 const BLOCK_RECORDS = 4_096;
 
-export interface Ranking extends Scored {
-  /** One per `$knn`, in depth-first order, left to right. */
-  readonly leaves: readonly LeafValues[];
-}
-
-/** The `$knn` leaves in depth-first order, left to right. */
-export function knnLeaves(rank: Rank): Knn[] {
-  const leaves: Knn[] = [];
-  addLeaves(rank, leaves);
-  return leaves;
-}
-
-function addLeaves(rank: Rank, leaves: Knn[]): void {
-  if (rank.type === "knn") leaves.push(rank);
-  else if (rank.type === "nary") for (const operand of rank.operands) addLeaves(operand, leaves);
-  else if (rank.type === "unary") addLeaves(rank.operand, leaves);
-  else if (rank.type === "binary") {
-    addLeaves(rank.left, leaves);
-    addLeaves(rank.right, leaves);
-  }
+/** Everything that any leaf found, leaf after leaf; the arrays have one length. */
+interface Finds {
+  readonly positions: Int32Array;
+  /** f32 distance, or rank from 0 if the leaf asks for it. */
+  readonly values: Float32Array;
+  /** Which leaf it was. */
+  readonly leaves: Uint8Array;
+  readonly leafCount: number;
 }
 
 /** `nearest` has one entry per leaf, in the order of `knnLeaves`. */
@@ -40,50 +29,68 @@ export async function rankRecords(
   nearest: readonly Nearest[],
   snapshot: IndexSnapshot,
   pace: Pace,
-): Promise<Ranking> {
-  const leaves = knnLeaves(rank).map((knn, i) => new LeafValues(nearest[i]!, { returnRank: knn.returnRank }));
-  const candidates = union(leaves);
-  const positions = new Int32Array(candidates.length);
-  const scores = new Float32Array(candidates.length);
+): Promise<Scored> {
+  const finds = findsOf(rank, nearest);
+  const order = orderByKey(finds.positions);
+  const positions = new Int32Array(order.length);
+  const scores = new Float32Array(order.length);
+  const records = new Int32Array(Math.min(BLOCK_RECORDS, order.length));
   let found = 0;
-  for (let start = 0; start < candidates.length; start += BLOCK_RECORDS) {
-    const records = candidates.subarray(start, start + BLOCK_RECORDS);
-    const { values, present } = evaluateRank(rank, foundAmong(records, leaves));
-    for (let i = 0; i < records.length; i++) {
+  for (let at = 0; at < order.length;) {
+    const block = nextBlock(finds, order, { at, records });
+    at = block.end;
+    const { values, present } = evaluateRank(rank, block.leaves);
+    for (let i = 0; i < block.count; i++) {
       if (present[i] !== 1) continue;
       positions[found] = records[i]!;
       scores[found++] = values[i]!;
     }
     await pace.breathe();
   }
-  const scored = { positions: positions.subarray(0, found), scores: scores.subarray(0, found) };
-  return { ...sortScored(scored, snapshot), leaves };
+  return sortScored({ positions: positions.subarray(0, found), scores: scores.subarray(0, found) }, snapshot);
 }
 
-/** Every position of any leaf once, ascending. */
-function union(leaves: readonly LeafValues[]): Int32Array {
-  const all = new Int32Array(leaves.reduce((sum, { positions }) => sum + positions.length, 0));
+function findsOf(rank: Rank, nearest: readonly Nearest[]): Finds {
+  const count = nearest.reduce((sum, { positions }) => sum + positions.length, 0);
+  const positions = new Int32Array(count);
+  const values = new Float32Array(count);
+  const leaves = new Uint8Array(count);
   let at = 0;
-  for (const { positions } of leaves) {
-    all.set(positions, at);
-    at += positions.length;
+  for (const [leaf, { returnRank }] of knnLeaves(rank).entries()) {
+    const found = nearest[leaf]!;
+    const end = at + found.positions.length;
+    positions.set(found.positions, at);
+    if (returnRank) for (let i = at; i < end; i++) values[i] = i - at;
+    else values.set(found.distances, at);
+    leaves.fill(leaf, at, end);
+    at = end;
   }
-  all.sort();
-  let count = 0;
-  for (const position of all) if (count === 0 || all[count - 1] !== position) all[count++] = position;
-  return all.subarray(0, count);
+  return { positions, values, leaves, leafCount: nearest.length };
 }
 
-function foundAmong(records: Int32Array, leaves: readonly LeafValues[]): FoundByLeaf[] {
-  return leaves.map((leaf) => {
-    const values = new Float32Array(records.length);
-    const present = new Uint8Array(records.length);
-    let at = leaf.lowerBound(records[0]!);
-    for (let i = 0; i < records.length; i++) {
-      if (leaf.positions[at] !== records[i]) continue;
-      values[i] = leaf.values[at++]!;
-      present[i] = 1;
+/** What the leaves found of the next records, which are put in `records`: from `at` on in the order by position. */
+function nextBlock(
+  finds: Finds,
+  order: Uint32Array,
+  { at, records }: { readonly at: number; readonly records: Int32Array },
+): { readonly leaves: FoundByLeaf[]; readonly count: number; readonly end: number } {
+  const size = Math.min(records.length, order.length - at);
+  const leaves = Array.from({ length: finds.leafCount }, () => ({
+    values: new Float32Array(size),
+    present: new Uint8Array(size),
+  }));
+  let count = 0;
+  let end = at;
+  for (; end < order.length; end++) {
+    const find = order[end]!;
+    const position = finds.positions[find]!;
+    if (count === 0 || records[count - 1] !== position) {
+      if (count === size) break;
+      records[count++] = position;
     }
-    return { values, present };
-  });
+    const { values, present } = leaves[finds.leaves[find]!]!;
+    values[count - 1] = finds.values[find]!;
+    present[count - 1] = 1;
+  }
+  return { leaves, count, end };
 }

@@ -2,27 +2,37 @@
 import {
   EMBEDDING_KEY,
   type Knn,
+  type Rank,
   type ResultRecord,
   type Search,
   SheafError,
   invalid,
 } from "@sheaf/protocol";
 import type { RowSet } from "../index/row-set.ts";
+import type { SideThread } from "../index/side-thread.ts";
 import type { Nearest } from "../index/top-k.ts";
 import { candidateRows, filterRows } from "./filter.ts";
 import { groupRecords } from "./group.ts";
 import { denseKnn } from "./knn.ts";
+import { knnLeaves } from "./knn-leaves.ts";
 import type { Scored } from "./order.ts";
 import type { Pace } from "./pace.ts";
 import { pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
-import { knnLeaves, rankRecords } from "./rank.ts";
+import { rankRecords } from "./rank.ts";
 import type { RecordView } from "./record-view.ts";
 import { fieldsOfSelect, selectRecords } from "./select.ts";
-import { sparseKnn } from "./sparse-knn.ts";
+import { beginSparse } from "./sparse-knn.ts";
 import type { Filter } from "./where-plan.ts";
 
-type Leaf = (rows: RowSet) => Promise<Nearest>;
+/** Records of a collection from which a sparse leaf takes several times as long as to wake another thread. */
+const SHARED_RECORDS = 32_768;
+
+/** Resolves once the side thread has what it can do of it, to what does the rest. */
+interface Leaf {
+  readonly isSparse: boolean;
+  readonly begin: (rows: RowSet) => Promise<() => Promise<Nearest>>;
+}
 
 /** Throws 400, with the path, for a leaf that the collection's indexes cannot answer. */
 export function checkLeaves(context: QueryContext, search: Search): void {
@@ -46,14 +56,13 @@ export async function runSearch(
 ): Promise<ResultRecord[]> {
   const { times } = context;
   const { rank, groupBy } = search;
-  const leaves = rank === null ? [] : knnLeaves(rank).map((knn) => prepareLeaf(context, knn, view, pace));
+  const leaves = rank === null ? [] : prepareLeaves(context, rank, view, pace);
   const candidates = candidateRows(context.index, null, search.where);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
   let page: Scored;
   if (rank === null) page = unrankedPage(rows, view.snapshot, search);
   else {
-    const nearest: Nearest[] = [];
-    for (const leaf of leaves) nearest.push(await leaf(rows));
+    const nearest = await findLeaves(leaves, rows);
     const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));
     const kept =
       groupBy === null
@@ -64,24 +73,47 @@ export async function runSearch(
   return times.measure("select", () => selectRecords(page, fieldsOfSelect(search.select), view, pace));
 }
 
+function prepareLeaves(context: QueryContext, rank: Rank, view: RecordView, pace: Pace): Leaf[] {
+  const leaves = knnLeaves(rank);
+  // Alone, or in little time, a leaf is found sooner by the thread that has it.
+  const isShared = leaves.length > 1 && view.snapshot.size >= SHARED_RECORDS;
+  const sideThread = isShared ? (context.scanPool?.sideThread ?? null) : null;
+  return leaves.map((knn) => prepareLeaf(context, knn, { view, pace, sideThread }));
+}
+
 function prepareLeaf(
   { index, plan, scanPool, times }: QueryContext,
   { query, key, limit: k, exact, path }: Knn,
-  view: RecordView,
-  pace: Pace,
+  { view, pace, sideThread }: { view: RecordView; pace: Pace; sideThread: SideThread | null },
 ): Leaf {
   if (query.type === "text") throw textQuery(path);
   if (query.type === "sparse") {
     const { indices: terms, values } = query.vector;
     const idf = plan.sparse.some((sparse) => sparse.key === key && sparse.bm25);
     const sparse = { key, terms, values, idf, k };
-    return (rows) => times.measure("sparse", () => sparseKnn(sparse, rows, view.snapshot, pace));
+    const begin: Leaf["begin"] = async (rows) => {
+      const context = { snapshot: view.snapshot, pace, sideThread };
+      const rest = await times.measure("sparse", () => beginSparse(sparse, rows, context));
+      return () => times.measure("sparse", rest);
+    };
+    return { isSparse: true, begin };
   }
   const dense = { vector: query.vector, space: plan.space, k, exact };
-  return (rows) => {
+  const begin: Leaf["begin"] = async (rows) => {
     times.scanned(view.snapshot.countOf(rows));
-    return times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool }));
+    return () => times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool }));
   };
+  return { isSparse: false, begin };
+}
+
+/** Sparse leaves begin first and end last: the side thread is at them while this thread is at the dense ones. */
+async function findLeaves(leaves: readonly Leaf[], rows: RowSet): Promise<Nearest[]> {
+  const rests: (() => Promise<Nearest>)[] = [];
+  for (const { begin } of leaves) rests.push(await begin(rows));
+  const nearest: Nearest[] = [];
+  for (const sparse of [false, true])
+    for (const [i, { isSparse }] of leaves.entries()) if (isSparse === sparse) nearest[i] = await rests[i]!();
+  return nearest;
 }
 
 function checkLeaf(context: QueryContext, { key, query, path }: Knn): void {

@@ -1,12 +1,15 @@
 import { setTimeout } from "node:timers/promises";
 import type { IndexPlan, SparseVector } from "@sheaf/protocol";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { randomOf } from "../index/dense/testing/data-sets.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import { RowSet, SEGMENT_ROWS, listBits } from "../index/row-set.ts";
+import type { SparseBlock } from "../index/sparse-block.ts";
+import { SideThread } from "../index/side-thread.ts";
+import { sparseParts } from "../index/sparse-parts.ts";
 import { compareTotal } from "../index/total-order.ts";
 import { Pace } from "./pace.ts";
-import { type SparseQuery, sparseKnn } from "./sparse-knn.ts";
+import { type SparseQuery, beginSparse } from "./sparse-knn.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
 const KEY = "terms";
@@ -55,8 +58,24 @@ class Vectors {
     while (this.collection.index.isBuilding) await setTimeout(1);
   }
 
-  search(query: SparseQuery, rows: RowSet, snapshot = this.snapshot): Promise<unknown> {
-    return sparseKnn(query, rows, snapshot, new Pace(undefined));
+  get blocks(): readonly SparseBlock[] {
+    return sparseParts(this.snapshot, KEY).blocks.map(({ block }) => block);
+  }
+
+  async search(query: SparseQuery, rows: RowSet, snapshot = this.snapshot): Promise<unknown> {
+    const finish = await this.begin(query, rows, { snapshot });
+    return finish();
+  }
+
+  begin(
+    query: SparseQuery,
+    rows: RowSet,
+    {
+      sideThread = null,
+      snapshot = this.snapshot,
+    }: { sideThread?: SideThread | null; snapshot?: IndexSnapshot },
+  ): Promise<() => Promise<unknown>> {
+    return beginSparse(query, rows, { snapshot, pace: new Pace(undefined), sideThread });
   }
 
   /** What a search must find: vector by vector, term by term. */
@@ -115,6 +134,19 @@ const QUERIES: readonly SparseQuery[] = [
   { ...queryOf(1), terms: Uint32Array.of(4_294_967_295) },
 ];
 
+/** Until the side thread works in all blocks that are shared. */
+async function untilReady(sideThread: SideThread, { blocks }: Vectors): Promise<void> {
+  const shared = blocks.filter(({ seat }) => seat !== null);
+  expect(shared).not.toHaveLength(0);
+  while (sideThread.ready(shared).includes(null)) await setTimeout(1);
+}
+
+/** Until every shared block has an answer to its newest search. */
+async function untilDone({ blocks }: Vectors): Promise<void> {
+  const isDone = ({ seat }: SparseBlock): boolean => seat?.isDone(seat.search) !== false;
+  while (!blocks.every(isDone)) await setTimeout(1);
+}
+
 async function expectRight(vectors: Vectors): Promise<void> {
   const { snapshot } = vectors;
   for (const rows of [snapshot.live, someRows(snapshot), RowSet.empty(snapshot.segments.length)]) {
@@ -157,10 +189,87 @@ describe("sparseKnn", () => {
   it("ends when its signal is aborted, and leaves nothing behind", async () => {
     const [rows, controller] = [vectors.snapshot.live, new AbortController()];
     const pace = new Pace(controller.signal);
-    const search = sparseKnn(QUERIES[4]!, rows, vectors.snapshot, pace);
+    const { snapshot } = vectors;
+    const finish = await beginSparse(QUERIES[4]!, rows, { snapshot, pace, sideThread: null });
+    const search = finish();
     controller.abort();
     await expect(search).rejects.toMatchObject({ code: "cancelled" });
     await expectRight(vectors);
     vectors.collection.index.close();
+  });
+});
+
+describe("a side thread", () => {
+  const vectors = new Vectors();
+  for (let i = 0; i < ROWS + SEGMENT_ROWS; i++) vectors.put(`r${i}`, newVector(12));
+  const rows = (): RowSet => someRows(vectors.snapshot);
+  const all = (): unknown[] => QUERIES.map((query) => vectors.expected(query, rows()));
+  let sideThread = new SideThread();
+  afterAll(async () => {
+    await sideThread.close();
+    vectors.collection.index.close();
+  });
+
+  it("finds the same before it works in a block and afterwards, and takes what it is left", async () => {
+    await vectors.built();
+    for (const isReady of [false, true]) {
+      if (isReady) await untilReady(sideThread, vectors);
+      for (const query of QUERIES) {
+        const finish = await vectors.begin(query, rows(), { sideThread });
+        expect(await finish()).toStrictEqual(vectors.expected(query, rows()));
+      }
+    }
+    for (const query of QUERIES.slice(0, 4)) {
+      const finish = await vectors.begin(query, rows(), { sideThread });
+      await untilDone(vectors);
+      expect(await finish()).toStrictEqual(vectors.expected(query, rows()));
+    }
+  });
+
+  it("is at one search at a time, and the others find the same", async () => {
+    await untilReady(sideThread, vectors);
+    const rests = await Promise.all(QUERIES.map((query) => vectors.begin(query, rows(), { sideThread })));
+    expect(await Promise.all(rests.map((finish) => finish()))).toStrictEqual(all());
+  });
+
+  it("forgets what it found for a search that did not come back for it", async () => {
+    await untilReady(sideThread, vectors);
+    const rests: (() => Promise<unknown>)[] = [];
+    for (const query of QUERIES.slice(0, 4)) {
+      rests.push(await vectors.begin(query, rows(), { sideThread }));
+      await untilDone(vectors);
+    }
+    expect(await Promise.all(rests.map((finish) => finish()))).toStrictEqual(all().slice(0, 4));
+  });
+
+  it("hands back more rows than it can hand over", async () => {
+    await untilReady(sideThread, vectors);
+    const query = queryOf(29, { k: 2 * ROWS });
+    const finish = await vectors.begin(query, vectors.snapshot.live, { sideThread });
+    await setTimeout(100);
+    expect(await finish()).toStrictEqual(vectors.expected(query, vectors.snapshot.live));
+  });
+
+  it("leaves blocks that are merged", async () => {
+    await untilReady(sideThread, vectors);
+    const before = vectors.blocks;
+    for (let i = 0; i < SEGMENT_ROWS; i++) vectors.put(`more${i}`, newVector(12));
+    await vectors.built();
+    expect(vectors.blocks).not.toStrictEqual(before);
+    await untilReady(sideThread, vectors);
+    const rests = await Promise.all(QUERIES.map((query) => vectors.begin(query, rows(), { sideThread })));
+    expect(await Promise.all(rests.map((finish) => finish()))).toStrictEqual(all());
+  });
+
+  it("comes again after it has left, and is not asked once it is closed", async () => {
+    await sideThread.close();
+    expect(new Set(sideThread.ready(vectors.blocks))).toStrictEqual(new Set([null]));
+    sideThread = new SideThread({ idleMs: 20 });
+    for (let i = 0; i < 3; i++) {
+      await untilReady(sideThread, vectors);
+      const finish = await vectors.begin(QUERIES[0]!, rows(), { sideThread });
+      expect(await finish()).toStrictEqual(all()[0]);
+      await setTimeout(60);
+    }
   });
 });

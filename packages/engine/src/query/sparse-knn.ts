@@ -1,11 +1,13 @@
 /**
  * Sparse nearest neighbours among the filtered rows: those that share a term with the query, by
- * (1 - dot product, insertion order). The same to the bit wherever a row's vector is kept.
+ * (1 - dot product, insertion order). The same to the bit wherever a row's vector is kept, and whoever searches it.
  */
 import { type RowSet, SEGMENT_ROWS } from "../index/row-set.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { type SparseBlock, TERMS_PER_CALL, type WeightedTerms } from "../index/sparse-block.ts";
-import { type SparseParts, sparseParts } from "../index/sparse-parts.ts";
+import type { SideThread } from "../index/side-thread.ts";
+import { type BlockPart, type SparseParts, sparseParts } from "../index/sparse-parts.ts";
+import type { SparseSeat } from "../index/sparse-seat.ts";
+import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../index/sparse-sums.ts";
 import { TermNumbers } from "../index/term-numbers.ts";
 import { type Nearest, TopK } from "../index/top-k.ts";
 import type { Pace } from "./pace.ts";
@@ -22,34 +24,103 @@ export interface SparseQuery {
   readonly k: number;
 }
 
-export async function sparseKnn(
+export interface SparseContext {
+  readonly snapshot: IndexSnapshot;
+  readonly pace: Pace;
+  /** Works while this thread does something else; `null`: there is none, or nothing else to do. */
+  readonly sideThread: SideThread | null;
+}
+
+/** A block and its rows to look at. */
+interface Share {
+  readonly part: BlockPart;
+  readonly mask: Uint32Array;
+}
+
+/** One that the side thread was given. */
+interface PostedShare extends Share {
+  readonly seat: SparseSeat;
+  /** By which the seat knows it. */
+  readonly search: number;
+}
+
+/** As many as fit into a word. */
+let searches = 0;
+
+/** Leaves to the side thread what it can do; what this resolves to does the rest, and what has not been begun by then. */
+export async function beginSparse(
   query: SparseQuery,
   rows: RowSet,
-  snapshot: IndexSnapshot,
-  pace: Pace,
-): Promise<Nearest> {
+  { snapshot, pace, sideThread }: SparseContext,
+): Promise<() => Promise<Nearest>> {
   const parts = sparseParts(snapshot, query.key);
-  const { terms } = query;
+  const { terms, k } = query;
   const weights = query.idf ? await idfWeights(query, parts, snapshot, pace) : query.values;
   const batches = batchesOf({ terms, weights });
-  const top = new TopK(query.k);
-  const push = (position: number, distance: number): void =>
-    top.push(distance, snapshot.offset(position), position);
-  for (const part of parts.blocks) {
+  const shares = sharesOf(parts, rows);
+  const posted = sideThread === null ? [] : postTo(sideThread, shares, { batches, k });
+  return async () => {
+    const top = new TopK(k);
+    const push = (position: number, distance: number): void =>
+      top.push(distance, snapshot.offset(position), position);
+    const take = ({ seat, search, part }: PostedShare): boolean =>
+      seat.take(search, (row, distance) => push(part.position(row), distance));
+    let open = posted;
+    // What is found already makes the bound that spares the rest most of its rows.
+    const takeDone = (): void => {
+      open = open.filter((share) => !(share.seat.isDone(share.search) && take(share)));
+    };
+    const searchHere = async ({ part, mask }: Share): Promise<void> => {
+      const collect = (sums: SparseSums): void => {
+        takeDone();
+        sums.collect(mask, top, (row, distance) => push(part.position(row), distance));
+      };
+      await searchBlock(part.block.sums, batches, collect, pace);
+      await pace.breathe();
+    };
+    for (const share of shares) if (!posted.some(({ part }) => part === share.part)) await searchHere(share);
+    const numbers = numbersOf(terms);
+    for (const { tail, segment } of parts.tails) {
+      tail.score({ query: numbers, weights }, rows.segment(segment), (row, sum) =>
+        push(segment * SEGMENT_ROWS + row, Math.fround(1 - sum)),
+      );
+      await pace.breathe();
+    }
+    // From the last on, while the side thread is at the first.
+    for (let share = open.at(-1); share !== undefined; share = open.at(-1)) {
+      open = open.slice(0, -1);
+      if (share.seat.takeBack(share.search) || !take(share)) await searchHere(share);
+    }
+    return top.sorted();
+  };
+}
+
+function sharesOf({ blocks }: SparseParts, rows: RowSet): Share[] {
+  const shares: Share[] = [];
+  for (const part of blocks) {
     const mask = part.mask(rows);
-    if (mask === null) continue;
-    const found = (row: number, distance: number): void => push(part.position(row), distance);
-    await searchBlock(part.block, batches, () => part.block.collect(mask, top, found), pace);
-    await pace.breathe();
+    if (mask !== null) shares.push({ part, mask });
   }
-  const numbers = numbersOf(terms);
-  for (const { tail, segment } of parts.tails) {
-    tail.score({ query: numbers, weights }, rows.segment(segment), (row, sum) =>
-      push(segment * SEGMENT_ROWS + row, Math.fround(1 - sum)),
-    );
-    await pace.breathe();
-  }
-  return top.sorted();
+  return shares;
+}
+
+/** Those that the side thread takes: it must be told of all terms at once, and not be at another search there. */
+function postTo(
+  sideThread: SideThread,
+  shares: readonly Share[],
+  { batches, k }: { readonly batches: readonly WeightedTerms[]; readonly k: number },
+): PostedShare[] {
+  const [batch] = batches;
+  if (batch === undefined || batches.length > 1) return [];
+  searches = (searches + 1) | 0;
+  const search = { number: searches, batch, k };
+  const posted: PostedShare[] = [];
+  sideThread.ready(shares.map(({ part }) => part.block)).forEach((seat, i) => {
+    const share = shares[i]!;
+    if (seat?.post(search, share.mask) === true) posted.push({ ...share, seat, search: search.number });
+  });
+  if (posted.length > 0) sideThread.ring();
+  return posted;
 }
 
 /** Values times ln(1 + (n - nt + 0.5) / (nt + 0.5)); n is the number of records, nt of those that hold the term. */
@@ -78,7 +149,7 @@ async function countHolders(
     if (mask === null) continue;
     const counted = part.isWhole(mask) ? null : mask;
     for (let from = 0; from < terms.length; from += TERMS_PER_CALL) {
-      const counts = part.block.count(terms.subarray(from, from + TERMS_PER_CALL), counted);
+      const counts = part.block.sums.count(terms.subarray(from, from + TERMS_PER_CALL), counted);
       counts.forEach((count, i) => (holders[from + i]! += count));
       await pace.breathe();
     }
@@ -90,17 +161,17 @@ async function countHolders(
 
 /** Other searches use the block's sums whenever this one waits, so none are left there then. */
 async function searchBlock(
-  block: SparseBlock,
+  sums: SparseSums,
   batches: readonly WeightedTerms[],
-  collect: () => void,
+  collect: (sums: SparseSums) => void,
   pace: Pace,
 ): Promise<void> {
   for (const [i, batch] of batches.entries()) {
-    block.add(batch);
-    if (i === batches.length - 1) return collect();
-    const sums = block.takeSums();
+    sums.add(batch);
+    if (i === batches.length - 1) return collect(sums);
+    const taken = sums.takeSums();
     await pace.breathe();
-    block.putSums(sums);
+    sums.putSums(taken);
   }
 }
 
