@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { Session } from "node:inspector";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
@@ -29,6 +31,23 @@ describe("kernel memory", () => {
       memory.kernels.dotRows(args.pointer);
       memory.close();
     }
+  });
+
+  it("counts memories that nobody closed until they are collected", async () => {
+    const kinds = Array.from({ length: 2_060 }, () => new KernelMemory(1_000).kind);
+    expect(new Set(kinds)).toStrictEqual(new Set(["wasm", "plain"]));
+    const session = new Session();
+    session.connect();
+    let isFreed = false;
+    for (let i = 0; i < 100 && !isFreed; i++) {
+      session.post("HeapProfiler.collectGarbage");
+      await setTimeout(10);
+      const memory = new KernelMemory(1_000);
+      isFreed = memory.kind === "wasm";
+      memory.close();
+    }
+    expect(isFreed).toBe(true);
+    session.disconnect();
   });
 
   it("holds the kernels that assembly/ compiles to", async () => {

@@ -30,6 +30,8 @@ const ALIGNMENT = 64;
 
 const compiled = new Map<string, object>();
 let wasmMemories = 0;
+/** One that is let go without being closed counts until it is collected. */
+const lost = new FinalizationRegistry<null>(() => wasmMemories--);
 
 export type KernelKind = "wasm" | "plain";
 
@@ -67,6 +69,7 @@ export class KernelMemory {
     this.#isShared = isAttached || shared;
     // What is attached has its place in the address space already.
     this.#closed = isAttached;
+    if (kind === "wasm" && !isAttached) lost.register(this, null, this);
     this.buffer = memory.buffer;
     if (kind === "plain") this.kernels = createPlainKernels(this.buffer);
     else {
@@ -121,7 +124,9 @@ export class KernelMemory {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.kind === "wasm") wasmMemories--;
+    if (this.kind !== "wasm") return;
+    wasmMemories--;
+    lost.unregister(this);
   }
 }
 
