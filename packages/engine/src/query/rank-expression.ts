@@ -70,11 +70,7 @@ function apply(operand: Operand, operation: (value: number) => number): Operand 
 function merge(left: Operand, right: Operand, operator: Combination): Operand {
   const { values, present } = left.values.length > 0 ? left : right;
   if (values.length > 0) {
-    const l =
-      left.values.length > 0 ? { values: left.values, step: 1 } : constantColumn(LEFT, left.default ?? 0);
-    const r =
-      right.values.length > 0 ? { values: right.values, step: 1 } : constantColumn(RIGHT, right.default ?? 0);
-    combine(operator, l, r, values);
+    combine(operator, columnOf(left, LEFT), columnOf(right, RIGHT), values);
     mergeSupports(left, right, present);
   }
   const bothDefault = left.default !== null && right.default !== null;
@@ -92,6 +88,11 @@ interface Column {
 const LEFT = new Float32Array(1);
 const RIGHT = new Float32Array(1);
 const RESULT = new Float32Array(1);
+
+/** `constant` is for an operand without values. */
+function columnOf({ values, default: fallback }: Operand, constant: Float32Array): Column {
+  return values.length > 0 ? { values, step: 1 } : constantColumn(constant, fallback ?? 0);
+}
 
 function constantColumn(values: Float32Array, value: number): Column {
   values[0] = value;
