@@ -21,6 +21,8 @@ class CentroidsArguments {
   limit: f32;
   /** f32 per centroid. */
   out: usize;
+  /** Out: what a step of the words is worth. */
+  step: f32;
 }
 
 /** Added and taken off again it rounds an f32 to a whole number, ties to even. */
@@ -29,6 +31,7 @@ const ROUNDING: f32 = 12_582_912;
 export function scoreCentroids(pointer: usize): void {
   const args = changetype<CentroidsArguments>(pointer);
   const step = toWords(args);
+  args.step = step;
   const bytes = <usize>args.width;
   const last = args.rows + bytes * (args.count - 1);
   // Two at a time share the query's loads; the last of an odd number is taken twice.

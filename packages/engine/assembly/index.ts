@@ -6,10 +6,11 @@
  * `src/kernels/plain/` holds a twin of every kernel that must give the same bits in the whole memory.
  */
 export { dotRows, dotHalfRows, dotWholeRow } from "./rows";
-export { scanBlocks } from "./scan-blocks";
+export { scanBlocks, addBases } from "./scan-blocks";
 export { buildTable } from "./table";
 export { scoreCentroids } from "./centroids";
 export { scoreCodes } from "./score-codes";
+export { encodeNibbles, refineCandidates } from "./nibbles";
 export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";
 export { compareVector } from "./compare";

@@ -107,3 +107,29 @@ export function scanBlocks(pointer: usize): void {
     }
   }
 }
+
+@unmanaged
+class BasesArguments {
+  /** u16 per row. */
+  lists: usize;
+  /** f32 per row. */
+  biases: usize;
+  /** f32 per list. */
+  bases: usize;
+  count: u32;
+  /** f32 per row. */
+  out: usize;
+}
+
+/** Biases for rows that are not all of one list: the base of each one's list is added here instead. */
+export function addBases(pointer: usize): void {
+  const args = changetype<BasesArguments>(pointer);
+  const end = args.lists + ((<usize>args.count) << 1);
+  let bias = args.biases;
+  let out = args.out;
+  for (let p = args.lists; p < end; p += 2) {
+    store<f32>(out, load<f32>(bias) + load<f32>(args.bases + ((<usize>load<u16>(p)) << 2)));
+    bias += 4;
+    out += 4;
+  }
+}

@@ -34,6 +34,8 @@ export const SCAN = {
   words: 13,
 } as const;
 
+export const BASES = { lists: 0, biases: 1, bases: 2, count: 3, out: 4, words: 5 } as const;
+
 export const CODES = {
   records: 0,
   codeBytes: 1,
@@ -51,6 +53,30 @@ export const CODES = {
 /** What follows the code in a row's record, as indexes of words; see `assembly/score-codes.ts`. */
 export const RECORD = { factor: 0, bias: 1, list: 2, bits: 3, words: 4 } as const;
 
+export const ENCODE = {
+  rows: 0,
+  width: 1,
+  ids: 2,
+  count: 3,
+  codes: 4,
+  steps: 5,
+  losses: 6,
+  words: 7,
+} as const;
+
+export const REFINE = {
+  codes: 0,
+  codeBytes: 1,
+  steps: 2,
+  losses: 3,
+  biases: 4,
+  words: 5,
+  wordStep: 6,
+  perLoss: 7,
+  best: 8,
+  size: 9,
+} as const;
+
 export const TABLE = { vector: 0, size: 1, table: 2, scale: 3, shift: 4, words: 5 } as const;
 
 export const CENTROIDS = {
@@ -62,7 +88,8 @@ export const CENTROIDS = {
   words: 5,
   limit: 6,
   out: 7,
-  size: 8,
+  step: 8,
+  size: 9,
 } as const;
 
 export const ROTATE = { vector: 0, size: 1, window: 2, signs: 3, words: 4 } as const;
@@ -129,12 +156,18 @@ export interface Kernels {
   readonly dotWholeRow: (whole: number) => void;
   /** FastScan over blocks of 32 rows. */
   readonly scanBlocks: (scan: number) => void;
+  /** Adds the base of its list to the bias of each row. */
+  readonly addBases: (bases: number) => void;
   /** What FastScan adds up for a rotated query. */
   readonly buildTable: (table: number) => void;
   /** f32 dot products of a query with centroids of 8-bit elements. */
   readonly scoreCentroids: (centroids: number) => void;
   /** Estimated scores of single rows. */
   readonly scoreCodes: (codes: number) => void;
+  /** Makes 4-bit codes of rows. */
+  readonly encodeNibbles: (encode: number) => void;
+  /** Scores candidates by their 4-bit codes. */
+  readonly refineCandidates: (refine: number) => void;
   /** Cuts candidates down to the best. */
   readonly keepBest: (candidates: number) => void;
   /** Rotates one vector in place. */

@@ -9,8 +9,8 @@ import type { DenseSegment } from "./dense-segment.ts";
 import { CANDIDATES_KEPT, CANDIDATE_CAPACITY } from "./segment-layout.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
 
-/** How many of the first candidates are scored to learn a first k-th best score. */
-const FIRST_SCORED = 48;
+/** At least so many candidates are scored at once. */
+const FIRST_SCORED = 16;
 
 export class CandidateBuffer {
   readonly #segment: DenseSegment;
@@ -37,45 +37,52 @@ export class CandidateBuffer {
 
   /** Empties the buffer; kernels then add what is above the threshold known so far. */
   restart(query: DenseQuery): void {
-    this.#block.u32[CANDIDATES.count] = 0;
-    this.#block.u32[CANDIDATES.keep] = CANDIDATES_KEPT;
-    this.#block.f32[CANDIDATES.threshold] = query.nearest.threshold;
-  }
-
-  /** Their ids are positions in `slots` so far. */
-  rename(slots: Uint32Array): void {
-    const count = this.#block.u32[CANDIDATES.count]!;
-    for (let i = 0; i < count; i++) this.#ids[i] = slots[this.#ids[i]!]!;
+    this.#leave(query, 0);
   }
 
   /**
-   * Offers the candidates to `query.nearest` and restarts. The best estimates first where nothing is known yet, and with
-   * `bestFirst` always: their scores rule out most of the others.
+   * Offers the best candidates to `query.nearest` and keeps those of the others that are not out then. `names`: the
+   * slots, where candidates are positions among these.
    */
-  drain(query: DenseQuery, { bestFirst = false } = {}): void {
-    const count = this.#block.u32[CANDIDATES.count]!;
-    const first = Math.max(FIRST_SCORED, 2 * query.k);
-    if ((bestFirst || query.nearest.threshold === -Infinity) && count > first) {
-      this.#block.u32[CANDIDATES.keep] = first;
-      this.#segment.layout.memory.kernels.keepBest(this.#block.pointer);
-      this.#offer(query, first);
-      this.#offer(query, this.#compact(first, count, query.nearest.threshold));
-    } else {
-      this.#offer(query, this.#compact(0, count, query.nearest.threshold));
-    }
+  offerBest(query: DenseQuery, names: Uint32Array | null = null): void {
+    this.#offer(query, names, firstScored(query));
+  }
+
+  /** Offers all candidates, the best ones first: their scores rule out most of the others. Then restarts. */
+  drain(query: DenseQuery, names: Uint32Array | null = null): void {
+    for (let most = firstScored(query); this.#block.u32[CANDIDATES.count]! > 0; most *= 2)
+      this.#offer(query, names, most);
     this.restart(query);
   }
 
-  /** Moves the candidates of a stretch that are not yet out to the front; returns how many. */
-  #compact(from: number, to: number, threshold: number): number {
-    let kept = 0;
-    for (let i = from; i < to; i++) {
-      if (this.#scores[i]! >= threshold) this.#ids[kept++] = this.#ids[i]!;
+  #offer(query: DenseQuery, names: Uint32Array | null, most: number): void {
+    const ids = this.#ids;
+    const scores = this.#scores;
+    const { layout } = this.#segment;
+    const count = this.#block.u32[CANDIDATES.count]!;
+    const first = Math.min(count, most);
+    this.#block.u32[CANDIDATES.keep] = first;
+    layout.memory.kernels.keepBest(this.#block.pointer);
+    if (names !== null) for (let i = 0; i < first; i++) ids[i] = names[ids[i]!]!;
+    this.#scorer.offer(query, layout.at.candidateIds, first);
+    const { threshold } = query.nearest;
+    let left = 0;
+    for (let i = first; i < count; i++) {
+      if (scores[i]! < threshold) continue;
+      ids[left] = ids[i]!;
+      scores[left++] = scores[i]!;
     }
-    return kept;
+    this.#leave(query, left);
   }
 
-  #offer(query: DenseQuery, count: number): void {
-    this.#scorer.offer(query, this.#segment.layout.at.candidateIds, count);
+  #leave(query: DenseQuery, count: number): void {
+    this.#block.u32[CANDIDATES.count] = count;
+    this.#block.u32[CANDIDATES.keep] = CANDIDATES_KEPT;
+    this.#block.f32[CANDIDATES.threshold] = query.nearest.threshold;
   }
+}
+
+/** How many candidates are scored to learn a better k-th score. */
+function firstScored({ k }: DenseQuery): number {
+  return Math.max(FIRST_SCORED, 2 * k);
 }

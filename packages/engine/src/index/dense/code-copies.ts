@@ -1,58 +1,96 @@
 /**
- * Codes of the slots of a filter, copied into blocks for FastScan. Gathering them one by one from all over a segment
- * takes several times as long, so a filter that is asked for again is worth a copy. The copies used last are kept, as many
- * as take no more memory than the records of the segment's rows.
+ * Codes of the slots of a filter, copied side by side. Gathering them one by one from all over a segment takes several
+ * times as long, so a filter that is asked for again is worth a copy: its 1-bit codes in blocks for FastScan and, where
+ * the segment has vectors, 4-bit codes of them. The copies used last are kept, as many as there is room for.
  */
+import { type ArgumentBlock, ENCODE } from "../../kernels/arguments.ts";
+import { setFields } from "../../kernels/kernel-memory.ts";
 import type { DenseSegment } from "./dense-segment.ts";
-import { recordBytes } from "./segment-layout.ts";
+import { COPIED_PER_CALL, copiedRows } from "./segment-layout.ts";
 
-export interface CodeCopy {
-  /** In blocks of 32 rows; the last one is filled up with zeros. */
-  readonly blocks: Uint8Array;
-  readonly factors: Float32Array;
-  readonly biases: Float32Array;
-  readonly lists: Uint16Array;
-}
+/** The first row of every chunk of a copy. Chunks are `COPIED_PER_CALL` rows, of which the last may have fewer. */
+export type CodeCopy = readonly number[];
 
 export class CodeCopies {
-  readonly #segment: DenseSegment;
-  readonly #maxBytes: number;
+  readonly #rows: CopiedRows;
+  readonly #chunks: number;
+  /** Chunks of no copy, by their first row. */
+  readonly #free: number[];
   /** By the slots, the one used last at the end. */
   readonly #copies = new Map<Uint32Array, CodeCopy>();
   readonly #askedOnce = new WeakSet<Uint32Array>();
-  #bytes = 0;
 
   constructor(segment: DenseSegment) {
-    this.#segment = segment;
-    this.#maxBytes = segment.capacity * recordBytes(segment.layout.recordCodeBytes);
+    this.#rows = new CopiedRows(segment);
+    this.#chunks = copiedRows(segment.capacity) / COPIED_PER_CALL;
+    this.#free = Array.from({ length: this.#chunks }, (_, chunk) => chunk * COPIED_PER_CALL);
   }
 
   /** The copy of these slots, made when they are asked for a second time; `null`: there is none. */
   of(slots: Uint32Array): CodeCopy | null {
-    let copy = this.#copies.get(slots);
-    if (copy === undefined) {
-      if (!this.#askedOnce.has(slots)) {
-        this.#askedOnce.add(slots);
-        return null;
-      }
-      copy = this.#segment.copyCodes(slots);
-      this.#bytes += bytesOf(copy);
-    }
+    const copy = this.#copies.get(slots) ?? this.#make(slots);
+    if (copy === null) return null;
     this.#copies.delete(slots);
     this.#copies.set(slots, copy);
-    this.#forget();
     return copy;
   }
 
-  #forget(): void {
-    for (const [slots, copy] of this.#copies) {
-      if (this.#bytes <= this.#maxBytes) return;
-      this.#copies.delete(slots);
-      this.#bytes -= bytesOf(copy);
+  #make(slots: Uint32Array): CodeCopy | null {
+    const chunks = Math.ceil(slots.length / COPIED_PER_CALL);
+    if (!this.#askedOnce.has(slots) || chunks > this.#chunks) {
+      this.#askedOnce.add(slots);
+      return null;
     }
+    for (const [forgotten, copy] of this.#copies) {
+      if (this.#free.length >= chunks) break;
+      this.#copies.delete(forgotten);
+      this.#free.push(...copy);
+    }
+    const copy = this.#free.splice(0, chunks);
+    for (const [i, row] of copy.entries())
+      this.#rows.write(row, slots.subarray(i * COPIED_PER_CALL, (i + 1) * COPIED_PER_CALL));
+    return copy;
   }
 }
 
-function bytesOf({ blocks, factors, biases, lists }: CodeCopy): number {
-  return blocks.byteLength + factors.byteLength + biases.byteLength + lists.byteLength;
+/** The room for copies in a segment's kernel memory. */
+class CopiedRows {
+  readonly #segment: DenseSegment;
+  readonly #encode: ArgumentBlock;
+  readonly #slots: Uint32Array;
+  readonly #blocks: Uint8Array;
+  readonly #factors: Float32Array;
+  readonly #biases: Float32Array;
+  readonly #lists: Uint16Array;
+
+  constructor(segment: DenseSegment) {
+    const { memory, at, width, codeBytes } = segment.layout;
+    const rows = copiedRows(segment.capacity);
+    this.#segment = segment;
+    this.#encode = memory.block(ENCODE.words);
+    this.#slots = memory.u32(at.slots, COPIED_PER_CALL);
+    this.#blocks = memory.u8(at.copiedBlocks, rows * codeBytes);
+    this.#factors = memory.f32(at.copiedFactors, rows);
+    this.#biases = memory.f32(at.copiedBiases, rows);
+    this.#lists = memory.u16(at.copiedLists, rows);
+    setFields(this.#encode, ENCODE, { rows: at.halves, width, ids: at.slots });
+  }
+
+  /** Copies at most `COPIED_PER_CALL` slots to rows from `first` on. */
+  write(first: number, slots: Uint32Array): void {
+    const segment = this.#segment;
+    const { memory, at, nibbleBytes } = segment.layout;
+    for (const [i, slot] of slots.entries()) {
+      segment.copyCode(slot, this.#blocks, first + i);
+      this.#factors[first + i] = segment.factors[slot]!;
+      this.#biases[first + i] = segment.biases[slot]!;
+      this.#lists[first + i] = segment.listOf(slot);
+    }
+    if (!segment.hasRows) return;
+    this.#slots.set(slots);
+    const codes = at.copiedNibbles + first * nibbleBytes;
+    const [steps, losses] = [at.copiedSteps + first * 4, at.copiedLosses + first * 4];
+    setFields(this.#encode, ENCODE, { count: slots.length, codes, steps, losses });
+    memory.kernels.encodeNibbles(this.#encode.pointer);
+  }
 }

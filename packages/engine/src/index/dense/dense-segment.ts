@@ -8,7 +8,6 @@
  */
 import { RECORD } from "../../kernels/arguments.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
-import type { CodeCopy } from "./code-copies.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
@@ -43,6 +42,8 @@ export class DenseSegment {
   /** The index's row in each slot. */
   readonly rows: Uint32Array;
   readonly live: Uint32Array;
+  /** Of its code; see `sign-code.ts`. */
+  readonly factors: Float32Array;
   readonly biases: Float32Array;
   /** What the codes of a list's rows are relative to, one after another. */
   readonly centroids: Float32Array;
@@ -60,7 +61,6 @@ export class DenseSegment {
   placed = 0;
   /** Slots given out to rows so far, where they are given out in order. */
   used = 0;
-  readonly #factors: Float32Array;
   readonly #halves: Uint16Array;
   /** Empty where bf16 is all there is. */
   readonly #lows: Uint16Array;
@@ -98,7 +98,7 @@ export class DenseSegment {
       centroidSquares: new Float64Array(lists),
       spreads: new Float64Array(lists).fill(Infinity),
     };
-    this.#factors = memory.f32(at.factors, capacity);
+    this.factors = memory.f32(at.factors, capacity);
     this.#halves = memory.u16(at.halves, this.hasRows ? capacity * width : 0);
     this.#lows = memory.u16(at.lows, this.hasWholeRows ? capacity * width : 0);
     const records = capacity * recordBytes(recordCodeBytes);
@@ -156,10 +156,10 @@ export class DenseSegment {
     const code = slot * recordBytes(recordCodeBytes);
     const { factor, bits } = encodeSigns(residual, this.#codes, code);
     const block = slot >>> 5;
-    this.#copyCode(slot, this.#blocks, slot);
+    this.copyCode(slot, this.#blocks, slot);
     const bias = this.shape.space === "l2" ? -square / 2 : 0;
     const rest = (code + recordCodeBytes) / 4;
-    this.#factors[slot] = factor;
+    this.factors[slot] = factor;
     this.biases[slot] = bias;
     this.#recordFloats[rest + RECORD.factor] = factor;
     this.#recordFloats[rest + RECORD.bias] = bias;
@@ -210,21 +210,8 @@ export class DenseSegment {
     else halvesToFloats(this.#halves, at, target);
   }
 
-  /** What `CopyScan` needs of some slots, in their order. */
-  copyCodes(slots: Uint32Array): CodeCopy {
-    const { codeBytes } = this.layout;
-    const blocks = new Uint8Array(Math.ceil(slots.length / 32) * 32 * codeBytes);
-    for (let i = 0; i < slots.length; i++) this.#copyCode(slots[i]!, blocks, i);
-    return {
-      blocks,
-      factors: Float32Array.from(slots, (slot) => this.#factors[slot]!),
-      biases: Float32Array.from(slots, (slot) => this.biases[slot]!),
-      lists: Uint16Array.from(slots, (slot) => this.listOf(slot)),
-    };
-  }
-
   /** From a slot's record to the i-th row of blocks for FastScan. */
-  #copyCode(slot: number, blocks: Uint8Array, i: number): void {
+  copyCode(slot: number, blocks: Uint8Array, i: number): void {
     const { codeBytes, recordCodeBytes } = this.layout;
     const code = slot * recordBytes(recordCodeBytes);
     const first = (i >>> 5) * codeBytes * 32 + (i & 31);
@@ -244,7 +231,7 @@ export class DenseSegment {
     copy.rows.set(this.rows);
     copy.live.set(this.live);
     copy.biases.set(this.biases);
-    copy.#factors.set(this.#factors);
+    copy.factors.set(this.factors);
     copy.#codes.set(this.#codes);
     copy.#blocks.set(this.#blocks);
     copy.centroids.set(this.centroids);

@@ -16,7 +16,9 @@ export const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
 /** Slots scored by one call of a kernel. */
 export const SLOTS_PER_CALL = 2 * CANDIDATES_KEPT;
 /** Slots whose copied codes are estimated by one call: what stays in a core's cache. */
-export const COPIED_PER_CALL = 2_048;
+export const COPIED_PER_CALL = 1_024;
+/** Rows of copies, by slots: some filters that together keep every row have room, though their last calls are short. */
+const COPIED_SHARE = 1.25;
 
 export interface SegmentLayout {
   readonly memory: KernelMemory;
@@ -28,6 +30,8 @@ export interface SegmentLayout {
   readonly codeBytes: number;
   /** Bytes of a row's code in its record. */
   readonly recordCodeBytes: number;
+  /** Bytes of a row's 4-bit code in a copy. */
+  readonly nibbleBytes: number;
   /** Byte addresses. */
   readonly at: Readonly<Record<Region, number>>;
 }
@@ -57,17 +61,18 @@ export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPl
   const size = rotatedSize(shape.dimension);
   const codeBytes = size / 8;
   const recordCodeBytes = Math.ceil(size / 128) * 16;
+  const nibbleBytes = Math.ceil(width / 32) * 16;
   const widths = {
     queryWidth: width,
     width: kept === "none" ? 0 : width,
     lowWidth: kept === "whole" ? width : 0,
-    ...{ size, codeBytes, recordCodeBytes },
+    ...{ size, codeBytes, recordCodeBytes, nibbleBytes },
   };
   const regions = Object.entries(regionBytes(widths, capacity, lists));
   const bytes = regions.reduce((sum, [, length]) => sum + allocationBytes(length), ARGUMENT_BYTES);
   const memory = new KernelMemory(bytes + rotationBytes(size), { kernels: shape.kernels });
   const at = Object.fromEntries(regions.map(([name, length]) => [name, memory.allocate(length)]));
-  return { memory, width, size, codeBytes, recordCodeBytes, at: at as Record<Region, number> };
+  return { memory, width, size, codeBytes, recordCodeBytes, nibbleBytes, at: at as Record<Region, number> };
 }
 
 /** The argument blocks that `SegmentScan` makes. */
@@ -78,12 +83,18 @@ export function recordBytes(recordCodeBytes: number): number {
   return recordCodeBytes + RECORD.words * 4;
 }
 
-interface Widths extends Pick<SegmentLayout, "width" | "size" | "codeBytes" | "recordCodeBytes"> {
+/** Rows of all copies together, in whole calls. */
+export function copiedRows(capacity: number): number {
+  return Math.ceil((capacity * COPIED_SHARE) / COPIED_PER_CALL) * COPIED_PER_CALL;
+}
+
+interface Widths extends Omit<SegmentLayout, "memory" | "at"> {
   readonly queryWidth: number;
   readonly lowWidth: number;
 }
 
 function regionBytes(widths: Widths, capacity: number, lists: number) {
+  const copied = copiedRows(capacity);
   return {
     /** bf16 vectors by slot. */
     halves: capacity * widths.width * 2,
@@ -105,8 +116,8 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     bases: lists * 4,
     query: widths.queryWidth * 4,
     reordered: widths.queryWidth * 4,
-    /** The same in 16 bits. */
-    queryWords: widths.queryWidth * 2,
+    /** The same in 16 bits, with zeros to twice the bytes of a 4-bit code. */
+    queryWords: widths.nibbleBytes * 4,
     table: widths.size * 4,
     planes: widths.recordCodeBytes * 4,
     /** Filter bits by slot. */
@@ -116,10 +127,17 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     candidateIds: CANDIDATE_CAPACITY * 4,
     candidateScores: CANDIDATE_CAPACITY * 4,
     scratch: 128,
-    /** A stretch of a `CodeCopy`, with the biases and bases of its rows in one. */
-    copiedBlocks: COPIED_PER_CALL * widths.codeBytes,
-    copiedFactors: COPIED_PER_CALL * 4,
-    copiedBiases: COPIED_PER_CALL * 4,
+    /** What one call looks at beside a `CodeCopy`: the biases and bases of its rows in one, and which rows. */
+    copiedSums: COPIED_PER_CALL * 4,
     copiedMasks: COPIED_PER_CALL / 8,
+    // Pages that no copy needs stay untouched, and take no memory.
+    copiedBlocks: copied * widths.codeBytes,
+    copiedFactors: copied * 4,
+    copiedBiases: copied * 4,
+    copiedLists: copied * 2,
+    /** 4-bit codes of the vectors, what a step of their levels is worth and what they lost. */
+    copiedNibbles: widths.width === 0 ? 0 : copied * widths.nibbleBytes,
+    copiedSteps: copied * 4,
+    copiedLosses: copied * 4,
   };
 }

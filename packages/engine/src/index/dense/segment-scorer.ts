@@ -46,6 +46,11 @@ export class SegmentScorer {
     return this.bases;
   }
 
+  /** What a step of the query in 16 bits is worth, after `scoreCentroids`. */
+  get wordStep(): number {
+    return this.#centroids.f32[CENTROIDS.step]!;
+  }
+
   /** Scores of consecutive slots, at most `SLOTS_PER_CALL`, live or not; valid until the next call. */
   scoreRange(firstSlot: number, count: number): Float32Array {
     const { at, width } = this.#segment.layout;

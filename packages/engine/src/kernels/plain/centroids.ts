@@ -11,6 +11,7 @@ export function scoreCentroids(views: Views, pointer: number): void {
   const [rows, steps, out] = [args.u32(CENTROIDS.rows), args.u32(CENTROIDS.steps), args.u32(CENTROIDS.out)];
   const words = toWords(views, args);
   const step = f(largestOf(views, args) / args.f32(CENTROIDS.limit));
+  args.setF32(CENTROIDS.step, step);
   for (let i = 0; i < args.u32(CENTROIDS.count); i++) {
     let sum = 0;
     for (let j = 0; j < width; j++) sum += ((views.u8[rows + i * width + j]! << 24) >> 24) * words[j]!;

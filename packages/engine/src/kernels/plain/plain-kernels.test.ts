@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { floatsToHalves } from "../../index/dense/half-float.ts";
 import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
 import {
+  BASES,
   CANDIDATES,
   CENTROIDS,
   CHECKSUM,
@@ -189,6 +190,25 @@ describe("FastScan", () => {
           const args = prepareScan(memory, dimension, seed, () => random() * 64);
           args.u32[SCAN.best] = candidates(memory, keep, 32 + (seed & 31)).pointer;
           return (kernels) => kernels.scanBlocks(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  it("adds bases as its twin does", () => {
+    fc.assert(
+      fc.property(fc.nat(70), seeds, (count, seed) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const args = memory.block(BASES.words);
+          const lists = memory.allocate(count * 2);
+          memory.u16(lists, count).forEach((_, i, row) => (row[i] = random() * 5));
+          const biases = fillFloats(memory, count, () => spread(random));
+          const bases = fillFloats(memory, 5, () => spread(random));
+          args.u32.set([lists, biases, bases, count, memory.allocate(count * 4)]);
+          return (kernels) => kernels.addBases(args.pointer);
         });
         expect(same).toBe(true);
       }),

@@ -6,9 +6,10 @@ import type { Kernels } from "../arguments.ts";
 import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
 import { addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
+import { encodeNibbles, refineCandidates } from "./nibbles.ts";
 import { rotate } from "./rotate.ts";
 import { dotHalfRows, dotRows, dotWholeRow } from "./rows.ts";
-import { scanBlocks } from "./scan-blocks.ts";
+import { addBases, scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
 import { scoreCentroids } from "./centroids.ts";
 import { crc32c } from "./checksum.ts";
@@ -27,9 +28,12 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     dotHalfRows: (pointer) => dotHalfRows(views, pointer),
     dotWholeRow: (pointer) => dotWholeRow(views, pointer),
     scanBlocks: (pointer) => scanBlocks(views, pointer),
+    addBases: (pointer) => addBases(views, pointer),
     buildTable: (pointer) => buildTable(views, pointer),
     scoreCentroids: (pointer) => scoreCentroids(views, pointer),
     scoreCodes: (pointer) => scoreCodes(views, pointer),
+    encodeNibbles: (pointer) => encodeNibbles(views, pointer),
+    refineCandidates: (pointer) => refineCandidates(views, pointer),
     keepBest: (pointer) => keepBest(views, pointer),
     rotate: (pointer) => rotate(views, pointer),
     crc32c: (pointer) => crc32c(views, pointer),

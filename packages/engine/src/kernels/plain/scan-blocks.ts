@@ -1,5 +1,5 @@
 /** Plain twin of `assembly/scan-blocks.ts`: FastScan over blocks of 32 rows. */
-import { CANDIDATES, SCAN } from "../arguments.ts";
+import { BASES, CANDIDATES, SCAN } from "../arguments.ts";
 import { makeRoom, push } from "./candidates.ts";
 import { Arguments, type Views } from "./views.ts";
 
@@ -44,4 +44,13 @@ function scoreRow(views: Views, args: Arguments, block: number, row: number): nu
   const value = f(f(sum * args.f32(SCAN.scale)) + args.f32(SCAN.shift));
   const base = f(views.f32[(args.u32(SCAN.biases) >>> 2) + at]! + args.f32(SCAN.base));
   return f(base + f(views.f32[(args.u32(SCAN.factors) >>> 2) + at]! * value));
+}
+
+export function addBases(views: Views, pointer: number): void {
+  const args = new Arguments(views, pointer);
+  const [biases, bases, out] = [BASES.biases, BASES.bases, BASES.out].map((field) => args.u32(field) >>> 2);
+  for (let i = 0; i < args.u32(BASES.count); i++) {
+    const list = views.u16[(args.u32(BASES.lists) >>> 1) + i]!;
+    views.f32[out! + i] = views.f32[biases! + i]! + views.f32[bases! + list]!;
+  }
 }

@@ -1,0 +1,169 @@
+/** The kernels of 4-bit codes: against their plain twins, and against what the codes mean. */
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { floatsToHalves, halvesToFloats, reorderForHalves } from "../../index/dense/half-float.ts";
+import { at, randomOf } from "../../index/dense/testing/data-sets.ts";
+import { CANDIDATES, CENTROIDS, ENCODE, REFINE } from "../arguments.ts";
+import { KernelMemory } from "../kernel-memory.ts";
+import { candidates, fillBytes, fillFloats, gauss, sameBits } from "../testing/same-bits.ts";
+
+const ROWS = 9;
+const seeds = fc.integer();
+const dimensions = fc.oneof(fc.integer({ min: 1, max: 130 }), fc.constantFrom(384, 1000, 1536, 4095, 4096));
+const runs = { numRuns: 60 };
+
+interface Shape {
+  readonly width: number;
+  readonly codeBytes: number;
+}
+
+function shapeOf(dimension: number): Shape {
+  const width = Math.ceil(dimension / 16) * 16;
+  return { width, codeBytes: Math.ceil(width / 32) * 16 };
+}
+
+/** Rows of bf16, and the block that encodes some of them. */
+function prepareRows(memory: KernelMemory, { width, codeBytes }: Shape, next: () => number) {
+  const rows = memory.allocate(ROWS * width * 2);
+  const halves = memory.u16(rows, ROWS * width);
+  for (let row = 0; row < ROWS; row++) {
+    const vector = Float32Array.from({ length: width }, next);
+    floatsToHalves(vector, { halves, lows: new Uint16Array(0), at: row * width });
+  }
+  const ids = Uint32Array.of(3, 0, 8, 8, 1);
+  const args = memory.block(ENCODE.words);
+  const slots = memory.allocate(ids.byteLength);
+  memory.u32(slots, ids.length).set(ids);
+  const codes = fillBytes(memory, ids.length * codeBytes, () => 0.5);
+  const [steps, losses] = [memory.allocate(ids.length * 4), memory.allocate(ids.length * 4)];
+  args.u32.set([rows, width, slots, ids.length, codes, steps, losses]);
+  return { args, halves, ids, codes, steps, losses };
+}
+
+/** A query in 16 bits, as `scoreCentroids` leaves it. */
+function prepareQuery(memory: KernelMemory, { width, codeBytes }: Shape, query: Float32Array) {
+  const args = memory.block(CENTROIDS.size);
+  const words = memory.allocate(codeBytes * 4);
+  const reordered = memory.allocate(width * 4);
+  reorderForHalves(query, memory.f32(reordered, width));
+  args.u32.set([
+    fillBytes(memory, width, () => 0.5),
+    width,
+    1,
+    fillFloats(memory, 1, () => 1),
+    reordered,
+    words,
+  ]);
+  args.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
+  args.u32[CENTROIDS.out] = memory.allocate(4);
+  return args;
+}
+
+describe("4-bit codes", () => {
+  it("are made as by the twin", () => {
+    fc.assert(
+      fc.property(dimensions, seeds, fc.integer({ min: -140, max: 45 }), (dimension, seed, size) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          // Now and then a row without a length.
+          const next = seed % 7 === 0 ? () => 0 : () => gauss(random) * 2 ** size;
+          const { args } = prepareRows(memory, shapeOf(dimension), next);
+          return (kernels) => kernels.encodeNibbles(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  it("score and drop candidates as by the twin", () => {
+    fc.assert(
+      fc.property(dimensions, seeds, (dimension, seed) => {
+        const same = sameBits((memory) => {
+          const random = randomOf(seed);
+          const { codeBytes } = shapeOf(dimension);
+          const best = candidates(memory, 40, 0, gauss(random));
+          best.u32[CANDIDATES.count] = 37;
+          const ids = memory.u32(at(best.u32, CANDIDATES.ids), 37);
+          for (let i = 0; i < ids.length; i++) ids[i] = random() * ROWS;
+          const words = memory.allocate(codeBytes * 4);
+          const limit = Math.min(32_767, Math.floor(2 ** 24 / (codeBytes * 2)));
+          const query = new Int16Array(memory.buffer, words, codeBytes * 2);
+          for (let j = 0; j < query.length; j++) query[j] = (random() * 2 - 1) * limit;
+          const args = memory.block(REFINE.size);
+          args.u32[REFINE.codes] = fillBytes(memory, ROWS * codeBytes, random);
+          args.u32[REFINE.codeBytes] = codeBytes;
+          args.u32[REFINE.steps] = fillFloats(memory, ROWS, random);
+          args.u32[REFINE.losses] = fillFloats(memory, ROWS, random);
+          args.u32[REFINE.biases] = fillFloats(memory, ROWS, () => -random());
+          args.u32[REFINE.words] = words;
+          args.f32.set([random() / limit / 10, random()], REFINE.wordStep);
+          args.u32[REFINE.best] = best.pointer;
+          return (kernels) => kernels.refineCandidates(args.pointer);
+        });
+        expect(same).toBe(true);
+      }),
+      runs,
+    );
+  });
+
+  it.each([1, 24, 384, 1000])(
+    "lose what they say, and score by what is left, in %i dimensions",
+    (dimension) => {
+      const random = randomOf(dimension);
+      const shape = shapeOf(dimension);
+      const memory = new KernelMemory(400_000);
+      const { args, halves, ids, codes, steps, losses } = prepareRows(memory, shape, () => gauss(random));
+      memory.kernels.encodeNibbles(args.pointer);
+      const query = Float32Array.from({ length: shape.width }, () => gauss(random));
+      const scorer = prepareQuery(memory, shape, query);
+      memory.kernels.scoreCentroids(scorer.pointer);
+      const best = candidates(memory, ids.length, 0);
+      best.u32[CANDIDATES.count] = ids.length;
+      memory.u32(at(best.u32, CANDIDATES.ids), ids.length).set(ids.map((_, i) => i));
+      const biases = fillFloats(memory, ids.length, () => -1);
+      const refine = memory.block(REFINE.size);
+      refine.u32.set([codes, shape.codeBytes, steps, losses, biases, at(scorer.u32, CENTROIDS.words)]);
+      refine.f32.set([scorer.f32[CENTROIDS.step] ?? NaN, 2], REFINE.wordStep);
+      refine.u32[REFINE.best] = best.pointer;
+      memory.kernels.refineCandidates(refine.pointer);
+      for (const [i, row] of ids.entries()) {
+        const vector = new Float32Array(shape.width);
+        halvesToFloats(halves, row * shape.width, vector);
+        const kept = decode(
+          memory.u8(codes + i * shape.codeBytes, shape.codeBytes),
+          memory.f32(steps, 9)[i] ?? NaN,
+        );
+        const loss = Math.hypot(...vector.map((x, j) => x - (kept[j] ?? NaN)));
+        expect(memory.f32(losses, ids.length)[i]).toBeCloseTo(loss, 4);
+        const score = query.reduce((sum, q, j) => sum + q * (kept[j] ?? NaN), 0);
+        expect(memory.f32(at(best.u32, CANDIDATES.scores), ids.length)[i]).toBeCloseTo(
+          score - 1 + 2 * loss,
+          2,
+        );
+        if (dimension >= 384) expect(loss / Math.hypot(...vector)).toBeLessThan(0.12);
+      }
+      memory.close();
+    },
+  );
+});
+
+/** The vector that a code stands for. */
+function decode(code: Uint8Array, step: number): Float32Array {
+  const places = Float32Array.from({ length: code.length * 2 }, (_, j) => {
+    const byte = code[(j >>> 5) * 16 + (j & 15)] ?? 0;
+    return (((j & 16) === 0 ? byte & 15 : byte >>> 4) - 7.5) * step;
+  });
+  const order = reorderedPlaces(places.length);
+  return places.map((_, j) => places[order.indexOf(j)] ?? NaN);
+}
+
+/** The element at each place of the order for bf16. */
+function reorderedPlaces(length: number): number[] {
+  const target = new Float32Array(length);
+  reorderForHalves(
+    Float32Array.from({ length }, (_, j) => j),
+    target,
+  );
+  return [...target];
+}
