@@ -4,7 +4,7 @@ import { temporaryFolder } from "../../test/e2e/testing/served-sheaf.ts";
 import { ownMebibytes } from "../measure/process-tree.ts";
 import { launchSheaf } from "./launch-sheaf.ts";
 import { type Loading, loadSet } from "./load-records.ts";
-import { type RowFigures, measureRows } from "./measured-row.ts";
+import { REPEATS, type RowFigures, measureRows } from "./measured-row.ts";
 import { TERMS_KEY } from "./requests.ts";
 import type { SearchSet } from "./search-set.ts";
 import { COLLECTION, findCollection } from "./server-under-test.ts";
@@ -41,6 +41,7 @@ export async function measureHybrid(set: SearchSet, rows: readonly TableRow[]): 
           client: server.client,
           path: `${path}${row.path}`,
           requests,
+          repeats: REPEATS,
         } as const;
         return { id: row.id, row: made, targets: [target] };
       }),

@@ -7,7 +7,7 @@ import { succeeded } from "./http-client.ts";
 import { type HybridFigures, measureHybrid } from "./hybrid.ts";
 import type { ChromaSource } from "./launch-chroma.ts";
 import { loadRecords } from "./load-records.ts";
-import { type Row, type RowFigures, type Target, measureRow } from "./measured-row.ts";
+import { REPEATS, type Row, type RowFigures, type Target, measureRow } from "./measured-row.ts";
 import type { BenchmarkOptions } from "./options.ts";
 import type { SearchSet } from "./search-set.ts";
 import { CONFIGURATION, createCollection } from "./server-under-test.ts";
@@ -109,7 +109,7 @@ async function targetsOf(
   const path = `${sheaf.path}${row.path}`;
   const { client } = sheaf.server;
   const answer = succeeded(await client.post(path, bodies[0] ?? Buffer.alloc(0)));
-  const all = { requests: bodies.length };
+  const all = { requests: bodies.length, repeats: REPEATS };
   const bare = { path: floorPath(answer.byteLength), ...all };
   const targets: Target[] = [
     { contender: "floor", client: floor.client, ...bare },

@@ -30,6 +30,8 @@ export interface EngineOptions {
   readonly signal?: CancelSignal | undefined;
   /** Told where the time of the call went, before it settles; not after an abort. */
   onReport?(report: CallReport): void;
+  /** Told that the call has done what takes several cores, and will settle soon. */
+  onNear?(): void;
 }
 
 /** What a call goes through: waiting for its collection, then the stages of a read. */

@@ -1,33 +1,9 @@
-import { createConnection, createServer, type Socket } from "node:net";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Channel } from "./channel.ts";
+import { closeSockets, socketPair } from "./testing/socket-pair.ts";
 
-const cleanups: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanup of cleanups.splice(0)) cleanup();
-});
-
-async function socketPair(): Promise<[Socket, Socket]> {
-  const folder = mkdtempSync(join(tmpdir(), "sheaf-channel-"));
-  const server = createServer();
-  const path = join(folder, "s");
-  await new Promise<void>((resolve) => server.listen(path, () => resolve()));
-  const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
-  const near = createConnection(path);
-  const far = await accepted;
-  cleanups.push(() => {
-    near.destroy();
-    far.destroy();
-    server.close();
-    rmSync(folder, { recursive: true });
-  });
-  return [near, far];
-}
+afterEach(closeSockets);
 
 function receive(channel: Channel, count: number): Promise<unknown[]> {
   return new Promise((resolve) => {

@@ -8,10 +8,18 @@ import { BusyWait } from "./busy-wait.ts";
 import type { Channel } from "./channel.ts";
 
 type Frame =
-  | { readonly type: "call"; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
+  | {
+      readonly type: "call";
+      readonly id: number;
+      readonly method: string;
+      readonly args: readonly unknown[];
+      /** The caller wants to know when the answer is near. */
+      readonly tellNear?: true;
+    }
   | { readonly type: "cancel"; readonly id: number }
   /** A call is about to come. */
   | { readonly type: "expect" }
+  | { readonly type: "near"; readonly id: number }
   | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report: unknown }
   | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report: unknown }
   | { readonly type: "event"; readonly name: string; readonly value: unknown }
@@ -27,7 +35,7 @@ const INTERNAL_ERROR: ErrorMessage = Object.freeze({ code: "internal", message: 
 
 export interface CallOptions {
   readonly signal?: CancelSignal | undefined;
-  /** The other side has work for every core, so its answer is not waited for awake. */
+  /** The other side has work for every core, so its answer is waited for awake only once it says that it is near. */
   readonly takesCores?: boolean | undefined;
   /** Told what the other side says of the call beside its answer, before the answer. */
   onReport?(report: unknown): void;
@@ -110,13 +118,18 @@ export class RpcClient {
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#pending.set(id, { method, args, resolve, reject, options, onAbort });
       try {
-        this.#channel.send({ type: "call", id, method, args } satisfies Frame);
+        this.#channel.send(this.#frameOf(id, method, args, options));
         if (this.#isCallExpected && options.takesCores !== true) this.#wait.begin(EXPECTED_ANSWER_MS);
         this.#isCallExpected = false;
       } catch (error) {
         this.#settled(id)?.reject(error as Error);
       }
     });
+  }
+
+  #frameOf(id: number, method: string, args: readonly unknown[], { takesCores }: CallOptions): Frame {
+    const call = { type: "call", id, method, args } as const;
+    return this.#isCallExpected && takesCores === true ? { ...call, tellNear: true } : call;
   }
 
   /** A call that is over in whatever way; `undefined`: it was before. */
@@ -135,6 +148,7 @@ export class RpcClient {
       onEvent?.(frame.name, frame.value);
       return;
     }
+    if (frame.type === "near" && this.#pending.has(frame.id)) this.#wait.begin(EXPECTED_ANSWER_MS);
     if (frame.type !== "result" && frame.type !== "error") return;
     const pending = this.#settled(frame.id);
     if (pending === undefined) return;
@@ -154,6 +168,8 @@ export interface HandlerOptions {
   readonly signal: CancelSignal;
   /** What the caller learns beside the answer; the last report counts. */
   onReport(report: unknown): void;
+  /** What takes every core is done, the answer is not: whoever waits for it may wake up meanwhile. */
+  onNear(): void;
 }
 
 export class RpcServer {
@@ -188,11 +204,15 @@ export class RpcServer {
     this.#channel.send({ type: "event", name, value } satisfies Frame);
   }
 
-  async #answer({ id, method, args }: Extract<Frame, { type: "call" }>): Promise<void> {
+  async #answer({ id, method, args, tellNear }: Extract<Frame, { type: "call" }>): Promise<void> {
     const signal = new Cancellation();
     this.#running.set(id, signal);
     let report: unknown;
-    const options: HandlerOptions = { signal, onReport: (value) => (report = value) };
+    const options: HandlerOptions = {
+      signal,
+      onReport: (value) => (report = value),
+      onNear: () => tellNear === true && this.#channel.send({ type: "near", id } satisfies Frame),
+    };
     let reply: Frame;
     try {
       const value = await this.#handler(method, args, options);

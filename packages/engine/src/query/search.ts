@@ -63,6 +63,7 @@ export async function runSearch(
   if (rank === null) page = unrankedPage(rows, view.snapshot, search);
   else {
     const nearest = await findLeaves(leaves, rows);
+    if (leaves.length > 1) times.near();
     const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));
     const kept =
       groupBy === null

@@ -8,10 +8,13 @@ export class StageTimes {
   readonly #milliseconds: { [stage in CallStage]?: number } = {};
   readonly #startedAt = performance.now();
   readonly #onScan: ((rows: number) => void) | undefined;
+  /** To be called when what takes several cores is done. */
+  readonly near: () => void;
   #rowsScanned = 0;
 
-  constructor(onScan?: (rows: number) => void) {
+  constructor(onScan?: (rows: number) => void, near: () => void = () => {}) {
     this.#onScan = onScan;
+    this.near = near;
   }
 
   /** The collection is open and the call's turn has come. */
@@ -60,12 +63,13 @@ export class CallMeter {
 
   /** Tells the caller where the time of its `work` went, however that ends. */
   async measure<T>(
-    options: Pick<EngineOptions, "onReport"> | undefined,
+    options: Pick<EngineOptions, "onReport" | "onNear"> | undefined,
     work: (times: StageTimes) => Promise<T>,
   ): Promise<T> {
-    const times = new StageTimes((rows) => {
+    const onScan = (rows: number): void => {
       this.#rowsScanned += rows;
-    });
+    };
+    const times = new StageTimes(onScan, () => options?.onNear?.());
     this.#running++;
     try {
       return await work(times);
