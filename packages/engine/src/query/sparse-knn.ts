@@ -61,8 +61,10 @@ export async function beginSparse(
   const posted = sideThread === null ? [] : postTo(sideThread, shares, { batches, k });
   return async () => {
     const top = new TopK(k);
-    const push = (position: number, distance: number): void =>
-      top.push(distance, snapshot.offset(position), position);
+    // Many are out by their distance alone; offsets are cold memory.
+    const push = (position: number, distance: number): void => {
+      if (!(distance > top.bound)) top.push(distance, snapshot.offset(position), position);
+    };
     const take = ({ seat, search, part }: PostedShare): boolean =>
       seat.take(search, (row, distance) => push(part.position(row), distance));
     let open = posted;

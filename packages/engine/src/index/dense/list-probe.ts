@@ -21,8 +21,8 @@ export interface SearchParts {
   readonly scan: FastScan;
 }
 
-/** Wanted rows to scan before the first candidates are scored; each later stretch is twice as long. */
-const FIRST_STRETCH = 512;
+/** Wanted rows to scan before the first candidates are scored, less than a list; each later stretch is twice as long. */
+const FIRST_STRETCH = 128;
 /** Slots handed to one call of the kernel: a tail is one long list. */
 const SLOTS_PER_SCAN = 2_048;
 
