@@ -2,6 +2,7 @@
  * Dot products of a query with centroids of 8-bit elements. The query is brought to 16 bits first, so that all that is
  * lost is of the query: codes are relative to the centroids as they are here.
  */
+import { sumOfInts } from "./lanes";
 import { scaled } from "./table";
 
 @unmanaged
@@ -55,15 +56,9 @@ export function scoreCentroids(pointer: usize): void {
     }
     const out = args.out + (i << 2);
     const steps = args.steps + (i << 2);
-    store<f32>(out, <f32>sumOf(i32x4.add(a, b)) * (step * load<f32>(steps)));
-    if (next > 0) store<f32>(out, <f32>sumOf(i32x4.add(c, d)) * (step * load<f32>(steps, 4)), 4);
+    store<f32>(out, <f32>sumOfInts(i32x4.add(a, b)) * (step * load<f32>(steps)));
+    if (next > 0) store<f32>(out, <f32>sumOfInts(i32x4.add(c, d)) * (step * load<f32>(steps, 4)), 4);
   }
-}
-
-function sumOf(t: v128): i32 {
-  return (
-    i32x4.extract_lane(t, 0) + i32x4.extract_lane(t, 1) + i32x4.extract_lane(t, 2) + i32x4.extract_lane(t, 3)
-  );
 }
 
 /** Returns what a step of the words is worth. */

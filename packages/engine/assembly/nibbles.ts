@@ -8,6 +8,7 @@
  * others in the high ones.
  */
 import { Candidates } from "./candidates";
+import { sumOfFloats, sumOfInts } from "./lanes";
 
 /** Of the root mean square. */
 const STEP: f32 = 0.3352;
@@ -37,14 +38,6 @@ function evenOf(eight: v128): v128 {
 
 function oddOf(eight: v128): v128 {
   return v128.and(eight, i32x4.splat(0xffff0000));
-}
-
-function sumOf(x: v128): f32 {
-  return (
-    f32x4.extract_lane(x, 0) +
-    f32x4.extract_lane(x, 1) +
-    (f32x4.extract_lane(x, 2) + f32x4.extract_lane(x, 3))
-  );
 }
 
 function levelsOfFour(x: v128, perStep: v128): v128 {
@@ -77,7 +70,7 @@ function stepOf(row: usize, width: u32): f32 {
     squares = f32x4.add(squares, f32x4.mul(evenOf(eight), evenOf(eight)));
     squares = f32x4.add(squares, f32x4.mul(oddOf(eight), oddOf(eight)));
   }
-  return STEP * <f32>sqrt(sumOf(squares) / <f32>width);
+  return STEP * <f32>sqrt(sumOfFloats(squares) / <f32>width);
 }
 
 export function encodeNibbles(pointer: usize): void {
@@ -111,7 +104,7 @@ export function encodeNibbles(pointer: usize): void {
     }
     const at = (<usize>i) << 2;
     store<f32>(args.steps + at, step);
-    store<f32>(args.losses + at, <f32>sqrt(sumOf(lost)));
+    store<f32>(args.losses + at, <f32>sqrt(sumOfFloats(lost)));
   }
 }
 
@@ -166,18 +159,12 @@ export function refineCandidates(pointer: usize): void {
   best.count = <u32>kept;
 }
 
-function lanesOf(x: v128): i32 {
-  return (
-    i32x4.extract_lane(x, 0) + i32x4.extract_lane(x, 1) + i32x4.extract_lane(x, 2) + i32x4.extract_lane(x, 3)
-  );
-}
-
 function totalOf(args: RefineArguments): i32 {
   let total = i32x4.splat(0);
   const end = args.words + ((<usize>args.codeBytes) << 2);
   for (let q = args.words; q < end; q += 16)
     total = i32x4.add(total, i32x4.dot_i16x8_s(v128.load(q), i16x8.splat(1)));
-  return lanesOf(total);
+  return sumOfInts(total);
 }
 
 /** Of the words, by the levels. */
@@ -198,5 +185,5 @@ function weightedSum(args: RefineArguments, code: usize): i32 {
     d = i32x4.add(d, i32x4.dot_i16x8_s(v128.load(q, 48), i16x8.extend_high_i8x16_u(high)));
     q += 64;
   }
-  return lanesOf(i32x4.add(i32x4.add(a, b), i32x4.add(c, d)));
+  return sumOfInts(i32x4.add(i32x4.add(a, b), i32x4.add(c, d)));
 }

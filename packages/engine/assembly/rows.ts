@@ -2,6 +2,7 @@
  * A query against rows of vectors, consecutive or named by `ids`. `width` is a multiple of 16; shorter vectors are
  * padded with zeros. The sums are those of `src/kernels/distance.ts`: 16 lanes, one tree.
  */
+import { sumOfFloats } from "./lanes";
 
 @unmanaged
 class RowsArguments {
@@ -17,14 +18,9 @@ class RowsArguments {
   out: usize;
 }
 
-/** The lanes of four registers, (a + b) + (c + d), then (0 + 1) + (2 + 3). */
+/** The lanes of four registers, (a + b) + (c + d) first. */
 function sumLanes(a: v128, b: v128, c: v128, d: v128): f32 {
-  const t = f32x4.add(f32x4.add(a, b), f32x4.add(c, d));
-  return (
-    f32x4.extract_lane(t, 0) +
-    f32x4.extract_lane(t, 1) +
-    (f32x4.extract_lane(t, 2) + f32x4.extract_lane(t, 3))
-  );
+  return sumOfFloats(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
 function rowAddress(args: RowsArguments, index: u32): usize {

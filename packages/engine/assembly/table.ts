@@ -1,4 +1,5 @@
 /** What FastScan adds up for a rotated query: see `scan-blocks.ts`. */
+import { sumOfFloats } from "./lanes";
 
 @unmanaged
 class TableArguments {
@@ -14,15 +15,6 @@ class TableArguments {
 
 const TABLE_MAX: f64 = 63;
 
-/** The lanes of a register, (0 + 1) + (2 + 3). */
-function sumOf(x: v128): f32 {
-  return (
-    f32x4.extract_lane(x, 0) +
-    f32x4.extract_lane(x, 1) +
-    (f32x4.extract_lane(x, 2) + f32x4.extract_lane(x, 3))
-  );
-}
-
 /** In f64 in between, where no reciprocal of a short query's elements is too large. */
 export function scaled(p: usize, factor: v128): v128 {
   const low = f64x2.mul(f64x2.promote_low_f32x4(v128.load64_zero(p)), factor);
@@ -36,7 +28,7 @@ export function buildTable(pointer: usize): void {
   let range: f32 = 0;
   let shift: f32 = 0;
   for (let p = args.vector; p < end; p += 16) {
-    const span = sumOf(f32x4.abs(v128.load(p)));
+    const span = sumOfFloats(f32x4.abs(v128.load(p)));
     range = max(range, span);
     shift -= span;
   }
@@ -51,7 +43,7 @@ export function buildTable(pointer: usize): void {
     const c = f32x4.extract_lane(x, 2);
     const d = f32x4.extract_lane(x, 3);
     // Above the lowest sum, an element's own sign adds it twice and the other sign nothing.
-    let low = f32x4.splat(sumOf(f32x4.max(f32x4.neg(x), zero)) + 0.5);
+    let low = f32x4.splat(sumOfFloats(f32x4.max(f32x4.neg(x), zero)) + 0.5);
     low = f32x4.add(low, f32x4(0, a, b, a + b));
     const sums0 = i32x4.trunc_sat_f32x4_s(low);
     const sums1 = i32x4.trunc_sat_f32x4_s(f32x4.add(low, f32x4.splat(c)));

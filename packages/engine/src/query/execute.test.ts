@@ -13,6 +13,7 @@ import { describe, expect, it } from "vitest";
 import type { GetPage } from "../engine.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "./execute.ts";
 import type { QueryContext } from "./query-context.ts";
+import { SEARCH, knn } from "./testing/searches.ts";
 import { type RecordContent, TestCollection } from "./testing/test-collection.ts";
 
 const INCLUDE: Include = {
@@ -22,15 +23,6 @@ const INCLUDE: Include = {
   uris: false,
   distances: true,
   keys: [],
-};
-
-const SEARCH: Search = {
-  where: null,
-  rank: null,
-  groupBy: null,
-  offset: 0,
-  limit: null,
-  select: { document: false, embedding: false, metadata: false, score: true, fields: [], keys: [] },
 };
 
 function newCollection(
@@ -49,20 +41,6 @@ function content(i: number, changes: Partial<RecordContent> = {}): RecordContent
     document: `document ${i}`,
     uri: null,
     metadata: new Map([["i", BigInt(i)]]),
-    ...changes,
-  };
-}
-
-function knn(changes: Partial<Knn> = {}): Knn {
-  return {
-    type: "knn",
-    query: { type: "dense", vector: Float32Array.of(0, 0) },
-    key: "#embedding",
-    limit: 16,
-    default: null,
-    returnRank: false,
-    exact: false,
-    path: "searches[0].rank.$knn",
     ...changes,
   };
 }

@@ -1,21 +1,11 @@
-import type { Knn, Rank, Search } from "@sheaf/protocol";
+import type { Rank } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { executeSearch } from "./execute.ts";
 import { CallMeter } from "./stage-times.ts";
+import { SEARCH, knn } from "./testing/searches.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
-const LEAF: Knn = {
-  type: "knn",
-  query: { type: "dense", vector: Float32Array.of(0, 0) },
-  key: "#embedding",
-  limit: 16,
-  default: null,
-  returnRank: false,
-  exact: false,
-  path: "searches[0].rank.$knn",
-};
-const BOTH: Rank = { type: "nary", operator: "$sum", operands: [LEAF, LEAF] };
-const SELECT = { document: false, embedding: false, metadata: false, score: true, fields: [], keys: [] };
+const BOTH: Rank = { type: "nary", operator: "$sum", operands: [knn(), knn()] };
 
 /** What a caller hears of a search, in order. */
 async function heard(rank: Rank): Promise<unknown[]> {
@@ -27,9 +17,11 @@ async function heard(rank: Rank): Promise<unknown[]> {
     onNear: () => said.push("near"),
     onReport: ({ stages }: { stages: object }) => said.push(Object.keys(stages)),
   };
-  const search: Search = { where: null, rank, groupBy: null, offset: 0, limit: null, select: SELECT };
   const found = await new CallMeter().measure(options, (times) =>
-    executeSearch({ ...collection.context, times }, { searches: [search], readLevel: "index_and_wal" }),
+    executeSearch(
+      { ...collection.context, times },
+      { searches: [{ ...SEARCH, rank }], readLevel: "index_and_wal" },
+    ),
   );
   expect(found).toMatchObject([[{ id: "a" }]]);
   return said;
@@ -38,7 +30,7 @@ async function heard(rank: Rank): Promise<unknown[]> {
 describe("CallMeter", () => {
   it("tells where the time went, and before that when several leaves were found", async () => {
     const stages = ["filter", "dense", "rank", "select"];
-    expect(await heard(LEAF)).toStrictEqual([stages]);
+    expect(await heard(knn())).toStrictEqual([stages]);
     expect(await heard(BOTH)).toStrictEqual(["near", stages]);
   });
 });

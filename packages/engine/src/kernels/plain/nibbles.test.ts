@@ -44,14 +44,14 @@ function prepareRows(memory: KernelMemory, { width, codeBytes }: Shape, next: ()
 function prepareQuery(memory: KernelMemory, { width, codeBytes }: Shape, query: Float32Array) {
   const args = memory.block(CENTROIDS.size);
   const words = memory.allocate(codeBytes * 4);
-  const reordered = memory.allocate(width * 4);
-  reorderForHalves(query, memory.f32(reordered, width));
+  const inOrder = memory.allocate(width * 4);
+  reorderForHalves(query, memory.f32(inOrder, width));
   args.u32.set([
     fillBytes(memory, width, () => 0.5),
     width,
     1,
     fillFloats(memory, 1, () => 1),
-    reordered,
+    inOrder,
     words,
   ]);
   args.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
@@ -134,9 +134,9 @@ describe("4-bit codes", () => {
           memory.u8(codes + i * shape.codeBytes, shape.codeBytes),
           memory.f32(steps, 9)[i] ?? NaN,
         );
-        const loss = Math.hypot(...vector.map((x, j) => x - (kept[j] ?? NaN)));
+        const loss = Math.hypot(...reordered(vector).map((x, j) => x - (kept[j] ?? NaN)));
         expect(memory.f32(losses, ids.length)[i]).toBeCloseTo(loss, 4);
-        const score = query.reduce((sum, q, j) => sum + q * (kept[j] ?? NaN), 0);
+        const score = reordered(query).reduce((sum, q, j) => sum + q * (kept[j] ?? NaN), 0);
         expect(memory.f32(at(best.u32, CANDIDATES.scores), ids.length)[i]).toBeCloseTo(
           score - 1 + 2 * loss,
           2,
@@ -148,22 +148,16 @@ describe("4-bit codes", () => {
   );
 });
 
-/** The vector that a code stands for. */
+/** The vector that a code stands for, in the order of a query for bf16 rows. */
 function decode(code: Uint8Array, step: number): Float32Array {
-  const places = Float32Array.from({ length: code.length * 2 }, (_, j) => {
+  return Float32Array.from({ length: code.length * 2 }, (_, j) => {
     const byte = code[(j >>> 5) * 16 + (j & 15)] ?? 0;
     return (((j & 16) === 0 ? byte & 15 : byte >>> 4) - 7.5) * step;
   });
-  const order = reorderedPlaces(places.length);
-  return places.map((_, j) => places[order.indexOf(j)] ?? NaN);
 }
 
-/** The element at each place of the order for bf16. */
-function reorderedPlaces(length: number): number[] {
-  const target = new Float32Array(length);
-  reorderForHalves(
-    Float32Array.from({ length }, (_, j) => j),
-    target,
-  );
-  return [...target];
+function reordered(vector: Float32Array): Float32Array {
+  const target = new Float32Array(vector.length);
+  reorderForHalves(vector, target);
+  return target;
 }

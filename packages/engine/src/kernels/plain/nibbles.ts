@@ -1,6 +1,6 @@
 /** Plain twin of `assembly/nibbles.ts`. */
 import { CANDIDATES, ENCODE, REFINE } from "../arguments.ts";
-import { HALF_ORDER } from "./rows.ts";
+import { readHalves } from "./rows.ts";
 import { Arguments, type Views } from "./views.ts";
 
 const f = Math.fround;
@@ -19,13 +19,6 @@ export function encodeNibbles(views: Views, pointer: number): void {
     views.f32[(args.u32(ENCODE.steps) >>> 2) + i] = step;
     views.f32[(args.u32(ENCODE.losses) >>> 2) + i] = loss;
   }
-}
-
-/** In the order of a query for bf16 rows. */
-function readHalves(views: Views, address: number, row: Float32Array): void {
-  const bits = new Uint32Array(row.buffer);
-  for (let j = 0; j < row.length; j++)
-    bits[j] = views.u16[(address >>> 1) + (j & ~7) + HALF_ORDER[j & 7]!]! << 16;
 }
 
 function encode(row: Float32Array, code: Uint8Array): { step: number; loss: number } {

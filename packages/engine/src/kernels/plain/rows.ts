@@ -9,15 +9,20 @@ export function dotRows(views: Views, pointer: number): void {
 
 export function dotHalfRows(views: Views, pointer: number): void {
   const row = new Float32Array(new Arguments(views, pointer).u32(ROWS.width));
-  const bits = new Uint32Array(row.buffer);
   forEachRow(views, pointer, (query, address) => {
-    for (let j = 0; j < row.length; j++) {
-      // Place j of the reordered query is the element of this number.
-      const element = (j & ~7) + HALF_ORDER[j & 7]!;
-      bits[j] = views.u16[(address >>> 1) + element]! << 16;
-    }
+    readHalves(views, address, row);
     return dot(query, row);
   });
+}
+
+/** Reads as many bf16 elements as `row` is long, in the order of a query for them. */
+export function readHalves(views: Views, address: number, row: Float32Array): void {
+  const bits = new Uint32Array(row.buffer);
+  for (let j = 0; j < row.length; j++) {
+    // Place j of the reordered query is the element of this number.
+    const element = (j & ~7) + HALF_ORDER[j & 7]!;
+    bits[j] = views.u16[(address >>> 1) + element]! << 16;
+  }
 }
 
 export function dotWholeRow(views: Views, pointer: number): void {
