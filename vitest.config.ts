@@ -27,7 +27,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "e2e",
-          include: ["test/{damage,e2e,docs,compat,examples,fuzz,torture}/**/*.test.ts"],
+          include: ["test/{damage,e2e,docs,compat,examples,fuzz,hostile,torture}/**/*.test.ts"],
           fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 120_000,

@@ -1,0 +1,118 @@
+/**
+ * A second tenant with work of its own, who asks one thing after another while somebody else attacks. Each answer is
+ * compared with the one that is known to be right, and every time is kept.
+ */
+import type { ServedSheaf } from "../../e2e/testing/served-sheaf.ts";
+import { type Tenant, createTenant } from "./tenant.ts";
+
+const MINILM = "sentence-transformers/all-MiniLM-L6-v2";
+const RECORDS = 500;
+const DIMENSIONS = 8;
+/** Between two questions, so that the prober is a caller and no attack of its own. */
+const PAUSE_MS = 10;
+/** Longer than any answer may take; it tells slow from hung. */
+const HUNG_MS = 30_000;
+
+/** What a bystander asks for, in turn. */
+export const QUESTIONS = ["get", "search", "embed"] as const;
+export type Question = (typeof QUESTIONS)[number];
+
+export interface Answered {
+  readonly question: Question;
+  readonly milliseconds: number;
+  /** `null`: the right answer; else what was wrong with it. */
+  readonly fault: string | null;
+}
+
+export class Bystander {
+  readonly #tenant: Tenant;
+  readonly #collection: string;
+  readonly #expectedEmbedding: string;
+
+  private constructor(tenant: Tenant, collection: string, expectedEmbedding: string) {
+    this.#tenant = tenant;
+    this.#collection = collection;
+    this.#expectedEmbedding = expectedEmbedding;
+  }
+
+  /** Makes the tenant and its collection, and asks every question once so that models and files are open. */
+  static async settle(served: ServedSheaf, name = "bystander"): Promise<Bystander> {
+    const tenant = await createTenant(served, name);
+    const collection = await tenant.createCollection("known");
+    await tenant.expect(200, `${collection}/upsert`, {
+      ids: Array.from({ length: RECORDS }, (_, i) => `r${i}`),
+      embeddings: Array.from({ length: RECORDS }, (_, i) => vectorOf(i)),
+      documents: Array.from({ length: RECORDS }, (_, i) => `document ${i}`),
+    });
+    const reply = await tenant.send("/embed", EMBED_BODY, EMBED_OPTIONS);
+    if (reply.status !== 200) throw new Error(`the bystander cannot embed: ${reply.status}`);
+    return new Bystander(tenant, collection, embeddingOf(await reply.text()));
+  }
+
+  /** Asks until `work` is over, at least each question once, and gives all answers beside what `work` gave. */
+  async during<T>(work: () => Promise<T>): Promise<{ value: T; answers: readonly Answered[] }> {
+    let isOver = false;
+    const asking = this.#askUntil(() => isOver);
+    try {
+      const value = await work();
+      isOver = true;
+      return { value, answers: await asking };
+    } finally {
+      isOver = true;
+      await asking;
+    }
+  }
+
+  async ask(question: Question, turn: number): Promise<Answered> {
+    const startedAt = performance.now();
+    const fault = await this.#ask(question, turn % RECORDS).catch((error: unknown) => String(error));
+    return { question, milliseconds: performance.now() - startedAt, fault };
+  }
+
+  async #askUntil(isOver: () => boolean): Promise<Answered[]> {
+    const answers: Answered[] = [];
+    for (let turn = 0; turn < QUESTIONS.length || !isOver(); turn++) {
+      answers.push(await this.ask(QUESTIONS[turn % QUESTIONS.length]!, turn));
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+    return answers;
+  }
+
+  /** `null` for the right answer. */
+  async #ask(question: Question, i: number): Promise<string | null> {
+    const options = { signal: AbortSignal.timeout(HUNG_MS) };
+    if (question === "embed") {
+      const reply = await this.#tenant.send("/embed", EMBED_BODY, { ...EMBED_OPTIONS, ...options });
+      const text = await reply.text();
+      if (reply.status !== 200) return `embed: ${reply.status} ${text}`;
+      return embeddingOf(text) === this.#expectedEmbedding ? null : "embed: another vector";
+    }
+    const [path, body, expected] =
+      question === "get"
+        ? [
+            `${this.#collection}/get`,
+            { ids: [`r${i}`], include: ["documents"] },
+            `"documents":["document ${i}"]`,
+          ]
+        : [`${this.#collection}/search`, searchBody(i), `"ids":[["r${i}"]]`];
+    const reply = await this.#tenant.send(path, body, options);
+    const text = await reply.text();
+    return reply.status === 200 && text.includes(expected) ? null : `${question}: ${reply.status} ${text}`;
+  }
+}
+
+const EMBED_BODY = { texts: ["a bystander"], instructions: "" };
+const EMBED_OPTIONS = { headers: { "x-service-embedding-model": MINILM } };
+
+function embeddingOf(reply: string): string {
+  return JSON.stringify((JSON.parse(reply) as { embeddings: unknown }).embeddings);
+}
+
+function searchBody(i: number): unknown {
+  return { searches: [{ rank: { $knn: { query: vectorOf(i), limit: 1 } }, limit: { limit: 1 } }] };
+}
+
+/** No two records lie on the same place. */
+function vectorOf(i: number): number[] {
+  return Array.from({ length: DIMENSIONS }, (_, d) => Math.sin(i * (d + 1)) + (d === 0 ? i : 0));
+}
