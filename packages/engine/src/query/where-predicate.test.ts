@@ -69,6 +69,8 @@ describe("$in and $nin", () => {
     expect(matches(where(false, 2 ** 53), 2n ** 53n + 1n)).toBe(false);
     expect(matches(where(false, "2"), 2n)).toBe(false);
     expect(matches(where(true, 1n, 2n), 2)).toBe(false);
+    expect(matches(where(false, 1.5, 2n ** 53n + 1n), 2n ** 53n + 1n)).toBe(true);
+    expect(matches(where(false, 1.5, 2n ** 53n + 1n), 2n ** 53n)).toBe(false);
   });
 
   it("matches a missing key only negated", () => {

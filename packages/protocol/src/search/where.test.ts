@@ -23,7 +23,11 @@ describe("parseWhere", () => {
     ],
     ['{"k":18446744073709551616}', { type: "compare", key: "k", operator: "$eq", value: 2 ** 64 }],
     ['{"k":{"$in":[1,2]}}', { type: "in", key: "k", negated: false, values: [1n, 2n] }],
-    ['{"k":{"$in":[2.0,1]}}', { type: "in", key: "k", negated: false, values: [2, 1] }],
+    ['{"k":{"$in":[2.0,1]}}', { type: "in", key: "k", negated: false, values: [2, 1n] }],
+    [
+      '{"k":{"$nin":[1.5,9007199254740993]}}',
+      { type: "in", key: "k", negated: true, values: [1.5, 9_007_199_254_740_993n] },
+    ],
     ['{"k":{"$nin":["a",""]}}', { type: "in", key: "k", negated: true, values: ["a", ""] }],
     ['{"k":{"$in":[true,false]}}', { type: "in", key: "k", negated: false, values: [true, false] }],
     ['{"k":{"$contains":1.0}}', { type: "contains", key: "k", negated: false, value: 1 }],

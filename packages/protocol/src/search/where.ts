@@ -234,14 +234,14 @@ function parseItems(value: unknown, path: string, reading: Reading): readonly un
   return items;
 }
 
-/** Values of one kind, the first deciding it: after a float, integers count as floats; after an integer, no float. */
+/** Values of one kind, the first deciding it: after a float integers may come, and keep their 64 bits; after an integer, no float. */
 function parseList(value: unknown, path: string, reading: Reading): readonly MetadataScalar[] {
   const items = parseItems(value, path, reading);
   const first = parseScalar(items[0], itemPath(path, 0), reading);
   const values = items.map((item, index) => {
     const scalar = parseScalar(item, itemPath(path, index), reading);
-    if (typeof first === "number" && typeof scalar === "bigint") return Number(scalar);
-    if (typeof scalar !== typeof first) {
+    const isIntegerAmongFloats = typeof first === "number" && typeof scalar === "bigint";
+    if (typeof scalar !== typeof first && !isIntegerAmongFloats) {
       throw reading.refuse(itemPath(path, index), `must be ${kindOf(first)}, like the first value`);
     }
     return scalar;

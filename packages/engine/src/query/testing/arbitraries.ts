@@ -133,7 +133,7 @@ const leafClauses: fc.Arbitrary<Where> = fc.oneof(
     negated: fc.boolean(),
     values: fc.oneof(
       fc.array(ints, { minLength: 1, maxLength: 3 }),
-      fc.array(floats, { minLength: 1, maxLength: 3 }),
+      fc.array(fc.oneof(ints, floats), { minLength: 1, maxLength: 3 }),
       fc.array(strings, { minLength: 1, maxLength: 3 }),
       fc.array(fc.boolean(), { minLength: 1, maxLength: 3 }),
     ),
