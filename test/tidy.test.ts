@@ -69,6 +69,29 @@ describe("the tree", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("keeps the server's folders in their direction", () => {
+    const mayImport: Readonly<Record<string, readonly string[]>> = {
+      request: [],
+      auth: ["request"],
+      metrics: ["request"],
+      services: ["request", "auth", "metrics"],
+      http: ["request", "auth", "metrics"],
+      openapi: ["http"],
+      routes: ["request", "auth", "services", "http", "openapi"],
+    };
+    const rooms = Object.keys(mayImport);
+    const wrong = sources.flatMap((path) => {
+      const own = /^packages\/server\/src\/([^/]+)\//u.exec(path)?.[1] ?? "";
+      const allowed = mayImport[own];
+      if (allowed === undefined || isTest(path)) return [];
+      return rooms
+        .filter((room) => room !== own && !allowed.includes(room))
+        .filter((room) => new RegExp(`from "(?:\\.\\./)+${room}/`, "u").test(text(path)))
+        .map((room) => `${path} imports ${room}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
   it("keeps files small and names guessable", () => {
     expect(sources.filter((path) => text(path).split("\n").length - 1 > MAX_FILE_LINES)).toEqual([]);
     expect(tracked.filter((path) => BANNED_NAMES.test(path))).toEqual([]);

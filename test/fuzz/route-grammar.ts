@@ -12,7 +12,7 @@ import { componentName } from "../../packages/server/src/openapi/schema-parts.ts
 import { ACCEPTED_BODIES } from "../../packages/server/src/openapi/testing/accepted-bodies.ts";
 import { ADJUSTMENTS } from "../../packages/server/src/openapi/testing/adjustments.ts";
 import { arbitraryOf } from "../../packages/server/src/openapi/testing/schema-arbitrary.ts";
-import { refuseEngine } from "../../packages/server/src/services/engine-source.ts";
+import { refuseEngine } from "../../packages/server/src/request/engine-source.ts";
 import { FITTING_BODIES } from "./fitting-bodies.ts";
 import { type JsonTree, toTree } from "./json-tree.ts";
 

@@ -3,9 +3,13 @@ import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import type { Authentication } from "./auth/authorize.ts";
 import { firstOf } from "./auth/key-store.ts";
-import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry, type DeadlineSeconds } from "./http/deadline.ts";
+import {
+  DEFAULT_DEADLINE_SECONDS,
+  DeadlineRegistry,
+  type DeadlineSeconds,
+} from "./request/request-context.ts";
 import { createHttpApp } from "./http/http-app.ts";
-import { LoneCaller } from "./http/lone-caller.ts";
+import { AdaptiveBusyPoll } from "./http/adaptive-busy-poll.ts";
 import { observeRequests } from "./http/observe-requests.ts";
 import { registerRoutes } from "./http/register-routes.ts";
 import type { Route } from "./http/route.ts";
@@ -26,7 +30,7 @@ import { systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
 import { unimplementedRoutes } from "./routes/unimplemented.ts";
-import type { ActivityLedger } from "./services/activity-ledger.ts";
+import type { ActivityLedger } from "./auth/activity-ledger.ts";
 import { type ServiceOptions, type Services, createServices } from "./services/services.ts";
 
 /** Bounds of traffic that are left out do not hold. */
@@ -65,7 +69,7 @@ export function createApp(options: AppOptions): App {
   const { ledger, madeKeys } = services;
   const keys = options.keys === null || madeKeys === null ? options.keys : firstOf(options.keys, madeKeys);
   const traffic = new TrafficLimits(options, ledger);
-  const caller = options.expectCall === undefined ? null : new LoneCaller(options.expectCall);
+  const caller = options.expectCall === undefined ? null : new AdaptiveBusyPoll(options.expectCall);
   const http = createHttpApp({ ...options, keys, deadlines, traffic, caller });
   const { metrics, clock, renderMetrics } = services;
   const { logger, slowRequestMs = 0 } = options;

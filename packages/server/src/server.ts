@@ -5,7 +5,7 @@
 import type { AddressInfo } from "node:net";
 import { type HostedEngine, createHostedEngine } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
-import { MemoryAtRest, hasSpareCore } from "@sheaf/process";
+import { IdleGc, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { collectDefaultMetrics } from "prom-client";
@@ -18,7 +18,7 @@ import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listen
 import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { embedderOptions } from "./embedder-options.ts";
 import { readTasksFile } from "./tasks-file.ts";
-import { EngineSlot, refuseEngine } from "./services/engine-source.ts";
+import { EngineSlot, refuseEngine } from "./request/engine-source.ts";
 import { refuseModels } from "./services/role-embedder.ts";
 
 /** How long requests in flight may go on after a stop; the rest of the 10 s is for the children. */
@@ -29,7 +29,7 @@ const LAST_ANSWERS_MS = 300;
 /** What has to be ended beside the app. */
 interface Parts {
   readonly embedder: Embedder;
-  readonly memory: MemoryAtRest;
+  readonly memory: IdleGc;
   engine: HostedEngine | null;
   metricsListener: MetricsListener | null;
 }
@@ -72,7 +72,7 @@ export async function startServer(
   const slot = new EngineSlot();
   const parts: Parts = {
     embedder: local,
-    memory: new MemoryAtRest(),
+    memory: new IdleGc(),
     engine: null,
     metricsListener: null,
   };

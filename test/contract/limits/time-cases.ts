@@ -8,8 +8,8 @@ import { readModelJson } from "../../../packages/inference/src/graph/model-file.
 import {
   DEFAULT_DEADLINE_SECONDS,
   type DeadlineSeconds,
-  RequestDeadline,
-} from "../../../packages/server/src/http/deadline.ts";
+  RequestContext,
+} from "../../../packages/server/src/request/request-context.ts";
 import { type CaseOf, type Outcome, bySize, called } from "./limit-case.ts";
 
 const SOON_SECONDS = 0.05;
@@ -48,7 +48,7 @@ export const TIME_CASES = {
 /** Work of so many texts that takes longer than `SOON_SECONDS`. */
 async function worked(seconds: DeadlineSeconds, texts: number, isDefault = true): Promise<Outcome> {
   if (!isDefault) throw new Error("the server takes another time than the table says");
-  const deadline = new RequestDeadline(seconds);
+  const deadline = new RequestContext(seconds);
   return called(() =>
     deadline.run(async () => {
       deadline.expectTexts(texts);

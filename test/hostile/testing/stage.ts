@@ -41,17 +41,23 @@ export class Stage {
    */
   async unharmed<T>(withinMib: number, work: () => Promise<T>): Promise<Outcome<T>> {
     const before = await this.hostPid();
-    const watch = MemoryWatch.start(this.served.pid);
-    const { value, answers } = await this.bystander.during(work).finally(async () => {
-      await watch.stop();
-    });
-    const peakBytes = await watch.stop();
+    const { value, answers, peakBytes } = await this.#watched(work);
     expect(await this.hostPid(), "the engine host was not started again").toBe(before);
     expect(peakBytes / MIB, "anonymous memory in MiB").toBeLessThan(withinMib);
     expect(answers.flatMap(({ fault }) => fault ?? [])).toEqual([]);
     const slow = answers.filter(({ milliseconds }) => milliseconds > SLOWEST_ANSWER_MS);
     expect(slow).toEqual([]);
     return { value, peakBytes, answers };
+  }
+
+  async #watched<T>(work: () => Promise<T>): Promise<Outcome<T>> {
+    const watch = MemoryWatch.start(this.served.pid);
+    try {
+      const outcome = await this.bystander.during(work);
+      return { ...outcome, peakBytes: await watch.stop() };
+    } finally {
+      await watch.stop();
+    }
   }
 
   async hostPid(): Promise<number> {

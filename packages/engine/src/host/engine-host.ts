@@ -2,7 +2,7 @@
  * The engine host: a process that serves one `LocalEngine` to its gateway. It registers in the data folder's lock
  * before it opens anything, emits `ready` when it serves, and leaves when the gateway goes.
  */
-import { MemoryAtRest, type RpcServer, optimizeEarly, serveParent } from "@sheaf/process";
+import { IdleGc, type RpcServer, optimizeEarly, serveParent } from "@sheaf/process";
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
@@ -22,7 +22,7 @@ const FAREWELL_MS = 100;
 optimizeEarly();
 const { lockToken, ...engineOptions } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
 let opened: LocalEngine | null = null;
-const memory = new MemoryAtRest();
+const memory = new IdleGc();
 
 const server: RpcServer = serveParent(
   async (method, args, options) => {

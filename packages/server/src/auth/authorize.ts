@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { SheafError } from "@sheaf/protocol";
 import type { KeyStore } from "./key-store.ts";
-import { type MaybeLater, andThen } from "./maybe-later.ts";
+import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import { ANONYMOUS, type Principal, type Scope } from "./principal.ts";
 import { readToken } from "./token.ts";
 
@@ -30,7 +30,7 @@ export function authenticate(
   headers: IncomingHttpHeaders,
   access: RouteAccess,
   keys: Authentication,
-): MaybeLater<Principal> {
+): MaybePromise<Principal> {
   if (keys === null || access.scope === "public") return ANONYMOUS;
   const token = readToken(headers);
   if (token === null) {

@@ -3,12 +3,12 @@
  * the other. A store compares in constant time and keeps digests, never tokens.
  */
 import { hash, timingSafeEqual } from "node:crypto";
-import { type MaybeLater, andThen } from "./maybe-later.ts";
+import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import { ALL_SCOPES, type Principal } from "./principal.ts";
 
 export interface KeyStore {
   /** `null`: not a key of this store. */
-  find(token: string): MaybeLater<Principal | null>;
+  find(token: string): MaybePromise<Principal | null>;
 }
 
 /** The one key that may do everything and is bound to no tenant. */
@@ -31,7 +31,7 @@ export function createRootKeyStore(rootKey: string): KeyStore {
 
 /** Asks the stores in order; the first that knows the token answers. */
 export function firstOf(...stores: readonly KeyStore[]): KeyStore {
-  const findFrom = (index: number, token: string): MaybeLater<Principal | null> => {
+  const findFrom = (index: number, token: string): MaybePromise<Principal | null> => {
     const store = stores[index];
     if (store === undefined) return null;
     return andThen(store.find(token), (principal) => principal ?? findFrom(index + 1, token));

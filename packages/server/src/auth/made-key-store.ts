@@ -6,9 +6,9 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import type { Engine, StoredKey } from "@sheaf/engine";
-import type { ActivityLedger } from "../services/activity-ledger.ts";
-import { aroundCalls } from "../services/around-calls.ts";
-import type { EngineSource } from "../services/engine-source.ts";
+import type { ActivityLedger } from "./activity-ledger.ts";
+import { intercept } from "../request/intercept.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 import { type KeyStore, digest } from "./key-store.ts";
 import { isMadeKey } from "./make-key.ts";
 import type { Principal } from "./principal.ts";
@@ -62,7 +62,7 @@ export class MadeKeyStore implements KeyStore {
 
   /** The engine, with the keys read again after each call that may have changed them. */
   watch(engine: Engine): Engine {
-    return aroundCalls(engine, (name, method) =>
+    return intercept(engine, (name, method) =>
       CHANGERS.has(name) ? (...args) => this.#changing(() => method(...args)) : method,
     );
   }

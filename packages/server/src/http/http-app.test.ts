@@ -7,8 +7,12 @@ import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
 import { createRootKeyStore } from "../auth/key-store.ts";
 import { Lifecycle } from "../lifecycle.ts";
-import { ActivityLedger } from "../services/activity-ledger.ts";
-import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry, type DeadlineSeconds } from "./deadline.ts";
+import { ActivityLedger } from "../auth/activity-ledger.ts";
+import {
+  DEFAULT_DEADLINE_SECONDS,
+  DeadlineRegistry,
+  type DeadlineSeconds,
+} from "../request/request-context.ts";
 import { createHttpApp } from "./http-app.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { type Call, DONE, type Route, ok } from "./route.ts";

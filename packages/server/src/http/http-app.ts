@@ -16,14 +16,14 @@ import {
   authenticate,
   authorize,
 } from "../auth/authorize.ts";
-import { type MaybeLater, andThen } from "../auth/maybe-later.ts";
+import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
 import { corsHeaders } from "./cors.ts";
-import type { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
+import type { DeadlineRegistry, RequestContext } from "../request/request-context.ts";
 import { errorResponse } from "./error-response.ts";
-import type { LoneCaller } from "./lone-caller.ts";
+import type { AdaptiveBusyPoll } from "./adaptive-busy-poll.ts";
 import type { Surface } from "./route.ts";
 import type { Admission, TrafficLimits } from "./traffic-limits.ts";
 
@@ -39,7 +39,7 @@ declare module "fastify" {
     /** The Content-Type header as it was sent. */
     sentContentType: string | null;
     /** The next three are set by the first hook of every request. */
-    deadline: RequestDeadline | null;
+    deadline: RequestContext | null;
     /** Pattern of the path; `null`: no route has it. */
     pattern: string | null;
     access: RouteAccess | null;
@@ -55,7 +55,7 @@ export interface HttpOptions {
   readonly corsAllowOrigins: readonly string[];
   readonly deadlines: DeadlineRegistry;
   readonly traffic: TrafficLimits;
-  readonly caller: LoneCaller | null;
+  readonly caller: AdaptiveBusyPoll | null;
 }
 
 /** Longest name in a path, percent-encoded. */
@@ -146,7 +146,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, options: HttpOption
 }
 
 /** Throws, or rejects, where the request may not go on. */
-function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): MaybeLater<void> {
+function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): MaybePromise<void> {
   const { access } = request;
   if (access === null) return;
   if (access.scope !== "public" && options.lifecycle.phase === "draining") {

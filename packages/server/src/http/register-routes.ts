@@ -9,7 +9,7 @@ import { SheafError, invalid, readJson, readJsonWithVectors, unprocessable } fro
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
-import type { RequestDeadline } from "./deadline.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import type { Call, Method, Reply, Route } from "./route.ts";
 
 const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -17,10 +17,10 @@ const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const NO_BODY = new Uint8Array(0);
 
-type AroundReading = (deadline: RequestDeadline, read: () => unknown) => unknown;
+type AroundReading = (deadline: RequestContext, read: () => unknown) => unknown;
 
 interface CallParts {
-  readonly deadline: RequestDeadline;
+  readonly deadline: RequestContext;
   readonly principal: Principal;
   readonly around: AroundReading;
 }

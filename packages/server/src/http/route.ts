@@ -4,8 +4,8 @@
  */
 import type { PathParams, RouteAccess } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { RouteDescription } from "../openapi/route-description.ts";
-import type { RequestBudget } from "./deadline.ts";
+import type { RouteDescription } from "./route-description.ts";
+import type { RequestBudget } from "../request/request-context.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

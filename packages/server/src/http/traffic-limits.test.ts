@@ -1,7 +1,7 @@
 import type { KeyLimits } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import type { Principal } from "../auth/principal.ts";
-import { ActivityLedger } from "../services/activity-ledger.ts";
+import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { type TrafficBounds, TrafficLimits } from "./traffic-limits.ts";
 
 const OWN: KeyLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrentRequests: null };

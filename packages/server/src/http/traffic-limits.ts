@@ -6,9 +6,9 @@
  */
 import { type KeyLimits, SheafError } from "@sheaf/protocol";
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
-import type { MaybeLater } from "../auth/maybe-later.ts";
+import type { MaybePromise } from "../request/maybe-promise.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { ActivityLedger } from "../services/activity-ledger.ts";
+import type { ActivityLedger } from "../auth/activity-ledger.ts";
 
 /** 0: no bound. */
 export interface TrafficBounds {
@@ -72,7 +72,7 @@ export class TrafficLimits {
   }
 
   /** @param tenant Whose tokens the request spends; `null`: nobody's. */
-  admit(principal: Principal, tenant: string | null): MaybeLater<Admission> {
+  admit(principal: Principal, tenant: string | null): MaybePromise<Admission> {
     return this.#isFree(principal) ? FREE : this.#count(principal, tenant);
   }
 

@@ -4,8 +4,8 @@
  * metrics alone.
  */
 import type { CallReport } from "@sheaf/engine";
-import { RequestDeadline, type Stages } from "../http/deadline.ts";
-import { aroundCalls } from "../services/around-calls.ts";
+import { RequestContext, type Stages } from "../request/request-context.ts";
+import { intercept } from "../request/intercept.ts";
 
 const MS_PER_SECOND = 1_000;
 
@@ -21,14 +21,14 @@ export class StageClock {
 
   /** The target with each asynchronous method, named `<prefix>.<method>`, as a stage. */
   timed<T extends object>(prefix: string, target: T): T {
-    return aroundCalls(target, (name, method) => {
+    return intercept(target, (name, method) => {
       const stage = `${prefix}.${name}`;
       return (...args) => {
         const startedAt = performance.now();
         const outcome = method(...args);
         if (outcome instanceof Promise) {
           const last = args.at(-1);
-          const stages = last instanceof RequestDeadline ? last.stages : null;
+          const stages = last instanceof RequestContext ? last.stages : null;
           const end = (): void => this.#end(stages, stage, performance.now() - startedAt);
           outcome.then(end, end);
         }

@@ -7,7 +7,7 @@
 import type { Route, Surface } from "../http/route.ts";
 import { COMPONENT_SCHEMAS } from "./component-schemas.ts";
 import { type Operation, operationOf, pathTemplate, SECURITY_SCHEMES } from "./operation.ts";
-import { TAGS } from "./route-description.ts";
+import { TAGS } from "../http/route-description.ts";
 import { componentName } from "./schema-parts.ts";
 
 export interface OpenApiDocument {

@@ -2,9 +2,9 @@
  * Builders of JSON Schema (2020-12) for the API description. No library: those that there are take more of a start
  * than the rest of the gateway.
  */
+import type { JsonSchema } from "../http/route-description.ts";
 
-/** A schema as it stands in the document. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+export type { JsonSchema } from "../http/route-description.ts";
 /** Members of an object. */
 export type SchemaMembers = Readonly<Record<string, JsonSchema>>;
 /** Keywords beside those that a builder sets: `description`, bounds, examples. */

@@ -2,7 +2,7 @@
 import type { Route } from "../http/route.ts";
 import { type JsonSchema, Type } from "./json-schema.ts";
 import { errorResponses } from "./error-responses.ts";
-import type { ReplyDescription, RouteDescription } from "./route-description.ts";
+import type { ReplyDescription, RouteDescription } from "../http/route-description.ts";
 
 /** What a parameter of a path stands for, unless its route says otherwise. */
 const PATH_PARAMETERS: Readonly<Record<string, JsonSchema>> = {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allRoutes } from "../app.ts";
 import type { Principal, Scope } from "../auth/principal.ts";
 import { Lifecycle } from "../lifecycle.ts";
-import { refuseEngine } from "../services/engine-source.ts";
+import { refuseEngine } from "../request/engine-source.ts";
 import { MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
 
 const ROUTES = allRoutes({

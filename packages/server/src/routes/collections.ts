@@ -8,7 +8,7 @@ import {
 } from "@sheaf/protocol";
 import { collectionNameParams, collectionParams, databaseParams } from "../http/path-params.ts";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
-import type { EngineSource } from "../services/engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 import type { Services } from "../services/services.ts";
 import { COLLECTIONS as described } from "./collection-descriptions.ts";
 

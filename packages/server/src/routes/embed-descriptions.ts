@@ -1,5 +1,5 @@
 /** What the description of the embedding interface says of its routes. */
-import type { ReplyDescription, RouteDescription } from "../openapi/route-description.ts";
+import type { ReplyDescription, RouteDescription } from "../http/route-description.ts";
 import { ref, words } from "../openapi/schema-parts.ts";
 
 const MODELS = [

@@ -11,8 +11,8 @@ import { createEmbedder } from "@sheaf/inference";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allRoutes } from "../app.ts";
 import { Lifecycle } from "../lifecycle.ts";
-import { aroundCalls } from "../services/around-calls.ts";
-import { refuseEngine } from "../services/engine-source.ts";
+import { intercept } from "../request/intercept.ts";
+import { refuseEngine } from "../request/engine-source.ts";
 import { type Answer, type TestApp, startTestApp } from "../testing/test-app.ts";
 
 const ROUTES = allRoutes({
@@ -54,7 +54,7 @@ const calls: string[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sheaf-isolation-"));
   engine = await createLocalEngine({ dataFolder: folder });
-  const recorded = aroundCalls(engine, (name, method) => (...args) => {
+  const recorded = intercept(engine, (name, method) => (...args) => {
     calls.push(name);
     return method(...args);
   });

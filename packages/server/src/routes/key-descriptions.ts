@@ -1,6 +1,6 @@
 /** What the API description says of the key routes. */
 import { Type } from "../openapi/json-schema.ts";
-import { type RouteDescription, answers } from "../openapi/route-description.ts";
+import { type RouteDescription, answers } from "../http/route-description.ts";
 import { ref } from "../openapi/schema-parts.ts";
 
 const BY_ID = { key: Type.String({ description: "Id of the key." }) } as const;

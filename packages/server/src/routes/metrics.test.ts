@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { AppOptions } from "../app.ts";
 import type { Principal } from "../auth/principal.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
-import { refuseEngine } from "../services/engine-source.ts";
+import { refuseEngine } from "../request/engine-source.ts";
 import { COLLECTIONS, MINILM, ROOT_KEY, type TestApp, startTestApp } from "../testing/test-app.ts";
 
 const SECRET = "a text that nobody may read in a log";

@@ -1,5 +1,5 @@
 /** What the API description says of the record and search routes. */
-import { type RouteDescription, answers } from "../openapi/route-description.ts";
+import { type RouteDescription, answers } from "../http/route-description.ts";
 import { READ_LEVELS } from "../openapi/schemas/record-schemas.ts";
 import { count, ref, words } from "../openapi/schema-parts.ts";
 

@@ -3,7 +3,7 @@ import { invalid, writeCollection } from "@sheaf/protocol";
 import type { PathParams } from "../auth/authorize.ts";
 import { collectionNameParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
-import type { EngineSource } from "../services/engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 import type { Services } from "../services/services.ts";
 import { COLLECTIONS as described } from "./collection-descriptions.ts";
 

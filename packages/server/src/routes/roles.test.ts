@@ -1,7 +1,7 @@
 /** Servers that do a part of the work: the other part is 501, and says which role refuses it. */
 import { createEmbedder } from "@sheaf/inference";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EngineSlot, refuseEngine } from "../services/engine-source.ts";
+import { EngineSlot, refuseEngine } from "../request/engine-source.ts";
 import { refuseModels } from "../services/role-embedder.ts";
 import { COLLECTIONS, MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
 

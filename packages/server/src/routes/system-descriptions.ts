@@ -1,6 +1,6 @@
 /** What the API description says of the system routes. */
 import { Type } from "../openapi/json-schema.ts";
-import { type RouteDescription, answers } from "../openapi/route-description.ts";
+import { type RouteDescription, answers } from "../http/route-description.ts";
 import { anyObject, ref } from "../openapi/schema-parts.ts";
 
 export const SYSTEM = {

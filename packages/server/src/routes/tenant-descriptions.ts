@@ -1,6 +1,6 @@
 /** What the API description says of the tenant and database routes. */
 import { Type } from "../openapi/json-schema.ts";
-import { type RouteDescription, answers } from "../openapi/route-description.ts";
+import { type RouteDescription, answers } from "../http/route-description.ts";
 import { count, ref } from "../openapi/schema-parts.ts";
 
 const EMPTY = answers(ref("Empty"));

@@ -12,7 +12,7 @@ import {
   SheafError,
   type SparseVector,
 } from "@sheaf/protocol";
-import type { RequestBudget } from "../http/deadline.ts";
+import type { RequestBudget } from "../request/request-context.ts";
 import { requireSameWeights } from "./model-mismatch.ts";
 
 /** Texts that one model embeds with one instruction; both are of the plan. */

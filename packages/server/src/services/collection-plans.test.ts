@@ -2,7 +2,7 @@
 import type { Engine } from "@sheaf/engine";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
-import { aroundCalls } from "./around-calls.ts";
+import { intercept } from "../request/intercept.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 
 const AT = { tenant: "default_tenant", database: "default_database" };
@@ -23,7 +23,7 @@ it("asks once for many writes, and again after a change, whose outcome may be un
   let asked = 0;
   const plans: CollectionPlans = new CollectionPlans(() => engine);
   const engine: Engine = plans.watch(
-    aroundCalls(test.engine, (name, method) => (...args) => {
+    intercept(test.engine, (name, method) => (...args) => {
       if (name === "getCollection") asked++;
       return method(...args);
     }),

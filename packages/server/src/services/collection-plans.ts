@@ -6,8 +6,8 @@
  */
 import type { Engine } from "@sheaf/engine";
 import type { Collection, CollectionRef } from "@sheaf/protocol";
-import { aroundCalls } from "./around-calls.ts";
-import type { EngineSource } from "./engine-source.ts";
+import { intercept } from "../request/intercept.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 /** Calls that leave functions, models and the existence of every collection as they are. */
 const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
@@ -63,7 +63,7 @@ export class CollectionPlans {
 
   /** The engine, with all forgotten before and after each call that may change what is known. */
   watch(engine: Engine): Engine {
-    return aroundCalls(engine, (name, method) =>
+    return intercept(engine, (name, method) =>
       HARMLESS.has(name) ? method : (...args) => this.#changing(() => method(...args)),
     );
   }

@@ -4,7 +4,7 @@
  */
 import type { DenseEmbeddings, EmbedRequest, Embedder, SparseEmbeddings } from "@sheaf/inference";
 import { type EmbedBody, type TaskTable, checkTextSizes, resolveInstruction } from "@sheaf/protocol";
-import type { RequestBudget } from "../http/deadline.ts";
+import type { RequestBudget } from "../request/request-context.ts";
 
 export class EmbedService {
   readonly #embedder: Embedder;

@@ -7,7 +7,7 @@ import {
   type TaskTable,
   embeddingPlan,
 } from "@sheaf/protocol";
-import type { EngineSource } from "./engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 /** What a service needs that embeds for collections. */
 export interface EmbeddingParts {

@@ -1,7 +1,7 @@
 /** All the records of a get, gathered from the stretches that the engine hands out. */
 import type { CollectionRef, GetRequest, ResultRecord } from "@sheaf/protocol";
-import type { RequestBudget } from "../http/deadline.ts";
-import type { EngineSource } from "./engine-source.ts";
+import type { RequestBudget } from "../request/request-context.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 export class GetService {
   readonly #engine: EngineSource;

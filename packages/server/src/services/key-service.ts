@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { type ApiKey, type CreateKey, type RotateKey, SheafError } from "@sheaf/protocol";
 import { digest } from "../auth/key-store.ts";
 import { makeKey } from "../auth/make-key.ts";
-import type { ActivityLedger } from "./activity-ledger.ts";
-import type { EngineSource } from "./engine-source.ts";
+import type { ActivityLedger } from "../auth/activity-ledger.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 export interface KeyServiceOptions {
   readonly engine: EngineSource;

@@ -2,7 +2,7 @@
 import type { Embedder } from "@sheaf/inference";
 import { type CollectionRef, type ModelIdentity, indexPlan } from "@sheaf/protocol";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
-import type { EngineSource } from "./engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 export interface AcceptedModel {
   readonly before: ModelIdentity;

@@ -17,10 +17,10 @@ import {
   indexPlan,
   invalid,
 } from "@sheaf/protocol";
-import type { RequestBudget } from "../http/deadline.ts";
+import type { RequestBudget } from "../request/request-context.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
-import type { EngineSource } from "./engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 interface TextLeaf {
   readonly knn: Knn;

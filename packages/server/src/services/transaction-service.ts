@@ -13,8 +13,8 @@ import {
   invalid,
   writeReadToken,
 } from "@sheaf/protocol";
-import type { RequestBudget } from "../http/deadline.ts";
-import type { EngineSource } from "./engine-source.ts";
+import type { RequestBudget } from "../request/request-context.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 import type { GetService } from "./get-service.ts";
 import type { WriteService } from "./write-service.ts";
 

@@ -24,11 +24,11 @@ import {
   type WriteRequest,
   indexPlan,
 } from "@sheaf/protocol";
-import type { RequestBudget } from "../http/deadline.ts";
+import type { RequestBudget } from "../request/request-context.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import type { CollectionPlans } from "./collection-plans.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
-import type { EngineSource } from "./engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 import { withinTextLimit } from "./text-limit.ts";
 
 /** A text to embed and the record it belongs to. */

@@ -1,17 +1,17 @@
 /**
- * Knows when a caller is alone and asks one thing after another. Most of what it then waits for, beside the work itself,
- * is that processes are woken; so its next request, and within the request the engine's answer, are waited for awake.
- * With several callers at a time there is always something to do, and no core to keep from doing it.
+ * Decides when to busy-poll. A single client that sends one request after another spends much of its latency on waking
+ * sleeping processes; so the gateway spins for up to 0.4 ms for that client's next request, and gateway and engine host
+ * spin for each other's messages. With several clients there is always work, and spinning would take a core from it.
  */
 import { BusyWait } from "@sheaf/process";
 
-/** So many requests in a row without another beside them, and so many promptly after one another. */
+/** Consecutive requests without a concurrent one, and consecutive prompt ones, before polling begins. */
 const STREAK = 8;
 const MAX_STREAK = 2 * STREAK;
-/** How soon after an answer the next request comes that is waited for awake, in milliseconds. */
+/** A request is prompt when it comes this soon after the previous answer, in milliseconds; also how long to spin. */
 const PROMPT_MS = 0.4;
 
-export class LoneCaller {
+export class AdaptiveBusyPoll {
   readonly #expectCall: () => void;
   readonly #now: () => number;
   readonly #wait = new BusyWait();
@@ -21,7 +21,7 @@ export class LoneCaller {
   #endedAt = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param expectCall Told that a call of the engine is about to come.
+   * @param expectCall Called before a request that will most likely call the engine.
    * @param now Milliseconds of a clock.
    */
   constructor(expectCall: () => void, now: () => number = () => performance.now()) {
@@ -29,23 +29,23 @@ export class LoneCaller {
     this.#now = now;
   }
 
-  /** Whether the next request is waited for awake once nothing is running. */
+  /** Whether to spin for the next request once none is running. */
   get isPrompt(): boolean {
     return this.#alone > STREAK && this.#prompt > STREAK;
   }
 
-  /** A request begins, which will most likely ask the engine, or not. */
+  /** A request begins; `asksEngine`: it will most likely call the engine. */
   begin(asksEngine: boolean): void {
     this.#wait.end();
     this.#running++;
     this.#alone = this.#running === 1 ? this.#alone + 1 : 0;
-    // One that is late now and then, for whatever else the machine does, does not begin from nothing.
+    // A single late request halves the streak instead of ending it: the machine has other work, too.
     const isPrompt = this.#now() - this.#endedAt < PROMPT_MS;
     this.#prompt = isPrompt ? Math.min(this.#prompt + 1, MAX_STREAK) : this.#prompt >> 1;
     if (asksEngine && this.#alone > STREAK) this.#expectCall();
   }
 
-  /** It is over; to be called once for each. */
+  /** A request is over. Call it once per request. */
   end(): void {
     this.#running--;
     this.#endedAt = this.#now();

@@ -3,7 +3,9 @@
  * the route; here stands only what the route does not show: words, schemas and the errors of its own.
  */
 import type { ErrorCode } from "@sheaf/protocol";
-import type { JsonSchema } from "./json-schema.ts";
+
+/** A JSON Schema (2020-12) as it stands in the API description. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Sections of the API description, in the order in which it shows them. */
 export const TAGS = {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { MemoryAtRest } from "./memory-at-rest.ts";
+import { IdleGc } from "./idle-gc.ts";
 
 const WORK_MS = 100;
 
-let memory: MemoryAtRest | null = null;
+let memory: IdleGc | null = null;
 
 afterEach(() => memory?.stop());
 
@@ -26,9 +26,9 @@ async function isCollected(reference: WeakRef<object>, patienceMs: number): Prom
   return false;
 }
 
-describe("MemoryAtRest", () => {
+describe("IdleGc", () => {
   it("collects once the thread rests after much work, and again after more", async () => {
-    memory = new MemoryAtRest({ lookMs: 200, workMs: WORK_MS, grownBytes: -Infinity });
+    memory = new IdleGc({ lookMs: 200, workMs: WORK_MS, grownBytes: -Infinity });
     for (let round = 0; round < 2; round++) {
       await sleep(1);
       work(2 * WORK_MS);
@@ -37,7 +37,7 @@ describe("MemoryAtRest", () => {
   });
 
   it("leaves a heap alone that has not grown much", async () => {
-    memory = new MemoryAtRest({ lookMs: 20, workMs: WORK_MS, grownBytes: 2 ** 40 });
+    memory = new IdleGc({ lookMs: 20, workMs: WORK_MS, grownBytes: 2 ** 40 });
     const left = garbage();
     work(2 * WORK_MS);
     await sleep(2 * WORK_MS);
@@ -45,7 +45,7 @@ describe("MemoryAtRest", () => {
   });
 
   it("collects nothing when it was stopped", async () => {
-    memory = new MemoryAtRest({ lookMs: 20, workMs: WORK_MS, grownBytes: -Infinity });
+    memory = new IdleGc({ lookMs: 20, workMs: WORK_MS, grownBytes: -Infinity });
     memory.stop();
     const left = garbage();
     await sleep(2 * WORK_MS);

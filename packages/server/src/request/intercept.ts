@@ -1,12 +1,12 @@
-/** Puts something around every method of an object: what has to happen for all of them is said once. */
+/** Wraps every method of an object, for what has to happen around each call: timing, invalidation. */
 
 export type Method = (...args: readonly unknown[]) => unknown;
 
-/** Is asked once for each method, which comes bound to its object; gives what callers get in its place. */
+/** Called once per method, which is bound to its object; returns the function that callers get instead. */
 export type Wrap = (name: string, method: Method) => Method;
 
-/** The methods that the object has now, as `wrap` gives them; what is no method is read from the object each time. */
-export function aroundCalls<T extends object>(target: T, wrap: Wrap): T {
+/** An object with the wrapped methods of `target`. Properties that are not methods are read from `target` each time. */
+export function intercept<T extends object>(target: T, wrap: Wrap): T {
   const around: Record<string, unknown> = {};
   for (const name of memberNames(target)) {
     const read = (): unknown => Reflect.get(target, name, target);

@@ -1,17 +1,16 @@
 /**
- * Gives memory back when a process that has worked much comes to rest. V8 collects only when memory is asked for, so
- * a process that stops asking would keep the garbage of its last work, and the room for more of it, until it works again.
+ * Runs a full garbage collection when a process becomes idle after bulk work. V8 collects only on allocation, so an idle
+ * process would keep its last garbage, and the space reserved for young objects, until it works again.
  *
- * A collection holds the thread for tens of milliseconds, more with a larger heap, and throws away much of what V8 has
- * compiled: the next thousand requests take up to twice as long. Hence only after much work that has made the heap much
- * larger, as bulk writes do and searches do not, once nothing has been asked for a while, and not of a heap that would
- * take long.
+ * A full collection blocks the thread for tens of milliseconds and drops optimized code: the next thousand requests take
+ * up to twice as long. So it runs only if the heap has grown much since the last one (bulk writes do that, searches do
+ * not), after a period without work, and never on a heap so large that it would take long.
  */
 import { Session } from "node:inspector";
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 
-export interface MemoryAtRestOptions {
+export interface IdleGcOptions {
   /** Between two looks at what the thread does; at rest after two idle ones. */
   readonly lookMs?: number;
   /** Work since the last collection that makes another worth its time. */
@@ -29,7 +28,7 @@ const RESTING_LOOKS = 2;
 /** Some 0.1 s. */
 const MAX_HEAP_BYTES = 192 * 2 ** 20;
 
-export class MemoryAtRest {
+export class IdleGc {
   readonly #workMs: number;
   readonly #grownBytes: number;
   readonly #timer: NodeJS.Timeout;
@@ -42,7 +41,7 @@ export class MemoryAtRest {
   #session: Session | null = null;
 
   /** Of this thread; keeps no process alive. */
-  constructor({ lookMs = LOOK_MS, workMs = WORK_MS, grownBytes = GROWN_BYTES }: MemoryAtRestOptions = {}) {
+  constructor({ lookMs = LOOK_MS, workMs = WORK_MS, grownBytes = GROWN_BYTES }: IdleGcOptions = {}) {
     this.#workMs = workMs;
     this.#grownBytes = grownBytes;
     this.#timer = setInterval(() => this.#look(), lookMs).unref();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aroundCalls } from "./around-calls.ts";
+import { intercept } from "./intercept.ts";
 
 class Counter {
   readonly unit = "calls";
@@ -19,10 +19,10 @@ class Counter {
   }
 }
 
-describe("aroundCalls", () => {
+describe("intercept", () => {
   it("hands every call over by name and leaves what is no method alone", async () => {
     const seen: string[] = [];
-    const counter = aroundCalls(new Counter(), (name, method) => (...args) => {
+    const counter = intercept(new Counter(), (name, method) => (...args) => {
       seen.push(name);
       return method(...args);
     });

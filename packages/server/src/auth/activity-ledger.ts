@@ -4,7 +4,7 @@
  * loses what the last minute added.
  */
 import type { Activity } from "@sheaf/engine";
-import type { EngineSource } from "./engine-source.ts";
+import type { EngineSource } from "../request/engine-source.ts";
 
 export interface ActivityLedgerOptions {
   /** `null`: a server that keeps nothing; then a restart forgets. */

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { LoneCaller } from "./lone-caller.ts";
+import { AdaptiveBusyPoll } from "./adaptive-busy-poll.ts";
 
 /** A caller on a clock that only these functions move, in milliseconds. */
 function callerOf() {
   let now = 0;
   const expected: number[] = [];
-  const caller = new LoneCaller(
+  const caller = new AdaptiveBusyPoll(
     () => void expected.push(now),
     () => now,
   );
@@ -22,7 +22,7 @@ function callerOf() {
   };
 }
 
-describe("LoneCaller", () => {
+describe("AdaptiveBusyPoll", () => {
   it("expects calls once there were eight requests one at a time, whenever they came", () => {
     const { expected, ask } = callerOf();
     for (let i = 0; i < 8; i++) ask(1_000);

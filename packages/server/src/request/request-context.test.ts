@@ -1,6 +1,6 @@
 import { type CancelSignal, LIMITS, SheafError } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import { DeadlineRegistry, RequestDeadline } from "./deadline.ts";
+import { DeadlineRegistry, RequestContext } from "./request-context.ts";
 
 const SOON = { request: 0.02, bulk: 60 };
 const LATE = { request: 60, bulk: 60 };
@@ -12,24 +12,24 @@ function untilAborted(signal: CancelSignal): Promise<never> {
   });
 }
 
-describe("RequestDeadline", () => {
+describe("RequestContext", () => {
   it("gives the result of work that is done in time", async () => {
-    const deadline = new RequestDeadline(LATE);
+    const deadline = new RequestContext(LATE);
     expect(await deadline.run(() => Promise.resolve(7))).toBe(7);
-    expect(await new RequestDeadline(LATE).run(() => 8)).toBe(8);
+    expect(await new RequestContext(LATE).run(() => 8)).toBe(8);
     expect(deadline.signal.aborted).toBe(false);
   });
 
   it("gives the error of work that fails, thrown or rejected", async () => {
-    await expect(new RequestDeadline(LATE).run(() => Promise.reject(new Error("a")))).rejects.toThrow("a");
-    const thrown = new RequestDeadline(LATE).run(() => {
+    await expect(new RequestContext(LATE).run(() => Promise.reject(new Error("a")))).rejects.toThrow("a");
+    const thrown = new RequestContext(LATE).run(() => {
       throw new Error("b");
     });
     await expect(thrown).rejects.toThrow("b");
   });
 
   it("cancels work that takes too long with 504", async () => {
-    const deadline = new RequestDeadline(SOON);
+    const deadline = new RequestContext(SOON);
     await expect(deadline.run(() => untilAborted(deadline.signal))).rejects.toMatchObject({
       code: "timeout",
     });
@@ -37,7 +37,7 @@ describe("RequestDeadline", () => {
   });
 
   it("gives requests that embed many texts the longer time", async () => {
-    const deadline = new RequestDeadline(SOON);
+    const deadline = new RequestContext(SOON);
     const slow = (): Promise<string> =>
       new Promise((resolve) => setTimeout(() => resolve("done"), 3_000 * SOON.request));
     const result = deadline.run(() => {
@@ -49,7 +49,7 @@ describe("RequestDeadline", () => {
   });
 
   it("keeps the shorter time at the bound", async () => {
-    const deadline = new RequestDeadline(SOON);
+    const deadline = new RequestContext(SOON);
     const result = deadline.run(() => {
       deadline.expectTexts(LIMITS.bulkTexts);
       return untilAborted(deadline.signal);
@@ -58,7 +58,7 @@ describe("RequestDeadline", () => {
   });
 
   it("does not begin work that is aborted already, and keeps the first reason", async () => {
-    const deadline = new RequestDeadline(LATE);
+    const deadline = new RequestContext(LATE);
     deadline.abort(new SheafError("cancelled", "left"));
     deadline.abort(new SheafError("unavailable", "down"));
     await expect(deadline.run(() => "never")).rejects.toMatchObject({ code: "cancelled" });

@@ -34,7 +34,7 @@ export const DEFAULT_DEADLINE_SECONDS: DeadlineSeconds = Object.freeze({
   bulk: LIMITS.bulkRequestSeconds,
 });
 
-export class RequestDeadline implements RequestBudget {
+export class RequestContext implements RequestBudget {
   /** Where the time went so far. */
   readonly stages: Stages = new Map();
   readonly signal = new Cancellation();
@@ -129,20 +129,20 @@ export class RequestDeadline implements RequestBudget {
 /** Every request whose answer has not been sent whole, so that a server that goes down can wait for them or end them. */
 export class DeadlineRegistry {
   readonly #seconds: DeadlineSeconds;
-  readonly #running = new Set<RequestDeadline>();
+  readonly #running = new Set<RequestContext>();
   readonly #waiting: (() => void)[] = [];
 
   constructor(seconds: DeadlineSeconds) {
     this.#seconds = seconds;
   }
 
-  start(): RequestDeadline {
-    const deadline = new RequestDeadline(this.#seconds);
+  start(): RequestContext {
+    const deadline = new RequestContext(this.#seconds);
     this.#running.add(deadline);
     return deadline;
   }
 
-  finish(deadline: RequestDeadline): void {
+  finish(deadline: RequestContext): void {
     this.#running.delete(deadline);
     if (this.#running.size > 0) return;
     for (const resolve of this.#waiting.splice(0)) resolve();
