@@ -30,21 +30,17 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
   requestSeconds: seconds(
     "request-seconds",
     LIMITS.requestSeconds,
-    "Time one request may take; then it is cancelled.",
+    "Deadline of a request. A request that exceeds it is cancelled.",
   ),
   bulkRequestSeconds: seconds(
     "bulk-request-seconds",
     LIMITS.bulkRequestSeconds,
-    `The same where the server embeds more than ${LIMITS.bulkTexts} texts, or copies a collection.`,
+    `Deadline of a request that embeds more than ${LIMITS.bulkTexts} texts or copies a collection.`,
   ),
-  requestsPerMinute: bound("requests-per-minute", 429, "Requests of one API key a minute."),
-  tokensPerMinute: bound("tokens-per-minute", 429, "Tokens that one API key may have embedded a minute."),
-  concurrentRequests: bound("concurrent-requests", 429, "Requests of one API key at a time."),
-  quotaTokensPerDay: bound(
-    "quota-tokens-per-day",
-    422,
-    "Tokens that a tenant may have embedded in a day (UTC), over all its keys.",
-  ),
+  requestsPerMinute: bound("requests-per-minute", 429, "Requests per minute and API key."),
+  tokensPerMinute: bound("tokens-per-minute", 429, "Embedded tokens per minute and API key."),
+  concurrentRequests: bound("concurrent-requests", 429, "Concurrent requests per API key."),
+  quotaTokensPerDay: bound("quota-tokens-per-day", 422, "Embedded tokens per tenant and day (UTC)."),
   quotaCollections: bound("quota-collections", 422, "Collections of a tenant."),
   quotaRecords: bound("quota-records", 422, "Records of a tenant, over all its collections."),
   quotaBytes: bound(
@@ -71,7 +67,7 @@ function bound(name: string, over: number, doc: string): BoundSetting {
     env: environmentName(name),
     flag: { name, operand: "number" },
     default: "0",
-    doc: `${doc} 0 for no bound.`,
+    doc: `${doc} 0 means no limit.`,
     over,
     parse: (text) => parseCount(text),
   };

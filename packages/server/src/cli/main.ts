@@ -28,9 +28,9 @@ const COMMANDS: readonly Command[] = [
 ];
 /** Words for the groups of commands in `--help`. */
 const GROUPS: Readonly<Record<string, string>> = {
-  collections: "What needs an operator's word about a collection.",
-  keys: "Make, list, rotate and revoke API keys.",
-  models: "List, fetch, check and remove the weights of models.",
+  collections: "Delete a collection, or accept new model weights for it.",
+  keys: "Create, list, rotate and revoke API keys.",
+  models: "List, download, check and remove model weights.",
 };
 const FAILURE = 1;
 const WRONG_USAGE = 2;

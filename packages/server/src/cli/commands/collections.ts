@@ -20,7 +20,7 @@ const COLLECTION_OPTIONS: readonly CommandOption[] = [
 
 export const collectionsAcceptModel: Command = {
   name: "collections accept-model",
-  summary: "Let a collection embed with the weights that the server has now, instead of those it remembers.",
+  summary: "Allow a collection to be embedded with the server's current model weights.",
   operands: ["name"],
   options: COLLECTION_OPTIONS,
   notes:
@@ -40,7 +40,7 @@ export const collectionsAcceptModel: Command = {
 
 export const collectionsDelete: Command = {
   name: "collections delete",
-  summary: "Delete a collection with all its records; one that is damaged too.",
+  summary: "Delete a collection and all its records. Works on a damaged collection.",
   operands: ["name"],
   options: COLLECTION_OPTIONS,
   async run(options, [name = ""]) {

@@ -16,18 +16,23 @@ const OTHERS = 0o077;
 
 export const doctor: Command = {
   name: "doctor",
-  summary: "Look a data folder over, without a server: what is wrong in it, and what to do.",
+  summary: "Check a data folder for damage and print what to do. The server must not be running.",
   options: [
     { flags: "--data <folder>", doc: `${FOLDER.doc} [${FOLDER.env}, default ${FOLDER.default}]` },
-    { flags: "--salvage <collection>", doc: "Save what can be read of a collection, by its id or its name." },
-    { flags: "--to <file>", doc: "Where to: a new file, one record as JSON in each line." },
-    { flags: "--tenant <tenant>", doc: `Where a collection of that name is. [default ${DEFAULT_TENANT}]` },
-    { flags: "--database <database>", doc: `Where it is. [default ${DEFAULT_DATABASE}]` },
-    { flags: "--json", doc: "Print what was found as JSON." },
+    {
+      flags: "--salvage <collection>",
+      doc: "Save the readable records of a collection, given by id or name.",
+    },
+    { flags: "--to <file>", doc: "New file for --salvage, in JSON lines." },
+    { flags: "--tenant <tenant>", doc: `Tenant of a collection given by name. [default ${DEFAULT_TENANT}]` },
+    {
+      flags: "--database <database>",
+      doc: `Database of a collection given by name. [default ${DEFAULT_DATABASE}]`,
+    },
+    { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "Nothing in the folder is changed. Ends with 0 if all is well and with 1 if something was found, notes aside;\n" +
-    "--salvage ends with 1 if something could not be read.",
+    "The folder is not changed. Exit code 0: no damage; 1: damage was found, or --salvage could not read a record.",
   run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
 };
 

@@ -22,7 +22,7 @@ const EXPIRES = { flags: "--expires-at <time>", doc: "When it ends, such as 2030
 
 export const keysCreate: Command = {
   name: "keys create",
-  summary: "Make an API key and print it, this once.",
+  summary: "Create an API key and print it. It cannot be shown again.",
   options: [
     { flags: "--name <name>", doc: "What it is for, for the list." },
     { flags: "--scopes <scopes>", doc: "What it may do: embed, read, write, admin, separated by commas." },
@@ -40,7 +40,7 @@ export const keysCreate: Command = {
 
 export const keysList: Command = {
   name: "keys list",
-  summary: "List the API keys, oldest first.",
+  summary: "List API keys, oldest first.",
   options: SERVER_OPTIONS,
   async run(options) {
     const keys = await askServer<readonly KeyReply[]>({ method: "GET", path: KEYS }, options);
@@ -52,7 +52,7 @@ export const keysList: Command = {
 
 export const keysRevoke: Command = {
   name: "keys revoke",
-  summary: "Remove an API key; requests with it are refused from then on.",
+  summary: "Revoke an API key immediately.",
   operands: ["id"],
   options: SERVER_OPTIONS,
   async run(options, [id = ""]) {
@@ -64,7 +64,7 @@ export const keysRevoke: Command = {
 
 export const keysRotate: Command = {
   name: "keys rotate",
-  summary: "Make a key's successor and print it, this once; the old key goes on for a while.",
+  summary: "Replace an API key and print the new one. The old key stays valid for an overlap.",
   operands: ["id"],
   options: [
     {

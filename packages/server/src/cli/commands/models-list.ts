@@ -5,7 +5,7 @@ import { HUB_NOTES, JSON_OPTION, mebibytes, MODELS_OPTION, openModelStore, print
 
 export const modelsList: Command = {
   name: "models list",
-  summary: "List the models and whether their weights are here.",
+  summary: "List models and whether their weights are available.",
   options: [MODELS_OPTION, JSON_OPTION],
   notes: HUB_NOTES,
   async run(options) {

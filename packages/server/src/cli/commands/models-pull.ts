@@ -8,7 +8,7 @@ const MEBIBYTE = 2 ** 20;
 
 export const modelsPull: Command = {
   name: "models pull",
-  summary: "Fetch the weights of a model; continues what was interrupted.",
+  summary: "Download the weights of a model. Resumes an interrupted download.",
   operands: ["identifier"],
   options: [JSON_OPTION],
   notes: HUB_NOTES,

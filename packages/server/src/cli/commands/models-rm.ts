@@ -4,7 +4,7 @@ import { HUB_NOTES, JSON_OPTION, mebibytes, openModelStore, printJson } from "./
 
 export const modelsRm: Command = {
   name: "models rm",
-  summary: "Remove a fetched model from the cache.",
+  summary: "Remove a downloaded model from the cache.",
   operands: ["identifier"],
   options: [JSON_OPTION],
   notes: HUB_NOTES,

@@ -14,7 +14,7 @@ interface VerifiedModel {
 
 export const modelsVerify: Command = {
   name: "models verify",
-  summary: "Compare the files of a model, or of `all` that are here, with the hashes they came with.",
+  summary: "Check the files of a model, or of `all` downloaded models, against their published hashes.",
   operands: ["identifier"],
   options: [MODELS_OPTION, JSON_OPTION],
   async run(options, [identifier = ALL]) {
