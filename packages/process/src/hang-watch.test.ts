@@ -1,17 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { HANG_LOOKS, HangWatch, type Watched } from "./hang-watch.ts";
+import { HangWatch, UNRESPONSIVE_LOOKS, type Watched } from "./hang-watch.ts";
+
+const HANG_LOOKS = 10;
 
 /** What it says at each of so many looks at something that answers a ping where `answers` says so. */
 function looks(count: number, answers: (ping: number) => boolean): readonly boolean[] {
   let pings = 0;
+  const watch = watchOver(() => answers(++pings));
+  return Array.from({ length: count }, () => watch.look());
+}
+
+function watchOver(answers: () => boolean): HangWatch {
   const watched: Watched & { heard: number } = {
     heard: 0,
     ping: () => {
-      if (answers(++pings)) watched.heard++;
+      if (answers()) watched.heard++;
     },
   };
-  const watch = new HangWatch(watched);
-  return Array.from({ length: count }, () => watch.look());
+  return new HangWatch(watched, HANG_LOOKS);
 }
 
 describe("a watch for hangs", () => {
@@ -27,5 +33,16 @@ describe("a watch for hangs", () => {
   it("finds what was well for a while", () => {
     const wellFor = 5 * HANG_LOOKS;
     expect(looks(10 * HANG_LOOKS, (ping) => ping < wellFor).indexOf(true)).toBe(wellFor + HANG_LOOKS - 2);
+  });
+
+  it("calls unresponsive what was silent for a few looks, until it answers", () => {
+    let answers = false;
+    const watch = watchOver(() => answers);
+    const seen = Array.from({ length: UNRESPONSIVE_LOOKS }, () => [watch.look(), watch.responsive][1]);
+    expect(seen).toEqual([...Array(UNRESPONSIVE_LOOKS - 1).fill(true), false]);
+    answers = true;
+    watch.look();
+    watch.look();
+    expect(watch.responsive).toBe(true);
   });
 });

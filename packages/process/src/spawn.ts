@@ -27,17 +27,19 @@ export interface SpawnOptions {
   /** Added to the parent's environment; a key must be listed here to reach the child changed. */
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeArgs?: readonly string[];
+  /** `pipe`: the parent reads what the child writes there. By default it is the parent's own. */
+  readonly stderr?: "inherit" | "pipe";
 }
 
 /**
  * Starts a Node process whose fd 3 is one end of a unix socket pair: it closes by itself when either side dies, by
- * SIGKILL too, and leaves no file behind. stdout and stderr are the parent's.
+ * SIGKILL too, and leaves no file behind. stdout is the parent's.
  */
 export function spawnProcess(module: URL, options: SpawnOptions = {}): ChildProcess {
   const path = fileURLToPath(module);
   const nodeArgs = [...sourceArgs(path), ...(options.nodeArgs ?? [])];
   return spawn(process.execPath, [...nodeArgs, path, ...(options.args ?? [])], {
-    stdio: ["ignore", "inherit", "inherit", "pipe"],
+    stdio: ["ignore", "inherit", options.stderr ?? "inherit", "pipe"],
     env: { ...process.env, ...options.env },
   });
 }

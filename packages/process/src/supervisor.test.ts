@@ -121,6 +121,7 @@ describe("ChildSupervisor", () => {
           { method: "wait", args: ["a"] },
           { method: "wait", args: ["b"] },
         ],
+        stderr: "",
       },
     ]);
     await until(() => supervisor.ready);
@@ -146,6 +147,32 @@ describe("ChildSupervisor", () => {
     await until(() => supervisor.ready);
     expect(await supervisor.call("echo", ["again"])).toBe("again");
     expect(hangs).toBe(1);
+  });
+
+  it("calls a child that is stopped unresponsive, and one that goes on responsive again", async () => {
+    const supervisor = supervise({ hangAfterMs: 600_000 });
+    await supervisor.start();
+    expect(supervisor.responsive).toBe(true);
+    process.kill(supervisor.pid ?? Number.NaN, "SIGSTOP");
+    await until(() => !supervisor.responsive);
+    process.kill(supervisor.pid ?? Number.NaN, "SIGCONT");
+    await until(() => supervisor.responsive);
+    expect(supervisor.ready).toBe(true);
+  });
+
+  it("tells the end of what a child wrote to stderr that ran out of heap", async () => {
+    const deaths: ChildDeath[] = [];
+    const nodeArgs = ["--max-old-space-size=24"];
+    const supervisor = supervise({
+      spawnOptions: () => ({ nodeArgs, stderr: "pipe" }),
+      onDeath: (death) => deaths.push(death),
+      restart: false,
+    });
+    await supervisor.start();
+    expect(await refusal(supervisor.call("exhaust-heap", []))).toMatchObject({ code: "unavailable" });
+    expect(deaths).toMatchObject([
+      { signal: "SIGABRT", stderr: expect.stringContaining("JavaScript heap out of memory") },
+    ]);
   });
 
   it("keeps trying while the child dies at its start", async () => {

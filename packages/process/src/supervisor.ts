@@ -5,14 +5,18 @@
 import type { ChildProcess } from "node:child_process";
 import { SheafError } from "@sheaf/protocol";
 import { Channel } from "./channel.ts";
-import { HANG_LOOKS, HangWatch } from "./hang-watch.ts";
+import { HangWatch } from "./hang-watch.ts";
 import { type CallOptions, type InFlightCall, RpcClient } from "./rpc.ts";
 import { type SpawnOptions, childSocket, spawnProcess } from "./spawn.ts";
+import { StderrTail } from "./stderr-tail.ts";
 
 const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 2_000;
 /** A child that lived this long has recovered: the next death starts from the first backoff again. */
 const HEALTHY_AFTER_MS = 10_000;
+/** Between two looks at a child that is watched: one that does not answer is known as such within four of them. */
+const LOOK_MS = 2_000;
+const LEAST_LOOKS = 10;
 /** Short: it comes after the 8 s that a stopping server waits, and all has to end within 10. */
 const CLOSE_GRACE_MS = 1_000;
 
@@ -20,6 +24,8 @@ export interface ChildDeath {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly inFlight: readonly InFlightCall[];
+  /** The end of what it wrote to stderr; empty unless that is piped. */
+  readonly stderr: string;
 }
 
 export interface SupervisorOptions {
@@ -49,6 +55,7 @@ export class ChildSupervisor {
   #backoffMs = FIRST_BACKOFF_MS;
   #restartTimer: NodeJS.Timeout | null = null;
   #watchTimer: NodeJS.Timeout | undefined;
+  #watch: HangWatch | null = null;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -60,6 +67,11 @@ export class ChildSupervisor {
 
   get ready(): boolean {
     return this.#isReady;
+  }
+
+  /** Ready, and its event loop turns as far as is known; of a child that nobody watches nothing is. */
+  get responsive(): boolean {
+    return this.#isReady && this.#watch?.responsive !== false;
   }
 
   /** Resolves when the child has emitted `ready`; rejects if it dies before. */
@@ -105,6 +117,7 @@ export class ChildSupervisor {
   #spawn(): Promise<void> {
     const child = spawnProcess(this.#options.module, this.#options.spawnOptions?.());
     const startedAt = performance.now();
+    const tail = child.stderr === null ? null : new StderrTail(child.stderr);
     this.#child = child;
     return new Promise((resolve, reject) => {
       // Without a process id the system refused to start it, and the error event follows.
@@ -119,7 +132,8 @@ export class ChildSupervisor {
         const inFlight = client?.inFlight ?? [];
         client?.rejectAll();
         reject(this.#unavailable());
-        if (!this.#closed) this.#recover({ code, signal, inFlight }, performance.now() - startedAt);
+        const death = { code, signal, inFlight, stderr: tail?.text ?? "" };
+        if (!this.#closed) this.#recover(death, performance.now() - startedAt);
       };
       // Not `exit`: what a child said last is read first.
       child.once("close", onGone);
@@ -155,14 +169,16 @@ export class ChildSupervisor {
   #watchOver(client: RpcClient): void {
     const { hangAfterMs, onHang } = this.#options;
     if (hangAfterMs === undefined) return;
-    const watch = new HangWatch(client);
+    const everyMs = Math.min(LOOK_MS, hangAfterMs / LEAST_LOOKS);
+    const watch = new HangWatch(client, Math.round(hangAfterMs / everyMs));
+    this.#watch = watch;
     const look = (): void => {
       if (!watch.look()) return;
       clearInterval(this.#watchTimer);
       onHang?.();
       this.kill();
     };
-    this.#watchTimer = setInterval(look, hangAfterMs / HANG_LOOKS).unref();
+    this.#watchTimer = setInterval(look, everyMs).unref();
   }
 
   #recover(death: ChildDeath, livedMs: number): void {

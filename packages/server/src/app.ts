@@ -38,6 +38,8 @@ export interface AppOptions extends ServiceOptions, Partial<TrafficBounds> {
   /** Keys beside those that were made: the root key. `null`: auth is off. */
   readonly keys: Authentication;
   readonly lifecycle: Lifecycle;
+  /** Whether the engine answers now; by default it always does. */
+  readonly engineAnswers?: () => boolean;
   readonly logger: Logger;
   readonly allowReset: boolean;
   readonly corsAllowOrigins: readonly string[];
@@ -84,7 +86,7 @@ function deadlineSeconds({ requestSeconds, bulkRequestSeconds }: AppOptions): De
   return { request, bulk: Math.max(request, bulkRequestSeconds ?? DEFAULT_DEADLINE_SECONDS.bulk) };
 }
 
-type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "allowReset">;
+type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "engineAnswers" | "allowReset">;
 
 /** Every route of the server, in no order that matters. */
 export function allRoutes(options: ServiceOptions & RouteOptions): readonly Route[] {
@@ -92,9 +94,15 @@ export function allRoutes(options: ServiceOptions & RouteOptions): readonly Rout
 }
 
 function routesOf(services: Services, options: RouteOptions): readonly Route[] {
-  const { lifecycle, allowReset } = options;
+  const { lifecycle, allowReset, engineAnswers = () => true } = options;
   const routes = [
-    ...systemRoutes({ lifecycle, services, allowReset, authEnabled: options.keys !== null }),
+    ...systemRoutes({
+      lifecycle,
+      engineAnswers,
+      services,
+      allowReset,
+      authEnabled: options.keys !== null,
+    }),
     ...tenantRoutes(services),
     ...databaseRoutes(services),
     ...collectionRoutes(services),

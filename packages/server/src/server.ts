@@ -82,6 +82,7 @@ export async function startServer(
     tasks,
     metrics,
     lifecycle,
+    engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
     keys: settings.auth ? createRootKeyStore(settings.rootKey ?? rootKey?.key ?? "") : null,

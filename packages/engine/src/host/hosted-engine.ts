@@ -113,6 +113,11 @@ export class HostedEngine implements Engine {
     return this.#supervisor.ready;
   }
 
+  /** As `ready`, and the host has given a sign of life within the last seconds. */
+  get responsive(): boolean {
+    return this.#supervisor.responsive;
+  }
+
   /** Resolves when the first host serves; if it cannot start, everything is given back and the reason thrown. */
   async start(): Promise<void> {
     try {

@@ -43,6 +43,8 @@ const server = serveParent(
         return "alive";
       case "hang":
         for (;;);
+      case "exhaust-heap":
+        for (const held: object[] = []; ;) held.push({ held });
       default:
         throw new Error(`no such method: ${method}`);
     }

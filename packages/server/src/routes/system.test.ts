@@ -68,6 +68,24 @@ describe("system routes", () => {
     await starting.close();
   });
 
+  it("is not ready while the engine does not answer; alive it is", async () => {
+    let answers = false;
+    const stuck = await startTestApp({ engineAnswers: () => answers });
+    expect(await stuck.ask("GET /readyz", { key: null })).toMatchObject({
+      status: 503,
+      headers: { "retry-after": "1" },
+      body: { message: "the engine does not answer" },
+    });
+    expect(await stuck.ask("GET /api/v2/healthcheck", { key: null })).toMatchObject({
+      status: 503,
+      body: { is_executor_ready: false, is_log_client_ready: false },
+    });
+    expect((await stuck.ask("GET /livez", { key: null })).status).toBe(200);
+    answers = true;
+    expect((await stuck.ask("GET /readyz", { key: null })).status).toBe(200);
+    await stuck.close();
+  });
+
   it("is not ready when it goes down", async () => {
     const draining = await startTestApp();
     draining.lifecycle.advance("draining");

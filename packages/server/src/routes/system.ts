@@ -7,6 +7,8 @@ import { SYSTEM as described } from "./system-descriptions.ts";
 
 export interface SystemOptions {
   readonly lifecycle: Lifecycle;
+  /** `false` while its process starts anew, is stopped or hangs. */
+  readonly engineAnswers: () => boolean;
   readonly services: Services;
   readonly authEnabled: boolean;
   readonly allowReset: boolean;
@@ -32,7 +34,7 @@ export function systemRoutes(options: SystemOptions): readonly Route[] {
       method: "GET",
       path: "/api/v2/healthcheck",
       description: described.healthcheck,
-      handle: () => answerHealthcheck(options.lifecycle),
+      handle: () => answerHealthcheck(options),
     },
     { ...PUBLIC, method: "GET", path: "/livez", description: described.alive, handle: () => DONE },
     {
@@ -40,7 +42,7 @@ export function systemRoutes(options: SystemOptions): readonly Route[] {
       method: "GET",
       path: "/readyz",
       description: described.ready,
-      handle: () => answerReadiness(options.lifecycle),
+      handle: () => answerReadiness(options),
     },
     {
       ...PUBLIC,
@@ -82,14 +84,18 @@ function answerHeartbeat({ phase }: Lifecycle): Reply {
   return ok(`{"nanosecond heartbeat":${nanoseconds}}`);
 }
 
-function answerHealthcheck({ phase }: Lifecycle): Reply {
-  const ready = phase === "serving";
+function answerHealthcheck({ lifecycle, engineAnswers }: SystemOptions): Reply {
+  const ready = lifecycle.phase === "serving" && engineAnswers();
   const body = JSON.stringify({ is_executor_ready: ready, is_log_client_ready: ready });
   return { status: ready ? 200 : 503, body };
 }
 
-function answerReadiness({ phase }: Lifecycle): Reply {
+function answerReadiness({ lifecycle, engineAnswers }: SystemOptions): Reply {
+  const { phase } = lifecycle;
   if (phase !== "serving") throw new SheafError("unavailable", `the server is ${phase}`);
+  if (!engineAnswers()) {
+    throw new SheafError("unavailable", "the engine does not answer", { retryAfterSeconds: 1 });
+  }
   return DONE;
 }
 
