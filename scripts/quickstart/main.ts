@@ -1,7 +1,8 @@
 /**
- * The tour: index a folder of text, then ask it the same question in five ways. Everything goes over HTTP to a
+ * The tour: index a folder of text, or one file, then ask it the same question in five ways. Everything goes over HTTP to a
  * server started for the purpose; every vector is made there.
  */
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Collection, type Hit, TooLargeError, hybridSchema, knn, rrf } from "@sheaf/client";
@@ -15,14 +16,17 @@ const WRITE_BATCH = 16;
 const HITS = 5;
 const CANDIDATES = 50;
 
-const folder = resolve(process.argv[2] ?? PROJECT);
+const WRONG_USAGE = 2;
+
+const place = resolve(process.argv[2] ?? PROJECT);
 const question = process.argv[3] ?? DEFAULT_QUESTION;
 
-const sections = await readSections(folder);
-if (sections.length === 0) {
-  console.error(`No text or Markdown files in ${folder}.`);
-  process.exit(1);
-}
+const sections = existsSync(place)
+  ? await readSections(place).catch((error: unknown) =>
+      refuse(`${place}: ${error instanceof Error ? error.message : String(error)}`),
+    )
+  : refuse(`${place}: no such folder or file`);
+if (sections.length === 0) refuse(`${place}: no text or Markdown in it`);
 console.log("Starting a server…");
 const server = await startServer();
 let stopping: Promise<void> | undefined;
@@ -38,9 +42,15 @@ try {
   await stop();
 }
 
+/** Exit code 2, as for wrong usage of the command line. */
+function refuse(problem: string): never {
+  console.error(`quickstart: ${problem}`);
+  process.exit(WRONG_USAGE);
+}
+
 async function indexSections(collection: Collection, all: readonly Section[]): Promise<void> {
   const files = new Set(all.map(({ path }) => path)).size;
-  console.log(`Indexing ${all.length} sections of ${files} files from ${folder}`);
+  console.log(`Indexing ${all.length} sections of ${files} files from ${place}`);
   const bar = new SingleBar(
     { format: "embedding {bar} {percentage}% | {value}/{total} sections | {eta}s left", noTTYOutput: true },
     Presets.shades_classic,
@@ -91,14 +101,14 @@ async function tour(collection: Collection): Promise<void> {
   const dense = { query: question, limit: CANDIDATES };
   const sparse = { query: question, key: "bm25", limit: CANDIDATES };
   const hybrid = rrf({ leaves: [dense, sparse] });
-  const place = mostCommonFolder(sections);
+  const folder = mostCommonFolder(sections);
   const select = ["title", "path", "#score"];
   const groupBy = { keys: ["path"], aggregate: { $min_k: { keys: ["#score"], k: 1 } } };
-  const where = { folder: place };
+  const where = { folder };
   await show("dense", "", () => collection.search({ rank: knn(dense), limit: HITS, select }));
   await show("sparse", "", () => collection.search({ rank: knn(sparse), limit: HITS, select }));
   await show("hybrid", "", () => collection.search({ rank: hybrid, limit: HITS, select }));
-  await show("hybrid where", ` folder = "${place}"`, () =>
+  await show("hybrid where", ` folder = "${folder}"`, () =>
     collection.search({ where, rank: hybrid, limit: HITS, select }),
   );
   await show("grouped", " best section of each file", () =>

@@ -1,6 +1,6 @@
-/** Markdown and text files of a folder as sections small enough for an embedding model. */
-import { readdir, readFile } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+/** Markdown and text files of a folder, or a single file, as sections small enough for an embedding model. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { basename, join, relative, sep } from "node:path";
 
 export interface Section {
   /** Path from the folder, with `/`. */
@@ -20,13 +20,14 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024;
  */
 const PIECE_CHARACTERS = 900;
 
-export async function readSections(folder: string): Promise<Section[]> {
-  const paths = await textFiles(folder);
+/** @param place A folder, or a file of any extension. */
+export async function readSections(place: string): Promise<Section[]> {
+  const paths = (await stat(place)).isDirectory() ? await textFiles(place) : [place];
   const sections: Section[] = [];
   for (const path of paths.slice(0, MAX_FILES)) {
     const text = await readFile(path, "utf8");
     if (text.length > MAX_FILE_BYTES || text.includes("\0")) continue;
-    const name = relative(folder, path).split(sep).join("/");
+    const name = relative(place, path).split(sep).join("/") || basename(place);
     sections.push(...splitByHeading(name, text));
   }
   return sections;

@@ -1,5 +1,5 @@
 /** The tour over a folder of the caller's own: five kinds of search, exit code 0, nothing left behind. */
-import { spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,8 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sheaf-tour-"));
   await mkdir(join(folder, "garden"));
+  await mkdir(join(folder, "pictures"));
+  await writeFile(join(folder, "pictures", "bees.png"), "\x89PNG\0");
   await writeFile(
     join(folder, "garden", "bees.md"),
     "# Bees\n\nHoney bees see ultraviolet marks that guide them to flowers.\n\n## Winter\n\nThe colony keeps warm in a ball.\n",
@@ -31,13 +33,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+function tour(place: string): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, [SCRIPT, place, QUESTION], { encoding: "utf8", timeout: 280_000 });
+}
+
 describe("npm run quickstart -- FOLDER QUESTION", () => {
   it("prints five searches over the folder and exits with 0", async () => {
     const before = (await readdir(tmpdir())).filter((name) => name.startsWith("sheaf-quickstart-"));
-    const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, folder, QUESTION], {
-      encoding: "utf8",
-      timeout: 280_000,
-    });
+    const { status, stdout, stderr } = tour(folder);
     expect(status, stderr).toBe(0);
     const progress = stderr.split("\n").filter((line) => line !== "");
     expect(progress.at(-1)).toContain("100%");
@@ -58,5 +61,21 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
     }
     const after = (await readdir(tmpdir())).filter((name) => name.startsWith("sheaf-quickstart-"));
     expect(after).toEqual(before);
+  });
+
+  it.each([
+    ["a folder that is not there", "nowhere", "no such folder or file"],
+    ["a folder without text", "pictures", "no text or Markdown in it"],
+    ["a file that is no text", "pictures/bees.png", "no text or Markdown in it"],
+  ])("refuses %s with one line and exit code 2", (_what, name, problem) => {
+    const place = join(folder, name);
+    const { status, stderr } = tour(place);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: `quickstart: ${place}: ${problem}\n` });
+  });
+
+  it("takes a single file", () => {
+    const { status, stdout, stderr } = tour(join(folder, "garden", "bees.md"));
+    expect(status, stderr).toBe(0);
+    expect(stdout).toContain("\n1. bees.md Bees ");
   });
 });
