@@ -1,4 +1,5 @@
 /** The `sheaf` command line. Exit codes: what the command says, 1 for a failure, 2 for wrong usage. */
+import { createRequire } from "node:module";
 import { CommanderError, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../setting-error.ts";
@@ -32,6 +33,10 @@ const GROUPS: Readonly<Record<string, string>> = {
   keys: "Create, list, rotate and revoke API keys.",
   models: "List, download, check and remove model weights.",
 };
+/** Of this package, two folders up from the sources as from the build. */
+const { version: VERSION } = createRequire(import.meta.url)("../../package.json") as {
+  readonly version: string;
+};
 const FAILURE = 1;
 const WRONG_USAGE = 2;
 
@@ -40,6 +45,7 @@ export async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = new Program("sheaf")
     .description("Self-hosted embedding and hybrid-search server.")
+    .version(VERSION, "-V, --version", "print the version and end")
     .helpCommand(false)
     .exitOverride();
   for (const command of COMMANDS) {
