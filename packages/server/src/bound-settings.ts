@@ -40,7 +40,11 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
   requestsPerMinute: bound("requests-per-minute", 429, "Requests per minute and API key."),
   tokensPerMinute: bound("tokens-per-minute", 429, "Embedded tokens per minute and API key."),
   concurrentRequests: bound("concurrent-requests", 429, "Concurrent requests per API key."),
-  quotaTokensPerDay: bound("quota-tokens-per-day", 422, "Embedded tokens per tenant and day (UTC)."),
+  quotaTokensPerDay: bound(
+    "quota-tokens-per-day",
+    429,
+    "Embedded tokens per tenant and day (UTC). A write or search over it is 422.",
+  ),
   quotaCollections: bound("quota-collections", 422, "Collections of a tenant."),
   quotaRecords: bound("quota-records", 422, "Records of a tenant, over all its collections."),
   quotaBytes: bound(

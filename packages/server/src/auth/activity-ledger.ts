@@ -20,6 +20,7 @@ interface Spent {
 }
 
 const FLUSH_AFTER_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
 
 export class ActivityLedger {
   readonly #options: ActivityLedgerOptions;
@@ -45,18 +46,19 @@ export class ActivityLedger {
     return this.#lastUsed.get(id) ?? null;
   }
 
-  /** `false`, and nothing counted: they would take the tenant over `atMost` today. */
-  async spendTokens(tenant: string, count: number, atMost: number): Promise<boolean> {
+  /** Resolves with 0, or, nothing counted, with the seconds until a tenant over `atMost` may go on: the day's end. */
+  async spendTokens(tenant: string, count: number, atMost: number): Promise<number> {
     this.#loaded ??= this.#load();
     await this.#loaded;
-    const day = new Date(this.#options.now()).toISOString().slice(0, 10);
+    const now = this.#options.now();
+    const day = new Date(now).toISOString().slice(0, 10);
     const spent = this.#spent.get(tenant);
     const tokens = (spent?.day === day ? spent.tokens : 0) + count;
-    if (tokens > atMost) return false;
+    if (tokens > atMost) return Math.ceil((DAY_MS - (now % DAY_MS)) / 1_000);
     this.#spent.set(tenant, { day, tokens });
     this.#unsavedTenants.add(tenant);
     this.#arm();
-    return true;
+    return 0;
   }
 
   /** Hands over what is new; what cannot be is tried again later. */

@@ -38,7 +38,8 @@ describe("errorResponse", () => {
     [new SheafError("rate_limited", "slow down", { retryAfterSeconds: 7 }), "7"],
     [new SheafError("rate_limited", "slow down"), "1"],
     [new SheafError("unavailable", "restarting"), "1"],
-    [new SheafError("model_unavailable", "no weights"), undefined],
+    [new SheafError("model_unavailable", "no weights"), "60"],
+    [new SheafError("model_unavailable", "coming", { retryAfterSeconds: 5 }), "5"],
     [new SheafError("invalid_argument", "no"), undefined],
   ])("says when to try again: %s", (error, seconds) => {
     expect(errorResponse(error, CONTEXT).headers?.["retry-after"]).toBe(seconds);

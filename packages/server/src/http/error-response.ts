@@ -5,9 +5,13 @@
 import { type ErrorCode, SheafError } from "@sheaf/protocol";
 import type { Reply, Surface } from "./route.ts";
 
-const RETRY_AFTER_SECONDS = 1;
-/** Codes after which the same request may succeed if it is sent again. */
-const RETRYABLE: ReadonlySet<ErrorCode> = new Set(["rate_limited", "unavailable"]);
+/** Codes after which the same request may succeed later, and when to try, unless the error says it itself. */
+const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  rate_limited: 1,
+  unavailable: 1,
+  // Weights do not come by themselves within seconds: an operator fetches or repairs them.
+  model_unavailable: 60,
+};
 
 export interface ErrorContext {
   readonly surface: Surface;
@@ -40,9 +44,9 @@ export function errorResponse(error: unknown, context: ErrorContext): ErrorRespo
 }
 
 function errorHeaders(error: SheafError): Record<string, string> {
-  const seconds = error.retryAfterSeconds ?? (RETRYABLE.has(error.code) ? RETRY_AFTER_SECONDS : null);
+  const seconds = error.retryAfterSeconds ?? RETRY_AFTER_SECONDS[error.code];
   return {
-    ...(seconds === null ? {} : { "retry-after": String(seconds) }),
+    ...(seconds === undefined ? {} : { "retry-after": String(seconds) }),
     ...(error.code === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}),
   };
 }

@@ -153,11 +153,13 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOption
     throw new SheafError("unavailable", "the server is shutting down");
   }
   const params = request.params as PathParams;
+  const { surface = "v2" } = request.routeOptions.config;
   return andThen(authenticate(request.headers, access, options.keys), (principal) => {
     authorize(principal, access, params);
     request.principal = principal;
     if (access.scope === "public") return;
-    return andThen(options.traffic.admit(principal, params["tenant"] ?? principal.tenant), (admission) => {
+    const tenant = params["tenant"] ?? principal.tenant;
+    return andThen(options.traffic.admit(principal, tenant, surface), (admission) => {
       // Closed already: the event that would release it has been.
       if (reply.raw.destroyed) admission.release();
       else request.admission = admission;

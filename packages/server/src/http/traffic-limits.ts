@@ -9,6 +9,7 @@ import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
 import type { MaybePromise } from "../request/maybe-promise.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { ActivityLedger } from "../auth/activity-ledger.ts";
+import type { Surface } from "./route.ts";
 
 /** 0: no bound. */
 export interface TrafficBounds {
@@ -25,7 +26,7 @@ export interface Admission {
   readonly headers: Readonly<Record<string, string>>;
   /** `null`: it may go on. */
   readonly refusal: SheafError | null;
-  /** Counts the tokens of its texts; throws 429, and 422 where the tenant's day is used up. */
+  /** Counts the tokens of its texts; throws 429, and where the tenant's day is used up 429 or, on v2 routes, 422. */
   admitTokens(count: number): Promise<void>;
   /** To be called once, when it is over. */
   release(): void;
@@ -72,8 +73,8 @@ export class TrafficLimits {
   }
 
   /** @param tenant Whose tokens the request spends; `null`: nobody's. */
-  admit(principal: Principal, tenant: string | null): MaybePromise<Admission> {
-    return this.#isFree(principal) ? FREE : this.#count(principal, tenant);
+  admit(principal: Principal, tenant: string | null, surface: Surface): MaybePromise<Admission> {
+    return this.#isFree(principal) ? FREE : this.#count(principal, tenant, surface);
   }
 
   #isFree({ limits }: Principal): boolean {
@@ -83,7 +84,7 @@ export class TrafficLimits {
     );
   }
 
-  async #count(principal: Principal, tenant: string | null): Promise<Admission> {
+  async #count(principal: Principal, tenant: string | null, surface: Surface): Promise<Admission> {
     const windows = this.#windows(principal);
     const [requests, tokens] = windows;
     const counted = await this.#take(requests, 1);
@@ -96,7 +97,11 @@ export class TrafficLimits {
           : atOnce === "over"
             ? new SheafError("rate_limited", "too many requests of this API key at a time")
             : null,
-      admitTokens: (count) => this.#admitTokens(tokens, tenant, count),
+      admitTokens: async (count) => {
+        if (count === 0) return;
+        if ((await this.#take(tokens, count)) === "over") throw await this.#overRate(tokens);
+        if (tenant !== null) await this.#spendQuota(tenant, count, surface);
+      },
       release: () => {
         if (atOnce === "in") this.#leave(principal.id);
       },
@@ -111,15 +116,16 @@ export class TrafficLimits {
     ];
   }
 
-  async #admitTokens(window: Window, tenant: string | null, count: number): Promise<void> {
-    if (count === 0) return;
-    if ((await this.#take(window, count)) === "over") throw await this.#overRate(window);
+  async #spendQuota(tenant: string, count: number, surface: Surface): Promise<void> {
     const { quotaTokensPerDay } = this.#bounds;
-    if (tenant === null || quotaTokensPerDay === 0) return;
-    if (await this.#ledger.spendTokens(tenant, count, quotaTokensPerDay)) return;
+    if (quotaTokensPerDay === 0) return;
+    const retryAfterSeconds = await this.#ledger.spendTokens(tenant, count, quotaTokensPerDay);
+    if (retryAfterSeconds === 0) return;
     throw new SheafError(
-      "unprocessable",
+      // Quotas are 422 to clients of the v2 routes; the embedding contract declares no 422.
+      surface === "embed" ? "rate_limited" : "unprocessable",
       `Quota exceeded: ${count} more tokens would take the tenant over its ${quotaTokensPerDay} of a day (UTC)`,
+      { retryAfterSeconds },
     );
   }
 

@@ -17,7 +17,7 @@ export interface RequestBudget {
   expectTexts(count: number): void;
   /** Announces the copy of a whole collection, which earns the longer time too. */
   expectCopy(): void;
-  /** Counts tokens of those texts against what the caller may have; throws 429, or 422 over a quota. */
+  /** Counts tokens of those texts against what the caller may have; throws 429, or on v2 routes 422 over a quota. */
   admitTokens(count: number): Promise<void>;
 }
 

@@ -80,6 +80,7 @@ describe("dense", () => {
     const reply = await embed(path, model, { texts: ["a"], instructions: "" });
     expect(reply.status).toBe(status);
     expect((reply.body as { error: string }).error).toContain(model);
+    expect(reply.headers["retry-after"]).toBe(status === 503 ? "60" : undefined);
   });
 
   it("is 413 over the model's limit, naming the text", async () => {

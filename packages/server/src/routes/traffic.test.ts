@@ -1,7 +1,8 @@
 /** Rates, concurrency and the token quota through the whole server. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { AppOptions } from "../app.ts";
-import { COLLECTIONS, MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
+import type { Principal } from "../auth/principal.ts";
+import { COLLECTIONS, MINILM, type TestApp, type TestKeys, startTestApp } from "../testing/test-app.ts";
 
 const HEADERS = { "x-service-embedding-model": MINILM };
 const BM25 = { "x-service-embedding-model": "sheaf/bm25" };
@@ -9,8 +10,8 @@ const BM25 = { "x-service-embedding-model": "sheaf/bm25" };
 let test: TestApp;
 afterEach(() => test.close());
 
-async function start(options: Partial<AppOptions>): Promise<void> {
-  test = await startTestApp(options);
+async function start(options: Partial<AppOptions>, keys: TestKeys = {}): Promise<void> {
+  test = await startTestApp(options, keys);
 }
 
 const embed = (...texts: readonly string[]) =>
@@ -75,11 +76,33 @@ describe("rate limits", () => {
     expect((await add("a", "one two three four")).status).toBe(201);
     expect(await add("b", "one")).toMatchObject({
       status: 422,
+      headers: { "retry-after": expect.stringMatching(/^[1-9]\d*$/) },
       body: { message: expect.stringMatching(/^Quota exceeded/) },
     });
     // A key for every tenant spends no tenant's tokens on the embedding routes.
     expect((await embed("one two three four")).status).toBe(200);
     await test.app.ledger.flush();
     expect(await test.engine.listTokenUsage()).toMatchObject([{ tenant: "default_tenant", tokens: 6 }]);
+  });
+
+  it.each([
+    ["/embed", HEADERS],
+    ["/embed_sparse", BM25],
+  ])("refuse %s with 429 until the quota's day ends", async (path, headers) => {
+    const principal: Principal = {
+      id: "key_acme",
+      tenant: "acme",
+      database: null,
+      scopes: new Set(["embed"]),
+    };
+    await start({ quotaTokensPerDay: 8 }, { "acme-key": principal });
+    const ask = (text: string) =>
+      test.ask(`POST ${path}`, { json: { texts: [text], instructions: "" }, headers, key: "acme-key" });
+    expect((await ask("bees find flowers")).status).toBe(200);
+    const refused = await ask("ships tides harbour bread bakers market noon bees flowers");
+    expect(refused).toMatchObject({ status: 429, body: { error: expect.stringMatching(/^Quota exceeded/) } });
+    const seconds = Number(refused.headers["retry-after"]);
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(24 * 3_600);
   });
 });
