@@ -147,8 +147,19 @@ describe("query", () => {
     ["where", { where: { kind: "rock" } }, [["b"]]],
     ["whereDocument", { whereDocument: { $contains: "gamma" } }, [["c"]]],
     ["more results than records", { nResults: 50 }, [["a", "c", "b"]]],
+    ["far more results than records", { nResults: 1_000_000 }, [["a", "c", "b"]]],
   ])("restricts by %s", async (_, more, ids) => {
     expect((await collection.query({ queryEmbeddings: [[1, 0, 0]], ...more })).ids).toEqual(ids);
+  });
+
+  it("takes 1,024 query embeddings", async () => {
+    const queryEmbeddings = Array.from({ length: 1_024 }, (_, i) => [i % 2, (i + 1) % 2, 0]);
+    const { ids } = await collection.query({ queryEmbeddings, nResults: await collection.count() });
+    expect(ids).toHaveLength(1_024);
+    expect(ids.slice(0, 2)).toEqual([
+      ["b", "c", "a"],
+      ["a", "c", "b"],
+    ]);
   });
 
   it("gives an empty row in an empty collection", async () => {
@@ -214,6 +225,17 @@ describe("writes", () => {
     expect(await collection.delete(request)).toEqual({ deleted });
     expect((await collection.get()).ids).toEqual(left);
     expect(await collection.count()).toBe(left.length);
+  });
+
+  it("update ignores a record that does not exist, whatever comes for it", async () => {
+    await collection.update({ ids: ["nobody"], embeddings: [[1, 2]], documents: ["x"] });
+    expect(await collection.get({ include: EVERYTHING })).toMatchObject({ ids: ["a", "b", "c"] });
+  });
+
+  it("delete checks its filter where there is nothing to delete too", async () => {
+    const empty = await client.createCollection({ name: `empty-${made++}`, embeddingFunction: null });
+    await expect(empty.delete({ whereDocument: { $regex: "(" } })).rejects.toThrow(ChromaClientError);
+    expect(await empty.delete({ where: { kind: "sand" } })).toEqual({ deleted: 0 });
   });
 
   it("refuses another dimension and keeps everything", async () => {

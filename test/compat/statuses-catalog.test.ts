@@ -66,6 +66,13 @@ describe("tenants, databases and collections", () => {
       400,
       /database: .*at least 3/u,
     ],
+    ["deleting the default tenant", { method: "DELETE", path: `${tenants}/default_tenant` }, 409, /./u],
+    [
+      "deleting the default database",
+      { method: "DELETE", path: `${tenants}/default_tenant/databases/default_database` },
+      409,
+      /default_database/u,
+    ],
     [
       "deleting an unknown database",
       { method: "DELETE", path: `${tenants}/default_tenant/databases/nothing` },

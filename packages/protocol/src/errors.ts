@@ -28,6 +28,7 @@ const ERROR_TABLE = {
   not_found: { status: 404, name: "NotFoundError" },
   method_not_allowed: { status: 405, name: "ChromaError" },
   already_exists: { status: 409, name: "ChromaError" },
+  protected: { status: 409, name: "ChromaError" },
   model_mismatch: { status: 409, name: "ChromaError" },
   conditional_conflict: { status: 409, name: "ConditionalWriteConflictError" },
   gone: { status: 410, name: "Unimplemented" },

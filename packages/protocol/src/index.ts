@@ -12,7 +12,7 @@ export {
 export { isLatin1 } from "./latin1.ts";
 export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
 export { JsonFloat, readJson, readJsonWithVectors } from "./json-reader.ts";
-export { writeDense, writeMetadata, writeSparse } from "./json-writer.ts";
+export { writeDense, writeFloat64, writeMetadata, writeSparse } from "./json-writer.ts";
 export {
   getResultChunks,
   queryResultChunks,

@@ -68,7 +68,7 @@ function writeScalar(value: MetadataScalar): string {
 }
 
 /** A float64 that no reader can take for an integer. */
-function writeFloat64(value: number): string {
+export function writeFloat64(value: number): string {
   if (!Number.isFinite(value)) return "null";
   const text = Object.is(value, -0) ? "-0" : `${value}`;
   return /[.e]/.test(text) ? text : `${text}.0`;

@@ -69,12 +69,19 @@ const table = {
     doc: "`max_batch_size` that clients read to split their writes.",
   },
   idBytes: { value: 512, over: 400, doc: "Record id, UTF-8. Above the longest key LMDB and clients use." },
-  resultsPerPage: { value: 10_000, over: 400, doc: "Results of one page of query and search." },
-  searchesPerCall: {
-    value: 100,
+  resultsPerPage: { value: 10_000, over: 400, doc: "Results of one page of a search." },
+  resultsPerQuery: {
+    value: 100_000,
     over: 400,
-    doc: "Search payloads in one call, and query embeddings in one query.",
+    doc: "Neighbours of one query embedding, of as many as there are records: clients ask for `count()` of them.",
   },
+  resultsPerCall: {
+    value: 1_000_000,
+    over: 400,
+    doc: "Neighbours of all query embeddings of a call together, counted in the same way.",
+  },
+  searchesPerCall: { value: 100, over: 400, doc: "Search payloads in one call." },
+  queriesPerCall: { value: 1_024, over: 400, doc: "Query embeddings in one call." },
   rankNodes: { value: 1_000, over: 400, doc: "Operators and operands of one rank expression." },
   knnLeaves: { value: 64, over: 400, doc: "`$knn` leaves of one rank expression." },
   knnLimit: { value: 100_000, over: 400, doc: "`$knn.limit`, and `k` of an aggregate." },

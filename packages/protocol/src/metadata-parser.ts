@@ -22,7 +22,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 const NUMBER_BYTES = 8;
 
 /**
- * Metadata that may hold no `null`: of a collection, or of `add`.
+ * Metadata that may hold no `null`: of a new collection, or of `add`.
  *
  * @throws SheafError 422 for a value of no known kind, 400 for keys and sizes out of bounds.
  */
@@ -40,7 +40,7 @@ export function parseMetadata(value: unknown, path: string): Metadata {
   return metadata;
 }
 
-/** Metadata of `update` and `upsert`, where `null` removes a key. Errors as `parseMetadata`. */
+/** Metadata of `update`, `upsert` and of a collection that is changed, where `null` removes a key. Errors as `parseMetadata`. */
 export function parseMetadataPatch(value: unknown, path: string): MetadataPatch {
   const patch = new Map<string, MetadataValue | null>();
   for (const [key, member] of entriesOf(value, path)) {

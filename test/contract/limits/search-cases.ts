@@ -1,14 +1,24 @@
 /** Bounds of filters, ranks, groups and pages. */
 import type { LimitName } from "@sheaf/protocol";
-import { type CaseOf, times, toCollection } from "./limit-case.ts";
+import { type Bench, type CaseOf, type Outcome, bySize, times, toCollection } from "./limit-case.ts";
 
 const KNN = { $knn: { query: [1, 2] } };
+const BATCH = 50_000;
 const AGGREGATE = { $min_k: { keys: ["#score"], k: 1 } };
 
 export const SEARCH_CASES = {
-  resultsPerPage: toCollection("query", /^n_results/u, (size) => ({
-    query_embeddings: [[1, 2]],
-    n_results: size,
+  resultsPerPage: searched((size) => ({ limit: { limit: size } }), /^searches\[0\]\.limit\.limit/u),
+  resultsPerQuery: bySize(
+    (bench, size) => query(bench, { records: size, queries: 1 }),
+    /^n_results: must be at most/u,
+  ),
+  resultsPerCall: bySize(
+    // One record more for each of a thousand queries: the least that there can be over it.
+    (bench, size) => query(bench, { records: Math.ceil(size / 1_000), queries: 1_000 }),
+    /^n_results: .*in one call/u,
+  ),
+  queriesPerCall: toCollection("query", /^query_embeddings/u, (size) => ({
+    query_embeddings: times(size, () => [1, 2]),
   })),
   searchesPerCall: toCollection("search", /^searches/u, (size) => ({ searches: times(size, () => ({})) })),
   rankNodes: ranked((size) => ({ $sum: times(size - 1, () => ({ $val: 1 })) }), /^searches\[0\]\.rank/u),
@@ -31,6 +41,18 @@ export const SEARCH_CASES = {
   regexPatterns: filtered((size) => ({ $or: times(size, (i) => regex(`p${i}`)) }), /regular expressions/u),
   regexCharacters: filtered((size) => regex("a".repeat(size)), /^where\.#document\.\$regex/u),
 } satisfies { readonly [name in LimitName]?: CaseOf };
+
+/** All records of a collection of `records`, for each of `queries`. */
+async function query(bench: Bench, counts: { records: number; queries: number }): Promise<Outcome> {
+  const path = await bench.collection();
+  const ids = times(counts.records, (i) => `r${i}`);
+  for (let from = 0; from < ids.length; from += BATCH) {
+    const batch = ids.slice(from, from + BATCH);
+    await bench.ask(`POST ${path}/add`, { json: { ids: batch, embeddings: batch.map((_, i) => [i]) } });
+  }
+  const json = { query_embeddings: times(counts.queries, () => [1]), n_results: counts.records, include: [] };
+  return bench.send(`POST ${path}/query`, { json });
+}
 
 function searched(make: (size: number) => object, says: RegExp): CaseOf {
   return toCollection("search", says, (size) => ({ searches: [make(size)] }));

@@ -143,7 +143,9 @@ export class OpenCollection {
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
     const { ids, where } = request;
-    if ((this.#index.size === 0 && this.#damaged.size === 0) || (ids === null && where === null)) return 0;
+    const isEmpty = this.#index.size === 0 && this.#damaged.size === 0;
+    // A filter is checked whether there is anything to filter or not.
+    if (where === null && (ids === null || isEmpty)) return 0;
     let deleted = 0;
     const remove = async (doomed: readonly string[]): Promise<number> => {
       const change = await this.#commit((view) => planRemove(view, doomed));

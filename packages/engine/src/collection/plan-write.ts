@@ -1,6 +1,6 @@
 /**
  * What writes and deletes change, as pure functions of the store's state: `add` ignores ids that exist, `update`
- * ignores ids that do not, `upsert` merges or inserts. Within one batch a later entry sees the earlier ones. Every
+ * ignores ids that do not, and whatever comes with them; `upsert` merges or inserts. Within one batch a later entry sees the earlier ones. Every
  * submitted record counts as one operation, also an ignored one, so that a caller who waits for the write to be
  * folded never waits in vain.
  */
@@ -60,13 +60,14 @@ class WritePlan {
   /** `path` stands before the members of the request in messages. */
   write(request: WriteRequest, path: string): this {
     const { kind, records } = request;
-    const dimension = checkDimensions(this.#head.dimension, records);
-    let { sequence, nextOffset } = this.#head;
+    let { sequence, nextOffset, dimension } = this.#head;
+    if (kind !== "update") for (const record of records) dimension = checkDimension(dimension, record);
     let stored = false;
     for (const [position, record] of records.entries()) {
       sequence += 1;
       const current = this.#currentState(kind, record.id);
       if (current === "skip") continue;
+      if (kind === "update") dimension = checkDimension(dimension, record);
       const offset = current === null ? nextOffset++ : current.offset;
       // An id that was removed and comes again stands last: new records keep the order of their offsets.
       if (current === null) this.#planned.delete(record.id);
@@ -118,20 +119,11 @@ class WritePlan {
   }
 }
 
-/** The dimension all embeddings of the batch have, ignored records included. */
-function checkDimensions(fixed: number | null, records: readonly WriteRecord[]): number | null {
-  let dimension = fixed;
-  for (const { embedding } of records) {
-    if (embedding === null) continue;
-    dimension ??= embedding.length;
-    if (embedding.length !== dimension) {
-      throw invalid(
-        "",
-        `Collection expecting embedding with dimension of ${dimension}, got ${embedding.length}`,
-      );
-    }
-  }
-  return dimension;
+/** The dimension of the collection, which its first embedding decides. Throws 400 for an embedding of another one. */
+function checkDimension(fixed: number | null, { embedding }: WriteRecord): number | null {
+  if (embedding === null || embedding.length === fixed) return fixed;
+  if (fixed === null) return embedding.length;
+  throw invalid("", `Collection expecting embedding with dimension of ${fixed}, got ${embedding.length}`);
 }
 
 /** Key by key; `null` removes. No keys at all reads back as no metadata. */

@@ -3,14 +3,16 @@
  * records. Every function throws `SheafError`: 400 for a regular expression or a vector that does not fit, and the
  * signal's reason (or `cancelled`) within some milliseconds of an abort.
  */
-import type {
-  CancelSignal,
-  GetRequest,
-  QueryRequest,
-  ResultRecord,
-  SearchRequest,
-  Selector,
-  Where,
+import {
+  type CancelSignal,
+  type GetRequest,
+  LIMITS,
+  type QueryRequest,
+  type ResultRecord,
+  type SearchRequest,
+  type Selector,
+  type Where,
+  invalid,
 } from "@sheaf/protocol";
 import type { GetPage } from "../engine.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
@@ -59,8 +61,9 @@ export async function executeQuery(
 ): Promise<ResultRecord[][]> {
   const pace = new Pace(signal);
   const { times, index, scanPool } = context;
-  const { embeddings, limit: k } = request;
+  const { embeddings } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
+  const k = neighboursOf(request, index.size);
   return withPatterns(async (patterns) => {
     const filter = compile(request.where, "where", patterns);
     if (context.dimension === null || k === 0) return embeddings.map(() => []);
@@ -82,6 +85,19 @@ export async function executeQuery(
       return results;
     });
   });
+}
+
+/** How many neighbours a query vector gets: no more than there are records. Throws 400 where that is too many still. */
+function neighboursOf({ limit, embeddings }: QueryRequest, records: number): number {
+  const k = Math.min(limit, records);
+  if (k > LIMITS.resultsPerQuery) throw invalid("n_results", `must be at most ${LIMITS.resultsPerQuery}`);
+  if (k * embeddings.length > LIMITS.resultsPerCall) {
+    throw invalid(
+      "n_results",
+      `${k} for each of ${embeddings.length} query embeddings are over ${LIMITS.resultsPerCall} in one call`,
+    );
+  }
+  return k;
 }
 
 /** One stretch of the matching records in insertion order; `cursor` is the `next` of the stretch before. */

@@ -310,7 +310,7 @@ describe("parseUpdateCollection refuses", () => {
     [{ new_name: "x" }, "400 new_name: Expected a name"],
     [{ new_name: 1 }, "422 new_name: must be a string"],
     [{ new_metadata: {} }, "400 new_metadata: Metadata cannot be empty"],
-    [{ new_metadata: { a: null } }, "422 new_metadata.a: "],
+    [{ new_metadata: { a: {} } }, "422 new_metadata.a: "],
     [{ new_metadata: { "#a": 1 } }, "400 new_metadata.#a: "],
     [{ new_configuration: [] }, "422 new_configuration: must be an object"],
     [{ new_configuration: { foo: {} } }, "422 new_configuration.foo: is unknown"],

@@ -3,8 +3,8 @@ import { invalid } from "../errors.ts";
 import { exceedsBytes } from "../json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { writeMetadata } from "../json-writer.ts";
-import type { Metadata } from "../metadata.ts";
-import { parseMetadata } from "../metadata-parser.ts";
+import type { Metadata, MetadataPatch, MetadataValue } from "../metadata.ts";
+import { parseMetadata, parseMetadataPatch } from "../metadata-parser.ts";
 import type { Collection, CreateCollection, JsonObject, UpdateCollection } from "./ast.ts";
 import { BodyReader } from "./body-reader.ts";
 import { parseConfiguration, parseConfigurationUpdate } from "./configuration.ts";
@@ -30,7 +30,7 @@ export function parseCreateCollection(
 ): CreateCollection {
   const reader = new BodyReader(body, "");
   const name = parseName(reader.get("name"), "name");
-  const metadata = parseCollectionMetadata(reader, "metadata");
+  const metadata = parseCollectionMetadata(reader, "metadata", parseMetadata);
   const configuration = parseConfiguration(describing(reader, "configuration"), metadata);
   const schemaReader = describing(reader, "schema");
   const schema = completeSchema(schemaReader === null ? null : parseSchema(schemaReader), configuration);
@@ -54,10 +54,10 @@ export function parseCreateCollection(
 export function parseUpdateCollection(body: unknown, current: Collection): UpdateCollection {
   const reader = new BodyReader(body, "");
   const name = reader.has("new_name") ? parseName(reader.get("new_name"), "new_name") : null;
-  const metadata = parseCollectionMetadata(reader, "new_metadata");
+  const patch = parseCollectionMetadata(reader, "new_metadata", parseMetadataPatch);
   return Object.freeze({
     ...(name === null ? {} : { name }),
-    ...(metadata === null ? {} : { metadata }),
+    ...(patch === null ? {} : { metadata: withoutNulls(patch) }),
     ...parseDescriptionUpdate(describing(reader, "new_configuration"), current),
   });
 }
@@ -82,12 +82,23 @@ export function parseForkBody(body: unknown): ForkBody {
   return Object.freeze({ newName: parseName(new BodyReader(body, "").get("new_name"), "new_name") });
 }
 
-function parseCollectionMetadata(reader: BodyReader, key: string): Metadata | null {
+/** `null`: the body has none. */
+function parseCollectionMetadata<M extends MetadataPatch>(
+  reader: BodyReader,
+  key: string,
+  parse: (value: unknown, path: string) => M,
+): M | null {
   const value = reader.get(key);
   if (value === undefined) return null;
-  const metadata = parseMetadata(value, key);
+  const metadata = parse(value, key);
   if (metadata.size === 0) throw invalid(key, "Metadata cannot be empty");
   return metadata;
+}
+
+/** The new metadata replaces the old one whole, so a key that is `null` is a key that is not there. */
+function withoutNulls(patch: MetadataPatch): Metadata | null {
+  const kept = [...patch].filter((entry): entry is [string, MetadataValue] => entry[1] !== null);
+  return kept.length === 0 ? null : new Map(kept);
 }
 
 /** A description, which is kept as long as the collection and therefore bounded. */

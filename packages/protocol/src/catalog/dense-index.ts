@@ -69,10 +69,12 @@ export function withDenseIndex(schema: JsonObject, dense: DenseIndex): JsonObjec
     vector_index: { enabled, config: vectorConfig(dense, sourceKey) },
   });
   const defaults = objectAt(schema, "defaults") ?? {};
+  const sourceKey = valueAt(defaults, "float_list", "vector_index", "config", "source_key");
+  const defaultSource = typeof sourceKey === "string" ? sourceKey : null;
   const keys = objectAt(schema, "keys") ?? {};
   return {
     ...schema,
-    defaults: { ...defaults, float_list: describe(false, null) },
+    defaults: { ...defaults, float_list: describe(false, defaultSource) },
     keys: { ...keys, [EMBEDDING_KEY]: { float_list: describe(true, DOCUMENT_KEY) } },
   };
 }

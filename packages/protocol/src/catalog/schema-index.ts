@@ -48,9 +48,7 @@ function parseVectorConfig(reader: BodyReader): JsonObject {
     spann: parseKind(reader, "spann"),
   };
   if (config.hnsw !== null && config.spann !== null) throw twoKinds(reader.path);
-  if (config.source_key !== null && config.source_key !== DOCUMENT_KEY) {
-    throw invalid(reader.pathOf("source_key"), "Vector index can only source from #document");
-  }
+  checkSourceKey(config.source_key, reader);
   return present(config);
 }
 
@@ -69,19 +67,21 @@ function parseSparseConfig(reader: BodyReader): JsonObject {
     bm25: reader.boolean("bm25"),
     algorithm: reader.choice("algorithm", ["wand", "max_score"]),
   };
-  const path = reader.pathOf("source_key");
-  if (config.source_key?.startsWith("#") === true && config.source_key !== DOCUMENT_KEY) {
-    throw invalid(path, "source_key cannot begin with '#', except for #document");
-  }
+  checkSourceKey(config.source_key, reader);
   // `unknown` is what clients write where no function was given; `legacy` stands for one that lives on the client.
   const type = config.embedding_function?.["type"] ?? "unknown";
   if (config.source_key !== null && type === "unknown") {
     throw invalid(
-      path,
+      reader.pathOf("source_key"),
       "If source_key is provided then embedding_function must also be provided since there is no default embedding function",
     );
   }
   return present(config);
+}
+
+function checkSourceKey(sourceKey: string | null, reader: BodyReader): void {
+  if (sourceKey === null || !sourceKey.startsWith("#") || sourceKey === DOCUMENT_KEY) return;
+  throw invalid(reader.pathOf("source_key"), "source_key cannot begin with '#', except for #document");
 }
 
 function present(members: Readonly<Record<string, Json>>): JsonObject {

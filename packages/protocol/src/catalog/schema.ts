@@ -134,6 +134,14 @@ function checkEmbeddingKey(valueTypes: JsonObject, path: string): void {
   if (valueAt(valueTypes, "float_list", "vector_index", "enabled") === false) {
     throw invalid(path, "the vector index of #embedding is always enabled");
   }
+  // The defaults may name any key, as the Python client's schemas do: they describe what no collection has.
+  const sourceKey = valueAt(valueTypes, "float_list", "vector_index", "config", "source_key");
+  if (sourceKey !== undefined && sourceKey !== DOCUMENT_KEY) {
+    throw invalid(
+      `${path}.float_list.vector_index.config.source_key`,
+      "Vector index can only source from #document",
+    );
+  }
 }
 
 /** To take the key and store in plain text all the same would be a promise broken in silence. */

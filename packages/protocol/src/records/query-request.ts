@@ -10,18 +10,18 @@ const DEFAULT_INCLUDE = ["documents", "metadatas", "distances"];
 const DEFAULT_RESULTS = 10;
 
 /**
- * Whether the vectors have the collection's dimension only the engine can tell.
+ * Whether the vectors have the collection's dimension only the engine can tell, and how many results there can be: a
+ * larger `n_results` than there are records is usual, so its bound holds for what is left of it.
  *
  * @throws SheafError 422 for wrong JSON types and missing `query_embeddings`, 400 for an invalid filter and bounds.
  */
 export function parseQueryRequest(body: unknown): QueryRequest {
   const members = membersOf(body, "");
   const vectors = itemsOf(required(members, "query_embeddings", ""), "query_embeddings");
-  if (vectors.length > LIMITS.searchesPerCall) {
-    throw invalid("query_embeddings", `must hold at most ${LIMITS.searchesPerCall} vectors`);
+  if (vectors.length > LIMITS.queriesPerCall) {
+    throw invalid("query_embeddings", `must hold at most ${LIMITS.queriesPerCall} vectors`);
   }
   const limit = parseOptionalCount(members, "n_results") ?? DEFAULT_RESULTS;
-  if (limit > LIMITS.resultsPerPage) throw invalid("n_results", `must be at most ${LIMITS.resultsPerPage}`);
   const { ids, where } = parseSelector(members);
   const embeddings = vectors.map((vector, index) =>
     // As `readJsonWithVectors` gives it: the path is for those that it did not read.

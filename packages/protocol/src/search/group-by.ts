@@ -1,4 +1,7 @@
-/** `group_by`: which records form a group and which of them are kept. Absent, `null` and `{}` are the same. */
+/**
+ * `group_by`: which records form a group and which of them are kept. Absent, `null` and `{}` mean none. So does
+ * `{"keys": [], "aggregate": null}`, which the terminal browser of the existing server sends with every search.
+ */
 import { invalid, unprocessable } from "../errors.ts";
 import {
   itemPath,
@@ -47,7 +50,7 @@ export function parseGroupBy(value: unknown, path: string): GroupBy | null {
   refuseUnknown(members, MEMBERS, path);
   const keys = optional(members, "keys");
   const aggregate = optional(members, "aggregate");
-  if (keys === undefined && aggregate === undefined) return null;
+  if (aggregate === undefined && (keys === undefined || isEmptyList(keys))) return null;
   if (keys === undefined || aggregate === undefined) {
     throw invalid(path, "group_by keys and aggregate must both be specified or both be omitted");
   }
@@ -83,6 +86,10 @@ function parseKeys(value: unknown, path: string, rule: KeyRule): readonly string
   const refused = keys.findIndex((key) => !rule.accepts(key));
   if (refused !== -1) throw invalid(itemPath(path, refused), rule.problem);
   return Object.freeze(keys);
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function isField(key: string): boolean {

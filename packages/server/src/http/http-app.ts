@@ -32,6 +32,7 @@ declare module "fastify" {
     access?: RouteAccess;
     surface?: Surface;
     tooLargeStatus?: 400 | 413;
+    deprecated?: boolean;
   }
   interface FastifyRequest {
     /** Set once the caller is known. */
@@ -136,6 +137,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, options: HttpOption
     }
   });
   void reply.header("x-request-id", request.id).header("chroma-trace-id", request.id);
+  if (config.deprecated === true) void reply.header("deprecation", "true");
   if (corsAllowOrigins.length > 0) {
     void reply.headers(
       corsHeaders(headers.origin, corsAllowOrigins, headers["access-control-request-headers"]),

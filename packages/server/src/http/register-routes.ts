@@ -50,6 +50,7 @@ function registerRoute(app: FastifyInstance, route: Route, around: AroundReading
       access: { scope: route.scope, tenant: route.tenant },
       surface: route.surface ?? "v2",
       tooLargeStatus: route.tooLargeStatus ?? 413,
+      deprecated: route.deprecated ?? false,
     },
     // Not asynchronous itself: Fastify would wait for that and look after each request what has become of it.
     handler: (request, reply) => {

@@ -44,6 +44,8 @@ export interface Route extends RouteAccess {
   readonly description?: RouteDescription;
   /** Status of a body over the size limit, 413 unless the route's contract declares none. */
   readonly tooLargeStatus?: 400 | 413;
+  /** Every answer says so, whatever its status. */
+  readonly deprecated?: boolean;
   /**
    * For a path that names its tenant in another way: the names it stands for. They are authorized before the handler
    * runs, and are the `params` of its call. Present exactly where `tenant` is `located`.

@@ -44,6 +44,23 @@ describe("tenants", () => {
     expect(reply).toMatchObject({ status, body: { error, message: expect.any(String) } });
   });
 
+  it("keep the default tenant and database, unless reset is allowed", async () => {
+    const careful = await startTestApp({ allowReset: false });
+    const database = `${TENANTS}/default_tenant/databases/default_database`;
+    for (const path of [`${TENANTS}/default_tenant`, database]) {
+      const reply = await careful.ask(`DELETE ${path}`);
+      expect(reply).toMatchObject({ status: 409, body: { error: "ChromaError" } });
+      expect((await careful.ask(`GET ${path}`)).status).toBe(200);
+    }
+    await careful.ask(`POST ${TENANTS}/default_tenant/databases`, { json: { name: "another" } });
+    expect((await careful.ask(`DELETE ${TENANTS}/default_tenant/databases/another`)).status).toBe(200);
+    await careful.close();
+    const free = await startTestApp({ allowReset: true });
+    expect((await free.ask(`DELETE ${database}`)).status).toBe(200);
+    expect((await free.ask(`DELETE ${TENANTS}/default_tenant`)).status).toBe(200);
+    await free.close();
+  });
+
   it("may have any name that is not a path", async () => {
     const name = "a/b ../ü?#%";
     expect((await test.ask(`POST ${TENANTS}`, { json: { name } })).status).toBe(200);
@@ -131,10 +148,22 @@ describe("collections", () => {
     expect((await test.ask(`POST ${COLLECTIONS}`, { json: { name: "again" } })).status).toBe(409);
   });
 
+  it("lose the metadata keys that an update sets to null", async () => {
+    const path = await test.makeCollection({ name: "described", metadata: { a: 1 } });
+    const shown = async () => (await test.ask(`GET ${COLLECTIONS}/described`)).body;
+    expect(await test.ask(`PUT ${path}`, { json: { new_metadata: { a: null, b: 2 } } })).toMatchObject({
+      status: 200,
+    });
+    expect(await shown()).toMatchObject({ metadata: { b: 2 } });
+    await test.ask(`PUT ${path}`, { json: { new_metadata: { b: null } } });
+    expect(await shown()).toMatchObject({ metadata: null });
+  });
+
   it("say how far their index is", async () => {
     const path = await test.makeCollection({ name: "indexed" });
     expect(await test.ask(`GET ${path}/indexing_status`)).toMatchObject({
       status: 200,
+      text: expect.stringContaining('"op_indexing_progress":1.0,'),
       body: { op_indexing_progress: 1, num_unindexed_ops: 0, num_indexed_ops: 0, total_ops: 0 },
     });
   });

@@ -5,6 +5,7 @@ import {
   parsePage,
   parseUpdateCollection,
   writeCollection,
+  writeFloat64,
 } from "@sheaf/protocol";
 import { collectionNameParams, collectionParams, databaseParams } from "../http/path-params.ts";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
@@ -112,12 +113,10 @@ function routesOfCollection(engine: EngineSource): readonly Route[] {
 async function indexingStatus(engine: EngineSource, ref: CollectionRef): Promise<Reply> {
   const { totalOperations, indexedOperations } = await engine().indexingStatus(ref);
   const progress = totalOperations === 0 ? 1 : indexedOperations / totalOperations;
-  return ok(
-    JSON.stringify({
-      op_indexing_progress: progress,
-      num_unindexed_ops: totalOperations - indexedOperations,
-      num_indexed_ops: indexedOperations,
-      total_ops: totalOperations,
-    }),
-  );
+  const counts = JSON.stringify({
+    num_unindexed_ops: totalOperations - indexedOperations,
+    num_indexed_ops: indexedOperations,
+    total_ops: totalOperations,
+  });
+  return ok(`{"op_indexing_progress":${writeFloat64(progress)},${counts.slice(1)}`);
 }

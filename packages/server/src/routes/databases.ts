@@ -1,14 +1,22 @@
 /** Databases of a tenant. */
-import { parseDatabaseBody, parsePage, writeDatabase } from "@sheaf/protocol";
+import {
+  DEFAULT_DATABASE,
+  DEFAULT_TENANT,
+  SheafError,
+  parseDatabaseBody,
+  parsePage,
+  writeDatabase,
+} from "@sheaf/protocol";
 import { databaseParams, tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
 import { DATABASES as described } from "./tenant-descriptions.ts";
+import type { TenantOptions } from "./tenants.ts";
 
 const DATABASES = "/api/v2/tenants/:tenant/databases";
 const DATABASE = `${DATABASES}/:database`;
 
-export function databaseRoutes({ engine }: Services): readonly Route[] {
+export function databaseRoutes({ engine }: Services, { allowReset }: TenantOptions): readonly Route[] {
   return [
     {
       method: "POST",
@@ -56,7 +64,11 @@ export function databaseRoutes({ engine }: Services): readonly Route[] {
       scope: "admin",
       tenant: "path",
       async handle({ params }) {
-        await engine().deleteDatabase(databaseParams(params));
+        const ref = databaseParams(params);
+        if (!allowReset && ref.tenant === DEFAULT_TENANT && ref.database === DEFAULT_DATABASE) {
+          throw new SheafError("protected", `Database [${ref.database}] is what clients ask for by default`);
+        }
+        await engine().deleteDatabase(ref);
         return DONE;
       },
     },

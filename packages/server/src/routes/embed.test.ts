@@ -29,6 +29,20 @@ describe("dense", () => {
     expect(headers["deprecation"]).toBe(path === "/" ? "true" : undefined);
   });
 
+  it.each([
+    ["a wrong body", MINILM, { texts: 1 }, 400],
+    ["no model", "", { texts: ["a"], instructions: "" }, 400],
+    ["absent weights", ABSENT, { texts: ["a"], instructions: "" }, 503],
+  ])("POST / says that it is deprecated to %s too", async (...[, model, json, status]) => {
+    const { status: answered, headers } = await embed("/", model, json);
+    expect([answered, headers["deprecation"]]).toEqual([status, "true"]);
+  });
+
+  it("POST / says that it is deprecated to who has no key too", async () => {
+    const { status, headers } = await test.ask("POST /", { json: {}, key: null });
+    expect([status, headers["deprecation"]]).toEqual([401, "true"]);
+  });
+
   it("knows the header that shipped clients send, and any Content-Type", async () => {
     const reply = await test.ask("POST /", {
       raw: '{"instructions":"","texts":["hello"]}',

@@ -5,19 +5,17 @@ import type { Services } from "../services/services.ts";
 import { EMBEDDING } from "./embed-descriptions.ts";
 
 const EMBED = { method: "POST", scope: "embed", tenant: "none", surface: "embed" } as const;
-/** `POST /` is what shipped clients call; it is on its way out all the same. */
-const DEPRECATED = { deprecation: "true" };
 
 export function embedRoutes({ embed }: Services): readonly Route[] {
-  const dense = async (call: Call, headers?: Readonly<Record<string, string>>): Promise<Reply> => {
+  const dense = async (call: Call): Promise<Reply> => {
     const model = requestedModel(call);
     const { vectors, numTokens } = await embed.dense(model, parseEmbedBody(call.json()), call.budget);
-    return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`, headers);
+    return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`);
   };
   return [
-    { ...EMBED, path: "/embed", description: EMBEDDING.dense, handle: (call) => dense(call) },
-    // Hidden from the description of the interface, as the interface has it.
-    { ...EMBED, path: "/", handle: (call) => dense(call, DEPRECATED) },
+    { ...EMBED, path: "/embed", description: EMBEDDING.dense, handle: dense },
+    // What shipped clients call. Hidden from the description of the interface, as the interface has it.
+    { ...EMBED, path: "/", deprecated: true, handle: dense },
     {
       ...EMBED,
       path: "/embed_sparse",

@@ -121,7 +121,8 @@ describe("writing and reading", () => {
     ["get", { where: {} }, 400],
     ["get", { include: ["data"] }, 422],
     ["get", { limit: -1 }, 422],
-    ["query", { query_embeddings: [[1, 2, 3]], n_results: LIMITS.resultsPerPage + 1 }, 400],
+    ["delete", { where_document: { $regex: "(" } }, 400],
+    ["query", { query_embeddings: Array.from({ length: LIMITS.queriesPerCall + 1 }, () => [1]) }, 400],
     ["delete", { ids: [] }, 400],
     ["delete", { limit: 3, ids: ["a"] }, 400],
   ])("%s %j is %i", async (verb, json, status) => {
@@ -171,6 +172,23 @@ describe("vectors that the server makes", () => {
     const after = await getAll(path);
     expect(after.embeddings[0]).not.toEqual(before.embeddings[0]);
     expect(after.documents).toEqual(["a railway", "a dog"]);
+  });
+
+  it("embeds and checks nothing of an update of a record that does not exist", async () => {
+    const path = await collection({ configuration: { embedding_function: MINILM_FUNCTION } });
+    await test.ask(`POST ${path}/add`, { json: { ids: ["a"], documents: ["a cat"] } });
+    const before = await getAll(path);
+    const tooLong = "word ".repeat(400);
+    const absent = { ids: ["a", "b"], documents: ["a railway", tooLong] };
+    expect(await test.ask(`POST ${path}/update`, { json: absent })).toMatchObject({ status: 200 });
+    const after = await getAll(path);
+    expect(after.documents).toEqual(["a railway"]);
+    expect(after.embeddings[0]).not.toEqual(before.embeddings[0]);
+    const vector = { ids: ["b"], embeddings: [[1, 2, 3]] };
+    expect(await test.ask(`POST ${path}/update`, { json: vector })).toMatchObject({ status: 200 });
+    const present = { ids: ["b", "a"], documents: ["fine", tooLong] };
+    expect(await test.ask(`POST ${path}/update`, { json: present })).toMatchObject({ status: 413 });
+    expect(await getAll(path)).toEqual(after);
   });
 
   it("keeps the old vector where it does not know the function, and refuses a record that has none", async () => {

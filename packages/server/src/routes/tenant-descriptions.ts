@@ -31,9 +31,10 @@ export const TENANTS = {
   },
   delete: {
     summary: "Delete a tenant",
-    details: "Its databases and collections go with it.",
+    details: "Its databases and collections go with it. 409 for the default one, unless reset is allowed.",
     tag: "Tenants",
     replies: EMPTY,
+    errors: ["protected"],
   },
 } as const satisfies Record<string, RouteDescription>;
 
@@ -54,8 +55,9 @@ export const DATABASES = {
   get: { summary: "Get a database", tag: "Databases", replies: answers(ref("Database")) },
   delete: {
     summary: "Delete a database",
-    details: "Its collections go with it.",
+    details: "Its collections go with it. 409 for the default one, unless reset is allowed.",
     tag: "Databases",
     replies: EMPTY,
+    errors: ["protected"],
   },
 } as const satisfies Record<string, RouteDescription>;

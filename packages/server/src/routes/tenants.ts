@@ -1,5 +1,5 @@
 /** Tenants: making, changing, listing and removing them takes a key that is bound to none. */
-import { parseTenantBody, parseTenantUpdate, writeTenant } from "@sheaf/protocol";
+import { DEFAULT_TENANT, SheafError, parseTenantBody, parseTenantUpdate, writeTenant } from "@sheaf/protocol";
 import { tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -8,7 +8,12 @@ import { TENANTS as described } from "./tenant-descriptions.ts";
 const TENANTS = "/api/v2/tenants";
 const TENANT = "/api/v2/tenants/:tenant";
 
-export function tenantRoutes({ engine }: Services): readonly Route[] {
+export interface TenantOptions {
+  /** Whoever may remove everything may remove the defaults too. */
+  readonly allowReset: boolean;
+}
+
+export function tenantRoutes({ engine }: Services, { allowReset }: TenantOptions): readonly Route[] {
   return [
     {
       method: "POST",
@@ -62,7 +67,11 @@ export function tenantRoutes({ engine }: Services): readonly Route[] {
       scope: "admin",
       tenant: "unbound",
       async handle({ params }) {
-        await engine().deleteTenant(tenantParam(params));
+        const tenant = tenantParam(params);
+        if (!allowReset && tenant === DEFAULT_TENANT) {
+          throw new SheafError("protected", `Tenant [${tenant}] is what clients ask for by default`);
+        }
+        await engine().deleteTenant(tenant);
         return DONE;
       },
     },

@@ -81,7 +81,7 @@ export function createServices(options: ServiceOptions): Services {
   };
   const plans = new CollectionPlans(engine);
   const get = new GetService(engine);
-  const write = new WriteService({ engine, embedder, tasks, plans });
+  const write = new WriteService({ engine, embedder, tasks, plans, get });
   return {
     engine,
     ledger,

@@ -29,6 +29,8 @@ import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts"
 import type { CollectionPlans } from "./collection-plans.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import type { GetService } from "./get-service.ts";
+import { PresentRecords } from "./present-records.ts";
 import { withinTextLimit } from "./text-limit.ts";
 
 /** A text to embed and the record it belongs to. */
@@ -39,16 +41,23 @@ interface Source {
   readonly text: string | null;
 }
 
+export interface WriteParts extends EmbeddingParts {
+  readonly plans: CollectionPlans;
+  readonly get: GetService;
+}
+
 export class WriteService {
   readonly #engine: EngineSource;
   readonly #embedder: Embedder;
   readonly #functions: EmbeddingFunctions;
+  readonly #get: GetService;
   readonly #plans: CollectionPlans;
   /** Reading one out of a schema takes longer than the rest of a write here, and `CollectionPlans` gives the same collection again. */
   readonly #indexes = new WeakMap<Collection, IndexPlan>();
 
-  constructor({ engine, embedder, tasks, plans }: EmbeddingParts & { readonly plans: CollectionPlans }) {
+  constructor({ engine, embedder, tasks, plans, get }: WriteParts) {
     this.#engine = engine;
+    this.#get = get;
     this.#plans = plans;
     this.#embedder = embedder;
     this.#functions = new EmbeddingFunctions(embedder, tasks);
@@ -57,7 +66,7 @@ export class WriteService {
   async write(ref: CollectionRef, request: WriteRequest, budget: RequestBudget): Promise<void> {
     const engine = this.#engine();
     const embedder = new CollectionEmbedder(this.#embedder, await this.#plans.of(ref));
-    const filled = await this.#fill(request, embedder, budget);
+    const filled = await this.#fill(request, embedder, budget, new PresentRecords(this.#get, ref, budget));
     await embedder.remember(engine);
     await engine.write(ref, filled, budget);
   }
@@ -69,9 +78,13 @@ export class WriteService {
     budget: RequestBudget,
   ): Promise<readonly CommitOperation[]> {
     const embedder = new CollectionEmbedder(this.#embedder, collection);
+    const present = new PresentRecords(this.#get, collection, budget);
     const filled: CommitOperation[] = [];
     for (const operation of operations) {
-      filled.push(operation.kind === "delete" ? operation : await this.#fill(operation, embedder, budget));
+      filled.push(
+        operation.kind === "delete" ? operation : await this.#fill(operation, embedder, budget, present),
+      );
+      present.note(operation);
     }
     await embedder.remember(this.#engine());
     return filled;
@@ -81,14 +94,32 @@ export class WriteService {
     request: WriteRequest,
     embedder: CollectionEmbedder,
     budget: RequestBudget,
+    present: PresentRecords,
   ): Promise<WriteRequest> {
     const index = this.#indexOf(embedder.collection);
-    const records = [...request.records];
+    const asks = request.kind === "update" && this.#embeds(request, index, embedder);
+    const effective = asks ? await present.withoutAbsent(request) : request;
+    const records = [...effective.records];
     await this.#fillDense(records, index, embedder, budget);
     for (const sparse of index.sparse) {
-      await this.#fillSparse({ ...request, records }, sparse, embedder, budget);
+      await this.#fillSparse({ ...effective, records }, sparse, embedder, budget);
     }
-    return { ...request, records };
+    return { ...effective, records };
+  }
+
+  /** Whether filling would embed a text. */
+  #embeds({ records }: WriteRequest, index: IndexPlan, embedder: CollectionEmbedder): boolean {
+    if (this.#densePlan(index, embedder) !== null && records.some(lacksDense)) return true;
+    return index.sparse.some((sparse) => {
+      const isKnown = this.#functions.plan(sparse.embeddingFunction, "sparse") !== null;
+      return isKnown && records.some((record) => typeof sparseSource(record, sparse) === "string");
+    });
+  }
+
+  /** `null`: vectors come from clients. */
+  #densePlan({ embeddingFunction }: IndexPlan, embedder: CollectionEmbedder): EmbeddingPlan | null {
+    const plan = this.#functions.plan(embeddingFunction, "dense");
+    return plan !== null && this.#fits(plan, embedder) ? plan : null;
   }
 
   #indexOf(collection: Collection): IndexPlan {
@@ -105,10 +136,10 @@ export class WriteService {
     embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<void> {
-    const plan = this.#functions.plan(index.embeddingFunction, "dense");
-    if (plan === null || !this.#fits(plan, embedder)) return;
-    const sources = records.flatMap(({ embedding, document }, record) =>
-      embedding === null && document !== null ? [{ record, text: document }] : [],
+    const plan = this.#densePlan(index, embedder);
+    if (plan === null) return;
+    const sources = records.flatMap((record, position) =>
+      lacksDense(record) ? [{ record: position, text: record.document }] : [],
     );
     if (sources.length === 0) return;
     const cut = plan.truncate ? sources.map(firstPart) : sources;
@@ -130,11 +161,11 @@ export class WriteService {
     embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<void> {
-    const { key, sourceKey } = sparse;
+    const { key } = sparse;
     const plan = this.#functions.plan(sparse.embeddingFunction, "sparse");
-    if (plan === null || sourceKey === null) return;
+    if (plan === null) return;
     const sources = records.flatMap((record, position) => {
-      const text = record.metadata?.has(key) === true ? undefined : sourceText(record, sourceKey);
+      const text = sparseSource(record, sparse);
       return text === undefined ? [] : [{ record: position, text }];
     });
     const texts = sources.flatMap(({ record, text }) => (text === null ? [] : [firstPart({ record, text })]));
@@ -194,8 +225,17 @@ function plannedTexts(
   };
 }
 
-/** `undefined`: the write leaves the source as it is. */
-function sourceText({ document, metadata }: WriteRecord, sourceKey: string): string | null | undefined {
+/** Its dense vector is left to the server. */
+function lacksDense(record: WriteRecord): record is WriteRecord & { readonly document: string } {
+  return record.embedding === null && record.document !== null;
+}
+
+/** The text of a sparse vector that is left to the server; `undefined`: it is not, or its source stays as it is. */
+function sparseSource(
+  { document, metadata }: WriteRecord,
+  { key, sourceKey }: SparseIndexPlan,
+): string | null | undefined {
+  if (sourceKey === null || metadata?.has(key) === true) return undefined;
   if (sourceKey === DOCUMENT_KEY) return document ?? undefined;
   const value = metadata?.get(sourceKey);
   if (value === undefined) return undefined;

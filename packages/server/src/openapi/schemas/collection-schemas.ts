@@ -17,6 +17,7 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   CollectionMetadata: Type.Intersect([ref("Metadata"), Type.Object({}, { minProperties: 1 })], {
     description: "`hnsw:space` and its kin describe the index, as they do for older clients.",
   }),
+  CollectionMetadataPatch: Type.Intersect([ref("MetadataPatch"), Type.Object({}, { minProperties: 1 })]),
   CollectionBody: Type.Object(
     {
       name: ref("Name"),
@@ -36,7 +37,10 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ),
   CollectionUpdate: Type.Object({
     new_name: maybe(ref("Name")),
-    new_metadata: maybe(ref("CollectionMetadata"), "Replaces the metadata as a whole."),
+    new_metadata: maybe(
+      ref("CollectionMetadataPatch"),
+      "Replaces the metadata as a whole; a key that is `null` is left out.",
+    ),
     new_configuration: maybe(ref("ConfigurationUpdate")),
   }),
   Collection: Type.Object({

@@ -89,7 +89,10 @@ export const DENSE_INDEX_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     {
       space,
       embedding_function: maybe(ref("EmbeddingFunction")),
-      source_key: maybe(Type.Literal("#document")),
+      source_key: maybe(
+        Type.String({ pattern: "^(?:#document$|[^#]|$)" }),
+        "`#document`. The `defaults` may name another key, which is kept and means nothing.",
+      ),
       hnsw: maybe(closed(without(hnsw(2), "space"))),
       spann: maybe(closed(without(SPANN, "space"))),
     },

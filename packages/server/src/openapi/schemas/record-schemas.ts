@@ -87,8 +87,8 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   QueryBody: Type.Object(
     {
       ...SELECTOR,
-      query_embeddings: arrayOf(ref("DenseVector"), { maxItems: LIMITS.searchesPerCall }),
-      n_results: maybe(count(undefined, LIMITS.resultsPerPage), "Neighbours of each query, 10 by default."),
+      query_embeddings: arrayOf(ref("DenseVector"), { maxItems: LIMITS.queriesPerCall }),
+      n_results: maybe(count(), "Neighbours of each query, 10 by default; no more than there are records."),
       include: includeOf("documents, metadatas and distances"),
     },
     { examples: [{ query_embeddings: [[0.1, 0.2, 0.3]], n_results: 2 }] },

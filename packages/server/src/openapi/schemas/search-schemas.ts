@@ -62,9 +62,15 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         keys: arrayOf(field, { minItems: 1, maxItems: LIMITS.groupKeys }),
         aggregate: Type.Union([closed({ $min_k: aggregate }), closed({ $max_k: aggregate })]),
       }),
-      closed({ keys: Type.Optional(Type.Null()), aggregate: Type.Optional(Type.Null()) }),
+      closed({
+        keys: Type.Optional(Type.Union([Type.Null(), arrayOf(field, { maxItems: 0 })])),
+        aggregate: Type.Optional(Type.Null()),
+      }),
     ],
-    { description: "Groups of equal `keys`, of each the `k` best. Needs a `rank`. `{}` groups nothing." },
+    {
+      description:
+        "Groups of equal `keys`, of each the `k` best. Needs a `rank`. `{}`, and no `keys` without an `aggregate`, group nothing.",
+    },
   ),
   Search: closed({
     where: Type.Optional(filter),

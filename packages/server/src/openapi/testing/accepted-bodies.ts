@@ -77,6 +77,8 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     searches({ filter: null, rank: null, group_by: {}, limit: { offset: 0 }, select: { keys: [] } }),
     searches({ where: null, filter: null, rank: null, group_by: null, limit: null, select: null }),
     searches({ where: {}, filter: {}, group_by: {}, limit: {}, select: {} }),
+    searches({ group_by: { keys: [], aggregate: null } }),
+    searches({ group_by: { keys: [] } }),
     searches({ limit: { limit: null, offset: null }, select: { keys: null }, group_by: { keys: null } }),
     searches({ filter: { $and: [{ a: 1 }, { b: { $in: ["x"] } }] }, limit: { limit: 10_000, offset: 7 } }),
     searches({ where: { $or: [{ a: "x" }, { "#id": "b" }, { c: { $gte: 1.5 } }, { $and: [] }] } }),
@@ -116,6 +118,12 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     {
       name: "abc",
       schema: {
+        defaults: { float_list: { vector_index: { enabled: false, config: { source_key: "body" } } } },
+      },
+    },
+    {
+      name: "abc",
+      schema: {
         defaults: { sparse_vector: { sparse_vector_index: { enabled: false, config: null } } },
         keys: {
           bm25: {
@@ -147,7 +155,7 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
   CollectionUpdate: [
     {},
     { new_name: null, new_metadata: null, new_configuration: null },
-    { new_name: "other", new_metadata: { a: 1 } },
+    { new_name: "other", new_metadata: { a: 1, b: null } },
     { new_configuration: { hnsw: { ef_search: 10, num_threads: 2 } } },
     { new_configuration: { spann: { search_nprobe: 3 }, embedding_function: known("default") } },
   ],

@@ -45,7 +45,7 @@ export const ADJUSTMENTS: Adjustments = {
   KeyBody: (body: Body) => (present(body["tenant"]) ? body : without(body, "database")),
   Configuration: ofOneKind,
   ConfigurationUpdate: ofOneKind,
-  VectorIndex: ofOneKind,
+  VectorIndex: (config: Body) => ofOneKind(without(config, "source_key")),
   SparseIndex: (config: Body) => without(config, "source_key"),
   ValueTypes: (valueTypes: Body) =>
     Object.fromEntries(Object.entries(valueTypes).map(([name, indexes]) => [name, disabled(indexes)])),
@@ -60,7 +60,8 @@ export const ADJUSTMENTS: Adjustments = {
     };
   },
   CollectionBody: (body: Body) => (present(body["schema"]) ? without(body, "configuration") : body),
-  CollectionMetadata: (metadata: Body) => ({ ...metadata, title: "never empty" }),
+  CollectionMetadata: neverEmpty,
+  CollectionMetadataPatch: neverEmpty,
 };
 
 interface Operation {
@@ -73,6 +74,10 @@ function deleteByIds({ operation, payload }: Operation): Operation {
     operation,
     payload: operation === "delete" ? without(payload, "where", "where_document", "limit") : payload,
   };
+}
+
+function neverEmpty(metadata: Body): Body {
+  return { ...metadata, title: "never empty" };
 }
 
 function present(value: unknown): boolean {
