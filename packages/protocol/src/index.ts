@@ -23,6 +23,16 @@ export {
   writeSearchResult,
 } from "./json-writer-results.ts";
 export {
+  emptyIntegerArray,
+  INTEGER_WIDTHS,
+  type IntegerArray,
+  integerArray,
+  integerWidth,
+  type IntegerWidth,
+  isIntegerArray,
+} from "./integer-array.ts";
+export {
+  arrayMembers,
   isSparseVector,
   type Metadata,
   type MetadataArray,

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { MetadataValue } from "./metadata.ts";
 import { writeDense, writeMetadata, writeSparse } from "./json-writer.ts";
 
 describe("writeMetadata", () => {
   it("prints each kind so that it is read back as the same kind", () => {
-    const metadata = new Map<string, string | boolean | bigint | number | readonly number[]>([
+    const metadata = new Map<string, MetadataValue>([
       ["text", 'a "b" \u2028 é'],
       ["flag", true],
       ["int", 3n],
@@ -12,11 +13,13 @@ describe("writeMetadata", () => {
       ["negative zero", -0],
       ["large", 1e21],
       ["small", 1.5e-7],
-      ["floats", [1, 2.5]],
+      ["floats", Float64Array.of(1, 2.5)],
+      ["ints", Int16Array.of(1, -300)],
+      ["longs", BigInt64Array.of(-(2n ** 63n), 1n)],
     ]);
     expect(writeMetadata(metadata)).toBe(
       '{"text":"a \\"b\\" \u2028 é","flag":true,"int":3,"long":9223372036854775807,"float":3.0,' +
-        '"negative zero":-0.0,"large":1e+21,"small":1.5e-7,"floats":[1.0,2.5]}',
+        '"negative zero":-0.0,"large":1e+21,"small":1.5e-7,"floats":[1.0,2.5],"ints":[1,-300],"longs":[-9223372036854775808,1]}',
     );
   });
 

@@ -2,6 +2,7 @@
  * JSON of the values that `JSON.stringify` would print as another kind: metadata with its int64 and float64 numbers,
  * f32 vectors, sparse vectors. Parts are strings so that replies can be put together and sent in pieces.
  */
+import { isIntegerArray } from "./integer-array.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
 import {
   isSparseVector,
@@ -53,6 +54,8 @@ export function writeArray<Item>(items: readonly Item[], write: (item: Item) => 
 
 function writeMetadataValue(value: MetadataValue): string {
   if (typeof value !== "object") return writeScalar(value);
+  if (isIntegerArray(value)) return `[${value.join(",")}]`;
+  if (value instanceof Float64Array) return writeArray([...value], writeFloat64);
   if (!isSparseVector(value)) return writeArray<MetadataScalar>(value, writeScalar);
   const tokens = value.tokens === undefined ? "" : `,"tokens":${JSON.stringify(value.tokens)}`;
   return `{"#type":"${SPARSE_VECTOR_TYPE}",${writeCoordinates(value)}${tokens}}`;

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readJson } from "./json-reader.ts";
 import { writeMetadata } from "./json-writer.ts";
+import { integerArray } from "./integer-array.ts";
 import { LIMITS } from "./limits.ts";
 import { type MetadataValue, metadataKind } from "./metadata.ts";
 import { parseMetadata, parseMetadataPatch } from "./metadata-parser.ts";
@@ -27,10 +28,13 @@ describe("parseMetadata", () => {
     ['"1"', "1", "string"],
     ["[]", [], "bool_array"],
     ["[true,false]", [true, false], "bool_array"],
-    ["[1,2]", [1n, 2n], "int_array"],
-    ["[1,2.5]", [1, 2.5], "float_array"],
-    ["[1,2.0]", [1, 2], "float_array"],
-    ["[9223372036854775808,1]", [2 ** 63, 1], "float_array"],
+    ["[1,2]", Int8Array.of(1, 2), "int_array"],
+    ["[1,200]", Int16Array.of(1, 200), "int_array"],
+    ["[-32769,2]", Int32Array.of(-32_769, 2), "int_array"],
+    ["[1,2147483648]", BigInt64Array.of(1n, 2_147_483_648n), "int_array"],
+    ["[1,2.5]", Float64Array.of(1, 2.5), "float_array"],
+    ["[1,2.0]", Float64Array.of(1, 2), "float_array"],
+    ["[9223372036854775808,1]", Float64Array.of(2 ** 63, 1), "float_array"],
     ['["a",""]', ["a", ""], "string_array"],
   ] as const)("keeps the kind of %s", (text, value, kind) => {
     const parsed = parse(`{"k":${text}}`).get("k")!;
@@ -218,8 +222,9 @@ describe("metadata through JSON and back", () => {
     text,
     sparse,
     fc.array(fc.boolean()),
-    fc.array(int64, { minLength: 1 }),
-    fc.array(fc.oneof(double, whole), { minLength: 1 }),
+    fc.array(int64, { minLength: 1 }).map(integerArray),
+    fc.array(fc.integer({ min: -300, max: 300 }), { minLength: 1 }).map(integerArray),
+    fc.array(fc.oneof(double, whole), { minLength: 1 }).map((list) => Float64Array.from(list)),
     fc.array(text, { minLength: 1 }),
   );
   const key = fc

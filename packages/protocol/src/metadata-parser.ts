@@ -3,6 +3,7 @@
  * integer literal that fits int64 becomes a `bigint`, every other number a `number` (float64).
  */
 import { invalid, unprocessable } from "./errors.ts";
+import type { JsonFloat } from "./json-float.ts";
 import {
   exceedsBytes,
   isMembers,
@@ -13,6 +14,7 @@ import {
   toNumber,
   utf8Length,
 } from "./json-shape.ts";
+import { integerArray, isIntegerArray } from "./integer-array.ts";
 import { LIMITS } from "./limits.ts";
 import type { Metadata, MetadataArray, MetadataPatch, MetadataScalar, MetadataValue } from "./metadata.ts";
 import { parseSparseVector } from "./metadata-sparse-vector.ts";
@@ -89,6 +91,10 @@ function parseMetadataValue(value: unknown, path: string): MetadataValue {
     return value;
   }
   if (Array.isArray(value)) return parseArray(value, path);
+  if (isIntegerArray(value) || value instanceof Float64Array) {
+    if (value.length * NUMBER_BYTES > LIMITS.metadataValueBytes) throw tooLarge(path);
+    return value;
+  }
   if (isMembers(value)) {
     if (!("indices" in value)) throw unprocessable(path, "must not be an object, except for a sparse vector");
     return parseSparseVector(value, path);
@@ -98,33 +104,41 @@ function parseMetadataValue(value: unknown, path: string): MetadataValue {
   return scalar;
 }
 
+/** Arrays of numbers come as typed arrays where `readJson` has made such, else item by item. */
 function parseArray(items: readonly unknown[], path: string): MetadataArray {
-  const scalars = items.map((item, index) => {
-    const scalar = metadataScalar(item);
-    if (scalar === null) throw unprocessable(itemPath(path, index), "must be a string, number or boolean");
-    return scalar;
-  });
-  const bytes = scalars.reduce<number>((sum, scalar) => sum + sizeOf(scalar), 0);
-  if (bytes > LIMITS.metadataValueBytes) throw tooLarge(path);
-  const array = homogeneous(scalars);
-  if (array === null) throw unprocessable(path, "must hold values of one kind");
-  return array;
-}
-
-/** One kind for all: integers beside floats become floats; any other mixture is `null`. */
-function homogeneous(scalars: readonly MetadataScalar[]): MetadataArray | null {
-  if (scalars.every((scalar) => typeof scalar === "boolean")) return scalars;
-  if (scalars.every((scalar) => typeof scalar === "string")) return scalars;
-  if (scalars.every((scalar) => typeof scalar === "bigint")) return scalars;
-  if (scalars.every((scalar) => typeof scalar === "number" || typeof scalar === "bigint")) {
-    return scalars.map(Number);
+  const kinds = new Set<ScalarKind>();
+  let bytes = 0;
+  for (const [index, item] of items.entries()) {
+    const kind = scalarKind(item);
+    if (kind === null) throw unprocessable(itemPath(path, index), "must be a string, number or boolean");
+    kinds.add(kind);
+    bytes += typeof item === "string" ? utf8Length(item) : kind === "bool" ? 1 : NUMBER_BYTES;
   }
-  return null;
+  if (bytes > LIMITS.metadataValueBytes) throw tooLarge(path);
+  return homogeneous(items, kinds, path);
 }
 
-function sizeOf(scalar: MetadataScalar): number {
-  if (typeof scalar === "string") return utf8Length(scalar);
-  return typeof scalar === "boolean" ? 1 : NUMBER_BYTES;
+type ScalarKind = "bool" | "string" | "int" | "float";
+
+/** `null`: no scalar. */
+function scalarKind(value: unknown): ScalarKind | null {
+  if (typeof value === "string") return "string";
+  if (typeof value === "boolean") return "bool";
+  if (!isNumber(value)) return null;
+  const isInteger = typeof value === "bigint" ? isInt64(value) : Number.isInteger(value);
+  return isInteger ? "int" : "float";
+}
+
+/** One kind for all: integers beside floats become floats; any other mixture is refused. */
+function homogeneous(items: readonly unknown[], kinds: ReadonlySet<ScalarKind>, path: string): MetadataArray {
+  if (kinds.has("string") || kinds.has("bool") || kinds.size === 0) {
+    if (kinds.size > 1) throw unprocessable(path, "must hold values of one kind");
+    return items as readonly string[] | readonly boolean[];
+  }
+  const numbers = items as readonly (number | bigint | JsonFloat)[];
+  return kinds.has("float")
+    ? Float64Array.from(numbers, toNumber)
+    : integerArray(numbers as readonly (number | bigint)[]);
 }
 
 function tooLarge(path: string): Error {

@@ -1,8 +1,10 @@
 /**
  * Metadata values as every part behind the parser holds them. A number's kind is its JavaScript type: `bigint` is an
  * int64 and `number` is a float64, so `3` and `3.0` stay apart and 2^53+1 stays itself. JavaScript compares the two
- * by exact numeric value (`1n < 1.5`), which is the rule of `where`.
+ * by exact numeric value (`1n < 1.5`), which is the rule of `where`. Arrays of numbers are typed arrays, which take 1 to 8
+ * bytes an element: see integer-array.ts.
  */
+import { type IntegerArray, isIntegerArray } from "./integer-array.ts";
 
 /** Coordinates of a sparse vector: strictly ascending u32 indices, finite f32 values, one value per index. */
 export interface SparseVector {
@@ -15,7 +17,7 @@ export interface SparseVector {
 export type MetadataScalar = string | boolean | bigint | number;
 
 /** Arrays hold one kind only; an empty array counts as an array of booleans. */
-export type MetadataArray = readonly string[] | readonly boolean[] | readonly bigint[] | readonly number[];
+export type MetadataArray = readonly string[] | readonly boolean[] | IntegerArray | Float64Array;
 
 export type MetadataValue = MetadataScalar | MetadataArray | SparseVector;
 
@@ -43,10 +45,17 @@ export function isSparseVector(value: MetadataValue): value is SparseVector {
 export function metadataKind(value: MetadataValue): MetadataKind {
   if (typeof value === "object") {
     if (isSparseVector(value)) return "sparse_vector";
-    const first = value[0];
-    return first === undefined ? "bool_array" : (`${scalarKind(first)}_array` as const);
+    if (isIntegerArray(value)) return "int_array";
+    if (value instanceof Float64Array) return "float_array";
+    return typeof value[0] === "string" ? "string_array" : "bool_array";
   }
   return scalarKind(value);
+}
+
+/** The members in their order, an integer as `bigint`. */
+export function* arrayMembers(array: MetadataArray): Generator<MetadataScalar> {
+  if (isIntegerArray(array)) for (const member of array) yield BigInt(member);
+  else yield* array;
 }
 
 function scalarKind(value: MetadataScalar): "bool" | "int" | "float" | "string" {

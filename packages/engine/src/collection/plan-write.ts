@@ -6,6 +6,7 @@
  */
 import {
   type CommitOperation,
+  type IntegerArray,
   type Metadata,
   type MetadataPatch,
   type MetadataValue,
@@ -13,6 +14,7 @@ import {
   type WriteRecord,
   type WriteRequest,
   invalid,
+  isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
@@ -137,8 +139,15 @@ function mergeMetadata(current: Metadata | null, patch: MetadataPatch | null): M
   return merged.size === 0 ? null : merged;
 }
 
-/** A sparse vector of a request may be a view into the whole message it came in; the index keeps it for long. */
+/** A typed array of a request may be a view into the whole message it came in; the index keeps it for long. */
 function detached(value: MetadataValue): MetadataValue {
-  if (!isSparseVector(value)) return value;
-  return { ...value, indices: value.indices.slice(), values: value.values.slice() };
+  if (typeof value !== "object") return value;
+  if (isSparseVector(value)) {
+    return { ...value, indices: owned(value.indices), values: owned(value.values) };
+  }
+  return isIntegerArray(value) || value instanceof Float64Array ? owned(value) : value;
+}
+
+function owned<T extends Uint32Array | Float32Array | Float64Array | IntegerArray>(array: T): T {
+  return array.byteLength === array.buffer.byteLength ? array : (array.slice() as T);
 }

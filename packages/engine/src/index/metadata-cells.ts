@@ -1,12 +1,17 @@
 /**
- * Metadata values as bytes in memory: little-endian numbers, texts as numbers of a table or as they are. Of a sparse
- * vector only that there is one. Nothing of this is ever on disk (that is `storage/metadata-codec.ts`).
+ * Metadata values as bytes in memory: little-endian numbers, texts as numbers of a table or as they are, arrays of numbers
+ * in their form. Of a sparse vector only that there is one. Nothing of this is ever on disk (that is
+ * `storage/metadata-codec.ts`).
  */
 import {
+  type IntegerArray,
+  type IntegerWidth,
   type MetadataKind,
   type MetadataScalar,
   type MetadataValue,
   type SparseVector,
+  isIntegerArray,
+  emptyIntegerArray,
   isLatin1,
 } from "@sheaf/protocol";
 
@@ -24,10 +29,13 @@ const KINDS = [
 const KIND_NUMBERS = new Map<MetadataKind, number>(KINDS.map((kind, number) => [kind, number]));
 const SCALARS_OF_ARRAYS = new Map<MetadataKind, MetadataKind>([
   ["bool_array", "bool"],
-  ["int_array", "int"],
-  ["float_array", "float"],
   ["string_array", "string"],
 ]);
+/** Longer arrays of numbers are listed. Each array object takes some 200 bytes beside its elements. */
+const INLINE_BYTES = 4_096;
+/** Instead of the width of the elements, with the place in the list instead of their number. */
+const LISTED = 0;
+const NUMBER_ARRAYS: ReadonlySet<MetadataKind> = new Set(["int_array", "float_array"]);
 const PLACEHOLDER: SparseVector = { indices: new Uint32Array(0), values: new Float32Array(0) };
 /** What the low two bits of a text's first word say of the others. */
 const TEXT = { known: 0, latin1: 1, utf16: 2 } as const;
@@ -61,8 +69,17 @@ export class TextTable {
   }
 }
 
+type NumberArray = IntegerArray | Float64Array;
+
 export function kindNumber(kind: MetadataKind): number {
   return KIND_NUMBERS.get(kind)!;
+}
+
+/** What cells name by number. */
+export interface CellTables {
+  readonly texts: TextTable;
+  /** Long ones: among the bytes they would be copied whenever those grow, and at every read. */
+  readonly arrays: NumberArray[];
 }
 
 /** Appends to a buffer that grows. */
@@ -70,12 +87,17 @@ export class CellWriter {
   readonly #texts: TextTable;
   readonly #maxTableText: number;
   readonly #firstBytes: number;
+  readonly #arrays: NumberArray[];
   #bytes: Buffer;
   #at = 0;
 
   /** Texts of up to `maxTableText` characters go to the table while it takes them. */
-  constructor(texts: TextTable, maxTableText: number, firstBytes: number) {
+  constructor(
+    { texts, arrays }: CellTables,
+    { maxTableText, firstBytes }: { readonly maxTableText: number; readonly firstBytes: number },
+  ) {
     this.#texts = texts;
+    this.#arrays = arrays;
     this.#maxTableText = maxTableText;
     this.#firstBytes = firstBytes;
     this.#bytes = Buffer.allocUnsafeSlow(firstBytes);
@@ -110,10 +132,25 @@ export class CellWriter {
 
   value(value: MetadataValue): void {
     if (typeof value !== "object") this.#scalar(value);
-    else if (!("indices" in value)) {
+    else if (isIntegerArray(value) || value instanceof Float64Array) {
+      this.#numbers(value);
+    } else if (!("indices" in value)) {
       this.u32(value.length);
       for (const member of value) this.#scalar(member);
     }
+  }
+
+  #numbers(array: NumberArray): void {
+    if (array.byteLength > INLINE_BYTES) {
+      this.u8(LISTED);
+      this.u32(this.#arrays.push(array) - 1);
+      return;
+    }
+    this.u8(array.BYTES_PER_ELEMENT);
+    this.u32(array.length);
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    this.#room(bytes.length).set(bytes, this.#at);
+    this.#at += bytes.length;
   }
 
   #scalar(value: MetadataScalar): void {
@@ -145,14 +182,16 @@ export class CellWriter {
   }
 }
 
-/** Reads what a `CellWriter` with the same table wrote. */
+/** Reads what a `CellWriter` with the same tables wrote. */
 export class CellReader {
   readonly #texts: TextTable;
+  readonly #arrays: NumberArray[];
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
 
-  constructor(texts: TextTable) {
+  constructor({ texts, arrays }: CellTables) {
     this.#texts = texts;
+    this.#arrays = arrays;
   }
 
   moveTo(bytes: Buffer, at: number): void {
@@ -172,6 +211,7 @@ export class CellReader {
   value(kindOf: number): MetadataValue {
     const kind = KINDS[kindOf]!;
     if (kind === "sparse_vector") return PLACEHOLDER;
+    if (NUMBER_ARRAYS.has(kind)) return this.#numbers(kind);
     const scalar = SCALARS_OF_ARRAYS.get(kind);
     if (scalar === undefined) return this.#scalar(kind);
     const members: MetadataScalar[] = [];
@@ -182,9 +222,27 @@ export class CellReader {
   skip(kindOf: number): void {
     const kind = KINDS[kindOf]!;
     if (kind === "sparse_vector") return;
+    if (NUMBER_ARRAYS.has(kind)) {
+      const width = this.u8();
+      const word = this.u32();
+      this.#at += width * word;
+      return;
+    }
     const scalar = SCALARS_OF_ARRAYS.get(kind);
     if (scalar === undefined) this.#skipScalar(kind);
     else for (let left = this.u32(); left > 0; left--) this.#skipScalar(scalar);
+  }
+
+  #numbers(kind: MetadataKind): NumberArray {
+    const width = this.u8();
+    const word = this.u32();
+    if (width === LISTED) return this.#arrays[word]!;
+    const array =
+      kind === "float_array" ? new Float64Array(word) : emptyIntegerArray(width as IntegerWidth, word);
+    const start = this.#at;
+    this.#at += array.byteLength;
+    this.#bytes.copy(new Uint8Array(array.buffer), 0, start, this.#at);
+    return array;
   }
 
   #scalar(kind: MetadataKind): MetadataScalar {

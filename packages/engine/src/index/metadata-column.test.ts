@@ -1,4 +1,4 @@
-import type { MetadataScalar, MetadataValue } from "@sheaf/protocol";
+import { type MetadataScalar, type MetadataValue, integerArray } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ColumnQuery, MetadataColumn } from "./metadata-column.ts";
@@ -15,7 +15,10 @@ const scalars: fc.Arbitrary<MetadataScalar> = fc.oneof(
 const values: fc.Arbitrary<MetadataValue | undefined> = fc.oneof(
   scalars,
   fc.array(fc.constantFrom("a", "b"), { maxLength: 3 }),
-  fc.array(fc.constantFrom(1n, 2n ** 53n + 1n), { maxLength: 3 }),
+  fc.array(fc.constantFrom(1n, 300n, 2n ** 53n + 1n), { minLength: 1, maxLength: 3 }).map(integerArray),
+  fc
+    .array(fc.constantFrom(1, 1.5, 2 ** 53), { minLength: 1, maxLength: 3 })
+    .map((list) => Float64Array.from(list)),
   fc.constant({ indices: Uint32Array.of(1), values: Float32Array.of(1) }),
   fc.constant(undefined),
 );
@@ -41,7 +44,11 @@ function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn 
 function matches(value: MetadataValue | undefined, query: ColumnQuery): boolean {
   if (value === undefined) return false;
   if (query.type === "member")
-    return Array.isArray(value) && value.some((item) => scalarKey(item) === query.value);
+    return (
+      typeof value === "object" &&
+      !("indices" in value) &&
+      [...(value as Iterable<MetadataScalar>)].some((item) => scalarKey(item) === query.value)
+    );
   if (typeof value === "object") return false;
   if (query.type === "equal") return query.values.has(scalarKey(value));
   if (typeof value !== "number" && typeof value !== "bigint") return false;

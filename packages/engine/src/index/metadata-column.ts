@@ -69,7 +69,8 @@ function selectionOfAny(selections: readonly RowSelection[]): RowSelection {
   };
 }
 
-function membersOf(value: Extract<MetadataValue, object>): readonly MetadataScalar[] {
+/** As keys of `scalarKey`, or something that it makes the same key of: a narrow integer array holds numbers. */
+function membersOf(value: Extract<MetadataValue, object>): Iterable<MetadataScalar> {
   return isSparseVector(value) ? [] : value;
 }
 

@@ -1,4 +1,4 @@
-import type { Metadata, MetadataValue } from "@sheaf/protocol";
+import { type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MetadataRows } from "./metadata-rows.ts";
@@ -11,9 +11,12 @@ const ints = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const floats = fc.double({ noNaN: true });
 const values: fc.Arbitrary<MetadataValue> = fc.oneof(
   ...[texts, ints, floats, fc.boolean()],
-  ...[texts, ints, floats, fc.boolean()].map((member) =>
-    fc.array(member as fc.Arbitrary<never>, { maxLength: 4 }),
-  ),
+  ...[texts, fc.boolean()].map((member) => fc.array(member as fc.Arbitrary<never>, { maxLength: 4 })),
+  ...[
+    fc.array(ints, { minLength: 1, maxLength: 4 }),
+    fc.array(fc.bigInt({ min: -200n, max: 200n }), { minLength: 1, maxLength: 5_000 }),
+  ].map((list) => list.map(integerArray)),
+  fc.array(floats, { minLength: 1, maxLength: 4 }).map((list) => Float64Array.from(list)),
   fc.constant({ indices: Uint32Array.of(3), values: Float32Array.of(1) }),
 );
 const keys = fc.oneof(fc.constantFrom("a", "b", "__proto__", ""), fc.string({ maxLength: 5 }));

@@ -4,7 +4,7 @@
  * terms are in the inverted lists, and whoever wants the vector reads the store.
  */
 import { type Metadata, type MetadataValue, metadataKind } from "@sheaf/protocol";
-import { CellReader, CellWriter, TextTable, kindNumber } from "./metadata-cells.ts";
+import { CellReader, type CellTables, CellWriter, TextTable, kindNumber } from "./metadata-cells.ts";
 
 /** Rows whose bytes are one buffer. */
 const BLOCK_ROWS = 512;
@@ -15,14 +15,17 @@ const TABLE_TEXT_CHARACTERS = 64;
 
 export class MetadataRows {
   readonly #keys = new TextTable();
-  readonly #texts = new TextTable(TABLE_TEXTS);
-  readonly #reader = new CellReader(this.#texts);
+  readonly #tables: CellTables = { texts: new TextTable(TABLE_TEXTS), arrays: [] };
+  readonly #reader = new CellReader(this.#tables);
   /** Of full blocks. */
   readonly #blocks: Buffer[] = [];
   /** By row, where its bytes end in its block. */
   #ends = new Uint32Array(16);
   /** The block that still fills. */
-  readonly #writer = new CellWriter(this.#texts, TABLE_TEXT_CHARACTERS, FIRST_BYTES);
+  readonly #writer = new CellWriter(this.#tables, {
+    maxTableText: TABLE_TEXT_CHARACTERS,
+    firstBytes: FIRST_BYTES,
+  });
   #length = 0;
 
   get length(): number {

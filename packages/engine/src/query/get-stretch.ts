@@ -3,7 +3,13 @@
  * offset from which the next stretch goes on, so that writes between two stretches neither repeat nor skip a record.
  * How much of a `limit` is used up follows from the matches before the cursor.
  */
-import { type GetRequest, type Metadata, type ResultRecord, isSparseVector } from "@sheaf/protocol";
+import {
+  type GetRequest,
+  type Metadata,
+  type ResultRecord,
+  isIntegerArray,
+  isSparseVector,
+} from "@sheaf/protocol";
 import type { GetPage } from "../engine.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import { type RowSet, SEGMENT_ROWS, listBits } from "../index/row-set.ts";
@@ -77,6 +83,7 @@ function sizeOfMetadata(metadata: Metadata): number {
     bytes += 2 * key.length + 16;
     if (typeof value === "string") bytes += 2 * value.length;
     else if (typeof value === "object" && isSparseVector(value)) bytes += 24 * value.indices.length;
+    else if (isIntegerArray(value) || value instanceof Float64Array) bytes += 16 * value.length;
     else if (typeof value === "object") for (const item of value) bytes += 8 + 2 * String(item).length;
   }
   return bytes;

@@ -44,7 +44,16 @@ describe("groupRecords", () => {
   });
 
   it("keeps an int, a float, a string and a missing value apart", async () => {
-    const values = [{ c: 1n }, { c: 1 }, { c: "1" }, {}, { c: 1n }, {}, { c: [1n] }, { c: [1n, 1n] }];
+    const values = [
+      { c: 1n },
+      { c: 1 },
+      { c: "1" },
+      {},
+      { c: 1n },
+      {},
+      { c: Int8Array.of(1) },
+      { c: Int8Array.of(1, 1) },
+    ];
     expect(await group(values, groupBy("$min_k", ["#score"], 1))).toStrictEqual([
       "0",
       "1",

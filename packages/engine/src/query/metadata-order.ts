@@ -4,6 +4,7 @@
  * float here.
  */
 import {
+  type MetadataArray,
   type MetadataKind,
   type MetadataScalar,
   type MetadataValue,
@@ -27,10 +28,11 @@ const KIND_ORDER: Record<MetadataKind, number> = {
 export function metadataIdentity(value: MetadataValue): string {
   const kind = KIND_ORDER[metadataKind(value)];
   if (typeof value !== "object") return `${kind}${scalarIdentity(value)}`;
-  const parts: readonly MetadataScalar[] = isSparseVector(value)
-    ? [...value.indices, ...value.values]
-    : value;
-  return `${kind}[${parts.map(scalarIdentity).join("")}]`;
+  let parts = "";
+  for (const part of isSparseVector(value) ? [...value.indices, ...value.values] : value) {
+    parts += scalarIdentity(part);
+  }
+  return `${kind}[${parts}]`;
 }
 
 /** Comparator; a missing value (`undefined`) comes before every other. */
@@ -43,7 +45,7 @@ export function compareMetadata(a: MetadataValue | undefined, b: MetadataValue |
   if (isSparseVector(a) && isSparseVector(b)) {
     return compareLists(a.indices, b.indices) || compareLists(a.values, b.values);
   }
-  return compareLists(a as readonly MetadataScalar[], b as readonly MetadataScalar[]);
+  return compareLists(a as MetadataArray, b as MetadataArray);
 }
 
 /** The length keeps neighbours in a list apart. */
@@ -60,11 +62,11 @@ function compareLists(a: ArrayLike<MetadataScalar>, b: ArrayLike<MetadataScalar>
   return a.length - b.length;
 }
 
-/** Both of one kind. */
+/** Both of one kind; an integer of an array may be a `number` or a `bigint`, which never equal each other by `===`. */
 function compareScalars(a: MetadataScalar, b: MetadataScalar): number {
   if (typeof a === "string" && typeof b === "string") return compareUtf8(a, b);
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  if (a < b) return -1;
+  return a > b ? 1 : 0;
 }
 
 function compareUtf8(a: string, b: string): number {

@@ -38,7 +38,7 @@ describe("comparisons", () => {
     ["$lte", big, 2 ** 53, true],
     ["$gt", 0n, "1", false],
     ["$lte", 0n, "1", false],
-    ["$gt", 0n, [1n], false],
+    ["$gt", 0n, Int8Array.of(1), false],
   ] as const)("%s %s against a stored %s", (operator, operand, stored, expected) => {
     expect(matches(compare(operator, operand), stored)).toBe(expected);
   });
@@ -88,9 +88,11 @@ describe("$contains of a metadata key", () => {
   });
 
   it("compares members by value", () => {
-    expect(matches(where(1), [3n, 1n])).toBe(true);
-    expect(matches(where(1n), [1, 2.5])).toBe(true);
-    expect(matches(where("1"), [1n])).toBe(false);
+    expect(matches(where(1), Int8Array.of(3, 1))).toBe(true);
+    expect(matches(where(1n), Float64Array.of(1, 2.5))).toBe(true);
+    expect(matches(where(2n ** 53n + 1n), BigInt64Array.of(2n ** 53n + 1n))).toBe(true);
+    expect(matches(where(2 ** 53), BigInt64Array.of(2n ** 53n + 1n))).toBe(false);
+    expect(matches(where("1"), Int8Array.of(1))).toBe(false);
     expect(matches(where(1n), [])).toBe(false);
   });
 

@@ -5,6 +5,7 @@
  */
 import {
   type Comparison,
+  type MetadataArray,
   type MetadataScalar,
   type MetadataValue,
   type Where,
@@ -135,10 +136,11 @@ function isNumber(value: MetadataScalar): value is bigint | number {
   return typeof value === "bigint" || typeof value === "number";
 }
 
-function isArray(value: MetadataValue): value is Extract<MetadataValue, readonly unknown[]> {
+function isArray(value: MetadataValue): value is MetadataArray {
   return typeof value === "object" && !isSparseVector(value);
 }
 
-function holds(values: readonly MetadataScalar[], wanted: MetadataScalar): boolean {
-  return values.some((value) => scalarKey(value) === wanted);
+function holds(values: MetadataArray, wanted: MetadataScalar): boolean {
+  for (const value of values) if (scalarKey(value) === wanted) return true;
+  return false;
 }

@@ -7,6 +7,7 @@ import {
   type MetadataKind,
   type MetadataValue,
   type SparseVector,
+  isIntegerArray,
   metadataKind,
 } from "@sheaf/protocol";
 import type { ValueReader } from "./value-reader.ts";
@@ -51,6 +52,8 @@ export function readMetadataFields(reader: ValueReader): Metadata {
 function writeValue(writer: ValueWriter, value: MetadataValue): void {
   if (typeof value !== "object") writeScalar(writer, value);
   else if ("indices" in value) writeSparse(writer, value);
+  else if (isIntegerArray(value)) writer.u32(value.length).integers(value);
+  else if (value instanceof Float64Array) writer.u32(value.length).array(value);
   else {
     writer.u32(value.length);
     for (const element of value) writeScalar(writer, element);
@@ -78,8 +81,8 @@ const READERS: Readonly<Record<MetadataKind, (reader: ValueReader) => MetadataVa
   string: readText,
   sparse_vector: readSparse,
   bool_array: (reader) => readArray(reader, readBool),
-  int_array: (reader) => readArray(reader, readInt),
-  float_array: (reader) => readArray(reader, readFloat),
+  int_array: (reader) => reader.integers(reader.u32()),
+  float_array: (reader) => reader.f64Array(reader.u32()),
   string_array: (reader) => readArray(reader, readText),
 };
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Metadata, MetadataValue } from "@sheaf/protocol";
+import { type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CollectionEntry, decodeCollection, encodeCollection } from "../catalog/catalog-codec.ts";
@@ -32,8 +32,8 @@ const EVERY_KIND: Metadata = new Map<string, MetadataValue>([
   ["sparse", { indices: Uint32Array.of(1, 4_294_967_295), values: Float32Array.of(0.5, -1.25) }],
   ["labels", { indices: Uint32Array.of(7), values: Float32Array.of(2), tokens: ["ähre"] }],
   ["bools", [true, false]],
-  ["ints", [1n, -1n]],
-  ["floats", [1, 0.1]],
+  ["ints", Int8Array.of(1, -1)],
+  ["floats", Float64Array.of(1, 0.1)],
   ["texts", ["a", ""]],
   ["nothing", []],
 ]);
@@ -163,7 +163,11 @@ function anyRecord(): fc.Arbitrary<StoredRecord> {
     .map((indices) => ({ indices, values: Float32Array.from(indices, (index) => Math.fround(index / 3)) }));
   const value: fc.Arbitrary<MetadataValue> = fc.oneof(
     ...[text, int, float, fc.boolean(), sparse],
-    ...[fc.array(text), fc.array(int), fc.array(float), fc.array(fc.boolean())],
+    ...[fc.array(text), fc.array(fc.boolean())],
+    ...[int, fc.bigInt({ min: -70_000n, max: 300n })].map((member) =>
+      fc.array(member, { minLength: 1, maxLength: 5_000 }).map(integerArray),
+    ),
+    fc.array(float, { minLength: 1 }).map((list) => Float64Array.from(list)),
   );
   return fc.record({
     offset: fc.maxSafeNat(),

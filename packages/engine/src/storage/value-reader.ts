@@ -2,8 +2,10 @@
  * Reads one value of the store. Checksum, version and kind are checked first; every field is checked against the end
  * of the value. Whatever is wrong is a `CorruptDataError` with key and position. Nothing read refers to the bytes.
  */
+import type { IntegerArray } from "@sheaf/protocol";
 import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
 import { crc32c } from "./crc32c.ts";
+import { readIntegers } from "./integer-codec.ts";
 import { FRAME_BYTES, VALUE_VERSION, type ValueKind } from "./value-writer.ts";
 
 export class ValueReader {
@@ -61,6 +63,16 @@ export class ValueReader {
 
   u32Array(length: number): Uint32Array {
     return new Uint32Array(this.#copy(length * 4));
+  }
+
+  f64Array(length: number): Float64Array {
+    return new Float64Array(this.#copy(length * 8));
+  }
+
+  /** In the narrowest form that holds them. */
+  integers(length: number): IntegerArray {
+    const at = this.#take(length * 8);
+    return readIntegers(this.#bytes.subarray(at, at + length * 8));
   }
 
   /** Fills `target` with the next bytes. */

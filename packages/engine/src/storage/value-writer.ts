@@ -2,7 +2,9 @@
  * Writes one value of the store: the common frame (checksum, version, kind) and little-endian fields behind it. The
  * scratch buffer is used again for the next value, so a finished value is valid only until the next `begin`.
  */
+import type { IntegerArray } from "@sheaf/protocol";
 import { crc32c } from "./crc32c.ts";
+import { writeIntegers } from "./integer-codec.ts";
 
 export const VALUE_VERSION = 1;
 /** Checksum u32, version u8, kind u8, two bytes that a kind may use. */
@@ -71,10 +73,18 @@ export class ValueWriter {
   }
 
   /** The elements as they lie in memory, which is little-endian on every platform Sheaf has binaries for. */
-  array(values: Float32Array | Uint32Array): this {
+  array(values: Float32Array | Float64Array | Uint32Array): this {
     const source = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
     this.#reserve(source.length).set(source, this.#position);
     this.#position += source.length;
+    return this;
+  }
+
+  /** Eight bytes for each, whatever its form. */
+  integers(values: IntegerArray): this {
+    const bytes = this.#reserve(8 * values.length);
+    writeIntegers(values, bytes.subarray(this.#position, this.#position + 8 * values.length));
+    this.#position += 8 * values.length;
     return this;
   }
 

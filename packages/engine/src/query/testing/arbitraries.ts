@@ -2,18 +2,19 @@
  * Random records and search dictionaries over a vocabulary so small that filters match, scores tie, groups have
  * members and leaves overlap.
  */
-import type {
-  GroupBy,
-  IndexPlan,
-  Knn,
-  Metadata,
-  MetadataScalar,
-  MetadataValue,
-  Rank,
-  Search,
-  Select,
-  SparseVector,
-  Where,
+import {
+  type GroupBy,
+  type IndexPlan,
+  type Knn,
+  type Metadata,
+  type MetadataScalar,
+  type MetadataValue,
+  type Rank,
+  type Search,
+  type Select,
+  type SparseVector,
+  type Where,
+  integerArray,
 } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import type { RecordContent } from "./test-collection.ts";
@@ -41,8 +42,10 @@ const sparseVectors: fc.Arbitrary<SparseVector> = terms.chain((indices) =>
 );
 
 const lists: fc.Arbitrary<MetadataValue> = fc.oneof(
-  fc.array(ints, { maxLength: 3 }),
-  fc.array(floats, { maxLength: 3 }),
+  fc
+    .array(fc.oneof(ints, fc.constantFrom(1n, 2n, 300n, 70_000n)), { minLength: 1, maxLength: 3 })
+    .map(integerArray),
+  fc.array(floats, { minLength: 1, maxLength: 3 }).map((list) => Float64Array.from(list)),
   fc.array(strings, { maxLength: 3 }),
   fc.array(fc.boolean(), { maxLength: 3 }),
 );

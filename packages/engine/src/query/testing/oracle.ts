@@ -2,20 +2,22 @@
  * What every read must answer, in the plainest code: no index, no stages, one pass after the other over an array of
  * records. It shares nothing with the engine but the definition of the distance; tests hold the two equal to the bit.
  */
-import type {
-  GetRequest,
-  GroupBy,
-  IndexPlan,
-  Knn,
-  Metadata,
-  MetadataScalar,
-  MetadataValue,
-  Rank,
-  ResultRecord,
-  Search,
-  Selector,
-  SparseVector,
-  Where,
+import {
+  type GetRequest,
+  type GroupBy,
+  type IndexPlan,
+  type Knn,
+  type Metadata,
+  type MetadataArray,
+  type MetadataScalar,
+  type MetadataValue,
+  type Rank,
+  type ResultRecord,
+  type Search,
+  type Selector,
+  type SparseVector,
+  type Where,
+  arrayMembers,
 } from "@sheaf/protocol";
 import { distance } from "../../kernels/distance.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
@@ -115,7 +117,11 @@ function holds(record: StoredRecord, where: Extract<Where, { negated: boolean }>
   }
   const stored = record.metadata?.get(where.key);
   if (where.type === "in") return stored !== undefined && where.values.some((value) => same(stored, value));
-  return Array.isArray(stored) && stored.some((item: MetadataScalar) => same(item, where.value));
+  return isArray(stored) && [...arrayMembers(stored)].some((item) => same(item, where.value));
+}
+
+function isArray(value: MetadataValue | undefined): value is MetadataArray {
+  return typeof value === "object" && !("indices" in value);
 }
 
 function compares(
