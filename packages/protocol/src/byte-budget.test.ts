@@ -1,4 +1,4 @@
-import { SheafError } from "@sheaf/protocol";
+import { SheafError } from "./errors.ts";
 import { describe, expect, it } from "vitest";
 import { ByteBudget } from "./byte-budget.ts";
 

@@ -5,7 +5,7 @@
  * Invariants: the sum of all leases never exceeds `whole`. A tenant that holds one lease alone is never refused by its
  * own share, however large the lease grows. Whoever takes a lease releases it, and releasing twice does nothing.
  */
-import { SheafError } from "@sheaf/protocol";
+import { SheafError } from "./errors.ts";
 
 export interface ByteBudgetOptions {
   /** What the bytes are, for messages: "request bodies". */
