@@ -2,7 +2,7 @@
  * Kernels of the search engine, AssemblyScript compiled to WASM SIMD by `scripts/build-kernels.mjs`.
  *
  * No runtime, no allocation, no data of their own: each kernel takes one pointer to its argument block and works on
- * the imported memory. The blocks' fields are 32 bits each, in the order that `src/kernels/arguments.ts` names them.
+ * the imported memory. The blocks are the `@unmanaged` classes; their fields are 32 bits each.
  * `src/kernels/plain/` holds a twin of every kernel that must give the same bits in the whole memory.
  */
 export { dotRows, dotHalfRows, dotWholeRow } from "./rows";

@@ -11,7 +11,7 @@
 import { Candidates, makeRoom, push } from "./candidates";
 
 @unmanaged
-class CodeArguments {
+class CodesArguments {
   records: usize;
   /** Bytes of code per row, a multiple of 16, at most 512. */
   codeBytes: u32;
@@ -34,7 +34,7 @@ function countCommon(code: u64, plane: usize): u64 {
 /** Rows whose records are asked for before the first of them is needed, so that their cache misses overlap. */
 const AHEAD: u32 = 32;
 
-function touch(args: CodeArguments, from: u32): void {
+function touch(args: CodesArguments, from: u32): void {
   const end = min(from + AHEAD, args.count);
   for (let i = from; i < end; i++) {
     const id = load<u32>(args.ids + ((<usize>i) << 2));
@@ -43,7 +43,7 @@ function touch(args: CodeArguments, from: u32): void {
 }
 
 export function scoreCodes(pointer: usize): void {
-  const args = changetype<CodeArguments>(pointer);
+  const args = changetype<CodesArguments>(pointer);
   const best = changetype<Candidates>(args.best);
   for (let i: u32 = 0; i < args.count; i++) {
     if ((i & (AHEAD - 1)) == 0) touch(args, i);

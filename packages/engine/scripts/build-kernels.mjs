@@ -1,9 +1,10 @@
 /**
- * Compiles `assembly/` and writes `src/kernels/kernels.generated.ts`. The result is committed: the compiler is
+ * Compiles `assembly/` and writes `src/kernels/kernels.generated.ts`, and the layouts of the argument blocks, from the
+ * `@unmanaged` classes, to `src/kernels/argument-layouts.generated.ts`. The results are committed: the compiler is
  * deterministic, a test compares it with a fresh build, and a clone works without a build step.
  * After every change of `assembly/`: `node packages/engine/scripts/build-kernels.mjs`. With `--check` it only compares.
  */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { main } from "assemblyscript/asc";
 
@@ -11,12 +12,42 @@ import { main } from "assemblyscript/asc";
 const MAX_PAGES = "65536";
 
 const source = fileURLToPath(new URL("../assembly/", import.meta.url));
-const target = new URL("../src/kernels/kernels.generated.ts", import.meta.url);
+const targets = new URL("../src/kernels/", import.meta.url);
+const KINDS = { usize: "u32", u32: "u32", f32: "f32" };
 
-const text = await compileKernels();
-if (!process.argv.includes("--check")) await writeFile(target, text);
-else if ((await readFile(target, "utf8")) !== text)
-  throw new Error("kernels.generated.ts is not of assembly/");
+for (const [name, text] of [
+  ["kernels.generated.ts", await compileKernels()],
+  ["argument-layouts.generated.ts", await readLayouts()],
+]) {
+  const target = new URL(name, targets);
+  if (!process.argv.includes("--check")) await writeFile(target, text);
+  else if ((await readFile(target, "utf8")) !== text) throw new Error(`${name} is not of assembly/`);
+}
+
+/** The text of `argument-layouts.generated.ts`. `RowsArguments` becomes `ROWS`. */
+async function readLayouts() {
+  const texts = [];
+  for (const file of (await readdir(source)).toSorted()) {
+    const code = await readFile(`${source}${file}`, "utf8");
+    for (const [, name, body] of code.matchAll(/@unmanaged\n(?:export )?class (\w+) \{\n(.*?)\n\}/gsu)) {
+      const fields = body
+        .replaceAll(/\/\*\*.*?\*\//gsu, "")
+        .split("\n")
+        .filter((line) => line.trim() !== "");
+      texts.push(layoutText(`${file}: ${name}`, name.replace(/Arguments$/u, "").toUpperCase(), fields));
+    }
+  }
+  return `/** Made by scripts/build-kernels.mjs from the classes of assembly/; do not edit. */\n${texts.join("")}`;
+}
+
+function layoutText(where, name, fields) {
+  const lines = fields.map((field) => {
+    const [, key, kind] = /^ {2}(\w+): (usize|u32|f32);$/u.exec(field) ?? [];
+    if (key === undefined) throw new Error(`${where}: no field of 32 bits: ${field}`);
+    return `  ${key}: "${KINDS[kind]}",\n`;
+  });
+  return `\nexport const ${name} = {\n${lines.join("")}} as const;\n`;
+}
 
 /** The text of `kernels.generated.ts`. */
 async function compileKernels() {

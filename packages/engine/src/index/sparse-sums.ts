@@ -5,8 +5,9 @@
  * A dot product is defined as the f32 sum, in ascending order of term, of products rounded to f32. A row that shares
  * no term with the query holds -0, which no addition can produce; distances are 1 - sum.
  */
-import { type ArgumentBlock, CANDIDATES, POSTINGS, SUMS } from "../kernels/arguments.ts";
-import { type KernelMemory, allocationBytes, setFields } from "../kernels/kernel-memory.ts";
+import { type ArgumentBlock, blockBytes, setFields } from "../kernels/argument-block.ts";
+import { CANDIDATES, POSTINGS, SUMS } from "../kernels/argument-layouts.generated.ts";
+import { type KernelMemory, allocationBytes } from "../kernels/kernel-memory.ts";
 import type { PostingLists } from "./posting-lists.ts";
 import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 
@@ -23,10 +24,10 @@ export interface WeightedTerms {
 
 /** What a new `SparseSums` takes of a memory. */
 export function sumsBytes(slots: number): number {
-  const fields = [POSTINGS.words, SUMS.words, CANDIDATES.words];
+  const blocks = [POSTINGS, SUMS, CANDIDATES].map((layout) => blockBytes(layout) / 4);
   const terms = [TERMS_PER_CALL, TERMS_PER_CALL, TERMS_PER_CALL];
   const rows = [slots * SEGMENT_WORDS, slots * SEGMENT_ROWS, ROWS_PER_CALL, ROWS_PER_CALL];
-  return [...fields, ...terms, ...rows].reduce((bytes, words) => bytes + allocationBytes(4 * words), 0);
+  return [...blocks, ...terms, ...rows].reduce((bytes, words) => bytes + allocationBytes(4 * words), 0);
 }
 
 /** What a search still takes. */
@@ -39,9 +40,9 @@ interface TakenRows {
 export class SparseSums {
   readonly #memory: KernelMemory;
   readonly #rows: number;
-  readonly #postings: ArgumentBlock;
-  readonly #collected: ArgumentBlock;
-  readonly #best: ArgumentBlock;
+  readonly #postings: ArgumentBlock<typeof POSTINGS>;
+  readonly #collected: ArgumentBlock<typeof SUMS>;
+  readonly #best: ArgumentBlock<typeof CANDIDATES>;
   readonly #terms: Uint32Array;
   readonly #weights: Float32Array;
   readonly #counts: Uint32Array;
@@ -56,9 +57,9 @@ export class SparseSums {
     const floats = (length: number): Float32Array => memory.f32(memory.allocate(4 * length), length);
     this.#memory = memory;
     this.#rows = lists.slots * SEGMENT_ROWS;
-    this.#postings = memory.block(POSTINGS.words);
-    this.#collected = memory.block(SUMS.words);
-    this.#best = memory.block(CANDIDATES.words);
+    this.#postings = memory.block(POSTINGS);
+    this.#collected = memory.block(SUMS);
+    this.#best = memory.block(CANDIDATES);
     this.#terms = words(TERMS_PER_CALL);
     this.#weights = floats(TERMS_PER_CALL);
     this.#counts = words(TERMS_PER_CALL);
@@ -66,7 +67,7 @@ export class SparseSums {
     this.#sums = floats(this.#rows).fill(-0);
     this.#ids = words(ROWS_PER_CALL);
     this.#distances = floats(ROWS_PER_CALL);
-    setFields(this.#postings, POSTINGS, {
+    setFields(this.#postings, {
       terms: this.#terms.byteOffset,
       weights: this.#weights.byteOffset,
       listTerms: lists.terms.byteOffset,
@@ -81,7 +82,7 @@ export class SparseSums {
       columns: lists.columns.byteOffset,
       columnRows: this.#rows,
     });
-    setFields(this.#collected, SUMS, {
+    setFields(this.#collected, {
       sums: this.#sums.byteOffset,
       masks: this.#masks.byteOffset,
       ids: this.#ids.byteOffset,
@@ -89,7 +90,7 @@ export class SparseSums {
       best: this.#best.pointer,
     });
     // Bounds are found before anything is collected.
-    setFields(this.#best, CANDIDATES, {
+    setFields(this.#best, {
       ids: this.#ids.byteOffset,
       scores: this.#distances.byteOffset,
     });
@@ -101,7 +102,7 @@ export class SparseSums {
     this.#counts.fill(0);
     if (mask !== null) this.#masks.set(mask);
     const masks = mask === null ? 0 : this.#masks.byteOffset;
-    setFields(this.#postings, POSTINGS, { count: terms.length, masks });
+    setFields(this.#postings, { count: terms.length, masks });
     this.#memory.kernels.countPostings(this.#postings.pointer);
     return this.#counts.slice(0, terms.length);
   }
@@ -110,7 +111,7 @@ export class SparseSums {
   setTerms({ terms, weights }: WeightedTerms): void {
     this.#terms.set(terms);
     this.#weights.set(weights);
-    this.#postings.u32[POSTINGS.count] = terms.length;
+    this.#postings.count = terms.length;
   }
 
   setMask(mask: Uint32Array): void {
@@ -153,14 +154,13 @@ export class SparseSums {
 
   /** The same for the mask that is set. */
   collectSet(top: TakenRows, found: (row: number, distance: number) => void): void {
-    const { u32, f32, pointer } = this.#collected;
     const first = Number.isNaN(top.bound) ? this.#boundOf(top.k) : Number.NaN;
-    u32[SUMS.rows] = ROWS_PER_CALL;
+    this.#collected.rows = ROWS_PER_CALL;
     for (let row = 0; row < this.#rows; row += ROWS_PER_CALL) {
-      u32[SUMS.first] = row;
-      f32[SUMS.bound] = Number.isNaN(top.bound) ? first : top.bound;
-      this.#memory.kernels.collectSums(pointer);
-      const count = u32[SUMS.found]!;
+      this.#collected.first = row;
+      this.#collected.bound = Number.isNaN(top.bound) ? first : top.bound;
+      this.#memory.kernels.collectSums(this.#collected.pointer);
+      const count = this.#collected.found;
       for (let i = 0; i < count; i++) found(this.#ids[i]!, this.#distances[i]!);
     }
   }
@@ -169,15 +169,15 @@ export class SparseSums {
   #boundOf(k: number): number {
     // More are as easily found without.
     if (k > this.#rows / 64) return Number.NaN;
-    this.#best.u32[CANDIDATES.count] = 0;
-    this.#best.f32[CANDIDATES.threshold] = 0;
-    this.#best.u32[CANDIDATES.keep] = k;
+    this.#best.count = 0;
+    this.#best.threshold = 0;
+    this.#best.keep = k;
     // The fewer, the sooner the threshold rises.
-    this.#best.u32[CANDIDATES.capacity] = 2 * k + 32;
-    this.#collected.u32[SUMS.first] = 0;
-    this.#collected.u32[SUMS.rows] = this.#rows;
+    this.#best.capacity = 2 * k + 32;
+    this.#collected.first = 0;
+    this.#collected.rows = this.#rows;
     this.#memory.kernels.boundSums(this.#collected.pointer);
-    const isKnown = this.#best.u32[CANDIDATES.count] === k;
-    return isKnown ? 1 - this.#best.f32[CANDIDATES.threshold]! : Number.NaN;
+    const isKnown = this.#best.count === k;
+    return isKnown ? 1 - this.#best.threshold : Number.NaN;
   }
 }

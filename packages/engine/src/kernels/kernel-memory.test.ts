@@ -4,7 +4,7 @@ import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { ROWS } from "./arguments.ts";
+import { ROWS } from "./argument-layouts.generated.ts";
 import { KernelMemory, allocationBytes } from "./kernel-memory.ts";
 
 describe("kernel memory", () => {
@@ -27,7 +27,7 @@ describe("kernel memory", () => {
     const next = [new KernelMemory(1_000), new KernelMemory(1_000)];
     expect(next.map(({ kind }) => kind)).toEqual(["wasm", "plain"]);
     for (const memory of [...memories, ...next]) {
-      const args = memory.block(ROWS.words);
+      const args = memory.block(ROWS);
       memory.kernels.dotRows(args.pointer);
       memory.close();
     }

@@ -4,7 +4,8 @@
  * 13,000 the process gets no more; so at most `MAX_WASM_MEMORIES` are made and the rest run on the twins.
  */
 import { SheafError } from "@sheaf/protocol";
-import type { ArgumentBlock, Kernels } from "./arguments.ts";
+import { type ArgumentBlock, type Layout, blockBytes, blockOf } from "./argument-block.ts";
+import type { Kernels } from "./kernels.ts";
 import { KERNELS_BASE64, SHARED_KERNELS_BASE64 } from "./kernels.generated.ts";
 import { createPlainKernels } from "./plain/plain-kernels.ts";
 
@@ -91,9 +92,8 @@ export class KernelMemory {
     return address;
   }
 
-  block(words: number): ArgumentBlock {
-    const pointer = this.allocate(words * 4);
-    return { pointer, u32: this.u32(pointer, words), f32: this.f32(pointer, words) };
+  block<L extends Layout>(layout: L): ArgumentBlock<L> {
+    return blockOf(layout, this.buffer, this.allocate(blockBytes(layout)));
   }
 
   u8(address: number, length: number): Uint8Array {
@@ -147,15 +147,6 @@ function compiledKernels(base64: string): object {
   const module = compiled.get(base64) ?? new WebAssembly.Module(Buffer.from(base64, "base64"));
   compiled.set(base64, module);
   return module;
-}
-
-/** Writes whole-number fields (addresses and counts) of an argument block, named as in `arguments.ts`. */
-export function setFields<Field extends string>(
-  block: ArgumentBlock,
-  fields: Readonly<Record<Field, number>>,
-  values: { readonly [field in NoInfer<Field>]?: number },
-): void {
-  for (const [field, value] of Object.entries(values) as [Field, number][]) block.u32[fields[field]] = value;
 }
 
 /** What `allocate(bytes)` takes of a memory. */

@@ -4,9 +4,10 @@
  * quarter of what it takes in TypeScript.
  */
 import { LIMITS, type Space } from "@sheaf/protocol";
-import { CHECKSUM, COMPARE } from "./arguments.ts";
+import { blockBytes, setFields } from "./argument-block.ts";
+import { CHECKSUM, COMPARE } from "./argument-layouts.generated.ts";
 import { prepare, preparedDistance } from "./distance.ts";
-import { KernelMemory, allocationBytes, setFields } from "./kernel-memory.ts";
+import { KernelMemory, allocationBytes } from "./kernel-memory.ts";
 
 /** CRC-32C: Castagnoli, reflected. */
 const POLYNOMIAL = 0x82f63b78;
@@ -24,13 +25,13 @@ export class ValueMemory {
   /** The loaded bytes as words. */
   readonly words: Uint32Array;
   readonly #memory = new KernelMemory(
-    [TABLE_BYTES, VALUE_BYTES, VECTOR_BYTES, VECTOR_BYTES, CHECKSUM.words * 4, COMPARE.words * 4].reduce(
+    [TABLE_BYTES, VALUE_BYTES, VECTOR_BYTES, VECTOR_BYTES, blockBytes(CHECKSUM), blockBytes(COMPARE)].reduce(
       (sum, bytes) => sum + allocationBytes(bytes),
       0,
     ),
   );
-  readonly #checksum = this.#memory.block(CHECKSUM.words);
-  readonly #compare = this.#memory.block(COMPARE.words);
+  readonly #checksum = this.#memory.block(CHECKSUM);
+  readonly #compare = this.#memory.block(COMPARE);
   readonly #address = this.#memory.allocate(VALUE_BYTES);
   readonly #bytes = this.#memory.u8(this.#address, VALUE_BYTES);
   readonly #floats = this.#memory.f32(this.#address, VALUE_BYTES / 4);
@@ -44,8 +45,8 @@ export class ValueMemory {
     fillTables(this.#memory.u32(tables, TABLES * TABLE_WORDS));
     this.words = this.#memory.u32(this.#address, VALUE_BYTES / 4);
     this.#query = this.#memory.f32(query, VECTOR_BYTES / 4);
-    setFields(this.#checksum, CHECKSUM, { tables });
-    setFields(this.#compare, COMPARE, { query, row: this.#memory.allocate(VECTOR_BYTES) });
+    setFields(this.#checksum, { tables });
+    setFields(this.#compare, { query, row: this.#memory.allocate(VECTOR_BYTES) });
   }
 
   load(bytes: Uint8Array): void {
@@ -54,21 +55,19 @@ export class ValueMemory {
 
   /** Continues a register over the loaded bytes [start, end). */
   checksum(register: number, start: number, end: number): number {
-    const { u32, pointer } = this.#checksum;
-    u32[CHECKSUM.bytes] = this.#address + start;
-    u32[CHECKSUM.length] = end - start;
-    u32[CHECKSUM.crc] = register;
-    this.#memory.kernels.crc32c(pointer);
-    return u32[CHECKSUM.crc]!;
+    this.#checksum.bytes = this.#address + start;
+    this.#checksum.length = end - start;
+    this.#checksum.crc = register;
+    this.#memory.kernels.crc32c(this.#checksum.pointer);
+    return this.#checksum.crc;
   }
 
   /** To the vector that begins at a loaded byte. */
   distance(query: QueryDistance, at: number): number {
     if (this.#loaded !== query) this.#loadQuery(query);
-    const { u32, f32, pointer } = this.#compare;
-    u32[COMPARE.vector] = this.#address + at;
-    this.#memory.kernels.compareVector(pointer);
-    return f32[COMPARE.distance]!;
+    this.#compare.vector = this.#address + at;
+    this.#memory.kernels.compareVector(this.#compare.pointer);
+    return this.#compare.distance;
   }
 
   /** To a vector as it was given. */
@@ -82,8 +81,8 @@ export class ValueMemory {
     const { length } = prepared;
     this.#query.set(prepared);
     this.#query.fill(0, length, Math.ceil(length / 16) * 16);
-    this.#compare.u32[COMPARE.dimension] = length;
-    this.#compare.u32[COMPARE.space] = SPACE_NUMBERS[space];
+    this.#compare.dimension = length;
+    this.#compare.space = SPACE_NUMBERS[space];
     this.#loaded = query;
   }
 }

@@ -2,8 +2,8 @@
  * Slots whose estimate says that they may be among the nearest, waiting to be scored from bf16. An estimate counts at
  * its upper bound, so a candidate below the k-th best score is out.
  */
-import { type ArgumentBlock, CANDIDATES } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { CANDIDATES } from "../../kernels/argument-layouts.generated.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { CANDIDATES_KEPT, CANDIDATE_CAPACITY } from "./segment-layout.ts";
@@ -15,7 +15,7 @@ const FIRST_SCORED = 16;
 export class CandidateBuffer {
   readonly #segment: DenseSegment;
   readonly #scorer: SegmentScorer;
-  readonly #block: ArgumentBlock;
+  readonly #block: ArgumentBlock<typeof CANDIDATES>;
   readonly #ids: Uint32Array;
   readonly #scores: Float32Array;
 
@@ -23,11 +23,11 @@ export class CandidateBuffer {
     const { memory, at } = segment.layout;
     this.#segment = segment;
     this.#scorer = scorer;
-    this.#block = memory.block(CANDIDATES.words);
+    this.#block = memory.block(CANDIDATES);
     this.#ids = memory.u32(at.candidateIds, CANDIDATE_CAPACITY);
     this.#scores = memory.f32(at.candidateScores, CANDIDATE_CAPACITY);
-    setFields(this.#block, CANDIDATES, { ids: at.candidateIds, scores: at.candidateScores });
-    setFields(this.#block, CANDIDATES, { capacity: CANDIDATE_CAPACITY });
+    setFields(this.#block, { ids: at.candidateIds, scores: at.candidateScores });
+    setFields(this.#block, { capacity: CANDIDATE_CAPACITY });
   }
 
   /** For the argument blocks of kernels that add candidates. */
@@ -50,8 +50,7 @@ export class CandidateBuffer {
 
   /** Offers all candidates, the best ones first: their scores rule out most of the others. Then restarts. */
   drain(query: DenseQuery, names: Uint32Array | null = null): void {
-    for (let most = firstScored(query); this.#block.u32[CANDIDATES.count]! > 0; most *= 2)
-      this.#offer(query, names, most);
+    for (let most = firstScored(query); this.#block.count > 0; most *= 2) this.#offer(query, names, most);
     this.restart(query);
   }
 
@@ -59,9 +58,9 @@ export class CandidateBuffer {
     const ids = this.#ids;
     const scores = this.#scores;
     const { layout } = this.#segment;
-    const count = this.#block.u32[CANDIDATES.count]!;
+    const count = this.#block.count;
     const first = Math.min(count, most);
-    this.#block.u32[CANDIDATES.keep] = first;
+    this.#block.keep = first;
     layout.memory.kernels.keepBest(this.#block.pointer);
     if (names !== null) for (let i = 0; i < first; i++) ids[i] = names[ids[i]!]!;
     this.#scorer.offer(query, layout.at.candidateIds, first);
@@ -76,9 +75,9 @@ export class CandidateBuffer {
   }
 
   #leave(query: DenseQuery, count: number): void {
-    this.#block.u32[CANDIDATES.count] = count;
-    this.#block.u32[CANDIDATES.keep] = CANDIDATES_KEPT;
-    this.#block.f32[CANDIDATES.threshold] = query.nearest.threshold;
+    this.#block.count = count;
+    this.#block.keep = CANDIDATES_KEPT;
+    this.#block.threshold = query.nearest.threshold;
   }
 }
 

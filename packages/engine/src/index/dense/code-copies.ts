@@ -3,8 +3,8 @@
  * times as long, so a filter that is asked for again is worth a copy: its 1-bit codes in blocks for FastScan and, where
  * the segment has vectors, 4-bit codes of them. The copies used last are kept, as many as there is room for.
  */
-import { type ArgumentBlock, ENCODE } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { ENCODE } from "../../kernels/argument-layouts.generated.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { COPIED_PER_CALL, copiedRows } from "./segment-layout.ts";
 
@@ -56,7 +56,7 @@ export class CodeCopies {
 /** The room for copies in a segment's kernel memory. */
 class CopiedRows {
   readonly #segment: DenseSegment;
-  readonly #encode: ArgumentBlock;
+  readonly #encode: ArgumentBlock<typeof ENCODE>;
   readonly #slots: Uint32Array;
   readonly #blocks: Uint8Array;
   readonly #factors: Float32Array;
@@ -67,13 +67,13 @@ class CopiedRows {
     const { memory, at, width, codeBytes } = segment.layout;
     const rows = copiedRows(segment.capacity);
     this.#segment = segment;
-    this.#encode = memory.block(ENCODE.words);
+    this.#encode = memory.block(ENCODE);
     this.#slots = memory.u32(at.slots, COPIED_PER_CALL);
     this.#blocks = memory.u8(at.copiedBlocks, rows * codeBytes);
     this.#factors = memory.f32(at.copiedFactors, rows);
     this.#biases = memory.f32(at.copiedBiases, rows);
     this.#lists = memory.u16(at.copiedLists, rows);
-    setFields(this.#encode, ENCODE, { rows: at.halves, width, ids: at.slots });
+    setFields(this.#encode, { rows: at.halves, width, ids: at.slots });
   }
 
   /** Copies at most `COPIED_PER_CALL` slots to rows from `first` on. */
@@ -90,7 +90,7 @@ class CopiedRows {
     this.#slots.set(slots);
     const codes = at.copiedNibbles + first * nibbleBytes;
     const [steps, losses] = [at.copiedSteps + first * 4, at.copiedLosses + first * 4];
-    setFields(this.#encode, ENCODE, { count: slots.length, codes, steps, losses });
+    setFields(this.#encode, { count: slots.length, codes, steps, losses });
     memory.kernels.encodeNibbles(this.#encode.pointer);
   }
 }

@@ -4,8 +4,8 @@
  * `list-probe.ts`, if the filter has rows in nearly all of the most promising ones. A filter that does not takes away
  * just the rows that the lists' reach was measured by, and all slots are estimated.
  */
-import { type ArgumentBlock, CODES } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { CODES } from "../../kernels/argument-layouts.generated.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
 import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
@@ -33,7 +33,7 @@ export class CodeGather {
   readonly #scorer: SegmentScorer;
   readonly #candidates: CandidateBuffer;
   readonly #order: ListOrder;
-  readonly #codes: ArgumentBlock;
+  readonly #codes: ArgumentBlock<typeof CODES>;
   readonly #planes: Uint8Array;
   /** In the kernel memory: what one call of the kernel looks at. */
   readonly #ids: Uint32Array;
@@ -48,12 +48,12 @@ export class CodeGather {
     this.#scorer = scorer;
     this.#candidates = candidates;
     this.#order = order;
-    this.#codes = memory.block(CODES.words);
+    this.#codes = memory.block(CODES);
     this.#planes = memory.u8(at.planes, recordCodeBytes * 4);
     this.#ids = memory.u32(at.slots, SLOTS_PER_CALL);
     this.#taken = new Uint8Array(order.bounds.length);
-    setFields(this.#codes, CODES, { records: at.records, codeBytes: recordCodeBytes, planes: at.planes });
-    setFields(this.#codes, CODES, { bases: at.bases, ids: at.slots, best: candidates.pointer });
+    setFields(this.#codes, { records: at.records, codeBytes: recordCodeBytes, planes: at.planes });
+    setFields(this.#codes, { bases: at.bases, ids: at.slots, best: candidates.pointer });
   }
 
   /**
@@ -62,9 +62,9 @@ export class CodeGather {
    */
   search(query: DenseQuery, slots: Uint32Array): void {
     const { scale, low, shift } = buildPlanes(this.#segment.rotation.vector, this.#planes);
-    this.#codes.f32[CODES.scale] = scale;
-    this.#codes.f32[CODES.low] = low;
-    this.#codes.f32[CODES.shift] = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
+    this.#codes.scale = scale;
+    this.#codes.low = low;
+    this.#codes.shift = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#scorer.scoreCentroids();
     this.#waiting = 0;
     if (this.#taken.length === 1) this.#gatherAll(query, slots);
@@ -141,7 +141,7 @@ export class CodeGather {
   #estimate(query: DenseQuery): void {
     if (this.#waiting === 0) return;
     this.#candidates.restart(query);
-    this.#codes.u32[CODES.count] = this.#waiting;
+    this.#codes.count = this.#waiting;
     this.#segment.layout.memory.kernels.scoreCodes(this.#codes.pointer);
     this.#candidates.drain(query);
     this.#waiting = 0;

@@ -3,8 +3,8 @@
  * time than to find out which lists could be left out. What passes is estimated once more from 4-bit codes, which leave
  * a few of every hundred to be scored.
  */
-import { type ArgumentBlock, BASES, REFINE } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { BASES, REFINE } from "../../kernels/argument-layouts.generated.ts";
 import type { CodeCopy } from "./code-copies.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
@@ -24,8 +24,8 @@ type CopyScanParts = Omit<SearchParts, "order">;
 export class CopyScan {
   readonly #segment: DenseSegment;
   readonly #parts: CopyScanParts;
-  readonly #bases: ArgumentBlock;
-  readonly #refine: ArgumentBlock;
+  readonly #bases: ArgumentBlock<typeof BASES>;
+  readonly #refine: ArgumentBlock<typeof REFINE>;
   readonly #masks: Uint32Array;
 
   constructor(segment: DenseSegment, parts: CopyScanParts) {
@@ -33,22 +33,21 @@ export class CopyScan {
     this.#segment = segment;
     this.#parts = parts;
     this.#masks = memory.u32(at.copiedMasks, COPIED_PER_CALL / 32);
-    this.#bases = memory.block(BASES.words);
-    this.#refine = memory.block(REFINE.size);
-    setFields(this.#bases, BASES, { bases: at.bases, out: at.copiedSums });
+    this.#bases = memory.block(BASES);
+    this.#refine = memory.block(REFINE);
+    setFields(this.#bases, { bases: at.bases, out: at.copiedSums });
     const { pointer: best } = parts.candidates;
-    setFields(this.#refine, REFINE, { codeBytes: nibbleBytes, words: at.queryWords, best });
+    setFields(this.#refine, { codeBytes: nibbleBytes, words: at.queryWords, best });
   }
 
   /** Offers those of the slots that can be among the nearest. The query is loaded in the scorer and rotated. */
   search(query: DenseQuery, slots: Uint32Array, copy: CodeCopy): void {
     const { scorer, candidates, scan } = this.#parts;
-    const { f32 } = this.#refine;
     const { dimension } = this.#segment.shape;
     scan.load(query);
     scorer.scoreCentroids();
-    f32[REFINE.wordStep] = scorer.wordStep;
-    f32[REFINE.perLoss] = query.length * Math.min(1, REFINED_CONFIDENCE / Math.sqrt(dimension));
+    this.#refine.wordStep = scorer.wordStep;
+    this.#refine.perLoss = query.length * Math.min(1, REFINED_CONFIDENCE / Math.sqrt(dimension));
     candidates.restart(query);
     for (const [i, row] of copy.entries()) {
       const names = slots.subarray(i * COPIED_PER_CALL, (i + 1) * COPIED_PER_CALL);
@@ -68,11 +67,10 @@ export class CopyScan {
 
   #estimate(row: number, count: number): void {
     const { memory, at, codeBytes } = this.#segment.layout;
-    const { u32, pointer } = this.#bases;
-    u32[BASES.lists] = at.copiedLists + row * 2;
-    u32[BASES.biases] = at.copiedBiases + row * 4;
-    u32[BASES.count] = count;
-    memory.kernels.addBases(pointer);
+    this.#bases.lists = at.copiedLists + row * 2;
+    this.#bases.biases = at.copiedBiases + row * 4;
+    this.#bases.count = count;
+    memory.kernels.addBases(this.#bases.pointer);
     const blocks = Math.ceil(count / 32);
     this.#masks.fill(0xff_ff_ff_ff, 0, blocks);
     if (count % 32 !== 0) this.#masks[blocks - 1] = 2 ** (count % 32) - 1;
@@ -89,11 +87,10 @@ export class CopyScan {
 
   #refineFrom(row: number): void {
     const { memory, at, nibbleBytes } = this.#segment.layout;
-    const { u32, pointer } = this.#refine;
-    u32[REFINE.codes] = at.copiedNibbles + row * nibbleBytes;
-    u32[REFINE.steps] = at.copiedSteps + row * 4;
-    u32[REFINE.losses] = at.copiedLosses + row * 4;
-    u32[REFINE.biases] = at.copiedBiases + row * 4;
-    memory.kernels.refineCandidates(pointer);
+    this.#refine.codes = at.copiedNibbles + row * nibbleBytes;
+    this.#refine.steps = at.copiedSteps + row * 4;
+    this.#refine.losses = at.copiedLosses + row * 4;
+    this.#refine.biases = at.copiedBiases + row * 4;
+    memory.kernels.refineCandidates(this.#refine.pointer);
   }
 }

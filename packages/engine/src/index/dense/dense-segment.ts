@@ -6,7 +6,7 @@
  * A slot is a row's place; slots never move. Lists start at multiples of 32 slots. Only slots whose bit in `live` is
  * set hold a row. Vectors are relative to the index's origin, codes to the centroid of the row's list.
  */
-import { RECORD } from "../../kernels/arguments.ts";
+import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import type { Reach } from "./list-reach.ts";

@@ -1,6 +1,6 @@
 /** Estimates by FastScan of one loaded query: what `ListProbe` and `CopyScan` share. */
-import { type ArgumentBlock, SCAN, TABLE } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { SCAN, TABLE } from "../../kernels/argument-layouts.generated.ts";
 import type { CandidateBuffer } from "./candidate-buffer.ts";
 import { CONFIDENCE, type DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
@@ -20,37 +20,35 @@ export interface ScannedBlocks {
 
 export class FastScan {
   readonly #segment: DenseSegment;
-  readonly #scan: ArgumentBlock;
-  readonly #table: ArgumentBlock;
+  readonly #scan: ArgumentBlock<typeof SCAN>;
+  readonly #table: ArgumentBlock<typeof TABLE>;
 
   constructor(segment: DenseSegment, candidates: CandidateBuffer) {
     const { memory, at, size, codeBytes } = segment.layout;
     this.#segment = segment;
-    this.#scan = memory.block(SCAN.words);
-    this.#table = memory.block(TABLE.words);
-    setFields(this.#table, TABLE, { vector: segment.rotation.address, size, table: at.table });
-    setFields(this.#scan, SCAN, { codeBytes, table: at.table, scratch: at.scratch });
-    setFields(this.#scan, SCAN, { best: candidates.pointer });
+    this.#scan = memory.block(SCAN);
+    this.#table = memory.block(TABLE);
+    setFields(this.#table, { vector: segment.rotation.address, size, table: at.table });
+    setFields(this.#scan, { codeBytes, table: at.table, scratch: at.scratch });
+    setFields(this.#scan, { best: candidates.pointer });
   }
 
   /** Takes the query that is rotated now. */
   load({ length }: DenseQuery): void {
-    const { f32, pointer } = this.#table;
-    this.#segment.layout.memory.kernels.buildTable(pointer);
-    this.#scan.f32[SCAN.scale] = f32[TABLE.scale]!;
-    this.#scan.f32[SCAN.shift] = f32[TABLE.shift]! + CONFIDENCE * ERROR_PER_FACTOR * length;
+    this.#segment.layout.memory.kernels.buildTable(this.#table.pointer);
+    this.#scan.scale = this.#table.scale;
+    this.#scan.shift = this.#table.shift + CONFIDENCE * ERROR_PER_FACTOR * length;
   }
 
   /** Adds the rows whose estimate is above the threshold to the candidates. */
   run(rows: ScannedBlocks): void {
-    const { u32, f32, pointer } = this.#scan;
-    u32[SCAN.codes] = rows.codes;
-    u32[SCAN.blocks] = rows.blocks;
-    u32[SCAN.factors] = rows.factors;
-    u32[SCAN.biases] = rows.biases;
-    u32[SCAN.masks] = rows.masks;
-    u32[SCAN.firstId] = rows.firstId;
-    f32[SCAN.base] = rows.base;
-    this.#segment.layout.memory.kernels.scanBlocks(pointer);
+    this.#scan.codes = rows.codes;
+    this.#scan.blocks = rows.blocks;
+    this.#scan.factors = rows.factors;
+    this.#scan.biases = rows.biases;
+    this.#scan.masks = rows.masks;
+    this.#scan.firstId = rows.firstId;
+    this.#scan.base = rows.base;
+    this.#segment.layout.memory.kernels.scanBlocks(this.#scan.pointer);
   }
 }

@@ -2,8 +2,9 @@
  * Lloyd's k-means over a sample, and the nearest centroid of any vector, in slices: a generator yields about every
  * millisecond so that a caller can do other work between. Deterministic.
  */
-import { type ArgumentBlock, ROWS } from "../../kernels/arguments.ts";
-import { type KernelKind, KernelMemory, allocationBytes, setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, blockBytes, setFields } from "../../kernels/argument-block.ts";
+import { ROWS } from "../../kernels/argument-layouts.generated.ts";
+import { type KernelKind, KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
 
 const ITERATIONS = 6;
 /** Multiplications between two yields. */
@@ -11,7 +12,7 @@ const SLICE = 4_000_000;
 
 export class KMeans {
   readonly #memory: KernelMemory;
-  readonly #rows: ArgumentBlock;
+  readonly #rows: ArgumentBlock<typeof ROWS>;
   readonly #width: number;
   readonly #count: number;
   readonly #vector: Float32Array;
@@ -25,14 +26,14 @@ export class KMeans {
   constructor(width: number, count: number, kernels?: KernelKind) {
     const bytes =
       allocationBytes(count * width * 4) + allocationBytes(width * 4) + allocationBytes(count * 4);
-    this.#memory = new KernelMemory(bytes + allocationBytes(ROWS.words * 4), { kernels });
+    this.#memory = new KernelMemory(bytes + allocationBytes(blockBytes(ROWS)), { kernels });
     this.#width = width;
     this.#count = count;
-    this.#rows = this.#memory.block(ROWS.words);
+    this.#rows = this.#memory.block(ROWS);
     const centroids = this.#memory.allocate(count * width * 4);
     const query = this.#memory.allocate(width * 4);
     const out = this.#memory.allocate(count * 4);
-    setFields(this.#rows, ROWS, { rows: centroids, stride: width * 4, width, query, count, out });
+    setFields(this.#rows, { rows: centroids, stride: width * 4, width, query, count, out });
     this.centroids = this.#memory.f32(centroids, count * width);
     this.#vector = this.#memory.f32(query, width);
     this.#dots = this.#memory.f32(out, count);

@@ -1,5 +1,6 @@
 /** The random rotation of an index: the same for every index of a size, so segments can be merged and rebuilt. */
-import { ROTATE } from "../../kernels/arguments.ts";
+import { blockBytes } from "../../kernels/argument-block.ts";
+import { ROTATE } from "../../kernels/argument-layouts.generated.ts";
 import { type KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
 
 const ROUNDS = 4;
@@ -12,7 +13,7 @@ export function rotatedSize(dimension: number): number {
 
 /** Bytes of memory that a `Rotation` takes. */
 export function rotationBytes(size: number): number {
-  return allocationBytes(ROTATE.words * 4) + allocationBytes(size * 4) + allocationBytes(size * 4 * ROUNDS);
+  return allocationBytes(blockBytes(ROTATE)) + allocationBytes(size * 4) + allocationBytes(size * 4 * ROUNDS);
 }
 
 export class Rotation {
@@ -24,14 +25,14 @@ export class Rotation {
   readonly #arguments: number;
 
   constructor(memory: KernelMemory, size: number) {
-    const block = memory.block(ROTATE.words);
+    const block = memory.block(ROTATE);
     const vector = memory.allocate(size * 4);
     const signs = memory.allocate(size * 4 * ROUNDS);
     const window = 2 ** Math.floor(Math.log2(size));
-    block.u32[ROTATE.vector] = vector;
-    block.u32[ROTATE.size] = size;
-    block.u32[ROTATE.window] = window;
-    block.u32[ROTATE.signs] = signs;
+    block.vector = vector;
+    block.size = size;
+    block.window = window;
+    block.signs = signs;
     this.vector = memory.f32(vector, size);
     this.address = vector;
     this.#memory = memory;

@@ -1,6 +1,19 @@
 /** Where everything of a segment lies in its kernel memory. */
 import type { Space } from "@sheaf/protocol";
-import { RECORD } from "../../kernels/arguments.ts";
+import { blockBytes } from "../../kernels/argument-block.ts";
+import {
+  BASES,
+  CANDIDATES,
+  CENTROIDS,
+  CODES,
+  ENCODE,
+  REFINE,
+  ROWS,
+  SCAN,
+  TABLE,
+  WHOLE,
+} from "../../kernels/argument-layouts.generated.ts";
+import { RECORD_BYTES } from "../../kernels/kernels.ts";
 import { type KernelKind, KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
 import { rotatedSize, rotationBytes } from "./rotation.ts";
 
@@ -75,12 +88,13 @@ export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPl
   return { memory, width, size, codeBytes, recordCodeBytes, nibbleBytes, at: at as Record<Region, number> };
 }
 
-/** The argument blocks that `SegmentScan` makes. */
-const ARGUMENT_BYTES = 1_024;
+/** The argument blocks that `SegmentScan` and its parts make. */
+const BLOCKS = [ROWS, CENTROIDS, WHOLE, CODES, ENCODE, CANDIDATES, SCAN, TABLE, BASES, REFINE];
+const ARGUMENT_BYTES = BLOCKS.reduce((sum, layout) => sum + allocationBytes(blockBytes(layout)), 0);
 
 /** Bytes of a row's record. */
 export function recordBytes(recordCodeBytes: number): number {
-  return recordCodeBytes + RECORD.words * 4;
+  return recordCodeBytes + RECORD_BYTES;
 }
 
 /** Rows of all copies together, in whole calls. */

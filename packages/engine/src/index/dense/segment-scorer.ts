@@ -1,6 +1,6 @@
 /** Scores of a loaded query with the bf16 rows and the centroids of a segment: <x, q> + bias(x). */
-import { type ArgumentBlock, CENTROIDS, ROWS, WHOLE } from "../../kernels/arguments.ts";
-import { setFields } from "../../kernels/kernel-memory.ts";
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { CENTROIDS, ROWS, WHOLE } from "../../kernels/argument-layouts.generated.ts";
 import { type DenseQuery, slackOf } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { reorderForHalves } from "./half-float.ts";
@@ -10,9 +10,9 @@ export class SegmentScorer {
   /** <centroid, query> by list, after `scoreCentroids`. */
   readonly bases: Float32Array;
   readonly #segment: DenseSegment;
-  readonly #rows: ArgumentBlock;
-  readonly #centroids: ArgumentBlock;
-  readonly #whole: ArgumentBlock;
+  readonly #rows: ArgumentBlock<typeof ROWS>;
+  readonly #centroids: ArgumentBlock<typeof CENTROIDS>;
+  readonly #whole: ArgumentBlock<typeof WHOLE>;
   readonly #query: Float32Array;
   readonly #reordered: Float32Array;
   readonly #scores: Float32Array;
@@ -22,19 +22,19 @@ export class SegmentScorer {
     const lists = segment.centroids.length / width;
     this.#segment = segment;
     this.bases = memory.f32(at.bases, lists);
-    this.#rows = memory.block(ROWS.words);
-    this.#centroids = memory.block(CENTROIDS.size);
-    this.#whole = memory.block(WHOLE.words);
+    this.#rows = memory.block(ROWS);
+    this.#centroids = memory.block(CENTROIDS);
+    this.#whole = memory.block(WHOLE);
     this.#query = memory.f32(at.query, width);
     this.#reordered = memory.f32(at.reordered, width);
     this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
-    setFields(this.#rows, ROWS, { stride: width * 2, width, query: at.reordered, out: at.scores });
-    setFields(this.#whole, WHOLE, { width, query: at.query });
-    setFields(this.#centroids, CENTROIDS, { rows: at.centroids, width, count: lists, out: at.bases });
-    setFields(this.#centroids, CENTROIDS, { steps: at.centroidSteps, query: at.reordered });
-    setFields(this.#centroids, CENTROIDS, { words: at.queryWords });
+    setFields(this.#rows, { stride: width * 2, width, query: at.reordered, out: at.scores });
+    setFields(this.#whole, { width, query: at.query });
+    setFields(this.#centroids, { rows: at.centroids, width, count: lists, out: at.bases });
+    setFields(this.#centroids, { steps: at.centroidSteps, query: at.reordered });
+    setFields(this.#centroids, { words: at.queryWords });
     // Sums of products with 8-bit elements stay below 2^31.
-    this.#centroids.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
+    this.#centroids.limit = Math.min(32_767, Math.floor(2 ** 24 / width));
   }
 
   load(query: Float32Array): void {
@@ -48,7 +48,7 @@ export class SegmentScorer {
 
   /** What a step of the query in 16 bits is worth, after `scoreCentroids`. */
   get wordStep(): number {
-    return this.#centroids.f32[CENTROIDS.step]!;
+    return this.#centroids.step;
   }
 
   /** Scores of consecutive slots, at most `SLOTS_PER_CALL`, live or not; valid until the next call. */
@@ -63,10 +63,10 @@ export class SegmentScorer {
   exactScore(slot: number, query: Float32Array): number {
     const { at, width, memory } = this.#segment.layout;
     this.#query.set(query);
-    this.#whole.u32[WHOLE.halves] = at.halves + slot * width * 2;
-    this.#whole.u32[WHOLE.lows] = at.lows + slot * width * 2;
+    this.#whole.halves = at.halves + slot * width * 2;
+    this.#whole.lows = at.lows + slot * width * 2;
     memory.kernels.dotWholeRow(this.#whole.pointer);
-    return this.#whole.f32[WHOLE.score]!;
+    return this.#whole.score;
   }
 
   /** Offers slots, whose numbers lie at `address`: at most `SLOTS_PER_CALL`. */
@@ -98,9 +98,9 @@ export class SegmentScorer {
   }
 
   #run(rows: number, ids: number, count: number): void {
-    this.#rows.u32[ROWS.rows] = rows;
-    this.#rows.u32[ROWS.ids] = ids;
-    this.#rows.u32[ROWS.count] = count;
+    this.#rows.rows = rows;
+    this.#rows.ids = ids;
+    this.#rows.count = count;
     this.#segment.layout.memory.kernels.dotHalfRows(this.#rows.pointer);
   }
 }

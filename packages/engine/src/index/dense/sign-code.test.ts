@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { TABLE } from "../../kernels/arguments.ts";
+import { setFields } from "../../kernels/argument-block.ts";
+import { TABLE } from "../../kernels/argument-layouts.generated.ts";
 import { norm } from "../../kernels/distance.ts";
-import { KernelMemory, setFields } from "../../kernels/kernel-memory.ts";
+import { KernelMemory } from "../../kernels/kernel-memory.ts";
 import { Rotation, rotatedSize, rotationBytes } from "./rotation.ts";
 import { ERROR_PER_FACTOR, buildPlanes, encodeSigns } from "./sign-code.ts";
 import { gaussOf, randomOf } from "./testing/data-sets.ts";
@@ -23,19 +24,14 @@ function rotate(vector: Float32Array): Float32Array {
 
 function buildTable(rotated: Float32Array): { table: Uint8Array; scale: number; shift: number } {
   const memory = new KernelMemory(rotated.length * 8 + 64);
-  const args = memory.block(TABLE.words);
+  const args = memory.block(TABLE);
   const vector = memory.allocate(rotated.length * 4);
   const table = memory.allocate(rotated.length * 4);
   memory.f32(vector, rotated.length).set(rotated);
-  setFields(args, TABLE, { vector, size: rotated.length, table });
+  setFields(args, { vector, size: rotated.length, table });
   memory.kernels.buildTable(args.pointer);
   memory.close();
-  const { f32 } = args;
-  return {
-    table: memory.u8(table, rotated.length * 4),
-    scale: at(f32, TABLE.scale),
-    shift: at(f32, TABLE.shift),
-  };
+  return { table: memory.u8(table, rotated.length * 4), scale: args.scale, shift: args.shift };
 }
 
 /** What FastScan adds up for one row. */

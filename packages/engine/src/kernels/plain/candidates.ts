@@ -1,36 +1,34 @@
 /** Plain twin of `assembly/candidates.ts`: the best candidates so far, higher score first, then lower id. */
-import { CANDIDATES } from "../arguments.ts";
-import { Arguments, type Views } from "./views.ts";
+import { type ArgumentBlock, blockAt } from "../argument-block.ts";
+import { CANDIDATES } from "../argument-layouts.generated.ts";
+import type { Views } from "./views.ts";
 
 /** Adds one; the caller has made room. */
-export function push(views: Views, best: Arguments, id: number, score: number): void {
-  const count = best.u32(CANDIDATES.count);
-  views.u32[(best.u32(CANDIDATES.ids) >>> 2) + count] = id;
-  views.f32[(best.u32(CANDIDATES.scores) >>> 2) + count] = score;
-  best.setU32(CANDIDATES.count, count + 1);
+export function push(views: Views, best: ArgumentBlock<typeof CANDIDATES>, id: number, score: number): void {
+  const count = best.count;
+  views.u32[(best.ids >>> 2) + count] = id;
+  views.f32[(best.scores >>> 2) + count] = score;
+  best.count = count + 1;
 }
 
 /** Makes room for 32 more and raises the threshold if there is none. */
 export function makeRoom(views: Views, pointer: number): void {
-  const best = new Arguments(views, pointer);
-  if (best.u32(CANDIDATES.count) + 32 > best.u32(CANDIDATES.capacity)) keepBest(views, pointer);
+  const best = blockAt(CANDIDATES, views, pointer);
+  if (best.count + 32 > best.capacity) keepBest(views, pointer);
 }
 
 export function keepBest(views: Views, pointer: number): void {
-  const best = new Arguments(views, pointer);
-  const keep = best.u32(CANDIDATES.keep);
-  const count = best.u32(CANDIDATES.count);
+  const best = blockAt(CANDIDATES, views, pointer);
+  const keep = best.keep;
+  const count = best.count;
   if (count <= keep) return;
-  const firstId = best.u32(CANDIDATES.ids) >>> 2;
-  const firstScore = best.u32(CANDIDATES.scores) >>> 2;
+  const firstId = best.ids >>> 2;
+  const firstScore = best.scores >>> 2;
   const ids = views.u32.subarray(firstId, firstId + count);
   const scores = views.f32.subarray(firstScore, firstScore + count);
   select(ids, scores, keep);
-  best.setU32(CANDIDATES.count, keep);
-  best.setF32(
-    CANDIDATES.threshold,
-    scores.subarray(0, keep).reduce((last, score) => Math.min(last, score)),
-  );
+  best.count = keep;
+  best.threshold = scores.subarray(0, keep).reduce((last, score) => Math.min(last, score));
 }
 
 /** Hoare's selection, with the pivots and exchanges of the kernel. */

@@ -2,8 +2,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "../../index/dense/half-float.ts";
-import { at, randomOf } from "../../index/dense/testing/data-sets.ts";
-import { CANDIDATES, CENTROIDS, ENCODE, REFINE } from "../arguments.ts";
+import { randomOf } from "../../index/dense/testing/data-sets.ts";
+import { setFields } from "../argument-block.ts";
+import { CENTROIDS, ENCODE, REFINE } from "../argument-layouts.generated.ts";
 import { KernelMemory } from "../kernel-memory.ts";
 import { candidates, fillBytes, fillFloats, gauss, sameBits } from "../testing/same-bits.ts";
 
@@ -31,31 +32,26 @@ function prepareRows(memory: KernelMemory, { width, codeBytes }: Shape, next: ()
     floatsToHalves(vector, { halves, lows: new Uint16Array(0), at: row * width });
   }
   const ids = Uint32Array.of(3, 0, 8, 8, 1);
-  const args = memory.block(ENCODE.words);
+  const args = memory.block(ENCODE);
   const slots = memory.allocate(ids.byteLength);
   memory.u32(slots, ids.length).set(ids);
   const codes = fillBytes(memory, ids.length * codeBytes, () => 0.5);
   const [steps, losses] = [memory.allocate(ids.length * 4), memory.allocate(ids.length * 4)];
-  args.u32.set([rows, width, slots, ids.length, codes, steps, losses]);
+  setFields(args, { rows, width, ids: slots, count: ids.length, codes, steps, losses });
   return { args, halves, ids, codes, steps, losses };
 }
 
 /** A query in 16 bits, as `scoreCentroids` leaves it. */
 function prepareQuery(memory: KernelMemory, { width, codeBytes }: Shape, query: Float32Array) {
-  const args = memory.block(CENTROIDS.size);
+  const args = memory.block(CENTROIDS);
   const words = memory.allocate(codeBytes * 4);
   const inOrder = memory.allocate(width * 4);
   reorderForHalves(query, memory.f32(inOrder, width));
-  args.u32.set([
-    fillBytes(memory, width, () => 0.5),
-    width,
-    1,
-    fillFloats(memory, 1, () => 1),
-    inOrder,
-    words,
-  ]);
-  args.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
-  args.u32[CENTROIDS.out] = memory.allocate(4);
+  args.rows = fillBytes(memory, width, () => 0.5);
+  args.steps = fillFloats(memory, 1, () => 1);
+  setFields(args, { width, count: 1, query: inOrder, words });
+  args.limit = Math.min(32_767, Math.floor(2 ** 24 / width));
+  args.out = memory.allocate(4);
   return args;
 }
 
@@ -83,22 +79,23 @@ describe("4-bit codes", () => {
           const random = randomOf(seed);
           const { codeBytes } = shapeOf(dimension);
           const best = candidates(memory, 40, 0, gauss(random));
-          best.u32[CANDIDATES.count] = 37;
-          const ids = memory.u32(at(best.u32, CANDIDATES.ids), 37);
+          best.count = 37;
+          const ids = memory.u32(best.ids, 37);
           for (let i = 0; i < ids.length; i++) ids[i] = random() * ROWS;
           const words = memory.allocate(codeBytes * 4);
           const limit = Math.min(32_767, Math.floor(2 ** 24 / (codeBytes * 2)));
           const query = new Int16Array(memory.buffer, words, codeBytes * 2);
           for (let j = 0; j < query.length; j++) query[j] = (random() * 2 - 1) * limit;
-          const args = memory.block(REFINE.size);
-          args.u32[REFINE.codes] = fillBytes(memory, ROWS * codeBytes, random);
-          args.u32[REFINE.codeBytes] = codeBytes;
-          args.u32[REFINE.steps] = fillFloats(memory, ROWS, random);
-          args.u32[REFINE.losses] = fillFloats(memory, ROWS, random);
-          args.u32[REFINE.biases] = fillFloats(memory, ROWS, () => -random());
-          args.u32[REFINE.words] = words;
-          args.f32.set([random() / limit / 10, random()], REFINE.wordStep);
-          args.u32[REFINE.best] = best.pointer;
+          const args = memory.block(REFINE);
+          args.codes = fillBytes(memory, ROWS * codeBytes, random);
+          args.codeBytes = codeBytes;
+          args.steps = fillFloats(memory, ROWS, random);
+          args.losses = fillFloats(memory, ROWS, random);
+          args.biases = fillFloats(memory, ROWS, () => -random());
+          args.words = words;
+          args.wordStep = random() / limit / 10;
+          args.perLoss = random();
+          args.best = best.pointer;
           return (kernels) => kernels.refineCandidates(args.pointer);
         });
         expect(same).toBe(true);
@@ -119,13 +116,13 @@ describe("4-bit codes", () => {
       const scorer = prepareQuery(memory, shape, query);
       memory.kernels.scoreCentroids(scorer.pointer);
       const best = candidates(memory, ids.length, 0);
-      best.u32[CANDIDATES.count] = ids.length;
-      memory.u32(at(best.u32, CANDIDATES.ids), ids.length).set(ids.map((_, i) => i));
+      best.count = ids.length;
+      memory.u32(best.ids, ids.length).set(ids.map((_, i) => i));
       const biases = fillFloats(memory, ids.length, () => -1);
-      const refine = memory.block(REFINE.size);
-      refine.u32.set([codes, shape.codeBytes, steps, losses, biases, at(scorer.u32, CENTROIDS.words)]);
-      refine.f32.set([scorer.f32[CENTROIDS.step] ?? NaN, 2], REFINE.wordStep);
-      refine.u32[REFINE.best] = best.pointer;
+      const refine = memory.block(REFINE);
+      setFields(refine, { codes, codeBytes: shape.codeBytes, steps, losses, biases, words: scorer.words });
+      setFields(refine, { wordStep: scorer.step, perLoss: 2 });
+      refine.best = best.pointer;
       memory.kernels.refineCandidates(refine.pointer);
       for (const [i, row] of ids.entries()) {
         const vector = new Float32Array(shape.width);
@@ -137,10 +134,7 @@ describe("4-bit codes", () => {
         const loss = Math.hypot(...reordered(vector).map((x, j) => x - (kept[j] ?? NaN)));
         expect(memory.f32(losses, ids.length)[i]).toBeCloseTo(loss, 4);
         const score = reordered(query).reduce((sum, q, j) => sum + q * (kept[j] ?? NaN), 0);
-        expect(memory.f32(at(best.u32, CANDIDATES.scores), ids.length)[i]).toBeCloseTo(
-          score - 1 + 2 * loss,
-          2,
-        );
+        expect(memory.f32(best.scores, ids.length)[i]).toBeCloseTo(score - 1 + 2 * loss, 2);
         if (dimension >= 384) expect(loss / Math.hypot(...vector)).toBeLessThan(0.12);
       }
       memory.close();

@@ -1,23 +1,24 @@
 /** Plain twin of `assembly/nibbles.ts`. */
-import { CANDIDATES, ENCODE, REFINE } from "../arguments.ts";
+import { blockAt } from "../argument-block.ts";
+import { CANDIDATES, ENCODE, REFINE } from "../argument-layouts.generated.ts";
 import { readHalves } from "./rows.ts";
-import { Arguments, type Views } from "./views.ts";
+import type { Views } from "./views.ts";
 
 const f = Math.fround;
 const STEP = f(0.3352);
 const SMALLEST_STEP = f(1e-30);
 
 export function encodeNibbles(views: Views, pointer: number): void {
-  const args = new Arguments(views, pointer);
-  const row = new Float32Array(args.u32(ENCODE.width));
+  const args = blockAt(ENCODE, views, pointer);
+  const row = new Float32Array(args.width);
   const codeBytes = Math.ceil(row.length / 32) * 16;
-  for (let i = 0; i < args.u32(ENCODE.count); i++) {
-    const id = views.u32[(args.u32(ENCODE.ids) >>> 2) + i]!;
-    readHalves(views, args.u32(ENCODE.rows) + id * row.length * 2, row);
-    const code = args.u32(ENCODE.codes) + i * codeBytes;
+  for (let i = 0; i < args.count; i++) {
+    const id = views.u32[(args.ids >>> 2) + i]!;
+    readHalves(views, args.rows + id * row.length * 2, row);
+    const code = args.codes + i * codeBytes;
     const { step, loss } = encode(row, views.u8.subarray(code, code + codeBytes));
-    views.f32[(args.u32(ENCODE.steps) >>> 2) + i] = step;
-    views.f32[(args.u32(ENCODE.losses) >>> 2) + i] = loss;
+    views.f32[(args.steps >>> 2) + i] = step;
+    views.f32[(args.losses >>> 2) + i] = loss;
   }
 }
 
@@ -44,25 +45,25 @@ function sumOfFour(row: Float32Array, valueOf: (x: number) => number): number {
 }
 
 export function refineCandidates(views: Views, pointer: number): void {
-  const args = new Arguments(views, pointer);
-  const best = new Arguments(views, args.u32(REFINE.best));
-  const [ids, scores] = [best.u32(CANDIDATES.ids) >>> 2, best.u32(CANDIDATES.scores) >>> 2];
-  const codeBytes = args.u32(REFINE.codeBytes);
-  const words = new Int16Array(views.u8.buffer, args.u32(REFINE.words), codeBytes * 2);
+  const args = blockAt(REFINE, views, pointer);
+  const best = blockAt(CANDIDATES, views, args.best);
+  const [ids, scores] = [best.ids >>> 2, best.scores >>> 2];
+  const codeBytes = args.codeBytes;
+  const words = new Int16Array(views.u8.buffer, args.words, codeBytes * 2);
   const middle = f(f(words.reduce((sum, word) => sum + word, 0)) * 7.5);
   let kept = 0;
-  for (let i = 0; i < best.u32(CANDIDATES.count); i++) {
+  for (let i = 0; i < best.count; i++) {
     const id = views.u32[ids + i]!;
-    const of = (field: number): number => views.f32[(args.u32(field) >>> 2) + id]!;
-    const code = args.u32(REFINE.codes) + id * codeBytes;
+    const of = (address: number): number => views.f32[(address >>> 2) + id]!;
+    const code = args.codes + id * codeBytes;
     const sum = f(weightedSum(views.u8.subarray(code, code + codeBytes), words));
-    const value = f(of(REFINE.steps) * f(args.f32(REFINE.wordStep) * f(sum - middle)));
-    const score = f(f(of(REFINE.biases) + value) + f(args.f32(REFINE.perLoss) * of(REFINE.losses)));
-    if (score < best.f32(CANDIDATES.threshold)) continue;
+    const value = f(of(args.steps) * f(args.wordStep * f(sum - middle)));
+    const score = f(f(of(args.biases) + value) + f(args.perLoss * of(args.losses)));
+    if (score < best.threshold) continue;
     views.u32[ids + kept] = id;
     views.f32[scores + kept++] = score;
   }
-  best.setU32(CANDIDATES.count, kept);
+  best.count = kept;
 }
 
 function weightedSum(code: Uint8Array, words: Int16Array): number {

@@ -3,20 +3,20 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { floatsToHalves } from "../../index/dense/half-float.ts";
 import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
+import { setFields } from "../argument-block.ts";
 import {
   BASES,
-  CANDIDATES,
   CENTROIDS,
   CHECKSUM,
   CODES,
   COMPARE,
-  RECORD,
   ROTATE,
   ROWS,
   SCAN,
   TABLE,
   WHOLE,
-} from "../arguments.ts";
+} from "../argument-layouts.generated.ts";
+import { RECORD_BYTES } from "../kernels.ts";
 import { dot } from "../distance.ts";
 import type { KernelMemory } from "../kernel-memory.ts";
 import { candidates, fillBytes, fillFloats, fillWords, gauss, sameBits } from "../testing/same-bits.ts";
@@ -45,14 +45,14 @@ describe("rows", () => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
           const width = Math.ceil(dimension / 16) * 16;
-          const args = memory.block(ROWS.words);
+          const args = memory.block(ROWS);
           const rows = fillFloats(memory, width * 9, () => spread(random));
           if (kernel === "dotHalfRows") clearInfinities(memory.u16(rows, width * 18));
-          args.u32.set([rows, width * 4, width], ROWS.rows);
-          args.u32[ROWS.query] = fillFloats(memory, width, () => spread(random));
-          args.u32[ROWS.ids] = gather ? fillWords(memory, 7, () => random() * 9) : 0;
-          args.u32[ROWS.count] = 7;
-          args.u32[ROWS.out] = memory.allocate(28);
+          setFields(args, { rows, stride: width * 4, width });
+          args.query = fillFloats(memory, width, () => spread(random));
+          args.ids = gather ? fillWords(memory, 7, () => random() * 9) : 0;
+          args.count = 7;
+          args.out = memory.allocate(28);
           return (kernels) => kernels[kernel](args.pointer);
         });
         expect(same).toBe(true);
@@ -76,11 +76,11 @@ describe("rows in halves", () => {
           floatsToHalves(row, { halves: memory.u16(halves, width), lows: memory.u16(lows, width), at: 0 });
           const query = fillFloats(memory, width, () => spread(random));
           expected = dot(memory.f32(query, width), row);
-          const args = memory.block(WHOLE.words);
-          args.u32.set([halves, lows, width, query]);
+          const args = memory.block(WHOLE);
+          setFields(args, { halves, lows, width, query });
           return (kernels) => {
             kernels.dotWholeRow(args.pointer);
-            found.push(args.f32[WHOLE.score]!);
+            found.push(args.score);
           };
         });
         expect(same).toBe(true);
@@ -105,8 +105,9 @@ describe("comparison", () => {
           memory.u8(vector, 4 * dimension).set(new Uint8Array(given.buffer));
           const query = fillFloats(memory, width, () => spread(random));
           memory.f32(query, width).fill(0, dimension);
-          const args = memory.block(COMPARE.words);
-          args.u32.set([vector, dimension, query, fillFloats(memory, width, random), space]);
+          const args = memory.block(COMPARE);
+          const row = fillFloats(memory, width, random);
+          setFields(args, { vector, dimension, query, row, space });
           return (kernels) => kernels.compareVector(args.pointer);
         });
         expect(same).toBe(true);
@@ -121,10 +122,11 @@ describe("checksum", () => {
     fc.assert(
       fc.property(fc.nat(70), fc.nat(7), seeds, (length, first, seed) => {
         const same = sameBits((memory) => {
-          const args = memory.block(CHECKSUM.words);
+          const args = memory.block(CHECKSUM);
           const tables = memory.allocate(16 * 1_024);
           fillTables(memory.u32(tables, 16 * 256));
-          args.u32.set([fillBytes(memory, 80, randomOf(seed)) + first, length, tables, seed]);
+          const bytes = fillBytes(memory, 80, randomOf(seed)) + first;
+          setFields(args, { bytes, length, tables, crc: seed });
           return (kernels) => kernels.crc32c(args.pointer);
         });
         expect(same).toBe(true);
@@ -141,15 +143,15 @@ describe("centroids", () => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
           const width = Math.ceil(dimension / 16) * 16;
-          const args = memory.block(CENTROIDS.size);
-          args.u32[CENTROIDS.rows] = fillBytes(memory, 5 * width, random);
-          args.u32[CENTROIDS.width] = width;
-          args.u32[CENTROIDS.count] = 5;
-          args.u32[CENTROIDS.steps] = fillFloats(memory, 5, random);
-          args.u32[CENTROIDS.query] = fillFloats(memory, width, () => gauss(random) * 2 ** -shortness);
-          args.u32[CENTROIDS.words] = memory.allocate(width * 2);
-          args.f32[CENTROIDS.limit] = Math.min(32_767, Math.floor(2 ** 24 / width));
-          args.u32[CENTROIDS.out] = memory.allocate(20);
+          const args = memory.block(CENTROIDS);
+          args.rows = fillBytes(memory, 5 * width, random);
+          args.width = width;
+          args.count = 5;
+          args.steps = fillFloats(memory, 5, random);
+          args.query = fillFloats(memory, width, () => gauss(random) * 2 ** -shortness);
+          args.words = memory.allocate(width * 2);
+          args.limit = Math.min(32_767, Math.floor(2 ** 24 / width));
+          args.out = memory.allocate(20);
           return (kernels) => kernels.scoreCentroids(args.pointer);
         });
         expect(same).toBe(true);
@@ -164,21 +166,21 @@ describe("FastScan", () => {
     const random = randomOf(seed);
     const codeBytes = Math.ceil(dimension / 64) * 8;
     const blocks = 5;
-    const args = memory.block(SCAN.words);
-    args.u32[SCAN.codes] = fillBytes(memory, codeBytes * 32 * blocks, random);
-    args.u32[SCAN.blocks] = blocks;
-    args.u32[SCAN.codeBytes] = codeBytes;
-    args.u32[SCAN.table] = memory.allocate(codeBytes * 32);
-    const table = memory.u8(at(args.u32, SCAN.table), codeBytes * 32);
+    const args = memory.block(SCAN);
+    args.codes = fillBytes(memory, codeBytes * 32 * blocks, random);
+    args.blocks = blocks;
+    args.codeBytes = codeBytes;
+    args.table = memory.allocate(codeBytes * 32);
+    const table = memory.u8(args.table, codeBytes * 32);
     table.forEach((_, i) => (table[i] = entry()));
-    args.u32[SCAN.factors] = fillFloats(memory, blocks * 32, random);
-    args.u32[SCAN.biases] = fillFloats(memory, blocks * 32, () => -random());
-    args.u32[SCAN.masks] = fillWords(memory, blocks, () => (random() < 0.2 ? 0 : random() * 2 ** 32));
-    args.u32[SCAN.firstId] = 64;
-    args.f32[SCAN.base] = gauss(random);
-    args.f32[SCAN.scale] = random();
-    args.f32[SCAN.shift] = -random() * 10;
-    args.u32[SCAN.scratch] = memory.allocate(128);
+    args.factors = fillFloats(memory, blocks * 32, random);
+    args.biases = fillFloats(memory, blocks * 32, () => -random());
+    args.masks = fillWords(memory, blocks, () => (random() < 0.2 ? 0 : random() * 2 ** 32));
+    args.firstId = 64;
+    args.base = gauss(random);
+    args.scale = random();
+    args.shift = -random() * 10;
+    args.scratch = memory.allocate(128);
     return args;
   }
 
@@ -188,7 +190,7 @@ describe("FastScan", () => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
           const args = prepareScan(memory, dimension, seed, () => random() * 64);
-          args.u32[SCAN.best] = candidates(memory, keep, 32 + (seed & 31)).pointer;
+          args.best = candidates(memory, keep, 32 + (seed & 31)).pointer;
           return (kernels) => kernels.scanBlocks(args.pointer);
         });
         expect(same).toBe(true);
@@ -202,12 +204,12 @@ describe("FastScan", () => {
       fc.property(fc.nat(70), seeds, (count, seed) => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
-          const args = memory.block(BASES.words);
+          const args = memory.block(BASES);
           const lists = memory.allocate(count * 2);
           memory.u16(lists, count).forEach((_, i, row) => (row[i] = random() * 5));
           const biases = fillFloats(memory, count, () => spread(random));
           const bases = fillFloats(memory, 5, () => spread(random));
-          args.u32.set([lists, biases, bases, count, memory.allocate(count * 4)]);
+          setFields(args, { lists, biases, bases, count, out: memory.allocate(count * 4) });
           return (kernels) => kernels.addBases(args.pointer);
         });
         expect(same).toBe(true);
@@ -222,10 +224,10 @@ describe("FastScan", () => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
           const size = sixtyFours * 64;
-          const args = memory.block(TABLE.words);
-          args.u32[TABLE.vector] = fillFloats(memory, size, () => gauss(random) * 2 ** -shortness);
-          args.u32[TABLE.size] = size;
-          args.u32[TABLE.table] = memory.allocate(size * 4);
+          const args = memory.block(TABLE);
+          args.vector = fillFloats(memory, size, () => gauss(random) * 2 ** -shortness);
+          args.size = size;
+          args.table = memory.allocate(size * 4);
           return (kernels) => kernels.buildTable(args.pointer);
         });
         expect(same).toBe(true);
@@ -237,14 +239,14 @@ describe("FastScan", () => {
   it("does not overflow where every entry is the largest", () => {
     const same = sameBits((memory) => {
       const args = prepareScan(memory, 4_096, 1, () => 63);
-      memory.f32(at(args.u32, SCAN.biases), 160).fill(0);
-      memory.f32(at(args.u32, SCAN.factors), 160).fill(1);
-      args.f32.set([0, 1, 0], SCAN.base);
+      memory.f32(args.biases, 160).fill(0);
+      memory.f32(args.factors, 160).fill(1);
+      setFields(args, { base: 0, scale: 1, shift: 0 });
       const best = candidates(memory, 160, 32);
-      args.u32[SCAN.best] = best.pointer;
+      args.best = best.pointer;
       return (kernels) => {
         kernels.scanBlocks(args.pointer);
-        const scores = memory.f32(at(best.u32, CANDIDATES.scores), at(best.u32, CANDIDATES.count));
+        const scores = memory.f32(best.scores, best.count);
         expect(new Set(scores)).toEqual(new Set([1_024 * 63]));
       };
     });
@@ -260,23 +262,23 @@ describe("codes of single rows", () => {
           const random = randomOf(seed);
           const byte: Random = full ? () => 255 / 256 : random;
           const codeBytes = Math.ceil(dimension / 128) * 16;
-          const recordBytes = codeBytes + RECORD.words * 4;
+          const recordBytes = codeBytes + RECORD_BYTES;
           const rows = 100;
-          const args = memory.block(CODES.words);
+          const args = memory.block(CODES);
           const records = fillBytes(memory, recordBytes * rows, byte);
           for (let row = 0; row < rows; row++) {
             const rest = records + row * recordBytes + codeBytes;
             memory.f32(rest, 2).set([random(), -random()]);
             memory.u32(rest + 8, 1).fill(random() * 8);
           }
-          args.u32[CODES.records] = records;
-          args.u32[CODES.codeBytes] = codeBytes;
-          args.u32[CODES.planes] = fillBytes(memory, codeBytes * 4, byte);
-          args.u32[CODES.bases] = fillFloats(memory, 8, () => gauss(random));
-          args.u32[CODES.ids] = fillWords(memory, 150, () => random() * rows);
-          args.u32[CODES.count] = 150;
-          args.f32.set([random(), -random() * 30, gauss(random)], CODES.scale);
-          args.u32[CODES.best] = candidates(memory, keep, 32 + (seed & 31)).pointer;
+          args.records = records;
+          args.codeBytes = codeBytes;
+          args.planes = fillBytes(memory, codeBytes * 4, byte);
+          args.bases = fillFloats(memory, 8, () => gauss(random));
+          args.ids = fillWords(memory, 150, () => random() * rows);
+          args.count = 150;
+          setFields(args, { scale: random(), low: -random() * 30, shift: gauss(random) });
+          args.best = candidates(memory, keep, 32 + (seed & 31)).pointer;
           return (kernels) => kernels.scoreCodes(args.pointer);
         });
         expect(same).toBe(true);
@@ -303,16 +305,16 @@ describe("candidates", () => {
           let kept: { id: number; score: number }[] = [];
           const same = sameBits((memory) => {
             const best = candidates(memory, keep, 600);
-            const ids = memory.u32(at(best.u32, CANDIDATES.ids), count);
-            const scores = memory.f32(at(best.u32, CANDIDATES.scores), count);
+            const ids = memory.u32(best.ids, count);
+            const scores = memory.f32(best.scores, count);
             entries.forEach(({ id, score }, i) => {
               ids[i] = id;
               scores[i] = score;
             });
-            best.u32[CANDIDATES.count] = count;
+            best.count = count;
             return (kernels) => {
               kernels.keepBest(best.pointer);
-              const left = best.u32[CANDIDATES.count];
+              const left = best.count;
               kept = [...ids.subarray(0, left)].map((id, i) => ({ id, score: at(scores, i) }));
             };
           });
@@ -333,11 +335,11 @@ describe("rotation", () => {
         const same = sameBits((memory) => {
           const random = randomOf(seed);
           const size = sixtyFours * 64;
-          const args = memory.block(ROTATE.words);
-          args.u32[ROTATE.vector] = fillFloats(memory, size, () => gauss(random));
-          args.u32[ROTATE.size] = size;
-          args.u32[ROTATE.window] = 2 ** Math.floor(Math.log2(size));
-          args.u32[ROTATE.signs] = fillFloats(memory, size * 4, () => (random() < 0.5 ? -0.125 : 0.125));
+          const args = memory.block(ROTATE);
+          args.vector = fillFloats(memory, size, () => gauss(random));
+          args.size = size;
+          args.window = 2 ** Math.floor(Math.log2(size));
+          args.signs = fillFloats(memory, size * 4, () => (random() < 0.5 ? -0.125 : 0.125));
           return (kernels) => kernels.rotate(args.pointer);
         });
         expect(same).toBe(true);

@@ -2,7 +2,7 @@
  * The plain twin of every WASM kernel: the same argument blocks, the same memory, the same bits. It is the oracle of
  * the kernels in tests and runs where no further WASM memory can be had.
  */
-import type { Kernels } from "../arguments.ts";
+import type { Kernels } from "../kernels.ts";
 import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
 import { addPostings, boundSums, collectSums, countPostings } from "./postings.ts";

@@ -2,7 +2,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
-import { CANDIDATES, POSTINGS, SUMS, type ArgumentBlock } from "../arguments.ts";
+import { type ArgumentBlock, setFields } from "../argument-block.ts";
+import { CANDIDATES, POSTINGS, SUMS } from "../argument-layouts.generated.ts";
 import type { KernelMemory } from "../kernel-memory.ts";
 import { candidates, fillFloats, fillWords, gauss, sameBits } from "../testing/same-bits.ts";
 
@@ -20,17 +21,14 @@ describe("postings", () => {
             const sums = fillFloats(memory, rows, () => -0);
             const masks = fillWords(memory, blocks, () => random() * 2 ** 32);
             const postings = fillPostings(memory, rows, random);
-            Object.assign(postings.u32, {
-              [POSTINGS.sums]: sums,
-              [POSTINGS.masks]: random() < 0.5 ? 0 : masks,
-            });
-            const args = memory.block(SUMS.words);
-            args.u32.set([sums, 0, rows, masks]);
-            args.f32[SUMS.bound] = bound;
-            args.u32[SUMS.ids] = fillWords(memory, rows, () => 0);
-            args.u32[SUMS.distances] = fillWords(memory, rows, () => 0);
+            setFields(postings, { sums, masks: random() < 0.5 ? 0 : masks });
+            const args = memory.block(SUMS);
+            setFields(args, { sums, first: 0, rows, masks });
+            args.bound = bound;
+            args.ids = fillWords(memory, rows, () => 0);
+            args.distances = fillWords(memory, rows, () => 0);
             const best = candidates(memory, Math.ceil(random() * blocks), 32, 0);
-            args.u32[SUMS.best] = best.pointer;
+            args.best = best.pointer;
             return (kernels) => {
               kernels.countPostings(postings.pointer);
               kernels.addPostings(postings.pointer);
@@ -49,17 +47,17 @@ describe("postings", () => {
 });
 
 /** The threshold is one that `keep` rows of the mask are at or above, or 0. */
-function expectBound(best: ArgumentBlock, sums: Float32Array, masks: Uint32Array): void {
-  const threshold = at(best.f32, CANDIDATES.threshold);
-  const count = at(best.u32, CANDIDATES.count);
-  const keep = at(best.u32, CANDIDATES.keep);
+function expectBound(best: ArgumentBlock<typeof CANDIDATES>, sums: Float32Array, masks: Uint32Array): void {
+  const threshold = best.threshold;
+  const count = best.count;
+  const keep = best.keep;
   const inMask = sums.filter((_, row) => ((at(masks, row >>> 5) >>> (row & 31)) & 1) === 1);
   if (count === keep) expect(inMask.filter((sum) => sum >= threshold).length).toBeGreaterThanOrEqual(keep);
   else expect(threshold).toBe(0);
 }
 
 /** A query of every third term or so over lists and columns of some of them, the outermost terms included. */
-function fillPostings(memory: KernelMemory, rows: number, random: Random): ArgumentBlock {
+function fillPostings(memory: KernelMemory, rows: number, random: Random): ArgumentBlock<typeof POSTINGS> {
   const someTerms = (): number[] =>
     [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 2 ** 31, 2 ** 32 - 1].filter(() => random() < 0.6);
   const [terms, listTerms, columnTerms] = [someTerms(), someTerms(), someTerms()];
@@ -68,28 +66,28 @@ function fillPostings(memory: KernelMemory, rows: number, random: Random): Argum
     return Array.from({ length: rows }, (_, row) => row).filter(() => random() < share);
   });
   const postings = lists.flat();
-  const args = memory.block(POSTINGS.words);
+  const args = memory.block(POSTINGS);
   const floats = (count: number): number =>
     fillFloats(memory, count, () => (random() < 0.1 ? -0 : Math.round(4 * gauss(random)) / 4));
   const words = (values: readonly number[]): number => {
     let next = 0;
     return fillWords(memory, values.length, () => at(values, next++));
   };
-  args.u32[POSTINGS.terms] = words(terms);
-  args.u32[POSTINGS.weights] = floats(terms.length);
-  args.u32[POSTINGS.count] = terms.length;
-  args.u32[POSTINGS.listTerms] = words(listTerms);
-  args.u32[POSTINGS.lists] = lists.length;
-  args.u32[POSTINGS.starts] = words([0, ...lists.map((_, i) => lists.slice(0, i + 1).flat().length)]);
-  args.u32[POSTINGS.rows] = memory.allocate(2 * postings.length);
-  memory.u16(at(args.u32, POSTINGS.rows), postings.length).set(postings);
-  args.u32[POSTINGS.values] = floats(postings.length);
-  args.u32[POSTINGS.counts] = words(terms.map((_, i) => i));
-  args.u32[POSTINGS.columnTerms] = words(columnTerms);
-  args.u32[POSTINGS.columnCount] = columnTerms.length;
-  args.u32[POSTINGS.columns] = fillFloats(memory, rows * columnTerms.length, () =>
+  args.terms = words(terms);
+  args.weights = floats(terms.length);
+  args.count = terms.length;
+  args.listTerms = words(listTerms);
+  args.lists = lists.length;
+  args.starts = words([0, ...lists.map((_, i) => lists.slice(0, i + 1).flat().length)]);
+  args.rows = memory.allocate(2 * postings.length);
+  memory.u16(args.rows, postings.length).set(postings);
+  args.values = floats(postings.length);
+  args.counts = words(terms.map((_, i) => i));
+  args.columnTerms = words(columnTerms);
+  args.columnCount = columnTerms.length;
+  args.columns = fillFloats(memory, rows * columnTerms.length, () =>
     random() < 0.4 ? -0 : Math.round(4 * random()) / 4,
   );
-  args.u32[POSTINGS.columnRows] = rows;
+  args.columnRows = rows;
   return args;
 }

@@ -1,15 +1,16 @@
 /** Plain twin of `assembly/postings.ts`: sparse scores term at a time. */
-import { CANDIDATES, POSTINGS, SUMS } from "../arguments.ts";
+import { type ArgumentBlock, blockAt } from "../argument-block.ts";
+import { CANDIDATES, POSTINGS, SUMS } from "../argument-layouts.generated.ts";
 import { keepBest, makeRoom, push } from "./candidates.ts";
-import { Arguments, type Views } from "./views.ts";
+import type { Views } from "./views.ts";
 
 const f = Math.fround;
 const MINUS_ZERO = 0x8000_0000;
 
 export function addPostings(views: Views, pointer: number): void {
-  const args = new Arguments(views, pointer);
-  const weights = args.u32(POSTINGS.weights) >>> 2;
-  const sums = views.f32.subarray(args.u32(POSTINGS.sums) >>> 2);
+  const args = blockAt(POSTINGS, views, pointer);
+  const weights = args.weights >>> 2;
+  const sums = views.f32.subarray(args.sums >>> 2);
   for (const { i, rows, values } of listsOf(views, args)) {
     const weight = views.f32[weights + i]!;
     if (rows === null) addColumn(sums, { weight, values });
@@ -18,9 +19,9 @@ export function addPostings(views: Views, pointer: number): void {
 }
 
 export function countPostings(views: Views, pointer: number): void {
-  const args = new Arguments(views, pointer);
-  const counts = args.u32(POSTINGS.counts) >>> 2;
-  const masks = args.u32(POSTINGS.masks) >>> 2;
+  const args = blockAt(POSTINGS, views, pointer);
+  const counts = args.counts >>> 2;
+  const masks = args.masks >>> 2;
   const mask = masks === 0 ? null : views.u32.subarray(masks);
   for (const { i, rows, values } of listsOf(views, args)) {
     views.u32[counts + i]! += rows === null ? countColumn(values, mask) : countRows(rows, mask);
@@ -29,33 +30,33 @@ export function countPostings(views: Views, pointer: number): void {
 
 export function boundSums(views: Views, pointer: number): void {
   const { u32, f32 } = views;
-  const args = new Arguments(views, pointer);
-  const [sums, masks] = [args.u32(SUMS.sums) >>> 2, args.u32(SUMS.masks) >>> 2];
-  const best = new Arguments(views, args.u32(SUMS.best));
-  const end = args.u32(SUMS.first) + args.u32(SUMS.rows);
-  for (let first = args.u32(SUMS.first); first < end; first += 32) {
+  const args = blockAt(SUMS, views, pointer);
+  const [sums, masks] = [args.sums >>> 2, args.masks >>> 2];
+  const best = blockAt(CANDIDATES, views, args.best);
+  const end = args.first + args.rows;
+  for (let first = args.first; first < end; first += 32) {
     let largest = 0;
     for (let row = first; row < first + 32; row++) {
       if (f32[sums + row]! > largest && ((u32[masks + (row >>> 5)]! >>> (row & 31)) & 1) === 1) {
         largest = f32[sums + row]!;
       }
     }
-    if (largest <= best.f32(CANDIDATES.threshold)) continue;
-    makeRoom(views, args.u32(SUMS.best));
+    if (largest <= best.threshold) continue;
+    makeRoom(views, args.best);
     push(views, best, first >>> 5, largest);
   }
-  keepBest(views, args.u32(SUMS.best));
+  keepBest(views, args.best);
 }
 
 export function collectSums(views: Views, pointer: number): void {
   const { u32, f32 } = views;
-  const args = new Arguments(views, pointer);
-  const [sums, masks] = [args.u32(SUMS.sums) >>> 2, args.u32(SUMS.masks) >>> 2];
-  const [ids, distances] = [args.u32(SUMS.ids) >>> 2, args.u32(SUMS.distances) >>> 2];
-  const bound = args.f32(SUMS.bound);
-  const end = args.u32(SUMS.first) + args.u32(SUMS.rows);
+  const args = blockAt(SUMS, views, pointer);
+  const [sums, masks] = [args.sums >>> 2, args.masks >>> 2];
+  const [ids, distances] = [args.ids >>> 2, args.distances >>> 2];
+  const bound = args.bound;
+  const end = args.first + args.rows;
   let found = 0;
-  for (let row = args.u32(SUMS.first); row < end; row++) {
+  for (let row = args.first; row < end; row++) {
     const distance = f(1 - f32[sums + row]!);
     const touched = u32[sums + row] !== MINUS_ZERO;
     if (touched && !(distance > bound) && ((u32[masks + (row >>> 5)]! >>> (row & 31)) & 1) === 1) {
@@ -64,7 +65,7 @@ export function collectSums(views: Views, pointer: number): void {
     }
     u32[sums + row] = MINUS_ZERO;
   }
-  args.setU32(SUMS.found, found);
+  args.found = found;
 }
 
 interface WeightedValues {
@@ -110,21 +111,18 @@ interface List {
 }
 
 /** The lists and columns that the query's terms have. */
-function listsOf({ u16, u32, f32 }: Views, args: Arguments): List[] {
-  const terms = args.u32(POSTINGS.terms) >>> 2;
+function listsOf({ u16, u32, f32 }: Views, args: ArgumentBlock<typeof POSTINGS>): List[] {
+  const terms = args.terms >>> 2;
   const wordsAt = (address: number, count: number): Uint32Array =>
-    u32.subarray(args.u32(address) >>> 2, (args.u32(address) >>> 2) + args.u32(count));
-  const listTerms = wordsAt(POSTINGS.listTerms, POSTINGS.lists);
-  const columnTerms = wordsAt(POSTINGS.columnTerms, POSTINGS.columnCount);
-  const starts = u32.subarray(args.u32(POSTINGS.starts) >>> 2);
-  const height = args.u32(POSTINGS.columnRows);
-  const [rows, values] = [
-    u16.subarray(args.u32(POSTINGS.rows) >>> 1),
-    f32.subarray(args.u32(POSTINGS.values) >>> 2),
-  ];
-  const columns = f32.subarray(args.u32(POSTINGS.columns) >>> 2);
+    u32.subarray(address >>> 2, (address >>> 2) + count);
+  const listTerms = wordsAt(args.listTerms, args.lists);
+  const columnTerms = wordsAt(args.columnTerms, args.columnCount);
+  const starts = u32.subarray(args.starts >>> 2);
+  const height = args.columnRows;
+  const [rows, values] = [u16.subarray(args.rows >>> 1), f32.subarray(args.values >>> 2)];
+  const columns = f32.subarray(args.columns >>> 2);
   const lists: List[] = [];
-  for (let i = 0; i < args.u32(POSTINGS.count); i++) {
+  for (let i = 0; i < args.count; i++) {
     const term = u32[terms + i]!;
     const column = placeOf(term, columnTerms);
     const list = placeOf(term, listTerms);

@@ -1,13 +1,14 @@
 /** Plain twin of `assembly/rotate.ts`: four rounds of signs, Hadamard transform and mixed halves. */
-import { ROTATE } from "../arguments.ts";
-import { Arguments, type Views } from "./views.ts";
+import { blockAt } from "../argument-block.ts";
+import { ROTATE } from "../argument-layouts.generated.ts";
+import type { Views } from "./views.ts";
 
 export function rotate(views: Views, pointer: number): void {
-  const args = new Arguments(views, pointer);
-  const size = args.u32(ROTATE.size);
-  const window = args.u32(ROTATE.window);
-  const start = args.u32(ROTATE.vector) >>> 2;
-  const signs = args.u32(ROTATE.signs) >>> 2;
+  const args = blockAt(ROTATE, views, pointer);
+  const size = args.size;
+  const window = args.window;
+  const start = args.vector >>> 2;
+  const signs = args.signs >>> 2;
   const vector = views.f32.subarray(start, start + size);
   for (let round = 0; round < 4; round++) {
     for (let i = 0; i < size; i++) vector[i]! *= views.f32[signs + round * size + i]!;

@@ -1,14 +1,15 @@
 /** Plain twin of `assembly/rows.ts`: a query against f32 rows, bf16 rows, or rows in two halves. */
-import { ROWS, WHOLE } from "../arguments.ts";
+import { blockAt } from "../argument-block.ts";
+import { ROWS, WHOLE } from "../argument-layouts.generated.ts";
 import { dot } from "../distance.ts";
-import { Arguments, type Views } from "./views.ts";
+import type { Views } from "./views.ts";
 
 export function dotRows(views: Views, pointer: number): void {
   forEachRow(views, pointer, (query, address) => dot(query, views.f32, address >>> 2));
 }
 
 export function dotHalfRows(views: Views, pointer: number): void {
-  const row = new Float32Array(new Arguments(views, pointer).u32(ROWS.width));
+  const row = new Float32Array(blockAt(ROWS, views, pointer).width);
   forEachRow(views, pointer, (query, address) => {
     readHalves(views, address, row);
     return dot(query, row);
@@ -26,12 +27,12 @@ export function readHalves(views: Views, address: number, row: Float32Array): vo
 }
 
 export function dotWholeRow(views: Views, pointer: number): void {
-  const args = new Arguments(views, pointer);
-  const row = new Float32Array(args.u32(WHOLE.width));
-  const [halves, lows] = [WHOLE.halves, WHOLE.lows].map((field) => views.u16.subarray(args.u32(field) >>> 1));
-  wholeFloats({ halves: halves!, lows: lows!, at: 0 }, row);
-  const query = args.u32(WHOLE.query) >>> 2;
-  views.f32[(pointer >>> 2) + WHOLE.score] = dot(views.f32.subarray(query, query + row.length), row);
+  const args = blockAt(WHOLE, views, pointer);
+  const row = new Float32Array(args.width);
+  const [halves, lows] = [views.u16.subarray(args.halves >>> 1), views.u16.subarray(args.lows >>> 1)];
+  wholeFloats({ halves, lows, at: 0 }, row);
+  const query = args.query >>> 2;
+  args.score = dot(views.f32.subarray(query, query + row.length), row);
 }
 
 /** Elements of f32 rows in two halves, from `at` on. */
@@ -57,13 +58,13 @@ function forEachRow(
   pointer: number,
   score: (query: Float32Array, address: number) => number,
 ): void {
-  const args = new Arguments(views, pointer);
-  const ids = args.u32(ROWS.ids);
-  const queryWord = args.u32(ROWS.query) >>> 2;
-  const query = views.f32.subarray(queryWord, queryWord + args.u32(ROWS.width));
-  const out = args.u32(ROWS.out) >>> 2;
-  for (let i = 0; i < args.u32(ROWS.count); i++) {
+  const args = blockAt(ROWS, views, pointer);
+  const ids = args.ids;
+  const queryWord = args.query >>> 2;
+  const query = views.f32.subarray(queryWord, queryWord + args.width);
+  const out = args.out >>> 2;
+  for (let i = 0; i < args.count; i++) {
     const row = ids === 0 ? i : views.u32[(ids >>> 2) + i]!;
-    views.f32[out + i] = score(query, args.u32(ROWS.rows) + row * args.u32(ROWS.stride));
+    views.f32[out + i] = score(query, args.rows + row * args.stride);
   }
 }

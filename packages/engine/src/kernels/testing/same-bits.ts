@@ -1,6 +1,7 @@
 /** Memories with random contents, for kernels beside their plain twins. */
 import type { Random } from "../../index/dense/testing/data-sets.ts";
-import { CANDIDATES, type Kernels } from "../arguments.ts";
+import { CANDIDATES } from "../argument-layouts.generated.ts";
+import { type Kernels } from "../kernels.ts";
 import { KernelMemory } from "../kernel-memory.ts";
 
 /** Prepares two memories in the same way, runs the kernels on one and the twins on the other. */
@@ -35,12 +36,12 @@ export function fillWords(memory: KernelMemory, length: number, next: () => numb
 
 /** A candidate buffer: `keep` survive of `keep` + `room`. */
 export function candidates(memory: KernelMemory, keep: number, room: number, threshold = -Infinity) {
-  const best = memory.block(CANDIDATES.words);
-  best.f32[CANDIDATES.threshold] = threshold;
-  best.u32[CANDIDATES.keep] = keep;
-  best.u32[CANDIDATES.capacity] = keep + room;
-  best.u32[CANDIDATES.ids] = memory.allocate((keep + room) * 4);
-  best.u32[CANDIDATES.scores] = memory.allocate((keep + room) * 4);
+  const best = memory.block(CANDIDATES);
+  best.threshold = threshold;
+  best.keep = keep;
+  best.capacity = keep + room;
+  best.ids = memory.allocate((keep + room) * 4);
+  best.scores = memory.allocate((keep + room) * 4);
   return best;
 }
 

@@ -1,0 +1,160 @@
+/** Made by scripts/build-kernels.mjs from the classes of assembly/; do not edit. */
+
+export const CANDIDATES = {
+  count: "u32",
+  threshold: "f32",
+  keep: "u32",
+  capacity: "u32",
+  ids: "u32",
+  scores: "u32",
+} as const;
+
+export const CENTROIDS = {
+  rows: "u32",
+  width: "u32",
+  count: "u32",
+  steps: "u32",
+  query: "u32",
+  words: "u32",
+  limit: "f32",
+  out: "u32",
+  step: "f32",
+} as const;
+
+export const CHECKSUM = {
+  bytes: "u32",
+  length: "u32",
+  tables: "u32",
+  crc: "u32",
+} as const;
+
+export const COMPARE = {
+  vector: "u32",
+  dimension: "u32",
+  query: "u32",
+  row: "u32",
+  space: "u32",
+  distance: "f32",
+} as const;
+
+export const ENCODE = {
+  rows: "u32",
+  width: "u32",
+  ids: "u32",
+  count: "u32",
+  codes: "u32",
+  steps: "u32",
+  losses: "u32",
+} as const;
+
+export const REFINE = {
+  codes: "u32",
+  codeBytes: "u32",
+  steps: "u32",
+  losses: "u32",
+  biases: "u32",
+  words: "u32",
+  wordStep: "f32",
+  perLoss: "f32",
+  best: "u32",
+} as const;
+
+export const POSTINGS = {
+  terms: "u32",
+  weights: "u32",
+  count: "u32",
+  listTerms: "u32",
+  lists: "u32",
+  starts: "u32",
+  rows: "u32",
+  values: "u32",
+  sums: "u32",
+  masks: "u32",
+  counts: "u32",
+  columnTerms: "u32",
+  columnCount: "u32",
+  columns: "u32",
+  columnRows: "u32",
+} as const;
+
+export const SUMS = {
+  sums: "u32",
+  first: "u32",
+  rows: "u32",
+  masks: "u32",
+  bound: "f32",
+  ids: "u32",
+  distances: "u32",
+  found: "u32",
+  best: "u32",
+} as const;
+
+export const ROTATE = {
+  vector: "u32",
+  size: "u32",
+  window: "u32",
+  signs: "u32",
+} as const;
+
+export const ROWS = {
+  rows: "u32",
+  stride: "u32",
+  width: "u32",
+  query: "u32",
+  ids: "u32",
+  count: "u32",
+  out: "u32",
+} as const;
+
+export const WHOLE = {
+  halves: "u32",
+  lows: "u32",
+  width: "u32",
+  query: "u32",
+  score: "f32",
+} as const;
+
+export const SCAN = {
+  codes: "u32",
+  blocks: "u32",
+  codeBytes: "u32",
+  table: "u32",
+  factors: "u32",
+  biases: "u32",
+  masks: "u32",
+  firstId: "u32",
+  base: "f32",
+  scale: "f32",
+  shift: "f32",
+  scratch: "u32",
+  best: "u32",
+} as const;
+
+export const BASES = {
+  lists: "u32",
+  biases: "u32",
+  bases: "u32",
+  count: "u32",
+  out: "u32",
+} as const;
+
+export const CODES = {
+  records: "u32",
+  codeBytes: "u32",
+  planes: "u32",
+  bases: "u32",
+  ids: "u32",
+  count: "u32",
+  scale: "f32",
+  low: "f32",
+  shift: "f32",
+  best: "u32",
+} as const;
+
+export const TABLE = {
+  vector: "u32",
+  size: "u32",
+  table: "u32",
+  scale: "f32",
+  shift: "f32",
+} as const;
