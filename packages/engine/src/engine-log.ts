@@ -4,6 +4,7 @@ export interface EngineLogEntry {
   readonly message: string;
   /** The collection it is about. */
   readonly collection?: string;
+  readonly tenant?: string;
   /** Stack of an unexpected error. */
   readonly error?: string;
 }

@@ -27,7 +27,7 @@ import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
-import { CollectionOpener, type OutOfService } from "./collection/collection-opener.ts";
+import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
 import { maxOpenCollections } from "./collection/open-limit.ts";
 import type { OpenCollection } from "./collection/open-collection.ts";
@@ -106,7 +106,6 @@ export class LocalEngine implements Engine {
       ...parts,
       scanPool: this.#scanPool,
       vectorMemory: new VectorMemory(options.vectorMemory),
-      outOfService: options.outOfService ?? [],
       onTouch: options.onTouch ?? (() => {}),
       onProblem: (error, id) => this.#problem("the collection goes on with a problem", error, id),
     });
@@ -336,9 +335,9 @@ export class LocalEngine implements Engine {
     return this.#catalog.unfoldedCollections();
   }
 
-  /** Reads the files of these collections before LMDB does; those that are damaged are not opened any more. */
-  inspect(ids: readonly string[]): Promise<readonly OutOfService[]> {
-    return this.#opener.inspect(ids);
+  /** These must not be opened, whatever asks for it; what is no longer among them counts for its tenant again. */
+  async setQuarantined(collections: readonly QuarantinedCollection[]): Promise<void> {
+    for (const id of this.#opener.setQuarantined(collections)) await this.#budgets.measureAgain(id);
   }
 
   /** Opens a collection, which folds what is left to fold. A damaged one is reported, not thrown. */
@@ -392,7 +391,6 @@ export class LocalEngine implements Engine {
 
 interface OpenOptions extends LocalEngineOptions {
   readonly onClosed?: () => Promise<void>;
-  readonly outOfService?: readonly OutOfService[];
   /** As `CollectionOpenerOptions.onTouch`. */
   readonly onTouch?: (collection: string, touching: boolean) => void;
 }

@@ -3,7 +3,6 @@ import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol"
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
-import { checkFile } from "../storage/check-file.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
@@ -13,8 +12,8 @@ import { OpenCollection } from "./open-collection.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
 
-/** A collection that is not opened any more, and the words for it. */
-export interface OutOfService {
+/** A collection that must not be opened, and the words for it. */
+export interface QuarantinedCollection {
   readonly id: string;
   readonly reason: string;
 }
@@ -25,8 +24,6 @@ export interface CollectionOpenerOptions {
   readonly disk: DiskSpace;
   readonly scanPool: ScanPool;
   readonly vectorMemory: VectorMemory;
-  /** From the start on. */
-  readonly outOfService: readonly OutOfService[];
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
   readonly onTouch: (collection: string, touching: boolean) => void;
   /** Told of what a collection goes on with: writes that could not be folded, records that cannot be read. */
@@ -35,16 +32,23 @@ export interface CollectionOpenerOptions {
 
 export class CollectionOpener {
   readonly #options: CollectionOpenerOptions;
-  readonly #outOfService: Map<string, string>;
+  /** Collection -> why it must not be opened. */
+  #quarantined: ReadonlyMap<string, string> = new Map();
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
-    this.#outOfService = new Map(options.outOfService.map(({ id, reason }) => [id, reason]));
+  }
+
+  /** From now on these are not opened, and no others. Gives those that were among them and are no longer. */
+  setQuarantined(collections: readonly QuarantinedCollection[]): readonly string[] {
+    const before = this.#quarantined;
+    this.#quarantined = new Map(collections.map(({ id, reason }) => [id, reason]));
+    return [...before.keys()].filter((id) => !this.#quarantined.has(id));
   }
 
   /** The files alone; they may be open already. */
   openStore(id: string): LmdbRecordStore {
-    const reason = this.#outOfService.get(id);
+    const reason = this.#quarantined.get(id);
     if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
     const { folder, disk } = this.#options;
     return new LmdbRecordStore({ folder: folder.collection(id), name: collectionName(id), disk });
@@ -84,31 +88,6 @@ export class CollectionOpener {
     } catch (error) {
       this.#options.onProblem(error, id);
       return { records: 0, bytes: this.#options.folder.collectionBytes(id) };
-    }
-  }
-
-  /**
-   * Goes through all pages of the files of these collections without the help of LMDB, which a damaged page may end.
-   * Those that are damaged are out of service from now on.
-   */
-  async inspect(ids: readonly string[]): Promise<readonly OutOfService[]> {
-    const damaged = ids.flatMap((id) => {
-      const reason = this.#damageOf(id);
-      return reason === null ? [] : [{ id, reason }];
-    });
-    for (const { id, reason } of damaged) this.#outOfService.set(id, reason);
-    return damaged;
-  }
-
-  #damageOf(id: string): string | null {
-    const { folder } = this.#options;
-    if (folder.collectionBytes(id) === 0) return null;
-    try {
-      checkFile(folder.collectionFile(id), collectionName(id), true);
-      return null;
-    } catch (error) {
-      if (error instanceof SheafError) return error.message;
-      throw error;
     }
   }
 

@@ -105,6 +105,11 @@ export class TenantBudget {
     }
   }
 
+  /** What a collection of this tenant was found to hold; nothing is known of others. */
+  setUsage(id: string, usage: CollectionUsage): void {
+    if (this.#collections.has(id)) this.#collections.set(id, usage);
+  }
+
   /** For one that is gone. */
   remove(id: string): void {
     this.#collections.delete(id);
@@ -163,6 +168,13 @@ export class TenantBudgets {
 
   async remove(id: string): Promise<void> {
     for (const budget of this.#budgets.values()) (await budget).remove(id);
+  }
+
+  /** A collection that could not be read when its tenant was measured, and can be now. */
+  async measureAgain(id: string): Promise<void> {
+    for (const budget of this.#budgets.values()) {
+      (await budget).setUsage(id, await this.#collections.measure(id));
+    }
   }
 
   async #measure(ids: readonly string[]): Promise<ReadonlyMap<string, CollectionUsage>> {

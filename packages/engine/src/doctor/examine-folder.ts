@@ -4,15 +4,13 @@
  * uses only what stands beside the environments is looked at: their pages change while they are read.
  */
 import { existsSync } from "node:fs";
-import { ChildSupervisor, siblingModule } from "@sheaf/process";
-import { SheafError } from "@sheaf/protocol";
 import { runningServer } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { checkDataFormat } from "../storage/data-format.ts";
 import { createDiskSpace } from "../storage/disk-space.ts";
-import type { DoctorMethods } from "./doctor-process.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
-import { type Examination, type Finding, describe } from "./finding.ts";
+import type { Examination, Finding } from "./finding.ts";
+import { InspectionProcess } from "./inspection-process.ts";
 
 export interface FolderExamination {
   readonly findings: readonly Finding[];
@@ -68,28 +66,22 @@ function examineDisk(folder: DataFolder, reserveBytes: number): readonly Finding
 
 class Examiner {
   readonly #folder: DataFolder;
-  readonly #child: ChildSupervisor;
-  #lastSignal: string | null = null;
+  readonly #process: InspectionProcess;
 
   constructor(folder: DataFolder) {
     this.#folder = folder;
-    this.#child = new ChildSupervisor({
-      name: "doctor's process",
-      module: siblingModule(import.meta.url, "./doctor-process"),
-      spawnOptions: () => ({ args: [folder.path] }),
-      onDeath: ({ code, signal }) => void (this.#lastSignal = signal ?? `code ${code}`),
-    });
+    this.#process = new InspectionProcess(folder.path);
   }
 
   close(): Promise<void> {
-    return this.#child.close();
+    return this.#process.close();
   }
 
   async run(findings: Finding[]): Promise<FolderExamination> {
-    const catalog = await this.#ask("examineCatalog");
+    const catalog = await this.#process.ask("examineCatalog");
     findings.push(...catalog.findings);
     if (catalog.complete && this.#folder.hasCatalog) {
-      const problem = await this.#prove("proveCatalog");
+      const problem = await this.#process.prove("proveCatalog");
       const remedy = "restore the data folder from a backup";
       if (problem !== null) findings.push({ severity: "damage", subject: "the catalog", problem, remedy });
     }
@@ -104,9 +96,9 @@ class Examiner {
   }
 
   async #examine(known: KnownCollection): Promise<Examination> {
-    const examined = await this.#ask("examineCollection", known);
+    const examined = await this.#process.ask("examineCollection", known);
     if (examined.findings.length > 0 || !existsSync(this.#folder.collectionFile(known.id))) return examined;
-    const problem = await this.#prove("proveCollection", known.id);
+    const problem = await this.#process.prove("proveCollection", known.id);
     if (problem === null) return examined;
     const remedy = remedyOf(known, examined.records);
     return { ...examined, findings: [{ severity: "damage", subject: subjectOf(known), problem, remedy }] };
@@ -123,22 +115,5 @@ class Examiner {
         ? "nothing to do: a crash left it, and the next start of the server removes it"
         : `save what can be read (sheaf doctor --salvage ${id} --to FILE.jsonl)`,
     }));
-  }
-
-  async #prove(method: "proveCatalog" | "proveCollection", id?: string): Promise<string | null> {
-    try {
-      return await this.#ask(method, id);
-    } catch (error) {
-      if (!(error instanceof SheafError) || error.code !== "unavailable") return describe(error);
-      return `reading it with LMDB ended the process with ${this.#lastSignal ?? "a crash"}`;
-    }
-  }
-
-  async #ask<M extends keyof DoctorMethods>(
-    method: M,
-    argument?: unknown,
-  ): Promise<Awaited<ReturnType<DoctorMethods[M]>>> {
-    const answer = await this.#child.call(method, [argument], { wait: true });
-    return answer as Awaited<ReturnType<DoctorMethods[M]>>;
   }
 }

@@ -1,5 +1,4 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
-import type { OutOfService } from "../collection/collection-opener.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { LocalEngine } from "../local-engine.ts";
 
@@ -12,8 +11,6 @@ export interface HostArguments {
   readonly vectorMemory?: number;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly reserveBytes?: number;
-  /** Collections that are not to be opened. */
-  readonly outOfService: readonly OutOfService[];
 }
 
 /** Event `touch`: the host begins, or ends, to read a collection that no call of the gateway need name. */
@@ -65,7 +62,7 @@ const METHODS = {
   count: true,
   indexingStatus: false,
   unfoldedCollections: false,
-  inspect: false,
+  setQuarantined: false,
   revive: false,
 } as const satisfies Record<HostMethod, boolean>;
 

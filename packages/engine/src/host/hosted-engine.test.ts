@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawnProcess } from "@sheaf/process";
-import type { CollectionRef } from "@sheaf/protocol";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { engineSuite } from "../engine.suite.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { end, restarted } from "../testing/host-ends.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { createHostedEngine } from "./create-hosted-engine.ts";
 import type { HostedEngine } from "./hosted-engine.ts";
@@ -23,29 +23,6 @@ async function openEngine(dataFolder = temporaryFolder()): Promise<HostedEngine>
   const engine = await createHostedEngine({ dataFolder });
   onTestFinished(() => engine.close());
   return engine;
-}
-
-function end(engine: HostedEngine, signal: NodeJS.Signals): void {
-  process.kill(engine.pid ?? Number.NaN, signal);
-}
-
-/** Resolves when a host serves again that is not `old`. */
-async function restarted(engine: HostedEngine, old: number | undefined): Promise<void> {
-  await expect.poll(() => engine.ready && engine.pid !== old, PATIENCE).toBe(true);
-}
-
-/**
- * Has calls on the collection in flight when the host ends by `signal`. A stopped host answers none before, but V8 has a
- * handler for some signals: until the thread that runs it has ended the process, the others may answer a few.
- */
-async function crashUnder(engine: HostedEngine, ref: CollectionRef, signal: NodeJS.Signals): Promise<void> {
-  const { pid } = engine;
-  end(engine, "SIGSTOP");
-  const calls = Promise.allSettled(Array.from({ length: 1_000 }, () => engine.count(ref, EVERYTHING)));
-  end(engine, signal);
-  end(engine, "SIGCONT");
-  expect((await calls).at(-1)).toMatchObject({ reason: { code: expect.stringContaining("unavailable") } });
-  await restarted(engine, pid);
 }
 
 describe("hosted engine", () => {
@@ -96,31 +73,6 @@ describe("hosted engine", () => {
       }
     };
     await expect.poll(read, PATIENCE).toEqual({ version: 1, logPosition: 1, dimension: 2 });
-  });
-
-  it("quarantines the collection that crashes it twice, and serves the others", async () => {
-    const engine = await openEngine();
-    const bad = await makeCollection(engine);
-    const good = await makeCollection(engine);
-    await write(engine, bad, "add", record("a"));
-    await write(engine, good, "add", record("a"));
-    await crashUnder(engine, bad, "SIGSEGV");
-    expect(await engine.count(bad, EVERYTHING)).toBe(1);
-    await crashUnder(engine, bad, "SIGBUS");
-    await expect(engine.count(bad, EVERYTHING)).rejects.toMatchObject({
-      code: "collection_unavailable",
-      status: 500,
-    });
-    expect(await engine.count(good, EVERYTHING)).toBe(1);
-    expect(await engine.getCollection(bad)).toMatchObject({ id: bad.id });
-  });
-
-  it("quarantines nothing when it is killed", async () => {
-    const engine = await openEngine();
-    const ref = await makeCollection(engine);
-    await write(engine, ref, "add", record("a"));
-    for (let round = 0; round < 3; round++) await crashUnder(engine, ref, "SIGKILL");
-    expect(await engine.count(ref, EVERYTHING)).toBe(1);
   });
 
   it("is alone on its folder", async () => {

@@ -3,7 +3,7 @@
  * death leaves unanswered, and calls until the next host serves, are 503 with Retry-After.
  */
 import { availableParallelism } from "node:os";
-import { type CallOptions, ChildSupervisor, siblingModule } from "@sheaf/process";
+import { type CallOptions, type ChildDeath, ChildSupervisor, siblingModule } from "@sheaf/process";
 import {
   type Collection,
   type CollectionModels,
@@ -26,7 +26,7 @@ import {
   type WriteRequest,
 } from "@sheaf/protocol";
 import { NO_QUOTAS, type TenantQuotas } from "../collection/tenant-quotas.ts";
-import { type EngineLog, type EngineLogEntry, describeError } from "../engine-log.ts";
+import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type {
   Activity,
   CollectionName,
@@ -43,10 +43,11 @@ import type {
 } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/knn-leaves.ts";
-import { CrashBlame, crashedAtStart, isCrash } from "./crash-blame.ts";
 import type { DataLock } from "./data-lock.ts";
+import { endCause } from "./end-cause.ts";
 import { HOST_ENVIRONMENT } from "./host-environment.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
+import { HostRecovery, type RecoveringHost } from "./host-recovery.ts";
 
 export interface HostedEngineOptions {
   readonly dataFolder: string;
@@ -73,34 +74,39 @@ export class HostedEngine implements Engine {
   readonly #lock: DataLock;
   readonly #log: EngineLog;
   readonly #onHostDeath: () => void;
-  readonly #blame = new CrashBlame();
+  readonly #recovery: HostRecovery;
   /** Why the newest host could not start; `null`: it could. */
   #failure: string | null = null;
   /** The newest host has come so far that it serves. */
   #served = false;
+  /** The newest host is being killed because it hangs. */
+  #hung = false;
 
   constructor(options: HostedEngineOptions, lock: DataLock) {
     const { dataFolder, quotas = NO_QUOTAS, log = () => {}, onHostDeath = () => {} } = options;
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const hostArguments = (): HostArguments => ({
+    const hostArguments: HostArguments = {
       dataFolder,
       lockToken: lock.token,
       quotas,
       ...(options.vectorMemory !== undefined && { vectorMemory: options.vectorMemory }),
       ...(options.reserveBytes !== undefined && { reserveBytes: options.reserveBytes }),
-      outOfService: this.#blame.outOfService,
-    });
+    };
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),
-      spawnOptions: () => ({ args: [JSON.stringify(hostArguments())], env: HOST_ENVIRONMENT }),
+      spawnOptions: () => ({ args: [JSON.stringify(hostArguments)], env: HOST_ENVIRONMENT, stderr: "pipe" }),
       onEvent: (name, value) => this.#onEvent(name, value),
-      onDeath: ({ code, signal }) => this.#onDeath(code, signal),
+      onDeath: (death) => this.#onDeath(death),
       hangAfterMs: options.hangAfterMs ?? HANG_AFTER_MS,
-      onHang: () => log({ level: "error", message: "the engine host hangs and is killed" }),
+      onHang: () => {
+        this.#hung = true;
+        log({ level: "error", message: "the engine host hangs and is killed" });
+      },
     });
+    this.#recovery = new HostRecovery({ dataFolder, log, host: this.#asRecovering() });
   }
 
   /** Process id of the newest host, dead or alive; `undefined` before the first. */
@@ -302,8 +308,7 @@ export class HostedEngine implements Engine {
 
   /** Ends the host, then gives the data folder back. */
   async close(): Promise<void> {
-    this.#blame.judge([]);
-    await this.#supervisor.close();
+    await Promise.all([this.#supervisor.close(), this.#recovery.close()]);
     await this.#lock.release();
   }
 
@@ -315,7 +320,7 @@ export class HostedEngine implements Engine {
     return this.#toHost(method, args, options) as ReturnType<LocalEngine[M]>;
   }
 
-  /** A call that opens the collection, and is to blame if the host does not survive it. */
+  /** A call that opens the collection. */
   #onCollection<M extends HostMethod>(
     method: M,
     ref: CollectionRef,
@@ -323,7 +328,7 @@ export class HostedEngine implements Engine {
     options: CallOptions = {},
   ): ReturnType<LocalEngine[M]> {
     const call = (): Promise<unknown> => this.#toHost(method, [ref, ...args], options);
-    return this.#blame.run(ref.id, options.signal, call) as ReturnType<LocalEngine[M]>;
+    return this.#recovery.run(ref, options.signal, call) as ReturnType<LocalEngine[M]>;
   }
 
   /** Where no host can start, the reason is of more use than to be told to come back. */
@@ -339,57 +344,41 @@ export class HostedEngine implements Engine {
     else if (name === "failed") this.#failure = value as string;
     else if (name === "touch") {
       const { collection, touching } = value as TouchEvent;
-      this.#blame.touch(collection, touching);
+      this.#recovery.touch(collection, touching);
     } else if (name === "ready") {
       this.#failure = null;
       this.#served = true;
       // Reported in there; nobody waits for it.
-      void this.#revive();
+      void this.#recovery.hostReady();
     }
   }
 
-  #onDeath(code: number | null, signal: NodeJS.Signals | null): void {
+  #onDeath(death: ChildDeath): void {
     this.#onHostDeath();
-    this.#log({ level: "error", message: `the engine host ended with ${signal ?? `code ${code}`}` });
-    if (isCrash(signal) && !this.#served) this.#failure ??= crashedAtStart(signal);
+    const cause = endCause(death, this.#hung);
+    if (!this.#served && (cause === "crash" || cause === "out of memory")) {
+      this.#failure ??= endedAtStart(death.signal, cause);
+    }
     this.#served = false;
-    for (const collection of this.#blame.died(signal)) {
-      this.#log({ level: "error", message: "crashed the engine twice and is out of service", collection });
-    }
+    this.#recovery.hostEnded(death, this.#hung);
+    this.#hung = false;
   }
 
-  /** Finds out which of the suspects is damaged, before a call opens one of them. */
-  async #judge(): Promise<void> {
-    const { suspects } = this.#blame;
-    const damaged = suspects.length === 0 ? [] : await this.#call("inspect", [suspects]);
-    this.#blame.judge(damaged);
-    for (const { id, reason } of damaged) {
-      this.#log({ level: "error", message: `out of service: ${reason}`, collection: id });
-    }
+  #asRecovering(): RecoveringHost {
+    const isReady = (): boolean => this.#supervisor.ready;
+    return {
+      get ready() {
+        return isReady();
+      },
+      setQuarantined: (collections) => this.#call("setQuarantined", [collections]),
+      unfoldedCollections: () => this.#call("unfoldedCollections", []),
+      revive: (id) => this.#call("revive", [id]),
+    };
   }
+}
 
-  /** Opens what a death left behind, one by one: suspects first, then collections with writes to fold. */
-  async #revive(): Promise<void> {
-    try {
-      await this.#judge();
-      const unfolded = await this.#call("unfoldedCollections", []);
-      for (const id of new Set([...this.#blame.suspects, ...unfolded])) await this.#reviveOne(id);
-    } catch (error) {
-      // The next host begins again.
-      this.#log({
-        level: "warn",
-        message: "reviving collections was cut short",
-        error: describeError(error),
-      });
-    }
-  }
-
-  async #reviveOne(id: string): Promise<void> {
-    try {
-      await this.#blame.run(id, undefined, () => this.#call("revive", [id]));
-    } catch (error) {
-      if (!this.#supervisor.ready) throw error;
-      this.#log({ level: "warn", message: "reviving failed", collection: id, error: describeError(error) });
-    }
-  }
+/** What an engine says that no host could start for. */
+function endedAtStart(signal: NodeJS.Signals | null, cause: "crash" | "out of memory"): string {
+  const why = cause === "crash" ? "the catalog may be damaged; run `sheaf doctor`" : "it ran out of memory";
+  return `the engine host ended with ${signal} as it opened the catalog: ${why}`;
 }

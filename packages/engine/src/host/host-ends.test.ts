@@ -1,0 +1,119 @@
+/** What a real engine host leaves behind that ends while it works for several tenants: nobody is blamed who did nothing. */
+import { copyFileSync, truncateSync } from "node:fs";
+import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { EngineLogEntry } from "../engine-log.ts";
+import { DataFolder } from "../storage/data-folder.ts";
+import { AT, makeCollection, record, write } from "../testing/engine-fixtures.ts";
+import { EXHAUST_HEAP, endUnder, restarted, withExhaustibleHeap } from "../testing/host-ends.ts";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { createHostedEngine } from "./create-hosted-engine.ts";
+import type { HostedEngine } from "./hosted-engine.ts";
+
+const EVERYTHING = { ids: null, where: null };
+const PAGE_BYTES = 4_096;
+const PATIENCE = { timeout: 20_000, interval: 50 };
+
+interface Stage {
+  readonly engine: HostedEngine;
+  readonly logged: string[];
+  readonly folder: DataFolder;
+  /** Of the default tenant. */
+  readonly suspect: CollectionRef;
+  /** Of another tenant. */
+  readonly bystander: CollectionRef;
+}
+
+async function open(): Promise<Stage> {
+  const dataFolder = temporaryFolder();
+  const logged: string[] = [];
+  const engine = await createHostedEngine({ dataFolder, log: ({ message }) => logged.push(message) });
+  onTestFinished(() => engine.close());
+  const suspect = await makeCollection(engine);
+  const at = { tenant: "other", database: "main" };
+  await engine.createTenant(at.tenant);
+  await engine.createDatabase(at);
+  const { id } = await engine.createCollection(parseCreateCollection({ name: "bystander" }, at));
+  const bystander = { ...at, id };
+  for (const ref of [suspect, bystander]) await write(engine, ref, "add", record("a"));
+  return { engine, logged, folder: new DataFolder(dataFolder), suspect, bystander };
+}
+
+function reopen({ folder, logged }: Stage): Promise<HostedEngine> {
+  const log = ({ message }: EngineLogEntry): void => void logged.push(message);
+  return createHostedEngine({ dataFolder: folder.path, log });
+}
+
+/** LMDB has mapped the whole file: whoever reads beyond what is left of it gets SIGBUS. */
+function cutOff(path: string): void {
+  truncateSync(path, 2 * PAGE_BYTES);
+}
+
+describe("an engine host that ends", () => {
+  it.each(["SIGSEGV", "SIGABRT", "SIGBUS"] as const)(
+    "by %s, again and again, leaves every collection whose files are sound in service",
+    async (signal) => {
+      const { engine, logged, suspect, bystander } = await open();
+      for (let round = 0; round < 2; round++) {
+        await endUnder(engine, [suspect, bystander], signal);
+        expect(await engine.count(bystander, EVERYTHING)).toBe(1);
+        expect(await engine.count(suspect, EVERYTHING)).toBe(1);
+      }
+      expect(logged.filter((message) => message.includes("out of service"))).toEqual([]);
+    },
+  );
+
+  it("of an exhausted heap is no evidence of damage, and after three the heavy calls of the tenant are refused", async () => {
+    withExhaustibleHeap();
+    const { engine, logged, suspect, bystander } = await open();
+    for (let round = 0; round < 3; round++) {
+      expect(await engine.count(suspect, EVERYTHING)).toBe(1);
+      await endUnder(engine, [suspect, bystander], EXHAUST_HEAP);
+      expect(await engine.count(bystander, EVERYTHING)).toBe(1);
+    }
+    expect(logged.filter((message) => message.includes("SIGABRT: out of memory"))).toHaveLength(3);
+    expect(logged.filter((message) => message.includes("out of service"))).toEqual([]);
+    await expect(engine.count(suspect, EVERYTHING)).rejects.toMatchObject({
+      code: "unavailable",
+      retryAfterSeconds: expect.any(Number),
+    });
+    // The catalog is not heavy, and a tenant must be able to remove what it cannot use.
+    expect(await engine.listCollections(AT, { limit: null, offset: 0 })).toHaveLength(1);
+    expect(await engine.count(bystander, EVERYTHING)).toBe(1);
+  });
+
+  it("of a damaged file leaves that collection alone out of service, until its files are sound", async () => {
+    const stage = await open();
+    const { logged, folder, suspect, bystander } = stage;
+    const file = folder.collectionFile(suspect.id);
+    await stage.engine.close();
+    copyFileSync(file, `${file}.backup`);
+    const engine = await reopen(stage);
+    onTestFinished(() => engine.close());
+    expect(await engine.count(suspect, EVERYTHING)).toBe(1);
+    cutOff(file);
+    const host = engine.pid;
+    const read = (): Promise<unknown> =>
+      write(engine, suspect, "add", record("b")).then(
+        () => "stored",
+        ({ code }: { code: string }) => code,
+      );
+    await expect.poll(read, PATIENCE).toBe("collection_unavailable");
+    await restarted(engine, host);
+    expect(await engine.count(bystander, EVERYTHING)).toBe(1);
+    const second = engine.pid;
+    for (let i = 0; i < 3; i++) expect(await read()).toBe("collection_unavailable");
+    expect(await engine.getCollection(suspect)).toMatchObject({ id: suspect.id });
+    copyFileSync(`${file}.backup`, file);
+    await expect.poll(read, PATIENCE).toBe("stored");
+    expect(await engine.count(suspect, EVERYTHING)).toBe(2);
+    expect(engine.pid, "no restart was needed").toBe(second);
+    expect(logged).toContain("serves again: its files are sound");
+  });
+
+  it("by SIGKILL is attributed to nobody", async () => {
+    const { engine, suspect } = await open();
+    for (let round = 0; round < 4; round++) await endUnder(engine, [suspect], "SIGKILL");
+    expect(await engine.count(suspect, EVERYTHING)).toBe(1);
+  });
+});

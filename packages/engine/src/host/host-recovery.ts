@@ -1,0 +1,140 @@
+/**
+ * What the gateway does about an engine host that ends: it finds out which tenant the end is attributed to and which
+ * collections are damaged, and opens again what the host left behind. Every call that opens a collection goes through
+ * `run`, so that it is known what was in flight (decision 9).
+ */
+import type { ChildDeath } from "@sheaf/process";
+import type { CancelSignal, CollectionRef } from "@sheaf/protocol";
+import type { QuarantinedCollection } from "../collection/collection-opener.ts";
+import { type EngineLog, describeError } from "../engine-log.ts";
+import { DataFolder } from "../storage/data-folder.ts";
+import { type CallInFlight, CallsInFlight } from "./calls-in-flight.ts";
+import { CollectionChecker } from "./collection-checker.ts";
+import { CrashAttribution } from "./crash-attribution.ts";
+import { endCause } from "./end-cause.ts";
+import { Quarantine } from "./quarantine.ts";
+
+/** What a recovery asks of the host that runs now. */
+export interface RecoveringHost {
+  readonly ready: boolean;
+  setQuarantined(collections: readonly QuarantinedCollection[]): Promise<void>;
+  unfoldedCollections(): Promise<readonly string[]>;
+  /** Opens the collection, which folds what is left to fold. */
+  revive(id: string): Promise<void>;
+}
+
+export interface HostRecoveryOptions {
+  readonly dataFolder: string;
+  readonly log: EngineLog;
+  readonly host: RecoveringHost;
+}
+
+export class HostRecovery {
+  readonly #folder: DataFolder;
+  readonly #log: EngineLog;
+  readonly #host: RecoveringHost;
+  readonly #calls = new CallsInFlight();
+  readonly #attribution = new CrashAttribution();
+  readonly #checker: CollectionChecker;
+  readonly #quarantine: Quarantine;
+  /** Collections whose opening was under way when a host ended by itself; the next call on one opens it again. */
+  readonly #endedWhileReviving = new Set<string>();
+  #reviving: string | null = null;
+
+  constructor({ dataFolder, log, host }: HostRecoveryOptions) {
+    this.#folder = new DataFolder(dataFolder);
+    this.#log = log;
+    this.#host = host;
+    this.#checker = new CollectionChecker(dataFolder, log);
+    this.#quarantine = new Quarantine({
+      check: (id) => this.#checker.check(id),
+      onChange: (collection, reason) => this.#onQuarantineChange(collection, reason),
+    });
+  }
+
+  /** Runs a call that opens the collection; one that is kept from the host is refused. */
+  run<T>(ref: CollectionRef, signal: CancelSignal | undefined, call: () => Promise<T>): Promise<T> {
+    const refusal = this.#attribution.refusal(ref.tenant);
+    if (refusal !== null) return Promise.reject(refusal);
+    return this.#run({ collection: ref.id, tenant: ref.tenant, since: performance.now() }, signal, call);
+  }
+
+  /** The host begins, or ends, to read a collection that no call names. */
+  touch(collection: string, touching: boolean): void {
+    this.#calls.touch(collection, touching);
+  }
+
+  /** @param hung It was killed because its event loop did not turn. */
+  hostEnded(death: Omit<ChildDeath, "inFlight">, hung: boolean): void {
+    const cause = endCause(death, hung);
+    const { calls, collections } = this.#calls.ended();
+    const how = death.signal ?? `code ${death.code}`;
+    this.#log({ level: "error", message: `the engine host ended with ${how}: ${cause}` });
+    if (cause === "kill") return;
+    if (this.#reviving !== null) this.#endedWhileReviving.add(this.#reviving);
+    if (cause === "crash") void this.#explainCrash(calls, collections);
+    else this.#attribute(calls);
+  }
+
+  /** Tells a new host what it must not open, and opens what the last one has left unfolded, one by one. */
+  async hostReady(): Promise<void> {
+    try {
+      const { quarantined } = this.#quarantine;
+      if (quarantined.length > 0) await this.#host.setQuarantined(quarantined);
+      for (const id of await this.#host.unfoldedCollections()) {
+        if (!this.#endedWhileReviving.has(id)) await this.#revive(id);
+      }
+    } catch (error) {
+      // The next host begins again.
+      const message = "reviving collections was cut short";
+      this.#log({ level: "warn", message, error: describeError(error) });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#checker.close();
+  }
+
+  /** Damage explains a crash; of one without it the calls are the reason. */
+  async #explainCrash(calls: readonly CallInFlight[], collections: readonly string[]): Promise<void> {
+    const bytes = new Map(collections.map((id) => [id, this.#folder.collectionBytes(id)]));
+    const bySize = [...collections].sort((a, b) => (bytes.get(a) ?? 0) - (bytes.get(b) ?? 0));
+    const damaged = await this.#quarantine.suspect(bySize);
+    if (damaged.length === 0) this.#attribute(calls);
+  }
+
+  #attribute(calls: readonly CallInFlight[]): void {
+    const tenant = this.#attribution.ended(calls);
+    if (tenant === null) return;
+    this.#log({ level: "warn", message: "the end of the engine host is attributed to a tenant", tenant });
+  }
+
+  /** Without a turn of its own where nothing is held: searches that take half a millisecond come through here. */
+  #run<T>(call: CallInFlight, signal: CancelSignal | undefined, work: () => Promise<T>): Promise<T> {
+    const admission = this.#quarantine.admission(call.collection);
+    if (admission === null) return this.#calls.track(call, signal, work);
+    return admission.then(() => this.#calls.track(call, signal, work));
+  }
+
+  async #revive(id: string): Promise<void> {
+    try {
+      await this.#run({ collection: id, tenant: null, since: performance.now() }, undefined, () => {
+        this.#reviving = id;
+        return this.#host.revive(id);
+      });
+    } catch (error) {
+      if (!this.#host.ready) throw error;
+      this.#log({ level: "warn", message: "reviving failed", collection: id, error: describeError(error) });
+    } finally {
+      this.#reviving = null;
+    }
+  }
+
+  #onQuarantineChange(collection: string, reason: string | null): void {
+    if (reason === null) {
+      this.#log({ level: "info", message: "serves again: its files are sound", collection });
+    } else this.#log({ level: "error", message: `out of service: ${reason}`, collection });
+    // A host that is not there hears of all of them when it is.
+    if (this.#host.ready) this.#host.setQuarantined(this.#quarantine.quarantined).catch(() => {});
+  }
+}
