@@ -94,7 +94,7 @@ export class Playground {
     const empty = await make("empty", plain);
     const texts = await make("texts", { schema: BM25_SCHEMA });
     await this.#served.ask(`${path}/${docs}/add`, SAMPLE);
-    const { read_token: token } = await this.#served.ask<{ read_token: string }>(
+    const { read_token: token } = await this.#served.ask<{ read_token: number }>(
       `${path}/${docs}/conditional/get`,
       {},
     );
@@ -103,7 +103,7 @@ export class Playground {
       tenant: FUZZED.tenant,
       scopes: ["read"],
     });
-    return { docs, empty, texts, token, key: made.id, secret: made.key };
+    return { docs, empty, texts, token: String(token), key: made.id, secret: made.key };
   }
 
   async #answersOfKept(): Promise<readonly string[]> {

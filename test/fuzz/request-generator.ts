@@ -68,7 +68,7 @@ function requestBody({ bodies, fitting }: RouteGrammar, dice: Dice): Buffer | nu
   const tree = pool.length === 0 ? ANY_BODY : dice.pick(pool);
   const text = writeTree(mutated(tree, changes(dice), bodies, dice));
   // A token of this server, so that there is something behind the check of it.
-  const body = Buffer.from(dice.chance(0.5) ? text.replaceAll(READ_TOKEN, "{{token}}") : text);
+  const body = Buffer.from(dice.chance(0.5) ? text.replaceAll(String(READ_TOKEN), "{{token}}") : text);
   const bytes = dice.chance(0.08) ? mutatedBytes(body, dice) : body;
   return bytes.subarray(0, MAX_BODY_BYTES);
 }

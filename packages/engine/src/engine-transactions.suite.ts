@@ -132,13 +132,14 @@ export function engineTransactionsSuite(current: () => Engine): void {
       await write(engine, ref, "add", record("a"));
       const token = await engine.readToken(ref);
       const forked = { ...AT, id: (await engine.forkCollection(ref, `f-${randomUUID()}`)).id };
-      const commit = (to: CollectionRef, changed: Partial<typeof token>): Promise<unknown> =>
-        engine.commit(to, { token: { ...token, ...changed }, readIds: [], operations: [upsert("a", "x")] });
-      await expect(commit(forked, {})).rejects.toMatchObject(STALE);
-      await expect(commit(forked, { collection: forked.id })).rejects.toMatchObject(STALE);
-      await expect(commit(ref, { epoch: randomUUID() })).rejects.toMatchObject(STALE);
-      await expect(commit(ref, { sequence: token.sequence + 1 })).rejects.toMatchObject(STALE);
-      await expect(commit(ref, {})).resolves.toMatchObject({ recordCount: 1 });
+      const other = await engine.readToken(await makeCollection(engine));
+      const commit = (to: CollectionRef, read: number): Promise<unknown> =>
+        engine.commit(to, { token: read, readIds: [], operations: [upsert("a", "x")] });
+      await expect(commit(forked, token)).rejects.toMatchObject(STALE);
+      await expect(commit(ref, other)).rejects.toMatchObject(STALE);
+      await expect(commit(ref, token + 1)).rejects.toMatchObject(STALE);
+      await expect(commit(ref, Number.MAX_SAFE_INTEGER)).rejects.toMatchObject(STALE);
+      await expect(commit(ref, token)).resolves.toMatchObject({ recordCount: 1 });
     });
 
     it("are stale once too much has happened", async () => {

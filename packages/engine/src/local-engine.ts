@@ -26,6 +26,7 @@ import type {
 import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
+import { type TokenScope, makeReadToken, readSequence } from "./collection/read-token.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
@@ -267,20 +268,16 @@ export class LocalEngine implements Engine {
   }
 
   readToken(ref: CollectionRef): Promise<ReadToken> {
-    return this.#use(ref, undefined, async ({ readable }) => ({
-      collection: ref.id,
-      epoch: this.#catalog.epoch(ref),
-      sequence: readable,
-    }));
+    return this.#use(ref, undefined, async ({ readable }) => makeReadToken(this.#tokenScope(ref), readable));
   }
 
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
     const { token, readIds, operations } = request;
     return this.#use(ref, options, async (collection) => {
-      if (token !== null && token.collection !== ref.id) throw staleRead("is of another collection");
-      if (token !== null && token.epoch !== this.#catalog.epoch(ref)) throw staleRead("is of another epoch");
-      const observed = token === null ? null : { ids: readIds, sequence: token.sequence };
-      return collection.commit(observed, operations);
+      if (token === null) return collection.commit(null, operations);
+      const sequence = readSequence(this.#tokenScope(ref), token, collection.operations);
+      if (sequence === null) throw staleRead("names no state of this collection and epoch");
+      return collection.commit({ ids: readIds, sequence }, operations);
     });
   }
 
@@ -356,6 +353,10 @@ export class LocalEngine implements Engine {
     await this.#catalog.close();
     await this.#scanPool.close();
     await this.#onClosed();
+  }
+
+  #tokenScope(ref: CollectionRef): TokenScope {
+    return { collection: ref.id, epoch: this.#catalog.epoch(ref) };
   }
 
   /** `async`, so that a 404 of the catalog is a rejection. */

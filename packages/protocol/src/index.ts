@@ -70,7 +70,6 @@ export {
 export { parseDeleteRequest } from "./records/delete-request.ts";
 export { parseGetRequest } from "./records/get-request.ts";
 export { parseQueryRequest } from "./records/query-request.ts";
-export { parseReadToken, writeReadToken } from "./records/read-token.ts";
 export { parseWriteRequest } from "./records/write-request.ts";
 export type {
   BinaryOperator,

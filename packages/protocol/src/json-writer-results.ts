@@ -5,7 +5,7 @@
  */
 import { writeMetadata, writeVector } from "./json-writer.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
-import type { Include, ResultRecord } from "./records/ast.ts";
+import type { Include, ReadToken, ResultRecord } from "./records/ast.ts";
 import type { SearchRequest, Select } from "./search/ast.ts";
 
 /** Length of a piece in characters, from which on it is sent: enough to make a system call worth its while. */
@@ -37,8 +37,8 @@ export function getResultChunks(records: Records, include: Include): Iterable<st
 }
 
 /** As `getResultChunks`, with `read_token`. */
-export function readResultChunks(records: Records, include: Include, readToken: string): Iterable<string> {
-  return joined(getResultParts(records, include, `,"read_token":${JSON.stringify(readToken)}`));
+export function readResultChunks(records: Records, include: Include, readToken: ReadToken): Iterable<string> {
+  return joined(getResultParts(records, include, `,"read_token":${readToken}`));
 }
 
 /** Reply of query: as get with one list per query vector, and `distances`. */

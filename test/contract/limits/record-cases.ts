@@ -67,8 +67,8 @@ function withMetadata(metadata: object): object {
   return { ...ONE, metadatas: [metadata] };
 }
 
-async function readToken(bench: Bench, path: string): Promise<string> {
-  return (await bench.ask<{ read_token: string }>(`POST ${path}/conditional/get`, { json: {} })).read_token;
+async function readToken(bench: Bench, path: string): Promise<number> {
+  return (await bench.ask<{ read_token: number }>(`POST ${path}/conditional/get`, { json: {} })).read_token;
 }
 
 async function commit(bench: Bench, path: string, body: object): Promise<Outcome> {

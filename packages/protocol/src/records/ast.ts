@@ -19,15 +19,8 @@ export interface WriteRequest {
   readonly records: readonly WriteRecord[];
 }
 
-/** A state of a collection, as a read token names it. */
-export interface ReadToken {
-  /** Id of the collection. */
-  readonly collection: string;
-  /** Changes when the collection's past is replaced: by a restore, say. */
-  readonly epoch: string;
-  /** Sequence number of the newest operation. */
-  readonly sequence: number;
-}
+/** Names a state of a collection: a non-negative safe integer, which only the engine reads. */
+export type ReadToken = number;
 
 export interface DeleteOperation {
   readonly kind: "delete";

@@ -4,6 +4,7 @@
  */
 import { SheafError, invalid } from "../errors.ts";
 import {
+  integerOf,
   itemPath,
   itemsOf,
   listOf,
@@ -18,7 +19,6 @@ import { LIMITS } from "../limits.ts";
 import type { CommitOperation, CommitRequest, CommitResult, GetRequest, ReadToken } from "./ast.ts";
 import { parseDeleteRequest } from "./delete-request.ts";
 import { parseGetRequest } from "./get-request.ts";
-import { parseReadToken } from "./read-token.ts";
 import { parseWriteRequest } from "./write-request.ts";
 
 const OPERATIONS = ["add", "update", "upsert", "delete"] as const;
@@ -54,7 +54,10 @@ export function writeCommitResult({ firstSequence, recordCount }: CommitResult):
 
 function parseToken(members: Members): ReadToken | null {
   const value = optional(members, "read_token");
-  return value === undefined ? null : parseReadToken(stringOf(value, "read_token"), "read_token");
+  if (value === undefined) return null;
+  const token = integerOf(value, "read_token");
+  if (token < 0 || token > Number.MAX_SAFE_INTEGER) throw invalid("read_token", "is not a read token");
+  return token;
 }
 
 function parseReadIds(value: unknown): readonly string[] {

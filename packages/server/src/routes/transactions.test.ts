@@ -18,10 +18,10 @@ beforeEach(async () => {
   await test.ask(`POST ${path}/add`, { json });
 });
 
-async function read(json: Readonly<Record<string, unknown>>): Promise<string> {
+async function read(json: Readonly<Record<string, unknown>>): Promise<number> {
   const { status, body } = await test.ask(`POST ${path}/conditional/get`, { json });
   expect(status).toBe(200);
-  return (body as { read_token: string }).read_token;
+  return (body as { read_token: number }).read_token;
 }
 
 function commit(json: Readonly<Record<string, unknown>>, at = path) {
@@ -33,7 +33,7 @@ const write = (operation: string, payload: Readonly<Record<string, unknown>>) =>
 describe("a transaction", () => {
   it("reads like get, keeps its token, and commits all of its operations", async () => {
     const { body } = await test.ask(`POST ${path}/conditional/get`, { json: { ids: ["a", "c"] } });
-    const { read_token: token, ...columns } = body as { read_token: string };
+    const { read_token: token, ...columns } = body as { read_token: number };
     expect(columns).toEqual((await test.ask(`POST ${path}/get`, { json: { ids: ["a", "c"] } })).body);
     expect(await read({ ids: ["b"], read_token: token })).toBe(token);
     const operations = [
@@ -72,7 +72,7 @@ describe("a transaction", () => {
   });
 
   it("is 400 with garbage for a token, and with read ids and none", async () => {
-    for (const json of [{ read_token: "garbage" }, { read_ids: ["a"] }]) {
+    for (const json of [{ read_token: -1 }, { read_ids: ["a"] }]) {
       const reply = await commit({ operations: [], ...json });
       expect(reply).toMatchObject({ status: 400, body: { error: "InvalidArgumentError" } });
     }

@@ -9,9 +9,9 @@ import {
   type CommitResult,
   LIMITS,
   type ReadRequest,
+  type ReadToken,
   type ResultRecord,
   invalid,
-  writeReadToken,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { EngineSource } from "../request/engine-source.ts";
@@ -26,8 +26,7 @@ export interface TransactionParts {
 
 export interface TransactionRead {
   readonly records: readonly ResultRecord[];
-  /** As the caller sends it back. */
-  readonly token: string;
+  readonly token: ReadToken;
 }
 
 export class TransactionService {
@@ -60,7 +59,7 @@ export class TransactionService {
       }
       await engine.commit(ref, { token, readIds, operations: [] }, budget);
     }
-    return { records, token: writeReadToken(point) };
+    return { records, token: point };
   }
 
   async commit(ref: CollectionRef, request: CommitRequest, budget: RequestBudget): Promise<CommitResult> {

@@ -97,16 +97,18 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     { ...columns(2), distances: asked(orNull(Type.Number()), 2) },
     { description: "Columns with one row per query, nearest first." },
   ),
+  ReadToken: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "Names the state that was read. What it is made of is the server's business.",
+  }),
   ReadBody: Type.Intersect([
     ref("GetBody"),
-    Type.Object({ read_token: maybe(Type.String(), "Of an earlier read, to go on with it.") }),
+    Type.Object({ read_token: maybe(ref("ReadToken"), "Of an earlier read, to go on with it.") }),
   ]),
-  ReadResult: Type.Intersect([
-    ref("GetResult"),
-    Type.Object({ read_token: Type.String({ description: "Names the state that was read." }) }),
-  ]),
+  ReadResult: Type.Intersect([ref("GetResult"), Type.Object({ read_token: ref("ReadToken") })]),
   CommitBody: Type.Object({
-    read_token: maybe(Type.String(), "Needed where `read_ids` names any."),
+    read_token: maybe(ref("ReadToken"), "Needed where `read_ids` names any."),
     read_ids: maybe(
       arrayOf(Type.String(), { maxItems: LIMITS.readIdsPerCommit }),
       "Records that must not have changed since the read.",

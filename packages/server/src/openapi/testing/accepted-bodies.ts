@@ -1,5 +1,4 @@
 /** Bodies that the parsers take, with what clients send and every form that means the same. */
-import { writeReadToken } from "@sheaf/protocol";
 
 const known = (name: string, config: object = {}): object => ({ type: "known", name, config });
 const vectorSchema = (config: object, enabled = true): object => ({
@@ -9,12 +8,8 @@ const knn = (more: object = {}): object => ({ $knn: { query: [0.1, 1, -2], ...mo
 const searches = (...dictionaries: readonly object[]): object => ({ searches: dictionaries });
 const ranked = (rank: object): object => searches({ rank });
 
-/** Of some collection, some epoch and the fifth write. */
-export const READ_TOKEN = writeReadToken({
-  collection: "00000000-0000-4000-8000-000000000001",
-  epoch: "00000000-0000-4000-8000-000000000002",
-  sequence: 5,
-});
+/** Of some collection, some epoch and some write. */
+export const READ_TOKEN = 7_046_029_254_386_353;
 
 /** Name of the schema -> bodies. */
 export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
