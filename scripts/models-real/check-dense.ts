@@ -21,7 +21,7 @@ type Embed = (texts: readonly string[], instruction?: string) => Promise<readonl
 export async function checkDense(embedder: Embedder, model: KnownDenseModel): Promise<readonly Finding[]> {
   const { identifier, dimension, multilingual, similarities, golden } = model;
   const embed: Embed = async (texts, instruction = "") =>
-    (await embedder.dense({ model: identifier, texts, instruction, truncate: true })).vectors;
+    (await embedder.dense({ model: identifier, texts, instruction, truncate: "end" })).vectors;
   const { revision } = await embedder.identity(identifier);
   const together = await embed(MIXED_LENGTHS);
   return [

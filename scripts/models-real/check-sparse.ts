@@ -16,7 +16,7 @@ type Embed = (texts: readonly string[], model?: string) => Promise<readonly Spar
 export async function checkSparse(embedder: Embedder, known: KnownSparseModel): Promise<readonly Finding[]> {
   const { identifier, terms } = known;
   const embed: Embed = async (texts, model = identifier) =>
-    (await embedder.sparse({ model, texts, instruction: "", truncate: true })).vectors;
+    (await embedder.sparse({ model, texts, instruction: "", truncate: "end" })).vectors;
   const together = await embed(MIXED_LENGTHS);
   const { queryModel } = embedder.model(identifier);
   const forQueries = queryModel !== null && embedder.model(queryModel).available ? queryModel : identifier;

@@ -215,6 +215,10 @@ describe("embedding", () => {
       ],
     ],
     [
+      "a text over the limit that is cut",
+      ["end", true].map((truncate) => dense({ texts: ["word ".repeat(300)], instructions: "", truncate })),
+    ],
+    [
       "labels wanted",
       [
         sparse({ fetch_labels: true }),

@@ -82,6 +82,18 @@ describe("embedding", () => {
       /target/u,
     ],
     [
+      "something else to cut",
+      { path: "/embed", json: { ...body, truncate: "middle" }, headers: model(MINILM) },
+      400,
+      /^truncate: /u,
+    ],
+    [
+      "a text over the limit that may not be cut",
+      { path: "/embed", json: { ...body, texts: [long], truncate: false }, headers: model(MINILM) },
+      413,
+      /^texts\[0\]: /u,
+    ],
+    [
       "flags that contradict",
       {
         path: "/embed_sparse",

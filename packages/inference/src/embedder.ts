@@ -1,8 +1,9 @@
 /**
  * Texts to vectors, whatever stands behind a model. The server joins this with the engine; neither knows the other.
- * Refusals, in this order: 400 unknown model, 501 wrong kind, 503 weights absent, 413 too long, 429 queue full.
+ * Refusals, in this order: 400 unknown model, 501 wrong kind, 503 weights absent, 413 too long (400 of
+ * sparse models), 429 queue full.
  */
-import type { CancelSignal, ModelIdentity, SparseVector } from "@sheaf/protocol";
+import type { CancelSignal, ModelIdentity, SparseVector, Truncation } from "@sheaf/protocol";
 
 export interface EmbedOptions {
   readonly signal?: CancelSignal | undefined;
@@ -24,8 +25,8 @@ export interface EmbedRequest {
   readonly texts: readonly string[];
   /** Task sentence for models that take one; empty: none. */
   readonly instruction: string;
-  /** Cut a text over the model's limit instead of refusing it. Sparse models always cut. */
-  readonly truncate: boolean;
+  /** Of a text over the model's limit; an instruction is never cut. */
+  readonly truncate: Truncation;
   /** Names text `i` in a refusal: `texts[3]`, `record "a" of documents`. */
   readonly describe?: (index: number) => string;
   readonly bm25?: Bm25Options;

@@ -51,7 +51,7 @@ async function casesOf(fixture: string): Promise<readonly Case[]> {
 }
 
 function request(model: string, texts: readonly string[], rest: Partial<EmbedRequest> = {}): EmbedRequest {
-  return { model, texts, instruction: "", truncate: true, ...rest };
+  return { model, texts, instruction: "", truncate: "end", ...rest };
 }
 
 /** Texts of one task sentence in one call, as callers send them. */
@@ -84,7 +84,7 @@ describe.each(Object.entries(MODELS).slice(0, 3))("%s, dense", (model, fixture) 
     const cases = await casesOf(fixture);
     const limit = embedder.model(model).maxTokens;
     for (const { text, truncated, full_num_tokens, instruction } of cases) {
-      const call = embedder.dense(request(model, [text], { instruction, truncate: false }));
+      const call = embedder.dense(request(model, [text], { instruction, truncate: "none" }));
       const outcome = await call.then(
         ({ numTokens }) => `${numTokens} tokens`,
         (error: unknown) => (error instanceof Error ? error.message : String(error)),
@@ -118,13 +118,22 @@ describe.each(Object.entries(MODELS).slice(0, 3))("%s, dense", (model, fixture) 
 });
 
 describe.each(Object.entries(MODELS).slice(3))("%s, sparse", (model, fixture) => {
+  it("refuses what is over the limit where it may not be cut", async () => {
+    const cases = await casesOf(fixture);
+    expect(cases.some(({ truncated }) => truncated)).toBe(true);
+    for (const { text, truncated } of cases) {
+      const call = embedder.sparse(request(model, [text], { truncate: "none" }));
+      if (truncated) await expect(call).rejects.toMatchObject({ code: "invalid_argument", status: 400 });
+      else expect((await call).truncatedInputs).toBe(0);
+    }
+  });
+
   it("gives the reference's indices, values, labels and counts, cutting what is too long", async () => {
     const cases = await casesOf(fixture);
     const answer = await embedder.sparse(
       request(
         model,
         cases.map(({ text }) => text),
-        { truncate: false },
       ),
     );
     cases.forEach(({ id, sparse }, index) => {

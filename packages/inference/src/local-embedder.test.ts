@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 function request(texts: readonly string[], rest: Partial<EmbedRequest> = {}): EmbedRequest {
-  return { model: MINILM, texts, instruction: "", truncate: false, ...rest };
+  return { model: MINILM, texts, instruction: "", truncate: "none", ...rest };
 }
 
 function largestDifference(vector: Float32Array | undefined, expected: readonly number[]): number {
@@ -122,11 +122,16 @@ describe("texts over the limit", () => {
   });
 
   it("are cut on demand, which is counted", async () => {
-    const cut = await embedder.dense(request([long, "short", "y ".repeat(60_000)], { truncate: true }));
+    const cut = await embedder.dense(request([long, "short", "y ".repeat(60_000)], { truncate: "end" }));
     expect(cut.truncatedInputs).toBe(2);
     expect(cut.numTokens).toBe(256 + 3 + 256);
     const shorter = await embedder.dense(request(["word ".repeat(254)]));
     expect(largestDifference(cut.vectors[0], [...(shorter.vectors[0] ?? [])])).toBeLessThanOrEqual(1e-6);
+    const both = [`other ${long}`, `${"x ".repeat(60_000)}${"word ".repeat(254)}`];
+    const ends = await embedder.dense(request(both, { truncate: "start" }));
+    expect(ends.truncatedInputs).toBe(2);
+    for (const vector of ends.vectors)
+      expect(largestDifference(vector, [...(shorter.vectors[0] ?? [])])).toBeLessThanOrEqual(1e-6);
   });
 });
 
@@ -176,7 +181,7 @@ describe("refusals", () => {
     const broken = createEmbedder({ models: { "BAAI/bge-m3": { path: join(folder, "1_Pooling") } } });
     expect(broken.model("BAAI/bge-m3").available).toBe(false);
     await expect(
-      broken.dense({ model: "BAAI/bge-m3", texts: ["a"], instruction: "", truncate: false }),
+      broken.dense({ model: "BAAI/bge-m3", texts: ["a"], instruction: "", truncate: "none" }),
     ).rejects.toThrow(/BAAI\/bge-m3.*no tokenizer\.json, no onnx\/model\.onnx/u);
     await broken.close();
   });

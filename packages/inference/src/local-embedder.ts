@@ -165,7 +165,7 @@ export class LocalEmbedder implements Embedder {
     const dimension = model.folder.dimension ?? 0;
     throwIfAborted(options.signal);
     if (request.texts.length === 0) return { dimension, vectors: [], numTokens: 0, truncatedInputs: 0 };
-    const embedded = await model.embed(request, request.truncate, options);
+    const embedded = await model.embed(request, options);
     const vectors = embedded.vectors.map(asDense);
     return { ...embedded, vectors, dimension: vectors[0]?.length ?? dimension };
   }
@@ -176,7 +176,7 @@ export class LocalEmbedder implements Embedder {
     if (entry.head === "bm25") return this.#bm25(request, options);
     const model = this.#open(entry);
     if (request.texts.length === 0) return { vectors: [], numTokens: 0, truncatedInputs: 0 };
-    const embedded = await model.embed(request, true, options);
+    const embedded = await model.embed(request, options);
     const labels = await model.labels();
     const vectors = embedded.vectors.map((vector) => labelled(asSparse(vector), labels));
     return { ...embedded, vectors };

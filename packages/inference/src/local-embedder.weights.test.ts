@@ -39,7 +39,7 @@ function start(options: EmbedderOptions): LocalEmbedder {
 }
 
 function request(model: string, texts: readonly string[] = ["a text"]): EmbedRequest {
-  return { model, texts, instruction: "", truncate: false };
+  return { model, texts, instruction: "", truncate: "none" };
 }
 
 /** What one replica of a model takes, by the embedder's own account. */

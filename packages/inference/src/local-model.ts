@@ -17,7 +17,7 @@ import { ModelReplica } from "./replica/model-replica.ts";
 import type { PooledVector } from "./replica/replica-messages.ts";
 import { calibrateBatch } from "./scheduler/calibrate-batch.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler/scheduler.ts";
-import { firstCharacters } from "./tokenize/cut-text.ts";
+import { firstCharacters, lastCharacters } from "./tokenize/cut-text.ts";
 import type { TextWorkerPool } from "./tokenize/text-worker-pool.ts";
 
 /**
@@ -133,11 +133,11 @@ export class LocalModel implements MemoryTenant {
       .then(({ replicas }) => replicas.flatMap(({ pid }) => (pid === undefined ? [] : [pid])));
   }
 
-  /** 413 for a text over the limit unless `cut`, 429 if too much waits, 503 if the weights cannot be loaded. */
-  async embed(request: EmbedRequest, cut: boolean, options: EmbedOptions): Promise<Embedded> {
+  /** 413 (400 of a sparse model) for a text over the limit that may not be cut, 429 if too much waits, 503 if the weights cannot be loaded. */
+  async embed(request: EmbedRequest, options: EmbedOptions): Promise<Embedded> {
     this.#active++;
     try {
-      return await this.#embed(request, cut, options);
+      return await this.#embed(request, options);
     } finally {
       this.#active--;
       this.#lastUsed = performance.now();
@@ -153,27 +153,33 @@ export class LocalModel implements MemoryTenant {
     await end(await running.catch(() => null));
   }
 
-  async #embed(request: EmbedRequest, cut: boolean, options: EmbedOptions): Promise<Embedded> {
+  async #embed(request: EmbedRequest, options: EmbedOptions): Promise<Embedded> {
     const { signal } = options;
+    const { truncate } = request;
     const { entry, folder, pool } = this.#parts;
     const { maxTokens, replicaBytes } = this.#plan;
     if (this.#plan.tooLarge) throw tooLarge(this.identifier, replicaBytes, this.#options.memoryBytes);
     const maxCharacters = Math.min(CHARACTERS_PER_TOKEN * maxTokens, LIMITS.textBytes);
     const shortened = new Set<number>();
+    const instructed = entry.prompt !== null && request.instruction !== "";
+    const prompt = (text: string): string =>
+      instructed ? (entry.prompt?.(request.instruction, text) ?? text) : text;
+    const lead = prompt("");
     const texts = request.texts.map((text, index) => {
-      const prompt =
-        entry.prompt === null || request.instruction === "" ? text : entry.prompt(request.instruction, text);
-      if (prompt.length <= maxCharacters) return prompt;
-      if (!cut) throw this.#tooLong(request, index, `${prompt.length} characters`);
+      const whole = prompt(text);
+      if (whole.length <= maxCharacters) return whole;
+      if (truncate === "none") throw this.#tooLong(request, index, `${whole.length} characters`);
       shortened.add(index);
-      return firstCharacters(prompt, maxCharacters);
+      if (truncate === "end") return firstCharacters(whole, maxCharacters);
+      return prompt(lastCharacters(text, Math.max(0, maxCharacters - lead.length)));
     });
     const encoding = await pool.encode(
       {
         tokenizer: folder.tokenizer,
         texts,
         maxTokens,
-        cut,
+        truncate,
+        lead,
         refuse: (index, count) => this.#tooLong(request, index, `${count} tokens`),
       },
       { signal },
@@ -199,7 +205,7 @@ export class LocalModel implements MemoryTenant {
       ? ` here: the model takes ${this.#parts.folder.maxTokens}, but longer texts do not fit its memory budget of ${gibibytes(this.#options.memoryBytes)}`
       : "";
     return new SheafError(
-      "too_large",
+      this.#parts.entry.kind === "sparse" ? "invalid_argument" : "too_large",
       `${name}: ${length}, the limit of ${this.identifier} is ${maxTokens}${unit}${why}`,
     );
   }

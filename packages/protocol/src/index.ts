@@ -140,7 +140,7 @@ export {
   type TenantUpdate,
   writeTenant,
 } from "./catalog/tenant.ts";
-export { checkTextSizes, type EmbedBody, parseEmbedBody } from "./embed/embed-body.ts";
+export { checkTextSizes, type EmbedBody, parseEmbedBody, type Truncation } from "./embed/embed-body.ts";
 export {
   DEFAULT_TASKS,
   type InstructionFields,

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { firstBytes, firstCharacters } from "./cut-text.ts";
+import { firstBytes, firstCharacters, lastCharacters } from "./cut-text.ts";
 
 const texts = fc.string({ unit: "grapheme", maxLength: 60 });
 const counts = fc.integer({ min: 1, max: 80 });
@@ -13,7 +13,14 @@ function codePointAt(text: string, position: number): string {
 describe("cutting a text", () => {
   it("leaves a text within the bound alone", () => {
     expect(firstCharacters("abc", 3)).toBe("abc");
+    expect(lastCharacters("abc", 3)).toBe("abc");
     expect(firstBytes("äb", 3)).toBe("äb");
+  });
+
+  it("never begins inside a code point", () => {
+    expect(lastCharacters("a👩b", 2)).toBe("b");
+    expect(lastCharacters("a👩b", 3)).toBe("👩b");
+    expect(lastCharacters("a👩b", 0)).toBe("");
   });
 
   it("never ends inside a code point", () => {

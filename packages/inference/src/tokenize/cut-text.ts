@@ -1,4 +1,4 @@
-/** The first part of a text, never ending inside a code point. */
+/** Parts of a text that neither begin nor end inside a code point. */
 
 /** At most `count` UTF-16 units. */
 export function firstCharacters(text: string, count: number): string {
@@ -6,6 +6,14 @@ export function firstCharacters(text: string, count: number): string {
   const last = text.charCodeAt(count - 1);
   const splitsPair = last >= 0xd800 && last <= 0xdbff;
   return text.slice(0, splitsPair ? count - 1 : count);
+}
+
+/** The last ones, at most `count` UTF-16 units. */
+export function lastCharacters(text: string, count: number): string {
+  if (text.length <= count) return text;
+  const first = text.charCodeAt(text.length - count);
+  const splitsPair = first >= 0xdc00 && first <= 0xdfff;
+  return text.slice(text.length - count + (splitsPair ? 1 : 0));
 }
 
 /** At most `count` bytes of UTF-8. */

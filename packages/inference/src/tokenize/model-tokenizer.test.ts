@@ -49,6 +49,22 @@ describe("ModelTokenizer", () => {
     expect(encoded.ids[254]).toBe(encoded.ids[1]);
   });
 
+  it("cuts the start on demand, but for a lead", () => {
+    const idOf = (word: string): number | undefined => tokenizer.encode(word, 10).ids[1];
+    const text = `first ${"word ".repeat(300)}last`;
+    const cut = tokenizer.encode(text, 256, "");
+    expect([cut.fullCount, cut.ids.length, cut.ids[0], cut.ids[255]]).toEqual([304, 256, 101, 102]);
+    expect([cut.ids[1], cut.ids[254]]).toEqual([idOf("word"), idOf("last")]);
+    const led = tokenizer.encode(text, 256, "first");
+    expect([led.ids.length, led.ids[1], led.ids[2], led.ids[254]]).toEqual([
+      256,
+      idOf("first"),
+      idOf("word"),
+      idOf("last"),
+    ]);
+    expect(tokenizer.encode(text, 4, text).ids).toEqual(tokenizer.encode(text, 4).ids);
+  });
+
   it("knows the piece behind each id", () => {
     const vocabulary = tokenizer.vocabulary();
     expect(vocabulary).toHaveLength(30_522);

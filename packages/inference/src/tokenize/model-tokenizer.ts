@@ -1,6 +1,6 @@
 /**
  * A model's own tokenizer. Counts are exact: what a text would have without any limit, special tokens included. A cut
- * happens before the special tokens are added, so a cut text still ends as the model was taught (Qwen pools over its
+ * happens before the special tokens are added, so a cut text still begins and ends as the model was taught (Qwen pools over its
  * last token). Truncation and padding in tokenizer.json are somebody's inference settings, not the model's: ignored.
  */
 import { Tokenizer } from "@huggingface/tokenizers";
@@ -52,10 +52,12 @@ export class ModelTokenizer {
     return this.#prefix.length + this.#suffix.length;
   }
 
-  encode(text: string, maxTokens: number): EncodedText {
-    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: false });
+  /** @param lead Given: a text over the limit loses what follows this beginning of it, else its end. */
+  encode(text: string, maxTokens: number, lead: string | null = null): EncodedText {
+    const ids = this.#idsOf(text);
     const fullCount = ids.length + this.specialCount;
-    const body = fullCount > maxTokens ? ids.slice(0, Math.max(0, maxTokens - this.specialCount)) : ids;
+    const room = Math.max(0, maxTokens - this.specialCount);
+    const body = ids.length > room ? this.#cut(ids, room, lead) : ids;
     return { ids: Int32Array.from([...this.#prefix, ...body, ...this.#suffix]), fullCount };
   }
 
@@ -64,6 +66,16 @@ export class ModelTokenizer {
     const pieces: string[] = [];
     for (const [piece, id] of this.#tokenizer.get_vocab()) pieces[id] = piece;
     return Array.from(pieces, (piece) => piece ?? "");
+  }
+
+  #cut(ids: readonly number[], room: number, lead: string | null): readonly number[] {
+    if (lead === null) return ids.slice(0, room);
+    const kept = Math.min(lead === "" ? 0 : this.#idsOf(lead).length, room);
+    return [...ids.slice(0, kept), ...ids.slice(ids.length - (room - kept))];
+  }
+
+  #idsOf(text: string): readonly number[] {
+    return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
   }
 
   #specialId(token: string): number {

@@ -24,8 +24,10 @@ function encode(job: Extract<TextJob, { type: "encode" }>): EncodedTexts | TextO
   const encoded: Int32Array[] = [];
   const fullCounts = new Uint32Array(job.texts.length);
   for (const [index, text] of job.texts.entries()) {
-    const { ids, fullCount } = tokenizer.encode(text, job.maxTokens);
-    if (fullCount > job.maxTokens && !job.cut) return { type: "over_limit", index, count: fullCount };
+    const lead = job.truncate === "start" ? job.lead : null;
+    const { ids, fullCount } = tokenizer.encode(text, job.maxTokens, lead);
+    if (fullCount > job.maxTokens && job.truncate === "none")
+      return { type: "over_limit", index, count: fullCount };
     encoded.push(ids);
     fullCounts[index] = fullCount;
   }

@@ -2,6 +2,7 @@
  * What the text worker is asked and answers. Per-text results lie flat in typed arrays, which cross threads without a
  * copy: entry `i` of `lengths` says how many elements of the flat arrays belong to text `i`.
  */
+import type { Truncation } from "@sheaf/protocol";
 import type { Bm25Options } from "../embedder.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
 
@@ -11,8 +12,10 @@ export type TextJob =
       readonly tokenizer: TokenizerFiles;
       readonly texts: readonly string[];
       readonly maxTokens: number;
-      /** `false`: stop at the first text over the limit. */
-      readonly cut: boolean;
+      /** `none`: stop at the first text over the limit. */
+      readonly truncate: Truncation;
+      /** What the texts begin with, and keep where they lose their start. */
+      readonly lead: string;
     }
   | { readonly type: "bm25"; readonly texts: readonly string[]; readonly options: Bm25Options }
   | { readonly type: "vocabulary"; readonly tokenizer: TokenizerFiles };

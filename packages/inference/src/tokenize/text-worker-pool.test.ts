@@ -23,7 +23,8 @@ function request(texts: readonly string[], options: Partial<EncodeRequest> = {})
     tokenizer: files,
     texts,
     maxTokens: 256,
-    cut: false,
+    truncate: "none",
+    lead: "",
     refuse: (index, count) => new Error(`text ${index} has ${count} tokens`),
     ...options,
   };
@@ -50,7 +51,7 @@ describe("TextWorkerPool", () => {
 
   it("cuts where it is asked to and says which texts", async () => {
     const texts = ["short", "word ".repeat(300), "short too", "word ".repeat(255)];
-    const { ids, cut } = await pool.encode(request(texts, { cut: true }));
+    const { ids, cut } = await pool.encode(request(texts, { truncate: "end" }));
     expect(cut).toEqual([1, 3]);
     expect(ids.map((row) => row.length)).toEqual([3, 256, 4, 256]);
   });

@@ -3,7 +3,7 @@
  * pieces of a few thousand characters with one piece under way: calls take turns, and an aborted one stops at its next
  * piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
  */
-import { LIMITS, type SparseVector, SheafError, throwIfAborted } from "@sheaf/protocol";
+import { LIMITS, type SparseVector, SheafError, type Truncation, throwIfAborted } from "@sheaf/protocol";
 import { siblingModule, spawnWorker } from "@sheaf/process";
 import type { Worker } from "node:worker_threads";
 import { abortable } from "../abort.ts";
@@ -29,8 +29,10 @@ export interface EncodeRequest {
   readonly tokenizer: TokenizerFiles;
   readonly texts: readonly string[];
   readonly maxTokens: number;
-  /** `false`: the first text over the limit ends the call. */
-  readonly cut: boolean;
+  /** `none`: the first text over the limit ends the call. */
+  readonly truncate: Truncation;
+  /** What the texts begin with, and keep where they lose their start. */
+  readonly lead: string;
   /** The error for `texts[index]` of `count` tokens. */
   readonly refuse: (index: number, count: number) => Error;
 }
@@ -58,7 +60,7 @@ export class TextWorkerPool {
   }
 
   async encode(request: EncodeRequest, options: EmbedOptions = {}): Promise<Encoding> {
-    const { tokenizer, texts, maxTokens, cut } = request;
+    const { tokenizer, texts, maxTokens, truncate, lead } = request;
     const ids: Int32Array[] = [];
     const cutTexts: number[] = [];
     const job = (piece: readonly string[]): TextJob => ({
@@ -66,7 +68,8 @@ export class TextWorkerPool {
       tokenizer,
       texts: piece,
       maxTokens,
-      cut,
+      truncate,
+      lead,
     });
     await this.#inPieces(texts, job, options, (answer) => {
       if (answer.type === "over_limit") throw request.refuse(ids.length + answer.index, answer.count);

@@ -3,7 +3,7 @@ import { bodyOf, refusalOf } from "../catalog/testing/refusal.ts";
 import { LIMITS } from "../limits.ts";
 import { checkTextSizes, parseEmbedBody } from "./embed-body.ts";
 
-const PLAIN = { texts: ["hello"], instructions: "", task: null, target: null, labels: false };
+const PLAIN = { texts: ["hello"], instructions: "", task: null, target: null, truncate: null, labels: false };
 
 describe("parseEmbedBody", () => {
   it("reads what shipped dense clients send", () => {
@@ -24,6 +24,18 @@ describe("parseEmbedBody", () => {
   it("takes no texts, nulls and unknown fields", () => {
     const body = { texts: [], instructions: "i", task: null, target: null, fetch_labels: null, more: {} };
     expect(parseEmbedBody(bodyOf(body))).toEqual({ ...PLAIN, texts: [], instructions: "i" });
+  });
+
+  it.each([
+    [{}, null],
+    [{ truncate: null }, null],
+    [{ truncate: "none" }, "none"],
+    [{ truncate: "end" }, "end"],
+    [{ truncate: "start" }, "start"],
+    [{ truncate: true }, "end"],
+    [{ truncate: false }, "none"],
+  ])("reads what to cut of %j", (more, truncate) => {
+    expect(parseEmbedBody(bodyOf({ texts: [], instructions: "", ...more })).truncate).toBe(truncate);
   });
 
   it.each([
@@ -60,6 +72,14 @@ describe("parseEmbedBody", () => {
     ['{"texts":["a"],"instructions":1}', "400 instructions: must be a string"],
     ['{"texts":["a"],"task":1,"target":""}', "400 task: must be a string"],
     ['{"texts":["a"],"task":"","target":[]}', "400 target: must be a string"],
+    [
+      '{"texts":[],"instructions":"","truncate":"middle"}',
+      "400 truncate: must be `none`, `end` or `start`, true or false",
+    ],
+    [
+      '{"texts":[],"instructions":"","truncate":1}',
+      "400 truncate: must be `none`, `end` or `start`, true or false",
+    ],
     [
       '{"texts":[],"instructions":"","fetch_labels":1}',
       '400 fetch_labels: must be true or false, or "true" or "false"',

@@ -8,6 +8,7 @@ import {
   exceedsBytes,
   itemPath,
   itemsOf,
+  listOf,
   type Members,
   membersOf,
   optional,
@@ -16,15 +17,22 @@ import {
 import { LIMITS } from "../limits.ts";
 import type { InstructionFields } from "./instruction.ts";
 
+/** What a text over the limit of its model loses; `none`: it is refused. */
+export type Truncation = "none" | "end" | "start";
+
+const TRUNCATIONS: readonly Truncation[] = ["none", "end", "start"];
+
 export interface EmbedBody extends InstructionFields {
   readonly texts: readonly string[];
+  /** `null`: as the endpoint does it. */
+  readonly truncate: Truncation | null;
   /** Send the token behind each index of a sparse vector along. */
   readonly labels: boolean;
 }
 
 /**
  * @throws SheafError 400 for a wrong type, too many texts, a body with neither `instructions` nor both `task` and
- * `target`, and label flags that contradict each other. Sizes of texts: `checkTextSizes`.
+ * `target`, another `truncate` than there is, and label flags that contradict each other. Sizes of texts: `checkTextSizes`.
  */
 export function parseEmbedBody(body: unknown): EmbedBody {
   const members = membersOf(body, "", invalid);
@@ -35,7 +43,8 @@ export function parseEmbedBody(body: unknown): EmbedBody {
   if (instructions === null && (task === null || target === null)) {
     throw invalid("instructions", "is required, unless both task and target are present");
   }
-  return Object.freeze({ texts, instructions, task, target, labels: parseLabels(members) });
+  const truncate = parseTruncation(optional(members, "truncate"));
+  return Object.freeze({ texts, instructions, task, target, truncate, labels: parseLabels(members) });
 }
 
 function parseTexts(value: unknown): readonly string[] {
@@ -50,6 +59,14 @@ function parseTexts(value: unknown): readonly string[] {
 function parseText(members: Members, key: string): string | null {
   const value = optional(members, key);
   return value === undefined ? null : stringOf(value, key, invalid);
+}
+
+function parseTruncation(value: unknown): Truncation | null {
+  if (value === undefined) return null;
+  if (typeof value === "boolean") return value ? "end" : "none";
+  const known = TRUNCATIONS.find((truncation) => truncation === value);
+  if (known === undefined) throw invalid("truncate", `must be ${listOf(TRUNCATIONS)}, true or false`);
+  return known;
 }
 
 function parseLabels(members: Members): boolean {

@@ -22,24 +22,32 @@ const EMBED = {
   errors: ["rate_limited", "unprocessable", "unimplemented", "model_unavailable"],
 } as const satisfies Partial<RouteDescription>;
 
-const dense: ReplyDescription = { description: "One vector per text.", schema: ref("DenseEmbeddings") };
+const headers = {
+  "x-truncated-inputs": "How many of the texts were over the model's limit and have been cut.",
+};
+const dense: ReplyDescription = {
+  description: "One vector per text.",
+  schema: ref("DenseEmbeddings"),
+  headers,
+};
 const sparse: ReplyDescription = {
   description: "One sparse vector per text.",
   schema: ref("SparseEmbeddings"),
-  headers: { "x-truncated-inputs": "How many of the texts were over the model's limit and have been cut." },
+  headers,
 };
 
 export const EMBEDDING = {
   dense: {
     ...EMBED,
     summary: "Generate dense embeddings",
-    details: "A text over the limit of the model is refused with 413.",
+    details: "A text over the limit of the model is refused with 413, unless `truncate` lets it be cut.",
     replies: { 200: dense },
   },
   sparse: {
     ...EMBED,
     summary: "Generate sparse embeddings",
-    details: "A text over the limit of the model is cut, and the reply says how many were.",
+    details:
+      'A text over the limit of the model is cut, and the reply says how many were; with `truncate: "none"` it is 400.',
     replies: { 200: sparse },
   },
 } as const satisfies Record<string, RouteDescription>;

@@ -56,6 +56,24 @@ describe("dense", () => {
     expect(reply.status).toBe(200);
   });
 
+  it.each(["/embed", "/"])("POST %s cuts a text over the limit where the body says so", async (path) => {
+    const long = `${"start ".repeat(300)}${"end ".repeat(300)}`;
+    const ask = (truncate: unknown) =>
+      embed(path, MINILM, { texts: [long, "short"], instructions: "", truncate });
+    for (const truncate of [undefined, null, "none", false]) {
+      expect((await ask(truncate)).status).toBe(413);
+    }
+    const replies = await Promise.all(["end", true, "start"].map(ask));
+    for (const { status, headers, body } of replies) {
+      expect([status, headers["x-truncated-inputs"]]).toEqual([200, "1"]);
+      expect((body as { num_tokens: number }).num_tokens).toBe(256 + 3);
+    }
+    const [end, same, start] = replies.map(({ body }) => (body as { embeddings: number[][] }).embeddings[0]);
+    expect(same).toEqual(end);
+    expect(start).not.toEqual(end);
+    expect((await ask("middle")).status).toBe(400);
+  });
+
   it("gives nothing for no texts", async () => {
     expect((await embed("/embed", MINILM, { texts: [], instructions: "" })).body).toEqual({
       embeddings: [],

@@ -9,8 +9,9 @@ const EMBED = { method: "POST", scope: "embed", tenant: "none", surface: "embed"
 export function embedRoutes({ embed }: Services): readonly Route[] {
   const dense = async (call: Call): Promise<Reply> => {
     const model = requestedModel(call);
-    const { vectors, numTokens } = await embed.dense(model, parseEmbedBody(call.json()), call.budget);
-    return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`);
+    const body = parseEmbedBody(call.json());
+    const { vectors, numTokens, truncatedInputs } = await embed.dense(model, body, call.budget);
+    return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`, truncated(truncatedInputs));
   };
   return [
     { ...EMBED, path: "/embed", description: EMBEDDING.dense, handle: dense },
@@ -25,12 +26,15 @@ export function embedRoutes({ embed }: Services): readonly Route[] {
         const model = requestedModel(call);
         const body = parseEmbedBody(call.json());
         const { vectors, numTokens, truncatedInputs } = await embed.sparse(model, body, call.budget);
-        return ok(`{"embeddings":${writeSparse(vectors, body.labels)},"num_tokens":${numTokens}}`, {
-          "x-truncated-inputs": String(truncatedInputs),
-        });
+        const embeddings = writeSparse(vectors, body.labels);
+        return ok(`{"embeddings":${embeddings},"num_tokens":${numTokens}}`, truncated(truncatedInputs));
       },
     },
   ];
+}
+
+function truncated(inputs: number): Readonly<Record<string, string>> {
+  return { "x-truncated-inputs": String(inputs) };
 }
 
 function requestedModel(call: Call): string {

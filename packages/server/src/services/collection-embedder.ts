@@ -11,6 +11,7 @@ import {
   type ModelIdentity,
   SheafError,
   type SparseVector,
+  type Truncation,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import { requireSameWeights } from "./model-mismatch.ts";
@@ -43,12 +44,13 @@ export class CollectionEmbedder {
 
   async dense(texts: PlannedTexts, budget: RequestBudget): Promise<readonly Float32Array[]> {
     await this.#checkRemembered(texts.model);
-    return (await this.#embedder.dense(toRequest(texts), budget)).vectors;
+    const truncate = texts.plan.truncate ? "end" : "none";
+    return (await this.#embedder.dense(toRequest(texts, truncate), budget)).vectors;
   }
 
   async sparse(texts: PlannedTexts, budget: RequestBudget): Promise<readonly SparseVector[]> {
     await this.#checkRemembered(texts.model);
-    return (await this.#embedder.sparse(toRequest(texts), budget)).vectors;
+    return (await this.#embedder.sparse(toRequest(texts, "end"), budget)).vectors;
   }
 
   /** Notes the weights of a model whose vectors are going to be stored, and that the collection does not remember. */
@@ -81,12 +83,15 @@ export class CollectionEmbedder {
   }
 }
 
-function toRequest({ plan, model, instruction, texts, describe }: PlannedTexts): EmbedRequest {
+function toRequest(
+  { plan, model, instruction, texts, describe }: PlannedTexts,
+  truncate: Truncation,
+): EmbedRequest {
   return {
     model,
     texts,
     instruction,
-    truncate: plan.truncate,
+    truncate,
     describe,
     ...(plan.bm25 === null ? {} : { bm25: plan.bm25 }),
   };

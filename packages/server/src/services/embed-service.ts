@@ -3,7 +3,13 @@
  * 429 queue full; all but the size of a single text is the embedder's to say.
  */
 import type { DenseEmbeddings, EmbedRequest, Embedder, SparseEmbeddings } from "@sheaf/inference";
-import { type EmbedBody, type TaskTable, checkTextSizes, resolveInstruction } from "@sheaf/protocol";
+import {
+  type EmbedBody,
+  type TaskTable,
+  type Truncation,
+  checkTextSizes,
+  resolveInstruction,
+} from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 
 export class EmbedService {
@@ -16,7 +22,7 @@ export class EmbedService {
   }
 
   dense(model: string, body: EmbedBody, budget: RequestBudget): Promise<DenseEmbeddings> {
-    const request = toRequest(model, body, this.#tasks);
+    const request = this.#request(model, body, "none");
     const info = this.#embedder.model(model);
     // Where the model is of the wrong kind or absent, that comes first, and the embedder says it.
     if (info.kind === "dense" && info.available) checkTextSizes(body.texts, "too_large");
@@ -25,20 +31,21 @@ export class EmbedService {
   }
 
   sparse(model: string, body: EmbedBody, budget: RequestBudget): Promise<SparseEmbeddings> {
-    const request = toRequest(model, body, this.#tasks);
+    const request = this.#request(model, body, "end");
     this.#embedder.model(model);
     checkTextSizes(body.texts, "invalid_argument");
     budget.expectTexts(body.texts.length);
     return this.#embedder.sparse(request, budget);
   }
-}
 
-function toRequest(model: string, body: EmbedBody, tasks: TaskTable): EmbedRequest {
-  return {
-    model,
-    texts: body.texts,
-    instruction: resolveInstruction(body, tasks),
-    truncate: false,
-    describe: (index) => `texts[${index}]`,
-  };
+  /** @param truncation Of the endpoint, where the body does not say. */
+  #request(model: string, body: EmbedBody, truncation: Truncation): EmbedRequest {
+    return {
+      model,
+      texts: body.texts,
+      instruction: resolveInstruction(body, this.#tasks),
+      truncate: body.truncate ?? truncation,
+      describe: (index) => `texts[${index}]`,
+    };
+  }
 }

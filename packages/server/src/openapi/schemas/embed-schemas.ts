@@ -13,6 +13,10 @@ export const EMBED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       instructions: maybe(text, "A task sentence; may be empty. Models without instructions ignore it."),
       task: maybe(text, "A named task; may be empty."),
       target: maybe(text, "`documents` or `query`; may be empty."),
+      truncate: maybe(
+        Type.Union([words(["none", "end", "start"]), Type.Boolean()]),
+        "What a text over the limit of the model loses. `/embed`: `none` by default, `/embed_sparse`: `end`. `true` is `end`, `false` is `none`.",
+      ),
       fetch_labels: maybe(flag, "Send the term of each index of a sparse vector along."),
       fetch_tokens: maybe(flag, "Another name of `fetch_labels`."),
     },

@@ -19,6 +19,11 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     { texts: ["a"], instructions: null, task: "code", target: "query", fetch_tokens: "true" },
     { texts: ["a"], instructions: "i", task: null, fetch_labels: true, unknown: 1 },
     { texts: ["a"], instructions: "", fetch_labels: "false", fetch_tokens: false },
+    ...[null, true, false, "none", "end", "start"].map((truncate) => ({
+      texts: ["a"],
+      instructions: "",
+      truncate,
+    })),
   ],
   AddBody: [
     {
