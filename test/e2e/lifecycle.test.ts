@@ -57,6 +57,7 @@ describe("sheaf serve", () => {
     expect(await first.stop()).toBe(0);
     const second = await start({ data, env: { SHEAF_ROOT_KEY: "" } });
     expect(second.output).not.toContain(key);
+    expect(second.output).toContain(`The root key is in ${file}`);
     expect((await second.request(path, { headers: { "x-service-token": key } })).status).toBe(200);
   });
 

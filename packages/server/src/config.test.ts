@@ -83,6 +83,7 @@ describe("readSettings", () => {
     ["port", "65536", "--port"],
     ["port", "-1", "--port"],
     ["port", "8e3", "--port"],
+    ["dataFolder", "", "--data"],
     ["auth", "maybe", "--auth"],
     ["role", "searcher", "--role"],
     ["logLevel", "loud", "--log-level"],

@@ -73,8 +73,8 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_DATA",
     flag: { name: "data", operand: "folder" },
     default: "./sheaf-data",
-    doc: "Data folder.",
-    parse: (text) => text,
+    doc: "Data folder. It is made if need be, and closed to everybody but its owner: folders 0700, files 0600.",
+    parse: parseFolder,
   },
   auth: {
     env: "SHEAF_AUTH",
@@ -242,6 +242,11 @@ function readSetting<T>(setting: Setting<T>, flag: string | undefined, environme
 function required<T>(value: T | null): T {
   if (value === null) throw new Error("a setting has neither value nor default");
   return value;
+}
+
+function parseFolder(text: string): string {
+  if (text.trim() === "") throw new SettingError("must be the path of a folder");
+  return text;
 }
 
 function parsePort(text: string): number {

@@ -36,7 +36,7 @@ describe("startServer", () => {
     const server = await start();
     const key = server.rootKey?.key;
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
-    expect(server.rootKey?.madeIn).toBe(join(dataFolder, "root-key"));
+    expect(server.rootKey).toMatchObject({ file: join(dataFolder, "root-key"), isNew: true });
     expect(await status(server, "/api/v2/heartbeat")).toBe(503);
     server.open();
     expect(await status(server, "/api/v2/heartbeat")).toBe(200);

@@ -3,7 +3,7 @@
  * and answers 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
 import type { AddressInfo } from "node:net";
-import { type HostedEngine, createHostedEngine } from "@sheaf/engine";
+import { type HostedEngine, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
@@ -56,6 +56,7 @@ export async function startServer(
   logger: Logger,
   embedding: EmbedderOptions = {},
 ): Promise<RunningServer> {
+  for (const warning of prepareDataFolder(settings.dataFolder)) logger.warn(warning);
   const rootKey = settings.auth && settings.rootKey === null ? await loadRootKey(settings.dataFolder) : null;
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
   const metrics = new ServerMetrics();

@@ -18,6 +18,8 @@ export interface FolderExamination {
   readonly collections: number;
   /** That can be read. */
   readonly records: number;
+  /** Process id of a server that uses the folder, whose catalog and collections were not looked at; `null`: none does. */
+  readonly usedBy: number | null;
 }
 
 export interface FolderExaminationOptions {
@@ -37,12 +39,12 @@ export async function examineFolder({
   const server = runningServer(folder.lockFile);
   if (server !== null) {
     findings.push({
-      severity: "warning",
+      severity: "note",
       subject: folder.lockFile,
       problem: `a server uses the folder (process ${server}), so catalog and collections were not looked at`,
       remedy: "stop the server and run this again",
     });
-    return { findings, collections: 0, records: 0 };
+    return { findings, collections: 0, records: 0, usedBy: server };
   }
   const examiner = new Examiner(folder);
   try {
@@ -92,7 +94,7 @@ class Examiner {
       records += examined.records;
     }
     findings.push(...this.#orphans(catalog.collections, catalog.complete));
-    return { findings, collections: catalog.collections.length, records };
+    return { findings, collections: catalog.collections.length, records, usedBy: null };
   }
 
   async #examine(known: KnownCollection): Promise<Examination> {

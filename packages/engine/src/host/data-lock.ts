@@ -4,10 +4,12 @@
  * time to leave, ends it if it does not, and takes the folder over.
  */
 import { randomUUID } from "node:crypto";
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
+import { makeFolder } from "../storage/make-folder.ts";
+import { OWNER_ONLY_FILE } from "../storage/restrict-access.ts";
 import { type ProcessIdentity, currentProcess, isRunning } from "./process-identity.ts";
 
 const HOST_LEAVES_WITHIN_MS = 5_000;
@@ -35,7 +37,7 @@ export async function acquireDataLock(
 ): Promise<DataLock> {
   const token = randomUUID();
   const own: LockHolder = { token, gateway: currentProcess(), host: null };
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   while (!create(path, own)) {
     const holder = read(path);
     if (holder === null) continue;
@@ -95,7 +97,7 @@ function replace(path: string, holder: LockHolder): void {
 function writeTemporary(path: string, holder: LockHolder): string {
   const temporary = `${path}.${randomUUID()}`;
   try {
-    writeFileSync(temporary, toText(holder), { flush: true });
+    writeFileSync(temporary, toText(holder), { flush: true, mode: OWNER_ONLY_FILE });
   } catch (error) {
     rmSync(temporary, { force: true });
     throw error;

@@ -20,6 +20,8 @@ import {
 const FAREWELL_MS = 100;
 
 optimizeEarly();
+// Everything that LMDB makes in the data folder is the owner's alone.
+process.umask(0o077);
 const { lockToken, ...engineOptions } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
 let opened: LocalEngine | null = null;
 const memory = new IdleGc();

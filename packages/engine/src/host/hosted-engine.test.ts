@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { spawnProcess } from "@sheaf/process";
@@ -73,6 +73,20 @@ describe("hosted engine", () => {
       }
     };
     await expect.poll(read, PATIENCE).toEqual({ version: 1, logPosition: 1, dimension: 2 });
+  });
+
+  it("makes nothing in its folder that others may read", async () => {
+    const dataFolder = temporaryFolder();
+    const engine = await openEngine(dataFolder);
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    await engine.forkCollection(ref, "fork");
+    const modes = readdirSync(dataFolder, { recursive: true, encoding: "utf8" }).map((path) => {
+      const found = statSync(join(dataFolder, path));
+      return { path, mode: found.mode & 0o777, expected: found.isDirectory() ? 0o700 : 0o600 };
+    });
+    expect(modes.length).toBeGreaterThan(10);
+    expect(modes.filter(({ mode, expected }) => mode !== expected)).toEqual([]);
   });
 
   it("is alone on its folder", async () => {

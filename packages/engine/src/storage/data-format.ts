@@ -2,19 +2,12 @@
  * `format.json`: the version of everything under the data folder. Written before anything else and checked before
  * anything is opened, so that an older Sheaf never touches data it would misread.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "./data-folder.ts";
+import { makeFolder } from "./make-folder.ts";
+import { OWNER_ONLY_FILE } from "./restrict-access.ts";
 
 export const DATA_FORMAT_NAME = "sheaf-data";
 export const DATA_FORMAT_VERSION = 1;
@@ -22,7 +15,7 @@ const MADE = "made";
 
 /** Makes the folder ready or throws `failed_precondition` with what stands in the way. */
 export function prepareDataFormat(folder: DataFolder): void {
-  mkdirSync(folder.path, { recursive: true });
+  makeFolder(folder.path);
   if (existsSync(folder.formatFile)) return checkFormat(folder.formatFile);
   if (existsSync(folder.catalog)) throw refused(`${folder.formatFile} is missing beside existing data`);
   writeFormat(folder, {});
@@ -88,7 +81,7 @@ function refused(message: string): SheafError {
 /** Whole or not there at all, after a crash too. */
 function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
-  writeFileSync(temporary, text, { flush: true });
+  writeFileSync(temporary, text, { flush: true, mode: OWNER_ONLY_FILE });
   renameSync(temporary, path);
   const descriptor = openSync(dirname(path), "r");
   try {

@@ -9,28 +9,28 @@ import { ROOT_KEY_FILE, isRootKey, loadRootKey } from "./root-key.ts";
 let folder: string;
 
 beforeEach(async () => {
-  folder = join(await mkdtemp(join(tmpdir(), "sheaf-root-key-")), "data");
+  folder = await mkdtemp(join(tmpdir(), "sheaf-root-key-"));
 });
 
 afterEach(async () => {
-  await rm(join(folder, ".."), { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true });
 });
 
 describe("loadRootKey", () => {
   it("makes a key once, in a file for its owner only, and leaves nothing else", async () => {
     const first = await loadRootKey(folder);
     const path = join(folder, ROOT_KEY_FILE);
-    expect(first.madeIn).toBe(path);
+    expect(first).toEqual({ key: first.key, file: path, isNew: true });
     expect(await readFile(path, "utf8")).toBe(`${first.key}\n`);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).toEqual([ROOT_KEY_FILE]);
-    expect(await loadRootKey(folder)).toEqual({ key: first.key, madeIn: null });
+    expect(await loadRootKey(folder)).toEqual({ ...first, isNew: false });
   });
 
   it("gives every one of several that start at once the same key", async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => loadRootKey(folder)));
     expect(new Set(keys.map(({ key }) => key)).size).toBe(1);
-    expect(keys.filter(({ madeIn }) => madeIn !== null)).toHaveLength(1);
+    expect(keys.filter(({ isNew }) => isNew)).toHaveLength(1);
   });
 
   it("refuses a file that holds no key", async () => {

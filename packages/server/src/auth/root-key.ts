@@ -5,7 +5,7 @@
  * Invariant: the key file appears complete or not at all, and of two servers that start at once both read the same.
  */
 import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, unlink } from "node:fs/promises";
+import { link, open, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { SettingError } from "../setting-error.ts";
 import { makeKey } from "./make-key.ts";
@@ -17,8 +17,10 @@ const PRINTABLE = /^[\x21-\x7e][\x20-\x7e]{14,510}[\x21-\x7e]$/;
 
 export interface RootKey {
   readonly key: string;
-  /** Where a key made by this start was written; `null`: it was there before, or is the operator's. */
-  readonly madeIn: string | null;
+  /** Where it is kept. */
+  readonly file: string;
+  /** By this start; else it was there before. */
+  readonly isNew: boolean;
 }
 
 /** Whether a text can be a root key: 16 to 512 printable ASCII characters, none of its ends a space. */
@@ -26,17 +28,16 @@ export function isRootKey(text: string): boolean {
   return PRINTABLE.test(text);
 }
 
-/** Reads the key of the data folder, or makes it. */
+/** Reads the key of the data folder, which is there, or makes it. */
 export async function loadRootKey(dataFolder: string): Promise<RootKey> {
-  await mkdir(dataFolder, { recursive: true });
   const path = join(dataFolder, ROOT_KEY_FILE);
   const existing = await readKeyFile(path);
-  if (existing !== null) return { key: existing, madeIn: null };
+  if (existing !== null) return { key: existing, file: path, isNew: false };
   const made = makeKey();
-  if (await createKeyFile(dataFolder, path, made)) return { key: made, madeIn: path };
+  if (await createKeyFile(dataFolder, path, made)) return { key: made, file: path, isNew: true };
   const other = await readKeyFile(path);
   if (other === null) throw new SettingError(`${path} was made and removed by another process; start again`);
-  return { key: other, madeIn: null };
+  return { key: other, file: path, isNew: false };
 }
 
 async function readKeyFile(path: string): Promise<string | null> {

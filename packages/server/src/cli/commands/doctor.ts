@@ -11,6 +11,7 @@ import type { Command, OptionTexts } from "../command.ts";
 const FOLDER = SETTINGS.dataFolder;
 const HEALTHY = 0;
 const FOUND_SOMETHING = 1;
+const IN_USE = 3;
 /** Read, write or run it: everyone but its owner. */
 const OTHERS = 0o077;
 
@@ -40,10 +41,13 @@ async function examine(options: OptionTexts): Promise<number> {
   const { dataFolder, diskReserve } = readSettings({ dataFolder: options["data"] });
   const examined = await examineFolder({ dataFolder, reserveBytes: diskReserve });
   const findings = [...(await examineRootKey(dataFolder)), ...examined.findings];
-  const healthy = findings.every(({ severity }) => severity === "note");
-  if (options["json"] === undefined) print(dataFolder, { ...examined, findings }, healthy);
+  const isSound = findings.every(({ severity }) => severity === "note");
+  // Of a folder in use the collections were not looked at: nobody can say that it is healthy, nor that it is not.
+  const healthy = examined.usedBy === null ? isSound : null;
+  if (options["json"] === undefined) print(dataFolder, { ...examined, findings }, isSound);
   else console.log(JSON.stringify({ healthy, dataFolder, ...examined, findings }, null, 2));
-  return healthy ? HEALTHY : FOUND_SOMETHING;
+  if (examined.usedBy !== null) return IN_USE;
+  return isSound ? HEALTHY : FOUND_SOMETHING;
 }
 
 async function save(options: OptionTexts, collection: string): Promise<number> {
@@ -76,9 +80,13 @@ async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
 }
 
 function print(dataFolder: string, examined: FolderExamination, healthy: boolean): void {
-  const { findings, collections, records } = examined;
+  const { findings, collections, records, usedBy } = examined;
   for (const { severity, subject, problem, remedy } of findings) {
     console.log(`${severity}: ${subject}: ${problem}\n  what to do: ${remedy}`);
+  }
+  if (usedBy !== null) {
+    console.log(`${dataFolder}: in use by process ${usedBy}; not judged`);
+    return;
   }
   const counted = `${collections} collections with ${records} records that can be read`;
   console.log(`${dataFolder}: ${healthy ? "healthy" : "NOT healthy"}; ${counted}`);

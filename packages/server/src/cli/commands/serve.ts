@@ -53,6 +53,7 @@ function firstSignal(): Promise<string> {
 
 function announce({ url, rootKey }: RunningServer): void {
   console.log(`Sheaf listens on ${url}`);
-  if (rootKey === null || rootKey.madeIn === null) return;
-  console.log(`Root key, shown this once and kept in ${rootKey.madeIn}:\n${rootKey.key}`);
+  if (rootKey === null) return;
+  if (rootKey.isNew) console.log(`Root key, shown this once and kept in ${rootKey.file}:\n${rootKey.key}`);
+  else console.log(`The root key is in ${rootKey.file}`);
 }
