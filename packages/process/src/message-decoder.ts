@@ -1,5 +1,6 @@
 /** The bytes of message-form.ts as values. */
 import { deserialize } from "node:v8";
+import { JsonFloat } from "@sheaf/protocol";
 import {
   BUFFER_KIND,
   MAX_NAMES,
@@ -73,6 +74,9 @@ class MessageReader {
         return this.#map();
       case TAGS.view:
         return this.#typedArray();
+      case TAGS.jsonFloat:
+        this.#at += 8;
+        return new JsonFloat(this.#view.getFloat64(this.#at - 8, true));
       default:
         throw new RangeError(`a message has the unknown tag ${tag}`);
     }

@@ -1,6 +1,6 @@
 /** Values as the bytes of message-form.ts. */
 import { serialize } from "node:v8";
-import { isLatin1 } from "@sheaf/protocol";
+import { JsonFloat, isLatin1 } from "@sheaf/protocol";
 import {
   BUFFER_KIND,
   MAX_NAMES,
@@ -16,7 +16,7 @@ import {
 
 const MAX_NAME_CHARACTERS = 64;
 /** Deeper ones, and so what contains itself, go to V8. */
-const MAX_DEPTH = 64;
+const MAX_DEPTH = 128;
 const FIRST_BYTES = 8 * 1024;
 /** A larger buffer is not kept for the next message. */
 const KEPT_BYTES = 1024 * 1024;
@@ -126,6 +126,7 @@ class MessageWriter {
     if (ArrayBuffer.isView(value)) return this.#view(value);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype === Map.prototype) return this.#map(value as ReadonlyMap<unknown, unknown>, depth);
+    if (prototype === JsonFloat.prototype) return this.#jsonFloat(value as JsonFloat);
     if (prototype !== Object.prototype && prototype !== null) return false;
     const members = value as Readonly<Record<string, unknown>>;
     const names = Object.keys(members);
@@ -134,6 +135,14 @@ class MessageWriter {
       this.#name(name);
       if (!this.#value(members[name], depth)) return false;
     }
+    return true;
+  }
+
+  #jsonFloat({ value }: JsonFloat): boolean {
+    this.#byte(TAGS.jsonFloat);
+    this.#reserve(8);
+    scratchView.setFloat64(this.#at, value, true);
+    this.#at += 8;
     return true;
   }
 

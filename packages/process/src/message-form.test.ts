@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { JsonFloat } from "@sheaf/protocol";
 import { MessageDecoder } from "./message-decoder.ts";
 import { MessageEncoder } from "./message-encoder.ts";
 
@@ -71,6 +72,12 @@ describe("messages as bytes", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("carry floats that are whole, as deep as a body can be and deeper", () => {
+    let nested: unknown = [new JsonFloat(2), new JsonFloat(-0), 2, 2.5];
+    for (let depth = 0; depth < 100; depth++) nested = { nested };
+    expect(copyOf(nested)).toStrictEqual(nested);
   });
 
   it("have numbers for some names and carry all the others", () => {

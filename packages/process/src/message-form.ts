@@ -2,7 +2,8 @@
  * Messages as bytes. What the processes of Sheaf say to each other nearly always consists of plain objects, lists, maps,
  * strings, numbers and typed arrays, and has a form of its own: V8's serializer takes longer to set up than a small
  * message takes to write, and every search crosses twice. A message with anything else in it is in V8's form, whole.
- * Either way each value arrives as it was, to the bit: bigint, -0, `undefined`, lone surrogates, Map, typed arrays.
+ * Either way each value arrives as it was, to the bit: bigint, -0, `undefined`, lone surrogates, Map, typed arrays. A
+ * `JsonFloat` needs the own form.
  *
  * The first byte says which form. The own form is one value: a tag, and what the tag says; numbers are little-endian. A
  * name of a member is written once and then goes by its number, in all later messages of the same encoder too: what
@@ -27,6 +28,7 @@ export const TAGS = {
   object: 10,
   map: 11,
   view: 12,
+  jsonFloat: 13,
 } as const;
 
 /** A view's kind is its position here; a Buffer has the number after the last. */

@@ -1,5 +1,12 @@
 /** Values of the catalog: plain fields as JSON, a collection's metadata typed as in a record. */
-import type { CollectionModels, Json, JsonObject, Metadata } from "@sheaf/protocol";
+import {
+  type CollectionModels,
+  type Json,
+  JsonFloat,
+  type JsonObject,
+  type Metadata,
+  writeFloat64,
+} from "@sheaf/protocol";
 import type { StoredKey, TokenUsage } from "../engine.ts";
 import { CorruptDataError, type DataOrigin } from "../storage/corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "../storage/metadata-codec.ts";
@@ -103,14 +110,14 @@ export function encodeCollection(entry: CollectionEntry): Uint8Array {
     ...(epoch === "" ? {} : { epoch }),
     ...(Object.keys(models).length === 0 ? {} : { models }),
   };
-  writer.text(JSON.stringify(stored));
+  writer.text(JSON.stringify(stored, markFloats));
   if (metadata !== null) writeMetadataFields(writer, metadata);
   return writer.finish();
 }
 
 export function decodeCollection(value: Uint8Array, origin: DataOrigin): CollectionEntry {
   const reader = new ValueReader(value, VALUE_KIND.collection, origin);
-  const fields = parse(reader.text(), origin) as StoredFields;
+  const fields = parseMarked(reader.text(), origin) as StoredFields;
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
   return { tree: fields.id, epoch: "", models: {}, ...fields, metadata };
@@ -130,6 +137,36 @@ function decodeFields(value: Uint8Array, kind: ValueKind, origin: DataOrigin): u
   const fields = parse(reader.text(), origin);
   reader.end();
   return fields;
+}
+
+/**
+ * Stands before a float that is whole (`2.0`), which is kept as a string: `JSON.parse` takes `2.0` for `2`. A string
+ * that begins with it gets a second one.
+ */
+const MARK = "\u007f";
+
+/** `JSON.stringify` has called `toJSON` by now, so the value itself is looked up. */
+function markFloats(this: unknown, key: string, value: unknown): unknown {
+  if (typeof value === "string") return value.startsWith(MARK) ? MARK + value : value;
+  const original: unknown = (this as Readonly<Record<string, unknown>>)[key];
+  return original instanceof JsonFloat ? MARK + writeFloat64(original.value) : value;
+}
+
+/** Few descriptions hold a mark, and looking for one is fast. */
+function parseMarked(text: string, origin: DataOrigin): unknown {
+  const value = parse(text, origin);
+  return text.includes(MARK) ? unmarked(value) : value;
+}
+
+function unmarked(value: unknown): unknown {
+  if (typeof value === "string") {
+    if (!value.startsWith(MARK)) return value;
+    const rest = value.slice(MARK.length);
+    return rest.startsWith(MARK) ? rest : new JsonFloat(Number(rest));
+  }
+  if (Array.isArray(value)) return value.map(unmarked);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, unmarked(member)]));
 }
 
 /** The checksum was right, so JSON that does not parse was never written by this version. */

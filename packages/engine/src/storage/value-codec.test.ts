@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol";
+import { JsonFloat, type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CollectionEntry, decodeCollection, encodeCollection } from "../catalog/catalog-codec.ts";
@@ -71,6 +71,12 @@ const COLLECTION_WITH_MODELS: CollectionEntry = {
   models: { "a/model": { identifier: "a/model", revision: "r", digest: "sha256:00ff" } },
 };
 
+const COLLECTION_WITH_FLOATS: CollectionEntry = {
+  ...COLLECTION,
+  configuration: { whole: new JsonFloat(2), zero: new JsonFloat(-0), deep: [{ one: new JsonFloat(1e21) }] },
+  schema: { integer: 2, float: 2.5, text: "\u007f2", marked: "\u007f\u007f", "\u007f3": "3" },
+};
+
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("hex");
 }
@@ -90,6 +96,7 @@ describe("value codec v1", () => {
       emptyHead: hex(encodeHead(writer, { sequence: 0, nextOffset: 0, dimension: null })),
       collection: hex(encodeCollection(COLLECTION)),
       collectionWithModels: hex(encodeCollection(COLLECTION_WITH_MODELS)),
+      collectionWithFloats: hex(encodeCollection(COLLECTION_WITH_FLOATS)),
     }).toEqual(GOLDEN);
   });
 
@@ -100,6 +107,7 @@ describe("value codec v1", () => {
     expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ sequence: 0, nextOffset: 0, dimension: null });
     expect(decodeCollection(golden("collection"), ORIGIN)).toEqual(COLLECTION);
     expect(decodeCollection(golden("collectionWithModels"), ORIGIN)).toEqual(COLLECTION_WITH_MODELS);
+    expect(decodeCollection(golden("collectionWithFloats"), ORIGIN)).toStrictEqual(COLLECTION_WITH_FLOATS);
   });
 
   it("reads back any record", () => {

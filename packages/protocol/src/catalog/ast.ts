@@ -1,4 +1,5 @@
 /** Tenants, databases and collections as the catalog keeps them. */
+import type { JsonFloat } from "../json-float.ts";
 import type { Metadata } from "../metadata.ts";
 
 export interface Tenant {
@@ -14,8 +15,15 @@ export interface Database {
 
 export type Space = "l2" | "cosine" | "ip";
 
-/** Plain JSON, kept and returned to the letter. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+/** Plain JSON, kept and returned as it was written: a float that is whole is a `JsonFloat`, `1` is a number. */
+export type Json =
+  | null
+  | boolean
+  | number
+  | JsonFloat
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
 export type JsonObject = { readonly [key: string]: Json };
 
 /**

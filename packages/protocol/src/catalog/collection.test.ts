@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./ast.ts";
 import { parseForkBody, parseUpdateCollection, writeCollection } from "./collection.ts";
 import { indexPlan } from "./index-plan.ts";
-import { objectAt } from "./plain-json.ts";
+import { objectAt, writePlainJson } from "./plain-json.ts";
 import { collectionOf, createOf } from "./testing/collection.ts";
 import { bodyOf, refusalOf } from "./testing/refusal.ts";
 
@@ -174,7 +174,19 @@ describe("what a description keeps", () => {
     expect(indexPlan(schema).embeddingFunction).toEqual(QWEN);
     const floats = '{"type":"known","name":"x","config":{"a":256.0,"b":1e2}}';
     const kept = createOf(`{"name":"docs","configuration":{"embedding_function":${floats}}}`).configuration;
-    expect(kept["embedding_function"]).toEqual({ type: "known", name: "x", config: { a: 256, b: 100 } });
+    expect(writePlainJson(kept["embedding_function"] ?? null)).toBe(
+      '{"type":"known","name":"x","config":{"a":256.0,"b":100.0}}',
+    );
+  });
+
+  it.each(["2.0", "2", "2e0"])("shows a factor of %s as a float, which it is to every client", (text) => {
+    const { configuration, schema } = createOf(
+      `{"name":"docs","configuration":{"hnsw":{"resize_factor":${text}}}}`,
+    );
+    for (const shown of [configuration, schema]) {
+      expect(writePlainJson(shown)).toContain('"resize_factor":2.0');
+      expect(writePlainJson(shown)).not.toContain('"resize_factor":2,');
+    }
   });
 
   it("keeps a sparse function in the defaults whole", () => {

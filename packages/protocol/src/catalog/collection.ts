@@ -10,7 +10,7 @@ import { BodyReader } from "./body-reader.ts";
 import { parseConfiguration, parseConfigurationUpdate } from "./configuration.ts";
 import { configurationOf, denseIndexOf, resolveDense, withDenseIndex } from "./dense-index.ts";
 import { parseName } from "./name.ts";
-import { toPlainJson } from "./plain-json.ts";
+import { toPlainJson, writePlainJson } from "./plain-json.ts";
 import { completeSchema, parseSchema } from "./schema.ts";
 
 export interface ForkBody {
@@ -123,6 +123,6 @@ export function writeCollection(collection: Collection): string {
     log_position: collection.logPosition,
     version: collection.version,
   };
-  const members = (part: object): string => JSON.stringify(part).slice(1, -1);
+  const members = (part: JsonObject): string => writePlainJson(part).slice(1, -1);
   return `{${members(head)},${members(described)},"metadata":${writeMetadata(collection.metadata)},${members(tail)}}`;
 }

@@ -5,6 +5,7 @@
  */
 import { DEFAULT_TASKS, type TaskInstructions, type TaskTable } from "../embed/instruction.ts";
 import { invalid } from "../errors.ts";
+import { JsonFloat } from "../json-float.ts";
 import { itemPath, memberPath } from "../json-shape.ts";
 import type { Json, JsonObject } from "./ast.ts";
 import { isPlainObject, objectAt, valueAt } from "./plain-json.ts";
@@ -168,6 +169,7 @@ function optionalText(config: JsonObject, key: string, path: string): string | n
 
 function optionalNumber(config: JsonObject, key: string, path: string): number | null {
   const value = config[key] ?? null;
-  if (value !== null && typeof value !== "number") throw invalid(memberPath(path, key), "must be a number");
-  return value;
+  const number = value instanceof JsonFloat ? value.value : value;
+  if (number !== null && typeof number !== "number") throw invalid(memberPath(path, key), "must be a number");
+  return number;
 }

@@ -136,9 +136,11 @@ export function parseParameter(kind: IndexKind, name: string, value: unknown, at
     if (typeof value === "string" && QUANTIZATIONS.includes(value)) return value;
     throw at.refuse(at.path, `must be ${listOf(QUANTIZATIONS)}`);
   }
-  const number = parameter.kind === "factor" ? parseFactor(value, at) : parseCount(value, at);
+  const isFactor = parameter.kind === "factor";
+  const number = isFactor ? parseFactor(value, at) : parseCount(value, at);
   if (at.bounds === "strict" || kind === "spann") checkRange(number, parameter, at.path);
-  return number;
+  // A factor is a float to every client, however it was written.
+  return isFactor && Number.isInteger(number) ? new JsonFloat(number) : number;
 }
 
 function parseFactor(value: unknown, at: ParameterPlace): number {

@@ -1,17 +1,17 @@
 /**
- * What `readJson` gave -> plain JSON that is kept and returned. Values stay equal; of the spelling only `1.0` is not
- * kept (it returns as `1`, an equal number to every client). An integer that would lose digits is refused.
+ * What `readJson` gave -> plain JSON that is kept and returned, `1.0` as a float and `1` as an integer: typed clients
+ * tell them apart. An integer that would lose digits is refused.
  */
 import { invalid } from "../errors.ts";
 import { JsonFloat } from "../json-float.ts";
+import { writeFloat64 } from "../json-writer.ts";
 import { isMembers, itemPath, memberPath } from "../json-shape.ts";
 import type { Json, JsonObject } from "./ast.ts";
 
 /** @throws SheafError 400 for an integer beyond 2^53-1. */
 export function toPlainJson(value: unknown, path: string): Json {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  if (typeof value === "number") return value;
-  if (value instanceof JsonFloat) return value.value;
+  if (typeof value === "number" || value instanceof JsonFloat) return value;
   if (Array.isArray(value)) return value.map((item, i) => toPlainJson(item, itemPath(path, i)));
   if (isMembers(value)) {
     const members = Object.entries(value).map(([key, item]) => [
@@ -24,7 +24,20 @@ export function toPlainJson(value: unknown, path: string): Json {
 }
 
 export function isPlainObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isMembers(value);
+}
+
+/** The text of plain JSON. */
+export function writePlainJson(json: Json): string {
+  if (json instanceof JsonFloat) return writeFloat64(json.value);
+  if (typeof json !== "object" || json === null) return JSON.stringify(json);
+  if (isPlainObject(json)) {
+    const members = Object.entries(json).map(
+      ([key, value]) => `${JSON.stringify(key)}:${writePlainJson(value)}`,
+    );
+    return `{${members.join(",")}}`;
+  }
+  return `[${json.map(writePlainJson).join(",")}]`;
 }
 
 /** The value at the end of `keys`, looked up in own members only; `undefined` where one is missing. */
