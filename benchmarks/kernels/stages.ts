@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IndexPlan, Knn, Metadata, Search, SparseVector, Where } from "@sheaf/protocol";
 import { executeCount, executeSearch } from "../../packages/engine/src/query/execute.ts";
+import { NO_LIST_KEYS } from "../../packages/engine/src/query/list-keys.ts";
 import { PatternCache } from "../../packages/engine/src/query/pattern-cache.ts";
 import { TestCollection } from "../../packages/engine/src/query/testing/test-collection.ts";
 import { compileWhere } from "../../packages/engine/src/query/where-predicate.ts";
@@ -112,7 +113,7 @@ async function measureFilters(
   const rows: (readonly string[])[] = [];
   for (const [name, where] of FILTERS) {
     const patterns = new PatternCache();
-    const matches = compileWhere(where, "where", patterns);
+    const matches = compileWhere(where, "where", { patterns, keys: NO_LIST_KEYS });
     let record = records[0];
     const row = {
       id: "",

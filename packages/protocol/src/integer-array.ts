@@ -38,6 +38,13 @@ export function integerWidth(value: number | bigint): IntegerWidth {
   return (integer << 16) >> 16 === integer ? 2 : 4;
 }
 
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+
+export function isInt64(value: bigint): boolean {
+  return value >= INT64_MIN && value <= INT64_MAX;
+}
+
 export function isIntegerArray(value: unknown): value is IntegerArray {
   return (
     value instanceof Int8Array ||

@@ -133,7 +133,7 @@ class Copy {
 interface Originals {
   /** Filled as they are met. */
   readonly numbers: Numbers;
-  readonly vectors: readonly Float32Array[];
+  readonly vectors: readonly ArrayBufferView[];
 }
 
 /** Replaces in place; the tree is ours and at most `LIMITS.jsonDepth` deep. */

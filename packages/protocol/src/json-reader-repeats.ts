@@ -48,10 +48,7 @@ export function hasMembers(value: unknown, expected: number): boolean {
 
 function isContainer(value: unknown): value is object {
   return (
-    typeof value === "object" &&
-    value !== null &&
-    !(value instanceof JsonFloat) &&
-    !(value instanceof Float32Array)
+    typeof value === "object" && value !== null && !(value instanceof JsonFloat) && !ArrayBuffer.isView(value)
   );
 }
 

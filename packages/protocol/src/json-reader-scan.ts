@@ -59,6 +59,7 @@ export function scanJson(bytes: Uint8Array, { onMark, vectors, onVector }: ScanL
   let depth = 0;
   let values = 1;
   let containers = 0;
+  const membersAt = new Uint32Array(LIMITS.jsonDepth + 1);
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at]!;
     if (byte === QUOTE) {
@@ -75,6 +76,7 @@ export function scanJson(bytes: Uint8Array, { onMark, vectors, onVector }: ScanL
       containers += 1;
       if (depth > LIMITS.jsonDepth)
         throw invalid("", `JSON is nested deeper than ${LIMITS.jsonDepth} levels`);
+      membersAt[depth] = 0;
       if (vectors === null) continue;
       if (byte === 0x7b) vectors.object(depth);
       else {
@@ -89,6 +91,10 @@ export function scanJson(bytes: Uint8Array, { onMark, vectors, onVector }: ScanL
       depth -= 1;
     } else if (byte === COLON) {
       members += 1;
+      membersAt[depth]! += 1;
+      if (membersAt[depth]! > LIMITS.jsonMembers) {
+        throw invalid("", `JSON holds an object of more than ${LIMITS.jsonMembers} members`);
+      }
       vectors?.member(bytes, stringStart, stringEnd, depth);
     }
   }

@@ -23,15 +23,17 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * - An integer literal outside, but within -2^63..2^64-1, is a `bigint`.
  * - A float literal with a whole value is a `JsonFloat`, and so is an integer literal beyond 64 bits.
  * - Any other float literal is a `number`.
+ * - In a body of 64 KiB or more, a long list of integers or of floats may be a typed array (json-reader-numbers.ts); `itemsOf`
+ *   gives it as the list that it is in a small one.
  *
  * Objects are plain; a member `__proto__` is ordinary data of its object.
  *
  * @throws SheafError 400 for text that is not JSON (with the position), not UTF-8, deeper than `LIMITS.jsonDepth`,
- * of more values than `LIMITS.jsonNodes`, or with a number beyond float64; what `refuse` makes, 422 unless it is another,
+ * of more values than `LIMITS.jsonNodes`, with more than `LIMITS.jsonMembers` members in one object, or with a number beyond float64; what `refuse` makes, 422 unless it is another,
  * for a member that stands twice in one object (with its path).
  */
 export function readJson(bytes: Uint8Array, refuse: Refuse = unprocessable): unknown {
-  return read(bytes, new Edits(null), refuse);
+  return read(bytes, new Edits(VectorReader.for(bytes, { vectors: false })), refuse);
 }
 
 /**
@@ -39,7 +41,7 @@ export function readJson(bytes: Uint8Array, refuse: Refuse = unprocessable): unk
  * that is no vector, or a short one, comes as `readJson` gives it.
  */
 export function readJsonWithVectors(bytes: Uint8Array, refuse: Refuse = unprocessable): unknown {
-  return read(bytes, new Edits(new VectorReader()), refuse);
+  return read(bytes, new Edits(VectorReader.for(bytes, { vectors: true })), refuse);
 }
 
 function read(bytes: Uint8Array, edits: Edits, refuse: Refuse): unknown {

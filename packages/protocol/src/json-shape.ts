@@ -4,6 +4,7 @@
  * `null` counts as absent everywhere, because clients send explicit nulls for what they leave out.
  */
 import { invalid, unprocessable, type SheafError } from "./errors.ts";
+import { type IntegerArray, isIntegerArray } from "./integer-array.ts";
 import { JsonFloat } from "./json-float.ts";
 
 /** Members of a JSON object. Only names that a parser knows are read from it. */
@@ -28,7 +29,11 @@ export function itemPath(path: string, index: number): string {
 
 export function isMembers(value: unknown): value is Members {
   return (
-    typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof JsonFloat)
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof JsonFloat) &&
+    !ArrayBuffer.isView(value)
   );
 }
 
@@ -38,8 +43,26 @@ export function membersOf(value: unknown, path: string, refuse: Refuse = unproce
 }
 
 export function itemsOf(value: unknown, path: string, refuse: Refuse = unprocessable): readonly unknown[] {
-  if (!Array.isArray(value)) throw refuse(path, "must be an array");
-  return value;
+  if (Array.isArray(value)) return value;
+  if (isNumberList(value)) return itemsOfNumbers(value);
+  throw refuse(path, "must be an array");
+}
+
+/** A long list of numbers as `readJson` gives it where the body is large. */
+export function isNumberList(value: unknown): value is IntegerArray | Float64Array {
+  return isIntegerArray(value) || value instanceof Float64Array;
+}
+
+/** What the list would be in a small body. */
+function itemsOfNumbers(list: IntegerArray | Float64Array): readonly (number | bigint | JsonFloat)[] {
+  if (list instanceof Float64Array) {
+    return Array.from(list, (float) => (Number.isInteger(float) ? new JsonFloat(float) : float));
+  }
+  if (!(list instanceof BigInt64Array)) return [...list];
+  return Array.from(list, (integer) => {
+    const plain = Number(integer);
+    return Number.isSafeInteger(plain) ? plain : integer;
+  });
 }
 
 export function stringOf(value: unknown, path: string, refuse: Refuse = unprocessable): string {

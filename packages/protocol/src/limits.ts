@@ -28,6 +28,11 @@ const table = {
     over: 400,
     doc: "Arrays and objects in one JSON body. Each takes far more memory than the two bytes it takes to send.",
   },
+  jsonMembers: {
+    value: 100_000,
+    over: 400,
+    doc: "Members of one object in a JSON body; beyond, building it takes longer with each.",
+  },
   embedTexts: { value: 2_048, over: 400, doc: "Texts in one embedding call." },
   queuedTokens: {
     value: 1_048_576,

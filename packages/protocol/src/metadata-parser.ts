@@ -8,19 +8,18 @@ import {
   exceedsBytes,
   isMembers,
   isNumber,
+  isNumberList,
   itemPath,
   memberPath,
   membersOf,
   toNumber,
   utf8Length,
 } from "./json-shape.ts";
-import { integerArray, isIntegerArray } from "./integer-array.ts";
+import { integerArray, isInt64 } from "./integer-array.ts";
 import { LIMITS } from "./limits.ts";
 import type { Metadata, MetadataArray, MetadataPatch, MetadataScalar, MetadataValue } from "./metadata.ts";
 import { parseSparseVector } from "./metadata-sparse-vector.ts";
 
-const INT64_MIN = -(2n ** 63n);
-const INT64_MAX = 2n ** 63n - 1n;
 const NUMBER_BYTES = 8;
 
 /**
@@ -62,10 +61,6 @@ export function metadataScalar(value: unknown): MetadataScalar | null {
   return typeof value === "number" && Number.isInteger(value) ? BigInt(value) : toNumber(value);
 }
 
-export function isInt64(value: bigint): boolean {
-  return value >= INT64_MIN && value <= INT64_MAX;
-}
-
 function entriesOf(value: unknown, path: string): readonly [string, unknown][] {
   const entries = Object.entries(membersOf(value, path));
   if (entries.length > LIMITS.metadataKeys) {
@@ -91,7 +86,7 @@ function parseMetadataValue(value: unknown, path: string): MetadataValue {
     return value;
   }
   if (Array.isArray(value)) return parseArray(value, path);
-  if (isIntegerArray(value) || value instanceof Float64Array) {
+  if (isNumberList(value)) {
     if (value.length * NUMBER_BYTES > LIMITS.metadataValueBytes) throw tooLarge(path);
     return value;
   }

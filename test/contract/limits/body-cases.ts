@@ -24,6 +24,10 @@ export const BODY_CASES = {
     (bench, size) => getWith(bench, `{"x":[${"[],".repeat(size - 3)}[]]}`),
     /arrays and objects/u,
   ),
+  jsonMembers: bySize(
+    (bench, size) => getWith(bench, `{${times(size, (i) => `"${i}":0`).join(",")}}`),
+    /members/u,
+  ),
   embedTexts: bySize(
     (bench, size) =>
       bench.send("POST /embed_sparse", { json: texts(...times(size, () => "a")), headers: BM25 }),

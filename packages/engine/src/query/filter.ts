@@ -45,27 +45,28 @@ export async function filterRows(
   if (filter === null) return candidates;
   const { snapshot } = view;
   const key = candidates === snapshot.live ? filter.key : null;
-  if (key === null) return matchingRows(filter.plan(), candidates, view, pace);
+  if (key === null) return matchingRows(filter, candidates, view, pace);
   const known = snapshot.filtered(key);
   if (known !== null) return known;
-  const matches = await matchingRows(filter.plan(), candidates, view, pace);
+  const matches = await matchingRows(filter, candidates, view, pace);
   snapshot.remember(key, matches);
   return matches;
 }
 
 async function matchingRows(
-  plan: WherePlan,
+  filter: Filter,
   candidates: RowSet,
   view: RecordView,
   pace: Pace,
 ): Promise<RowSet> {
+  const planned = filter.plan(pace);
+  const plan = planned instanceof Promise ? await planned : planned;
   const matches = RowSet.empty(candidates.segments);
   const row = new ViewedRow(view);
   for (const [index, segment] of view.snapshot.segments.entries()) {
     const wanted = candidates.segment(index);
     if (isEmpty(wanted)) continue;
-    const filter = new SegmentFilter(segment, index, row);
-    const work = filter.matching(plan, wanted);
+    const work = new SegmentFilter(segment, index, row).matching(plan, wanted);
     for (let step = work.next(); ; step = work.next()) {
       if (step.done === true) {
         matches.segment(index).set(step.value);

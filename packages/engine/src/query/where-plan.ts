@@ -7,10 +7,12 @@ import type { MetadataScalar, Where } from "@sheaf/protocol";
 import type { ColumnQuery } from "../index/metadata-column.ts";
 import { scalarKey } from "../index/scalar-key.ts";
 import { trigramsOf } from "../index/trigrams.ts";
+import { type ListKeys, NO_LIST_KEYS, keysOf, longLists, makeListKeys } from "./list-keys.ts";
 import { metadataIdentity } from "./metadata-order.ts";
+import type { Pace } from "./pace.ts";
 import type { PatternCache } from "./pattern-cache.ts";
 import { requiredLiterals } from "./regex-literals.ts";
-import { type Predicate, compileWhere } from "./where-predicate.ts";
+import { type FilterMeans, type Predicate, compileWhere } from "./where-predicate.ts";
 
 export interface MetadataPlan {
   readonly type: "metadata";
@@ -39,7 +41,7 @@ export type WherePlan =
 
 /** A whole `where`. */
 export interface Filter {
-  readonly plan: () => WherePlan;
+  readonly plan: (pace: Pace) => WherePlan | Promise<WherePlan>;
   /**
    * The same for filters that leave the same rows of a snapshot. `null`: what is left is not the snapshot's alone to say
    * (documents are in the store, which moves on), or the filter is too long to be worth remembering.
@@ -56,12 +58,19 @@ const COST = { column: 0, rows: 1, contains: 2, regex: 3 } as const;
 /** Characters of a filter that is remembered. */
 const MAX_KEY_LENGTH = 2_048;
 
-/** Throws as `planWhere`. What may be remembered is planned only when it has to be run. */
+/** Throws as `planWhere`. What may be remembered, or has long lists, is planned only when it has to be run. */
 export function planFilter(where: Where, path: string, patterns: PatternCache): Filter {
   const key = keyOf(where);
-  if (key !== null) return { plan: () => planWhere(where, path, patterns), key };
-  const plan = planWhere(where, path, patterns);
-  return { plan: () => plan, key };
+  if (key !== null) return { plan: () => planWhere(where, path, { patterns, keys: NO_LIST_KEYS }), key };
+  const lists = longLists(where);
+  if (lists.length === 0) {
+    const plan = planWhere(where, path, { patterns, keys: NO_LIST_KEYS });
+    return { plan: () => plan, key };
+  }
+  compilePatterns(where, path, patterns);
+  const plan = async (pace: Pace): Promise<WherePlan> =>
+    planWhere(where, path, { patterns, keys: await makeListKeys(lists, pace) });
+  return { plan, key };
 }
 
 function keyOf(where: Where): string | null {
@@ -85,11 +94,11 @@ function clauseKey(where: Where): string | null {
     case "compare":
       return `${where.operator} ${JSON.stringify(where.key)} ${metadataIdentity(where.value)}`;
     case "in":
-      return `${where.negated} in ${JSON.stringify(where.key)} ${where.values.map(metadataIdentity).join("")}`;
+      return listKey(where);
     case "contains":
       return `${where.negated} has ${JSON.stringify(where.key)} ${metadataIdentity(where.value)}`;
     case "id":
-      return `${where.negated} id ${JSON.stringify(where.ids)}`;
+      return where.ids.length > MAX_KEY_LENGTH ? null : `${where.negated} id ${JSON.stringify(where.ids)}`;
     case "document_contains":
     case "document_regex":
       break;
@@ -97,15 +106,32 @@ function clauseKey(where: Where): string | null {
   return null;
 }
 
+function listKey({ negated, key, values }: Extract<Where, { type: "in" }>): string | null {
+  // Each identity has four characters at least.
+  if (4 * values.length > MAX_KEY_LENGTH) return null;
+  let list = "";
+  for (const value of values) list += metadataIdentity(value);
+  return `${negated} in ${JSON.stringify(key)} ${list}`;
+}
+
+/** Throws 400 for a regular expression that is none. */
+function compilePatterns(where: Where, path: string, patterns: PatternCache): void {
+  if (where.type === "and" || where.type === "or") {
+    for (const [i, child] of where.children.entries()) {
+      compilePatterns(child, `${path}.$${where.type}[${i}]`, patterns);
+    }
+  } else if (where.type === "document_regex") compileWhere(where, path, { patterns, keys: NO_LIST_KEYS });
+}
+
 /** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */
-export function planWhere(where: Where, path: string, patterns: PatternCache): WherePlan {
+function planWhere(where: Where, path: string, means: FilterMeans): WherePlan {
   if (where.type === "and" || where.type === "or") {
     const children = where.children.map((child, i) =>
-      planWhere(child, `${path}.$${where.type}[${i}]`, patterns),
+      planWhere(child, `${path}.$${where.type}[${i}]`, means),
     );
     return { type: where.type, children, cost: Math.max(0, ...children.map(({ cost }) => cost)) };
   }
-  const matches = compileWhere(where, path, patterns);
+  const matches = compileWhere(where, path, means);
   if (where.type === "id") return { type: "rows", matches, cost: COST.rows };
   if (where.type === "document_contains" || where.type === "document_regex") {
     const cost = where.type === "document_regex" ? COST.regex : COST.contains;
@@ -114,7 +140,7 @@ export function planWhere(where: Where, path: string, patterns: PatternCache): W
   return {
     type: "metadata",
     key: where.key,
-    query: columnQuery(where),
+    query: columnQuery(where, means.keys),
     negated: where.type === "compare" ? where.operator === "$ne" : where.negated,
     matches,
     cost: COST.column,
@@ -127,9 +153,9 @@ function requiredTrigrams(where: DocumentClause): readonly Uint32Array[] | null 
   return required === null || required.some(({ length }) => length === 0) ? null : required;
 }
 
-function columnQuery(where: MetadataClause): ColumnQuery | null {
+function columnQuery(where: MetadataClause, keys: ListKeys): ColumnQuery | null {
   if (where.type === "contains") return { type: "member", value: scalarKey(where.value) };
-  if (where.type === "in") return { type: "equal", values: new Set(where.values.map(scalarKey)) };
+  if (where.type === "in") return { type: "equal", values: keys.get(where) ?? keysOf(where) };
   const { operator, value } = where;
   if (operator === "$eq" || operator === "$ne") {
     return { type: "equal", values: new Set<MetadataScalar>([scalarKey(value)]) };

@@ -1,5 +1,6 @@
 import { LIMITS, type Metadata, type MetadataValue, SheafError, type Where } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
+import { NO_LIST_KEYS } from "./list-keys.ts";
 import { PatternCache } from "./pattern-cache.ts";
 import { compileWhere, requiredIds } from "./where-predicate.ts";
 
@@ -9,7 +10,7 @@ afterEach(() => patterns.free());
 function matches(where: Where, value: MetadataValue | undefined, document: string | null = null): boolean {
   const metadata: Metadata = new Map(value === undefined ? [] : [["k", value]]);
   const row = { id: "a", value: (key: string) => metadata.get(key), document: () => document };
-  return compileWhere(where, "where", patterns)(row);
+  return compileWhere(where, "where", { patterns, keys: NO_LIST_KEYS })(row);
 }
 
 function compare(
@@ -165,7 +166,8 @@ describe("combinations", () => {
   it("asks for a document only when metadata leaves it open", () => {
     const document: Where = { type: "document_contains", negated: false, text: "x" };
     const row = { id: "a", value: () => 1n, document: (): string => expect.unreachable() };
-    const run = (where: Where): boolean => compileWhere(where, "where", patterns)(row);
+    const run = (where: Where): boolean =>
+      compileWhere(where, "where", { patterns, keys: NO_LIST_KEYS })(row);
     expect(run({ type: "and", children: [document, { ...compare("$eq", 2n), key: "k" } as Where] })).toBe(
       false,
     );

@@ -12,6 +12,7 @@ import {
   isSparseVector,
 } from "@sheaf/protocol";
 import { scalarKey } from "../index/scalar-key.ts";
+import { type ListKeys, keysOf } from "./list-keys.ts";
 import type { PatternCache } from "./pattern-cache.ts";
 
 /** What a clause may look at; the document is read from the store when a clause asks for it. */
@@ -21,19 +22,25 @@ export interface FilterRow {
   document(): string | null;
 }
 
+/** What a filter's clauses are compiled with. */
+export interface FilterMeans {
+  readonly patterns: PatternCache;
+  readonly keys: ListKeys;
+}
+
 export type Predicate = (row: FilterRow) => boolean;
 
 /** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */
-export function compileWhere(where: Where, path: string, patterns: PatternCache): Predicate {
-  if (where.type === "and" || where.type === "or") return compileCombination(where, path, patterns);
+export function compileWhere(where: Where, path: string, means: FilterMeans): Predicate {
+  if (where.type === "and" || where.type === "or") return compileCombination(where, path, means);
   if (where.type === "document_contains" || where.type === "document_regex") {
-    return compileDocument(where, path, patterns);
+    return compileDocument(where, path, means.patterns);
   }
   if (where.type === "id") {
-    const ids = new Set(where.ids);
+    const ids = means.keys.get(where) ?? keysOf(where);
     return (row) => ids.has(row.id) !== where.negated;
   }
-  return compileMetadata(where);
+  return compileMetadata(where, means.keys);
 }
 
 /** The ids that every match is among, or `null` if the clauses name none. */
@@ -50,13 +57,13 @@ export function requiredIds(where: Where): readonly string[] | null {
 function compileCombination(
   where: Extract<Where, { type: "and" | "or" }>,
   path: string,
-  patterns: PatternCache,
+  means: FilterMeans,
 ): Predicate {
   // Clauses that read documents come last: most rows are decided before.
   const children = where.children
     .map((child, index) => ({
       cost: cost(child),
-      matches: compileWhere(child, `${path}.$${where.type}[${index}]`, patterns),
+      matches: compileWhere(child, `${path}.$${where.type}[${index}]`, means),
     }))
     .sort((a, b) => a.cost - b.cost)
     .map(({ matches }) => matches);
@@ -83,10 +90,13 @@ function compileDocument(
   return onDocument(where.negated, (document) => pattern.isMatch(document));
 }
 
-function compileMetadata(where: Extract<Where, { type: "compare" | "in" | "contains" }>): Predicate {
+function compileMetadata(
+  where: Extract<Where, { type: "compare" | "in" | "contains" }>,
+  keys: ListKeys,
+): Predicate {
   const { key } = where;
   if (where.type === "in") {
-    const wanted = new Set(where.values.map(scalarKey));
+    const wanted = keys.get(where) ?? keysOf(where);
     return onScalar(key, where.negated, (value) => wanted.has(scalarKey(value)));
   }
   const wanted = scalarKey(where.value);

@@ -5,13 +5,14 @@
 import { invalid } from "../errors.ts";
 import { JsonFloat } from "../json-float.ts";
 import { writeFloat64 } from "../json-writer.ts";
-import { isMembers, itemPath, memberPath } from "../json-shape.ts";
+import { isMembers, isNumberList, itemPath, itemsOf, memberPath } from "../json-shape.ts";
 import type { Json, JsonObject } from "./ast.ts";
 
 /** @throws SheafError 400 for an integer beyond 2^53-1. */
 export function toPlainJson(value: unknown, path: string): Json {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" || value instanceof JsonFloat) return value;
+  if (isNumberList(value)) return toPlainJson(itemsOf(value, path), path);
   if (Array.isArray(value)) return value.map((item, i) => toPlainJson(item, itemPath(path, i)));
   if (isMembers(value)) {
     const members = Object.entries(value).map(([key, item]) => [

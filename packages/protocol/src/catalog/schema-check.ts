@@ -3,9 +3,10 @@
  * what a schema switched off is refused all the same, so that a client sees the same collection on every server.
  */
 import { invalid } from "../errors.ts";
+import { isIntegerArray } from "../integer-array.ts";
 import { itemPath, memberPath } from "../json-shape.ts";
 import { type MetadataScalar, metadataKind } from "../metadata.ts";
-import type { Knn, Rank, SearchRequest, Where } from "../search/ast.ts";
+import type { FilterValues, Knn, Rank, SearchRequest, Where } from "../search/ast.ts";
 import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { JsonObject } from "./ast.ts";
 import { sparseIndexOf } from "./index-plan.ts";
@@ -45,7 +46,8 @@ export function checkWhereAgainstSchema(where: Where, schema: JsonObject, path: 
       checkOperand(where.key, where.value, schema, path);
       return;
     case "in":
-      for (const value of where.values.slice(0, 1)) checkOperand(where.key, value, schema, path);
+      // A list has one kind, but for integers behind a float.
+      for (const value of firstOf(where.values)) checkOperand(where.key, value, schema, path);
       return;
     case "document_contains":
     case "document_regex":
@@ -56,6 +58,12 @@ export function checkWhereAgainstSchema(where: Where, schema: JsonObject, path: 
     case "id":
       return;
   }
+}
+
+function firstOf(values: FilterValues): readonly MetadataScalar[] {
+  const [first] = values;
+  if (first === undefined) return [];
+  return [isIntegerArray(values) ? BigInt(first) : first];
 }
 
 function checkOperand(key: string, value: MetadataScalar, schema: JsonObject, path: string): void {

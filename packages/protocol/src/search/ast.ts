@@ -2,9 +2,13 @@
  * The search dictionary as a frozen tree. Parsers in this folder are the only makers; engine and server trust it.
  * Every numeric constant is already an f32 (`Math.fround`).
  */
+import type { IntegerArray } from "../integer-array.ts";
 import type { MetadataScalar, SparseVector } from "../metadata.ts";
 
 export type Comparison = "$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte";
+
+/** Of `$in` and `$nin`. Long lists of numbers are typed arrays, whose kind `metadataKind` gives. */
+export type FilterValues = readonly MetadataScalar[] | IntegerArray | Float64Array;
 
 export type Where =
   | { readonly type: "and"; readonly children: readonly Where[] }
@@ -20,7 +24,7 @@ export type Where =
       readonly type: "in";
       readonly key: string;
       readonly negated: boolean;
-      readonly values: readonly MetadataScalar[];
+      readonly values: FilterValues;
     }
   /** Membership in an array value. */
   | {

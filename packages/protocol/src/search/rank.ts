@@ -126,7 +126,7 @@ function parseKnn(value: unknown, path: string, reading: Reading): Knn {
 
 function parseQuery(value: unknown, path: string): KnnQuery {
   if (typeof value === "string") return Object.freeze({ type: "text", text: value });
-  if (Array.isArray(value) || value instanceof Float32Array) {
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) {
     return Object.freeze({ type: "dense", vector: parseDenseVector(value, path) });
   }
   const members = membersOf(value, path, () =>

@@ -6,11 +6,21 @@
  * written with (`bigint` or `number`); comparing is by exact value, so the kind only matters inside arrays.
  */
 import { invalid } from "../errors.ts";
-import { itemPath, itemsOf, listOf, memberPath, membersOf, stringOf, type Refuse } from "../json-shape.ts";
+import {
+  isNumberList,
+  itemPath,
+  itemsOf,
+  listOf,
+  memberPath,
+  membersOf,
+  stringOf,
+  type Refuse,
+} from "../json-shape.ts";
 import { LIMITS } from "../limits.ts";
-import { isInt64, metadataScalar } from "../metadata-parser.ts";
+import { isInt64 } from "../integer-array.ts";
+import { metadataScalar } from "../metadata-parser.ts";
 import type { MetadataScalar } from "../metadata.ts";
-import type { Comparison, Where } from "./ast.ts";
+import type { Comparison, FilterValues, Where } from "./ast.ts";
 
 const METADATA_OPERATORS = [
   "$eq",
@@ -229,13 +239,24 @@ function parseScalar(value: unknown, path: string, reading: Reading): MetadataSc
 
 function parseItems(value: unknown, path: string, reading: Reading): readonly unknown[] {
   const items = itemsOf(value, path, reading.refuse);
-  if (items.length === 0) throw reading.refuse(path, "must hold at least 1 value");
-  if (items.length > LIMITS.whereValues) throw invalid(path, `is over ${LIMITS.whereValues} values`);
+  checkCount(items.length, path, reading);
   return items;
 }
 
-/** Values of one kind, the first deciding it: after a float integers may come, and keep their 64 bits; after an integer, no float. */
-function parseList(value: unknown, path: string, reading: Reading): readonly MetadataScalar[] {
+function checkCount(count: number, path: string, reading: Reading): void {
+  if (count === 0) throw reading.refuse(path, "must hold at least 1 value");
+  if (count > LIMITS.whereValues) throw invalid(path, `is over ${LIMITS.whereValues} values`);
+}
+
+/**
+ * Values of one kind, the first deciding it: after a float integers may come, and keep their 64 bits; after an integer, no
+ * float. What `readJson` gives as a typed array stays one.
+ */
+function parseList(value: unknown, path: string, reading: Reading): FilterValues {
+  if (isNumberList(value)) {
+    checkCount(value.length, path, reading);
+    return value;
+  }
   const items = parseItems(value, path, reading);
   const first = parseScalar(items[0], itemPath(path, 0), reading);
   const values = items.map((item, index) => {
