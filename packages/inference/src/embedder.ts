@@ -6,6 +6,8 @@
 import type { CancelSignal, ModelIdentity, SparseVector, Truncation } from "@sheaf/protocol";
 
 export interface EmbedOptions {
+  /** Whose share of the queues the call uses: owners are served in turn, and their queues are bounded apart. Default: one for all. */
+  readonly owner?: string | undefined;
   readonly signal?: CancelSignal | undefined;
   /** Told how many tokens the texts have, before a model runs; what it throws refuses the call. */
   admitTokens?(count: number): Promise<void>;

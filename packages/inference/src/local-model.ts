@@ -154,7 +154,7 @@ export class LocalModel implements MemoryTenant {
   }
 
   async #embed(request: EmbedRequest, options: EmbedOptions): Promise<Embedded> {
-    const { signal } = options;
+    const { signal, owner } = options;
     const { truncate } = request;
     const { entry, folder, pool } = this.#parts;
     const { maxTokens, replicaBytes } = this.#plan;
@@ -182,13 +182,13 @@ export class LocalModel implements MemoryTenant {
         lead,
         refuse: (index, count) => this.#tooLong(request, index, `${count} tokens`),
       },
-      { signal },
+      { signal, owner },
     );
     for (const index of encoding.cut) shortened.add(index);
     const numTokens = encoding.ids.reduce((sum, ids) => sum + ids.length, 0);
     await options.admitTokens?.(numTokens);
     const { scheduler } = await abortable(this.#running.get(), signal);
-    const vectors = await scheduler.submit(encoding.ids, { signal });
+    const vectors = await scheduler.submit(encoding.ids, { signal, owner });
     return { vectors, numTokens, truncatedInputs: shortened.size };
   }
 

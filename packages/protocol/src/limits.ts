@@ -37,12 +37,12 @@ const table = {
   queuedTokens: {
     value: 1_048_576,
     over: 429,
-    doc: "Tokens waiting for one model, per lane (requests of up to 4 texts, and larger ones). A request is always accepted while none wait.",
+    doc: "Tokens of one tenant waiting for one model, per lane (requests of up to 4 texts, and larger ones). A request is accepted while none of the tenant wait. Over four times as many of all tenants: 503.",
   },
   queuedCharacters: {
     value: 64 * 1024 * 1024,
     over: 429,
-    doc: "Characters waiting for the tokenizer, about one full body. A request is always accepted while none wait.",
+    doc: "Characters of one tenant waiting for the tokenizer, about one full body. A request is accepted while none of the tenant wait. Over four times as many of all tenants: 503.",
   },
   textBytes: {
     value: 1024 * 1024,

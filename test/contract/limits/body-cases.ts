@@ -57,8 +57,8 @@ function queue(unit: "tokens" | "characters"): CaseOf {
     const fill = (most: number): Promise<Outcome> =>
       called(() => {
         const admission = new Admission({ name: `the queue of ${unit}`, unit, bound: value, rate: () => 1 });
-        admission.enter(1);
-        admission.enter(most - 1);
+        admission.enter(1, "tenant");
+        admission.enter(most - 1, "tenant");
       });
     return {
       at: () => fill(value),

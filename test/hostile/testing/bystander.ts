@@ -5,9 +5,9 @@
 import type { ServedSheaf } from "../../e2e/testing/served-sheaf.ts";
 import { type Tenant, createTenant } from "./tenant.ts";
 
-const MINILM = "sentence-transformers/all-MiniLM-L6-v2";
-const RECORDS = 500;
-const DIMENSIONS = 8;
+export const MINILM = "sentence-transformers/all-MiniLM-L6-v2";
+const DIMENSIONS = 32;
+const RECORDS_PER_CALL = 1_000;
 /** Between two questions, so that the prober is a caller and no attack of its own. */
 const PAUSE_MS = 10;
 /** Longer than any answer may take; it tells slow from hung. */
@@ -24,29 +24,45 @@ export interface Answered {
   readonly fault: string | null;
 }
 
+export interface BystanderOptions {
+  readonly name?: string;
+  readonly records?: number;
+}
+
 export class Bystander {
   readonly #tenant: Tenant;
   readonly #collection: string;
-  readonly #expectedEmbedding: string;
+  readonly #records: number;
+  #expectedEmbedding = "";
 
-  private constructor(tenant: Tenant, collection: string, expectedEmbedding: string) {
+  private constructor(tenant: Tenant, collection: string, records: number) {
     this.#tenant = tenant;
     this.#collection = collection;
-    this.#expectedEmbedding = expectedEmbedding;
+    this.#records = records;
   }
 
   /** Makes the tenant and its collection, and asks every question once so that models and files are open. */
-  static async settle(served: ServedSheaf, name = "bystander"): Promise<Bystander> {
+  static async settle(served: ServedSheaf, options: BystanderOptions = {}): Promise<Bystander> {
+    const { name = "bystander", records = 500 } = options;
     const tenant = await createTenant(served, name);
-    const collection = await tenant.createCollection("known");
-    await tenant.expect(200, `${collection}/upsert`, {
-      ids: Array.from({ length: RECORDS }, (_, i) => `r${i}`),
-      embeddings: Array.from({ length: RECORDS }, (_, i) => vectorOf(i)),
-      documents: Array.from({ length: RECORDS }, (_, i) => `document ${i}`),
-    });
-    const reply = await tenant.send("/embed", EMBED_BODY, EMBED_OPTIONS);
+    const bystander = new Bystander(tenant, await tenant.createCollection("known"), records);
+    await bystander.#fill();
+    return bystander;
+  }
+
+  async #fill(): Promise<void> {
+    for (let first = 0; first < this.#records; first += RECORDS_PER_CALL) {
+      const length = Math.min(RECORDS_PER_CALL, this.#records - first);
+      const numbers = Array.from({ length }, (_, i) => first + i);
+      await this.#tenant.expect(200, `${this.#collection}/upsert`, {
+        ids: numbers.map((i) => `r${i}`),
+        embeddings: numbers.map(vectorOf),
+        documents: numbers.map((i) => `document ${i}`),
+      });
+    }
+    const reply = await this.#tenant.send("/embed", EMBED_BODY, EMBED_OPTIONS);
     if (reply.status !== 200) throw new Error(`the bystander cannot embed: ${reply.status}`);
-    return new Bystander(tenant, collection, embeddingOf(await reply.text()));
+    this.#expectedEmbedding = embeddingOf(await reply.text());
   }
 
   /** Asks until `work` is over, at least each question once, and gives all answers beside what `work` gave. */
@@ -65,7 +81,7 @@ export class Bystander {
 
   async ask(question: Question, turn: number): Promise<Answered> {
     const startedAt = performance.now();
-    const fault = await this.#ask(question, turn % RECORDS).catch((error: unknown) => String(error));
+    const fault = await this.#ask(question, turn % this.#records).catch((error: unknown) => String(error));
     return { question, milliseconds: performance.now() - startedAt, fault };
   }
 
@@ -112,7 +128,7 @@ function searchBody(i: number): unknown {
   return { searches: [{ rank: { $knn: { query: vectorOf(i), limit: 1 } }, limit: { limit: 1 } }] };
 }
 
-/** No two records lie on the same place. */
+/** No two records lie on the same place, nor near each other. */
 function vectorOf(i: number): number[] {
-  return Array.from({ length: DIMENSIONS }, (_, d) => Math.sin(i * (d + 1)) + (d === 0 ? i : 0));
+  return Array.from({ length: DIMENSIONS }, (_, d) => (Math.sin(i * 12.9898 + d * 78.233) * 43_758.5453) % 1);
 }

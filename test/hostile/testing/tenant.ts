@@ -10,9 +10,9 @@ export interface SendOptions {
 export class Tenant {
   readonly name: string;
   readonly key: string;
-  readonly #served: ServedSheaf;
+  readonly #served: Pick<ServedSheaf, "url">;
 
-  constructor(served: ServedSheaf, name: string, key: string) {
+  constructor(served: Pick<ServedSheaf, "url">, name: string, key: string) {
     this.#served = served;
     this.name = name;
     this.key = key;

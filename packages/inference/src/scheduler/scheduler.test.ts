@@ -121,6 +121,50 @@ describe("Scheduler", () => {
     expect(whileBoth.filter((mark) => mark === 2).length).toBeGreaterThanOrEqual(30);
   });
 
+  it.each([
+    ["queries", 1],
+    ["ingests", 8],
+  ])("serves owners in turn, however many %s one has sent", async (_kind, count) => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });
+    const many = Array.from({ length: 40 }, () => model.submit(texts(count, 1), { owner: "many" }));
+    for (let i = 0; i < 5; i++) await runner.step();
+    const one = model.submit(texts(count, 2), { owner: "one" });
+    const other = model.submit(texts(count, 3), { owner: "other" });
+    await runner.drain();
+    await Promise.all([...many, one, other]);
+    const order = runner.batches.map((batch) => batch[0]?.[0]).slice(6);
+    expect(order.slice(0, 2 * count).filter((mark) => mark === 2).length).toBeGreaterThanOrEqual(count / 2);
+    expect(order.lastIndexOf(2)).toBeLessThanOrEqual(3 * count);
+    expect(order.lastIndexOf(3)).toBeLessThanOrEqual(3 * count);
+  });
+
+  it("lets an owner whose request was aborted pay nothing for it", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });
+    const many = model.submit(texts(40, 1), { owner: "many" });
+    const controller = new AbortController();
+    const aborted = outcome(model.submit(texts(30, 2), { owner: "one", signal: controller.signal }));
+    controller.abort();
+    await aborted;
+    const next = model.submit(texts(5, 3), { owner: "one" });
+    await runner.drain();
+    await Promise.all([many, next]);
+    expect(runner.batches.map((batch) => batch[0]?.[0]).lastIndexOf(3)).toBeLessThanOrEqual(11);
+  });
+
+  it("takes from one owner what another's full queue does not hold", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { queuedTokens: 100 });
+    const many = model.submit(texts(12, 1), { owner: "many" });
+    expect(await outcome(model.submit(texts(5, 1), { owner: "many" }))).toMatchObject({
+      code: "rate_limited",
+    });
+    const one = model.submit(texts(5, 2), { owner: "one" });
+    await runner.drain();
+    await Promise.all([many, one]);
+  });
+
   it("does not make an ingest pay for the time before it came", async () => {
     const runner = new StepRunner();
     const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });

@@ -1,7 +1,7 @@
 /**
  * Hands the texts of many requests to one model's replicas in small batches of like lengths. Nothing waits for a
  * timer: a replica that becomes idle takes the next batch at once. Requests of few texts have a lane of their own, so
- * that a large ingest cannot hold up a query. A batch that fails takes down the requests it held texts of, no other.
+ * that a large ingest cannot hold up a query, and owners share each lane alike. A batch that fails takes down the requests it held texts of, no other.
  */
 import assert from "node:assert/strict";
 import { SheafError, abortError, throwIfAborted } from "@sheaf/protocol";
@@ -31,7 +31,7 @@ export interface SchedulerOptions<V> {
   readonly runners: readonly BatchRunner<V>[];
   /** Padded tokens of one batch. */
   readonly batchTokens: number;
-  /** Bound of each lane. */
+  /** Bound of each owner in each lane. */
   readonly queuedTokens: number;
   /** Default `takeBatch`. */
   readonly policy?: BatchPolicy | undefined;
@@ -99,9 +99,9 @@ export class Scheduler<V> {
   }
 
   /**
-   * One result per text, in order. 429 if the lane is full; an abort drops the texts that still wait.
+   * One result per text, in order. 429 or 503 if the lane is full; an abort drops the texts that still wait.
    */
-  submit(texts: readonly Int32Array[], { signal }: EmbedOptions = {}): Promise<readonly V[]> {
+  submit(texts: readonly Int32Array[], { signal, owner = "" }: EmbedOptions = {}): Promise<readonly V[]> {
     return new Promise((resolve, reject) => {
       throwIfAborted(signal);
       if (this.#closed) throw closedError(this.#options.name);
@@ -127,7 +127,7 @@ export class Scheduler<V> {
           reject(error);
         },
       };
-      const queued = texts.map((ids, index) => ({ ids, length: ids.length, request, index }));
+      const queued = texts.map((ids, index) => ({ ids, length: ids.length, owner, request, index }));
       lane.push(queued, this.#clock);
       this.#open.add(request);
       signal?.addEventListener("abort", onAbort, { once: true });

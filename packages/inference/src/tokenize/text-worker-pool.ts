@@ -1,7 +1,7 @@
 /**
  * Worker threads that tokenize and compute BM25, so that the loop that serves HTTP never does. A call is cut into
- * pieces of a few thousand characters with one piece under way: calls take turns, and an aborted one stops at its next
- * piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
+ * pieces of a few thousand characters with one piece under way: owners take turns, and so do the calls of an owner; an
+ * aborted call stops at its next piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
  */
 import { LIMITS, type SparseVector, SheafError, type Truncation, throwIfAborted } from "@sheaf/protocol";
 import { siblingModule, spawnWorker } from "@sheaf/process";
@@ -12,11 +12,14 @@ import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
 import type { TextAnswer, TextJob } from "./text-jobs.ts";
 import type { TextReply } from "./text.worker.ts";
+import { TurnQueue } from "./turn-queue.ts";
 
 const WORKER_MODULE = siblingModule(import.meta.url, "./text.worker");
 /** About 20 ms of the slowest tokenizer. */
 const PIECE_CHARACTERS = 8_192;
 const PIECE_TEXTS = 256;
+/** A worker has its next piece when it is done with one; more would be out of turn. */
+const PIECES_OF_WORKER = 2;
 
 export interface TextWorkerPoolOptions {
   /** Threads; each holds its own copy of every tokenizer it has used. */
@@ -47,10 +50,14 @@ export interface Encoding {
 export class TextWorkerPool {
   readonly #seats: Seat[];
   readonly #admission: Admission;
+  readonly #queue = new TurnQueue<Waiting>();
   #closed = false;
 
   constructor(options: TextWorkerPoolOptions) {
-    this.#seats = Array.from({ length: options.workers }, () => new Seat(options.onUnexpected));
+    this.#seats = Array.from(
+      { length: options.workers },
+      () => new Seat(options.onUnexpected, () => this.#dispatch()),
+    );
     this.#admission = new Admission({
       name: "the tokenizer queue",
       unit: "characters",
@@ -111,41 +118,54 @@ export class TextWorkerPool {
 
   /** The piece behind each token id. */
   async vocabulary(tokenizer: TokenizerFiles): Promise<readonly string[]> {
-    const answer = await this.#ask({ type: "vocabulary", tokenizer });
+    const answer = await this.#ask({ type: "vocabulary", tokenizer }, "");
     if (answer.type !== "vocabulary") throw unexpectedAnswer(answer);
     return answer.pieces;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
+    for (const waiting of this.#queue.clear()) waiting.reject(closedError());
     await Promise.all(this.#seats.map((seat) => seat.close()));
   }
 
   async #inPieces(
     texts: readonly string[],
     job: (piece: readonly string[]) => TextJob,
-    { signal }: EmbedOptions,
+    { signal, owner = "" }: EmbedOptions,
     take: (answer: TextAnswer) => void,
   ): Promise<void> {
     throwIfAborted(signal);
     // A text without characters takes its turn too.
     const cost = texts.reduce((sum, text) => sum + text.length + 1, 0);
-    this.#admission.enter(cost);
+    this.#admission.enter(cost, owner);
     try {
-      for (const piece of pieces(texts)) take(await abortable(this.#ask(job(piece)), signal));
+      for (const piece of pieces(texts)) take(await abortable(this.#ask(job(piece), owner), signal));
     } finally {
-      this.#admission.leave(cost);
+      this.#admission.leave(cost, owner);
     }
   }
 
-  #ask(job: TextJob): Promise<TextAnswer> {
-    if (this.#closed) return Promise.reject(new SheafError("unavailable", "the embedder is shutting down"));
-    const seat = this.#seats.reduce((least, other) => (other.waiting < least.waiting ? other : least));
-    return seat.ask(job);
+  #ask(job: TextJob, owner: string): Promise<TextAnswer> {
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise((resolve, reject) => {
+      this.#queue.push(owner, { job, resolve, reject });
+      this.#dispatch();
+    });
+  }
+
+  #dispatch(): void {
+    while (!this.#queue.empty) {
+      const seat = this.#seats.reduce((least, other) => (other.waiting < least.waiting ? other : least));
+      if (seat.waiting >= PIECES_OF_WORKER) return;
+      const waiting = this.#queue.shift();
+      if (waiting !== undefined) seat.ask(waiting);
+    }
   }
 }
 
 interface Waiting {
+  readonly job: TextJob;
   readonly resolve: (answer: TextAnswer) => void;
   readonly reject: (error: Error) => void;
 }
@@ -153,24 +173,24 @@ interface Waiting {
 /** One worker's place: started at its first job, and again after it died. */
 class Seat {
   readonly #onUnexpected: (detail: string) => void;
+  /** Told after every piece. */
+  readonly #onFree: () => void;
   #worker: Worker | null = null;
   #waiting: Waiting[] = [];
 
-  constructor(onUnexpected: (detail: string) => void) {
+  constructor(onUnexpected: (detail: string) => void, onFree: () => void) {
     this.#onUnexpected = onUnexpected;
+    this.#onFree = onFree;
   }
 
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  ask(job: TextJob): Promise<TextAnswer> {
+  ask(waiting: Waiting): void {
     this.#worker ??= this.#start();
-    const worker = this.#worker;
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
-      worker.postMessage(job, []);
-    });
+    this.#waiting.push(waiting);
+    this.#worker.postMessage(waiting.job, []);
   }
 
   async close(): Promise<void> {
@@ -181,6 +201,7 @@ class Seat {
     const worker = spawnWorker(WORKER_MODULE, null);
     worker.on("message", (reply: TextReply) => {
       const waiting = this.#waiting.shift();
+      this.#onFree();
       if (reply.type === "answer") {
         waiting?.resolve(reply.answer);
         return;
@@ -197,6 +218,7 @@ class Seat {
           new SheafError("unavailable", "the tokenizer is restarting; try again", { retryAfterSeconds: 1 }),
         );
       }
+      this.#onFree();
     });
     return worker;
   }
@@ -215,6 +237,10 @@ function* pieces(texts: readonly string[]): Generator<readonly string[]> {
     characters += text.length;
   }
   if (piece.length > 0) yield piece;
+}
+
+function closedError(): Error {
+  return new SheafError("unavailable", "the embedder is shutting down");
 }
 
 function unexpectedAnswer(answer: TextAnswer): Error {

@@ -161,6 +161,7 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOption
     request.principal = principal;
     if (access.scope === "public") return;
     const tenant = params["tenant"] ?? principal.tenant;
+    request.deadline?.belongsTo(tenant === null ? `key:${principal.id}` : `tenant:${tenant}`);
     return andThen(options.traffic.admit(principal, tenant, surface), (admission) => {
       // Closed already: the event that would release it has been.
       if (reply.raw.destroyed) admission.release();

@@ -11,6 +11,8 @@ export type Stages = Map<string, number>;
 /** What a service knows of the request it works for. */
 export interface RequestBudget {
   readonly signal: CancelSignal;
+  /** Whose share of what callers compete for it uses: its tenant's, or its key's where it has none. */
+  readonly owner: string;
   /** Hears from the engine where the time of each call went. */
   readonly onReport: (report: CallReport) => void;
   /** Announces how many texts the server will embed for this request; many earn it the longer time. */
@@ -39,6 +41,7 @@ export class RequestContext implements RequestBudget {
   readonly stages: Stages = new Map();
   readonly signal = new Cancellation();
   readonly #seconds: DeadlineSeconds;
+  #owner = "";
   #admitTokens: AdmitTokens = () => Promise.resolve();
   #startedAt = 0;
   #texts = 0;
@@ -68,6 +71,15 @@ export class RequestContext implements RequestBudget {
 
   reportTo(listener: (report: CallReport) => void): void {
     this.#listener = listener;
+  }
+
+  get owner(): string {
+    return this.#owner;
+  }
+
+  /** Once the caller is known. */
+  belongsTo(owner: string): void {
+    this.#owner = owner;
   }
 
   /** Once the caller is known. */

@@ -1,0 +1,97 @@
+/**
+ * `npm run bench:fair`: how long one tenant waits for its answers while another keeps the server busy. A bystander with
+ * 20,000 records asks one thing after another; it is measured quiet, then under each kind of heavy legal work and each
+ * attack of test/hostile. The goal of a row is a p99 of at most ten times the quiet one, or 100 ms where that is more.
+ * Exit code 1 where a goal is missed or an answer was wrong.
+ */
+import { parseArgs } from "node:util";
+import { ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
+import { type Answered, Bystander, QUESTIONS } from "../../test/hostile/testing/bystander.ts";
+import { BusyClient } from "../../test/hostile/testing/busy-client.ts";
+import { heavyWorks } from "../../test/hostile/testing/heavy-work.ts";
+import { createTenant } from "../../test/hostile/testing/tenant.ts";
+import { quantile } from "../measure/statistics.ts";
+import { textTable } from "../measure/text-table.ts";
+
+const BYSTANDER_RECORDS = 20_000;
+const GOAL_FACTOR = 10;
+const GOAL_MS = 100;
+const WARM_UP_SECONDS = 5;
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "15" },
+    /** Only what has one of these words in its name; `quiet` always runs. */
+    only: { type: "string", default: "" },
+  },
+});
+const seconds = Number(values.seconds);
+const wanted = values.only.split(",").filter((word) => word !== "");
+
+interface Row {
+  readonly work: string;
+  readonly answers: readonly Answered[];
+}
+
+const served = await ServedSheaf.start();
+try {
+  const bystander = await Bystander.settle(served, { records: BYSTANDER_RECORDS });
+  const worker = await createTenant(served, "worker");
+  await bystander.during(() => pause(WARM_UP_SECONDS));
+  const quiet = await bystander.during(() => pause(seconds));
+  const rows: Row[] = [{ work: "quiet", answers: quiet.answers }];
+  for (const work of heavyWorks(worker)) {
+    if (wanted.length > 0 && !wanted.some((word) => work.name.includes(word))) continue;
+    const client = await BusyClient.start(served.url, worker, work.name);
+    try {
+      const { value, answers } = await bystander.during(() => client.workFor(seconds));
+      rows.push({ work: work.name, answers });
+      console.log(`${work.name}: ${value.answered} calls answered, ${value.refused} refused`);
+    } finally {
+      client.stop();
+    }
+    await pause(2);
+  }
+  process.exitCode = report(rows) ? 0 : 1;
+} finally {
+  await served.dispose();
+}
+
+function pause(length: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, length * 1_000));
+}
+
+/** Prints a line for each work and question; whether every goal is held and every answer was right. */
+function report(rows: readonly Row[]): boolean {
+  const p99 = (row: Row | undefined, question: string): number => quantile(times(row, question), 0.99);
+  let isHeld = true;
+  const lines = rows.flatMap((row) =>
+    QUESTIONS.map((question) => {
+      const measured = p99(row, question);
+      const goal = Math.max(GOAL_FACTOR * p99(rows[0], question), GOAL_MS);
+      const held = measured <= goal;
+      const list = times(row, question);
+      isHeld &&= held;
+      return [
+        `${row.work}: ${question}`,
+        String(list.length),
+        quantile(list, 0.5).toFixed(1),
+        measured.toFixed(1),
+        Math.max(...list).toFixed(0),
+        goal.toFixed(0),
+        held ? "held" : "MISSED",
+      ];
+    }),
+  );
+  console.log(textTable(["work of another tenant", "n", "p50 ms", "p99 ms", "max ms", "goal", ""], lines));
+  const faults = rows.flatMap(({ work, answers }) =>
+    answers.flatMap(({ fault }) => (fault === null ? [] : `${work}: ${fault.slice(0, 200)}`)),
+  );
+  for (const fault of faults.slice(0, 10)) console.log(`WRONG ${fault}`);
+  if (faults.length > 0) console.log(`${faults.length} answers were wrong or refused`);
+  return isHeld && faults.length === 0;
+}
+
+function times(row: Row | undefined, question: string): readonly number[] {
+  return (row?.answers ?? []).flatMap((answer) => (answer.question === question ? answer.milliseconds : []));
+}

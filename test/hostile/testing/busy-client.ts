@@ -1,0 +1,52 @@
+/** Heavy work of a tenant in a process of its own, so that what the client does is not counted as the server's time. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { setPriority } from "node:os";
+import { fileURLToPath } from "node:url";
+import type { CallCounts } from "./heavy-work.ts";
+import type { Tenant } from "./tenant.ts";
+
+const MODULE = fileURLToPath(new URL("work-process.ts", import.meta.url));
+/** Clients run on machines of their own; here they give way to the server. */
+const NICENESS = 10;
+
+export class BusyClient {
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** Resolves when the work is prepared. */
+  static async start(url: string, tenant: Tenant, work: string): Promise<BusyClient> {
+    const child = fork(MODULE, [url, tenant.name, tenant.key, work], {
+      execArgv: ["--conditions=@sheaf/source", "--import", "tsx"],
+    });
+    setPriority(child.pid ?? 0, NICENESS);
+    await answer(child);
+    return new BusyClient(child);
+  }
+
+  /** Works for so many seconds. */
+  async workFor(seconds: number): Promise<CallCounts> {
+    this.#child.send("begin");
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    const counts = answer(this.#child);
+    this.#child.send("end");
+    return (await counts) as CallCounts;
+  }
+
+  stop(): void {
+    this.#child.kill();
+  }
+}
+
+async function answer(child: ChildProcess): Promise<unknown> {
+  const exited = once(child, "exit").then(([code]) => {
+    throw new Error(`the client ended with ${String(code)}`);
+  });
+  const [message] = (await Promise.race([once(child, "message"), exited])) as unknown[];
+  // It may well end once it has answered.
+  exited.catch(() => {});
+  return message;
+}
