@@ -5,6 +5,7 @@ import { engineCatalogSuite } from "./engine-catalog.suite.ts";
 import { engineForksSuite } from "./engine-forks.suite.ts";
 import { engineKeysSuite } from "./engine-keys.suite.ts";
 import { engineModelsSuite } from "./engine-models.suite.ts";
+import { engineReadsSuite } from "./engine-reads.suite.ts";
 import { engineRecordsSuite } from "./engine-records.suite.ts";
 import { engineTransactionsSuite } from "./engine-transactions.suite.ts";
 import type { Engine } from "./engine.ts";
@@ -27,6 +28,7 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
     engineCatalogSuite(() => engine);
     engineKeysSuite(() => engine);
     engineRecordsSuite(() => engine);
+    engineReadsSuite(() => engine);
     engineForksSuite(() => engine);
     engineModelsSuite(() => engine);
     engineTransactionsSuite(() => engine);
@@ -42,7 +44,7 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
           limit: 5,
           include: INCLUDE,
         };
-        expect(await engine.query(ref, query)).toEqual([[]]);
+        expect(await engine.query(ref, query)).toEqual({ first: 0, lists: [[]], cursor: null });
         expect(await engine.indexingStatus(ref)).toEqual({ totalOperations: 0, indexedOperations: 0 });
       });
 
@@ -61,7 +63,7 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
           limit: 2,
           include: INCLUDE,
         };
-        const [row] = await engine.query(ref, query);
+        const [row] = (await engine.query(ref, query)).lists;
         expect(row?.map(({ id, score }) => [id, score])).toEqual([
           ["near", 1],
           ["middle", 16],

@@ -58,10 +58,16 @@ export interface CollectionName extends DatabaseRef {
   readonly name: string;
 }
 
-/** One stretch of a `get`; `next` continues it, `null` at the end. A stretch holds at most a few MiB. */
-export interface GetPage {
-  readonly records: readonly ResultRecord[];
-  readonly next: number | null;
+/**
+ * Records of a read: those of consecutive lists, of which the last may go on in the next batch. Together the batches
+ * have every list. A batch is about a MiB, or one record beyond; the first of a read is never larger.
+ */
+export interface ResultBatch {
+  /** Number of the read's list that `lists` begins with. */
+  readonly first: number;
+  readonly lists: readonly (readonly ResultRecord[])[];
+  /** For `nextBatch`; `null`: there is no more. */
+  readonly cursor: number | null;
 }
 
 export interface IndexingStatus {
@@ -100,6 +106,8 @@ export interface EngineStatistics {
   readonly rowsScanned: number;
   /** Calls on collections that are under way. */
   readonly runningCalls: number;
+  /** Reads that wait for somebody to ask for their next batch. */
+  readonly openReads: number;
 }
 
 /** What the gateway counts and hands over now and then. */
@@ -172,25 +180,19 @@ export interface Engine {
    * then nothing is done.
    */
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult>;
-  /** Insertion order. `cursor` is a `next` of an earlier page of the same request. */
-  get(
-    ref: CollectionRef,
-    request: GetRequest,
-    cursor: number | null,
-    options?: EngineOptions,
-  ): Promise<GetPage>;
+  /**
+   * One list, in insertion order. Like `query` and `search` it sees one state of the collection, in all batches. A read
+   * with a cursor is gone on with soon, or closed.
+   */
+  get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch>;
   /** One list per query vector, nearest first. */
-  query(
-    ref: CollectionRef,
-    request: QueryRequest,
-    options?: EngineOptions,
-  ): Promise<readonly (readonly ResultRecord[])[]>;
+  query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch>;
   /** One list per search; text queries must have been turned into vectors. */
-  search(
-    ref: CollectionRef,
-    request: SearchRequest,
-    options?: EngineOptions,
-  ): Promise<readonly (readonly ResultRecord[])[]>;
+  search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch>;
+  /** 404 where the collection was deleted, 503 where the read cannot go on; it is closed then. */
+  nextBatch(ref: CollectionRef, cursor: number, options?: EngineOptions): Promise<ResultBatch>;
+  /** Ends a read that is not gone on with. */
+  closeRead(cursor: number): Promise<void>;
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number>;
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus>;
 

@@ -184,10 +184,10 @@ describe("local engine on disk", () => {
       message: expect.stringMatching(/^record "b": .*doctor`$/u),
     };
     const request = { ids: ["b"], where: null, ...ALL, include: INCLUDE };
-    await expect(engine.get(ref, request, null)).rejects.toMatchObject(lost);
+    await expect(engine.get(ref, request)).rejects.toMatchObject(lost);
     await expect(readAll(engine, ref)).rejects.toMatchObject(lost);
-    const { records } = await engine.get(ref, { ...request, ids: ["a"] }, null);
-    expect(records).toMatchObject([{ id: "a" }]);
+    const { lists } = await engine.get(ref, { ...request, ids: ["a"] });
+    expect(lists).toMatchObject([[{ id: "a" }]]);
     await engine.close();
   });
 

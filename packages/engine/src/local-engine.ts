@@ -16,7 +16,6 @@ import type {
   ModelIdentity,
   QueryRequest,
   ReadToken,
-  ResultRecord,
   SearchRequest,
   Selector,
   Tenant,
@@ -29,10 +28,11 @@ import { staleRead } from "./collection/check-unchanged.ts";
 import { type TokenScope, makeReadToken, readSequence } from "./collection/read-token.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
-import { CollectionPool } from "./collection/collection-pool.ts";
+import { type CollectionHold, CollectionPool } from "./collection/collection-pool.ts";
 import { maxOpenCollections } from "./collection/open-limit.ts";
 import type { OpenCollection } from "./collection/open-collection.ts";
-import { NO_QUOTAS, TenantBudgets, type TenantQuotas } from "./collection/tenant-quotas.ts";
+import { OpenReads } from "./collection/open-reads.ts";
+import { NO_QUOTAS, TenantBudgets } from "./collection/tenant-quotas.ts";
 import { type EngineLog, describeError } from "./engine-log.ts";
 import type {
   Activity,
@@ -41,34 +41,22 @@ import type {
   Engine,
   EngineOptions,
   EngineStatistics,
-  GetPage,
   IndexingStatus,
   KeyReplacement,
   Page,
+  ResultBatch,
   StoredKey,
   TokenUsage,
 } from "./engine.ts";
 import { acquireDataLock } from "./host/data-lock.ts";
+import type { LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
 import { VectorMemory } from "./index/dense/vector-memory.ts";
 import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
+import type { StartedRead } from "./query/execute.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/data-folder.ts";
 import { type DiskSpace, createDiskSpace } from "./storage/disk-space.ts";
-
-export interface LocalEngineOptions {
-  readonly dataFolder: string;
-  readonly log?: EngineLog;
-  /** Most collections open at once; by default what the process's file descriptors allow. */
-  readonly maxOpenCollections?: number;
-  /** Free bytes of the data folder's disk; by default asked of the system. */
-  readonly freeBytes?: () => number;
-  /** How many of them are kept free; by default 32 MiB. */
-  readonly reserveBytes?: number;
-  /** What each tenant may keep; by default anything. */
-  readonly quotas?: TenantQuotas;
-  /** Bytes for the vectors that the indexes of all collections keep; by default any. */
-  readonly vectorMemory?: number;
-}
+import { HistoryMemory } from "./storage/version-history.ts";
 
 /** Opens the engine in this process and holds the folder's lock until `close`. */
 export async function createLocalEngine(options: LocalEngineOptions): Promise<Engine> {
@@ -92,6 +80,7 @@ export class LocalEngine implements Engine {
   readonly #scanPool: ScanPool = createScanPool();
   readonly #budgets: TenantBudgets;
   readonly #calls = new CallMeter();
+  readonly #reads = new OpenReads();
   readonly #log: EngineLog;
   readonly #onClosed: () => Promise<void>;
 
@@ -107,6 +96,7 @@ export class LocalEngine implements Engine {
       ...parts,
       scanPool: this.#scanPool,
       vectorMemory: new VectorMemory(options.vectorMemory),
+      historyMemory: new HistoryMemory(),
       onTouch: options.onTouch ?? (() => {}),
       onProblem: (error, id) => this.#problem("the collection goes on with a problem", error, id),
     });
@@ -247,6 +237,7 @@ export class LocalEngine implements Engine {
       openCollectionBytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
+      openReads: this.#reads.size,
     };
   }
 
@@ -289,31 +280,26 @@ export class LocalEngine implements Engine {
     return this.#use(ref, options, (collection, signal, times) => collection.delete(request, signal, times));
   }
 
-  get(
-    ref: CollectionRef,
-    request: GetRequest,
-    cursor: number | null,
-    options?: EngineOptions,
-  ): Promise<GetPage> {
-    return this.#use(ref, options, (collection, signal, times) =>
-      collection.get(request, cursor, signal, times),
+  get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.#read(ref, options, (collection, signal, times) => collection.get(request, signal, times));
+  }
+
+  query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.#read(ref, options, (collection, signal, times) => collection.query(request, signal, times));
+  }
+
+  search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.#read(ref, options, (collection, signal, times) => collection.search(request, signal, times));
+  }
+
+  nextBatch(ref: CollectionRef, cursor: number, options?: EngineOptions): Promise<ResultBatch> {
+    return this.#use(ref, options, (_collection, signal, times) =>
+      times.measure("select", () => this.#reads.next(ref.id, cursor, signal)),
     );
   }
 
-  query(
-    ref: CollectionRef,
-    request: QueryRequest,
-    options?: EngineOptions,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
-    return this.#use(ref, options, (collection, signal, times) => collection.query(request, signal, times));
-  }
-
-  search(
-    ref: CollectionRef,
-    request: SearchRequest,
-    options?: EngineOptions,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
-    return this.#use(ref, options, (collection, signal, times) => collection.search(request, signal, times));
+  async closeRead(cursor: number): Promise<void> {
+    this.#reads.close(cursor);
   }
 
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
@@ -371,6 +357,19 @@ export class LocalEngine implements Engine {
     );
   }
 
+  #read(
+    ref: CollectionRef,
+    options: EngineOptions | undefined,
+    start: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<StartedRead>,
+  ): Promise<ResultBatch> {
+    return this.#use(ref, options, async (collection, signal, times) => {
+      const { first, rest } = await start(collection, signal, times);
+      const hold = (): CollectionHold => this.#pool.hold(ref.id);
+      const cursor = rest === null ? null : this.#reads.open(ref.tenant, ref.id, rest, hold);
+      return { ...first, cursor };
+    });
+  }
+
   /** The catalog has dropped them already; files that cannot be removed now go at the next start. */
   async #discard(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
@@ -388,10 +387,4 @@ export class LocalEngine implements Engine {
     const entry = { level: "error", message, error: describeError(error) } as const;
     this.#log(collection === undefined ? entry : { ...entry, collection });
   }
-}
-
-interface OpenOptions extends LocalEngineOptions {
-  readonly onClosed?: () => Promise<void>;
-  /** As `CollectionOpenerOptions.onTouch`. */
-  readonly onTouch?: (collection: string, touching: boolean) => void;
 }

@@ -7,6 +7,7 @@ import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
+import type { HistoryMemory } from "../storage/version-history.ts";
 import { BudgetedStore } from "./budgeted-store.ts";
 import { OpenCollection } from "./open-collection.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
@@ -24,6 +25,7 @@ export interface CollectionOpenerOptions {
   readonly disk: DiskSpace;
   readonly scanPool: ScanPool;
   readonly vectorMemory: VectorMemory;
+  readonly historyMemory: HistoryMemory;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
   readonly onTouch: (collection: string, touching: boolean) => void;
   /** Told of what a collection goes on with: writes that could not be folded, records that cannot be read. */
@@ -56,7 +58,7 @@ export class CollectionOpener {
 
   /** 404 once the collection is gone. */
   async open(id: string, budgets: TenantBudgets, signal: CancelSignal): Promise<OpenCollection> {
-    const { catalog, scanPool, vectorMemory, onProblem } = this.#options;
+    const { catalog, scanPool, vectorMemory, historyMemory, onProblem } = this.#options;
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
@@ -68,6 +70,7 @@ export class CollectionOpener {
         const options = {
           ...common,
           vectorMemory,
+          historyMemory,
           unfolded: catalog.isUnfolded(id) || isAhead(store.head, known),
           advance: catalog.advance.bind(catalog, id),
           markUnfolded: catalog.markUnfolded.bind(catalog, id),

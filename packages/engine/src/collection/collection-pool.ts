@@ -3,7 +3,7 @@
  * fold; beyond the limit the least recently used idle one is closed. A store is open twice at a time
  * only while a fork copies one that was closed when the copy began.
  */
-import { type CancelSignal, Cancellation, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { unknownCollection } from "../catalog/catalog.ts";
 import type { OpenCollection } from "./open-collection.ts";
 
@@ -14,6 +14,11 @@ export interface CollectionPoolOptions {
   readonly onProblem: (error: unknown) => void;
 }
 
+export interface CollectionHold {
+  readonly signal: CancelSignal;
+  release(): void;
+}
+
 interface Slot {
   readonly opening: Promise<OpenCollection>;
   /** Once `opening` has resolved. */
@@ -21,6 +26,8 @@ interface Slot {
   readonly dropped: Cancellation;
   /** One per use under way. */
   readonly users: Set<Cancellation>;
+  /** One per read that goes on between its calls. */
+  readonly holds: Set<Cancellation>;
   idle: () => void;
 }
 
@@ -74,6 +81,23 @@ export class CollectionPool {
     }
   }
 
+  /**
+   * Keeps the collection open until `release` is called; only within a `use` of it. The signal aborts when it is to be
+   * closed all the same: 404 where it is dropped.
+   */
+  hold(id: string): CollectionHold {
+    const slot = this.#slots.get(id);
+    // Dropped while it was used.
+    if (slot === undefined) throw unknownCollection(id);
+    const signal = new Cancellation();
+    slot.holds.add(signal);
+    const release = (): void => {
+      slot.holds.delete(signal);
+      this.#evict();
+    };
+    return { signal, release };
+  }
+
   /** Ends all uses of a collection that no longer exists and closes it; then its files may go. */
   async drop(id: string): Promise<void> {
     const slot = this.#slots.get(id);
@@ -100,7 +124,14 @@ export class CollectionPool {
     }
     const dropped = new Cancellation();
     const opening = this.#options.open(id, dropped);
-    const slot: Slot = { opening, collection: null, dropped, users: new Set(), idle: () => {} };
+    const slot: Slot = {
+      opening,
+      collection: null,
+      dropped,
+      users: new Set(),
+      holds: new Set(),
+      idle: () => {},
+    };
     this.#slots.set(id, slot);
     opening.then(
       (collection) => {
@@ -118,7 +149,7 @@ export class CollectionPool {
     let excess = this.#slots.size - this.#options.maxOpen;
     for (const [id, slot] of this.#slots) {
       if (excess <= 0) return;
-      if (slot.users.size > 0 || slot.collection?.settled !== true) continue;
+      if (slot.users.size > 0 || slot.holds.size > 0 || slot.collection?.settled !== true) continue;
       this.#close(id, slot);
       excess -= 1;
     }
@@ -126,6 +157,10 @@ export class CollectionPool {
 
   #close(id: string, slot: Slot): void {
     this.#slots.delete(id);
+    const reason = slot.dropped.aborted
+      ? unknownCollection(id)
+      : new SheafError("unavailable", "the collection is being closed; try again", { retryAfterSeconds: 1 });
+    for (const hold of slot.holds) hold.abort(reason);
     const closing = closeSlot(slot)
       .catch(this.#options.onProblem)
       .finally(() => this.#closing.delete(id));

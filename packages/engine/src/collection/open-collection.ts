@@ -12,7 +12,6 @@ import {
   type IndexPlan,
   type JsonObject,
   type QueryRequest,
-  type ResultRecord,
   type SearchRequest,
   type Selector,
   SheafError,
@@ -24,16 +23,23 @@ import {
   throwIfAborted,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/catalog.ts";
-import type { GetPage } from "../engine.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import { type ExactIndex, createExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { StageTimes } from "../query/stage-times.ts";
-import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "../query/execute.ts";
+import {
+  type StartedRead,
+  executeCount,
+  executeGet,
+  executeQuery,
+  executeSearch,
+  selectOffsets,
+} from "../query/execute.ts";
 import type { QueryContext } from "../query/query-context.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
+import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, lostRecord } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
@@ -54,6 +60,8 @@ export interface OpenCollectionOptions {
   readonly scanPool?: ScanPool | undefined;
   /** For the vectors that the index keeps; without limit if left out. */
   readonly vectorMemory?: VectorMemory | undefined;
+  /** For the versions that are kept for open reads; of its own if left out. */
+  readonly historyMemory?: HistoryMemory | undefined;
   /** Both durable when they resolve. */
   readonly advance: (progress: CollectionProgress) => Promise<void>;
   readonly markUnfolded: () => Promise<void>;
@@ -68,6 +76,7 @@ export class OpenCollection {
   readonly #progress: IndexProgress;
   readonly #kinds = new SeenKinds();
   readonly #damaged = new DamagedRecords();
+  readonly #versions: VersionHistory;
   #schema: JsonObject;
   #plan: IndexPlan;
   #dimension: number | null;
@@ -83,6 +92,7 @@ export class OpenCollection {
     this.#dimension = options.store.head.dimension;
     this.#readable = options.store.head.sequence;
     const { store, vectorMemory } = options;
+    this.#versions = new VersionHistory(options.historyMemory);
     this.#index = createExactIndex(this.#plan, store, { vectorMemory, filling: true });
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markUnfolded,
@@ -183,25 +193,17 @@ export class OpenCollection {
     return { firstSequence, recordCount };
   }
 
-  get(request: GetRequest, cursor: number | null, signal: CancelSignal, times: StageTimes): Promise<GetPage> {
+  get(request: GetRequest, signal: CancelSignal, times: StageTimes): Promise<StartedRead> {
     this.#checkReadable(request);
-    return executeGet(this.#context(times), request, cursor, signal);
+    return executeGet(this.#context(times), request, signal);
   }
 
-  query(
-    request: QueryRequest,
-    signal: CancelSignal,
-    times: StageTimes,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
+  query(request: QueryRequest, signal: CancelSignal, times: StageTimes): Promise<StartedRead> {
     this.#checkReadable(request);
     return executeQuery(this.#context(times), request, signal);
   }
 
-  search(
-    request: SearchRequest,
-    signal: CancelSignal,
-    times: StageTimes,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
+  search(request: SearchRequest, signal: CancelSignal, times: StageTimes): Promise<StartedRead> {
     this.#damaged.requireNone(null);
     checkSearchAgainstSchema(request, this.#schema);
     return executeSearch(this.#context(times), request, signal);
@@ -284,8 +286,22 @@ export class OpenCollection {
    * the order of their plans, so the index goes through the same states as the store.
    */
   async #commit(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
-    const change = await this.#store.apply(plan);
-    this.#damaged.apply(change);
+    let settled = (): void => {};
+    try {
+      const change = await this.#store.apply((view) => {
+        const planned = plan(view);
+        settled = this.#versions.keep(view, planned);
+        return planned;
+      });
+      this.#damaged.apply(change);
+      this.#toIndex(change);
+      return change;
+    } finally {
+      settled();
+    }
+  }
+
+  #toIndex(change: StoreChange): void {
     try {
       for (const { offset } of change.removes) this.#index.remove(offset);
       for (const record of change.puts) this.#index.put(record);
@@ -294,7 +310,6 @@ export class OpenCollection {
       this.#broken = true;
       throw error;
     }
-    return change;
   }
 
   /** New metadata keys and the first dimension are in the catalog before the write is acknowledged. */
@@ -348,6 +363,7 @@ export class OpenCollection {
     return {
       index: this.#index,
       reader: this.#store,
+      versions: this.#versions,
       requireStored: (id) => this.#requireStored(id),
       dimension: this.#dimension,
       plan: this.#plan,

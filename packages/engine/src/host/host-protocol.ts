@@ -59,6 +59,8 @@ const METHODS = {
   get: true,
   query: true,
   search: true,
+  nextBatch: true,
+  closeRead: false,
   count: true,
   indexingStatus: false,
   unfoldedCollections: false,

@@ -17,7 +17,6 @@ import {
   type ModelIdentity,
   type QueryRequest,
   type ReadToken,
-  type ResultRecord,
   type SearchRequest,
   type Selector,
   SheafError,
@@ -34,10 +33,10 @@ import type {
   Engine,
   EngineOptions,
   EngineStatistics,
-  GetPage,
   IndexingStatus,
   KeyReplacement,
   Page,
+  ResultBatch,
   StoredKey,
   TokenUsage,
 } from "../engine.ts";
@@ -267,30 +266,25 @@ export class HostedEngine implements Engine {
     return this.#onCollection("delete", ref, [request], options);
   }
 
-  get(
-    ref: CollectionRef,
-    request: GetRequest,
-    cursor: number | null,
-    options?: EngineOptions,
-  ): Promise<GetPage> {
-    return this.#onCollection("get", ref, [request, cursor], options);
+  get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.#onCollection("get", ref, [request], options);
   }
 
-  query(
-    ref: CollectionRef,
-    request: QueryRequest,
-    options?: EngineOptions,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
+  query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch> {
     return this.#onCollection("query", ref, [request], options);
   }
 
-  search(
-    ref: CollectionRef,
-    request: SearchRequest,
-    options?: EngineOptions,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
+  search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
     const takesCores = CORES < 3 && request.searches.some(hasSeveralLeaves);
     return this.#onCollection("search", ref, [request], { ...options, takesCores });
+  }
+
+  nextBatch(ref: CollectionRef, cursor: number, options?: EngineOptions): Promise<ResultBatch> {
+    return this.#onCollection("nextBatch", ref, [cursor], options);
+  }
+
+  closeRead(cursor: number): Promise<void> {
+    return this.#call("closeRead", [cursor]);
   }
 
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {

@@ -4,15 +4,17 @@ import {
   type Knn,
   LIMITS,
   type MetadataValue,
+  type QueryRequest,
   type Rank,
   type ResultRecord,
   type Search,
   type Where,
 } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import type { GetPage } from "../engine.ts";
+import { SEGMENT_ROWS } from "../index/row-set.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "./execute.ts";
 import type { QueryContext } from "./query-context.ts";
+import { recordsOf } from "./testing/records-of.ts";
 import { SEARCH, knn } from "./testing/searches.ts";
 import { type RecordContent, TestCollection } from "./testing/test-collection.ts";
 
@@ -46,10 +48,12 @@ function content(i: number, changes: Partial<RecordContent> = {}): RecordContent
 }
 
 function search(context: QueryContext, ...searches: Partial<Search>[]): Promise<ResultRecord[][]> {
-  return executeSearch(context, {
-    searches: searches.map((one) => ({ ...SEARCH, ...one })),
-    readLevel: "index_and_wal",
-  });
+  return recordsOf(
+    executeSearch(context, {
+      searches: searches.map((one) => ({ ...SEARCH, ...one })),
+      readLevel: "index_and_wal",
+    }),
+  );
 }
 
 function ids(records: readonly ResultRecord[] | undefined): string[] {
@@ -189,12 +193,16 @@ describe("executeSearch", () => {
   });
 });
 
+function queried(context: QueryContext, request: QueryRequest): Promise<ResultRecord[][]> {
+  return recordsOf(executeQuery(context, request));
+}
+
 describe("executeQuery", () => {
   const query = { ids: null, where: null, limit: 10, include: INCLUDE, embeddings: [Float32Array.of(2, 0)] };
 
   it("finds the nearest, ties in insertion order", async () => {
     const { context } = newCollection(5);
-    const [row] = await executeQuery(context, { ...query, limit: 3 });
+    const [row] = await queried(context, { ...query, limit: 3 });
     expect(row).toStrictEqual([
       { id: "r2", document: "document 2", score: 0 },
       { id: "r1", document: "document 1", score: 1 },
@@ -205,20 +213,20 @@ describe("executeQuery", () => {
   it("has one row per vector, whatever it finds", async () => {
     const { context } = newCollection(3);
     const two = [Float32Array.of(0, 0), Float32Array.of(2, 0)];
-    const rows = await executeQuery(context, { ...query, embeddings: two });
+    const rows = await queried(context, { ...query, embeddings: two });
     expect(rows.map(ids)).toStrictEqual([
       ["r0", "r1", "r2"],
       ["r2", "r1", "r0"],
     ]);
-    expect(await executeQuery(context, { ...query, limit: 0 })).toStrictEqual([[]]);
-    expect(await executeQuery(context, { ...query, embeddings: [] })).toStrictEqual([]);
-    expect(await executeQuery(context, { ...query, ids: ["nobody"] })).toStrictEqual([[]]);
-    expect(await executeQuery(newCollection().context, query)).toStrictEqual([[]]);
+    expect(await queried(context, { ...query, limit: 0 })).toStrictEqual([[]]);
+    expect(await queried(context, { ...query, embeddings: [] })).toStrictEqual([]);
+    expect(await queried(context, { ...query, ids: ["nobody"] })).toStrictEqual([[]]);
+    expect(await queried(newCollection().context, query)).toStrictEqual([[]]);
   });
 
   it("names the vector that does not fit", async () => {
     const embeddings = [Float32Array.of(1, 1), Float32Array.of(1)];
-    await expect(executeQuery(newCollection(1).context, { ...query, embeddings })).rejects.toMatchObject({
+    await expect(queried(newCollection(1).context, { ...query, embeddings })).rejects.toMatchObject({
       code: "invalid_argument",
       message: "query_embeddings[1]: Collection expecting embedding with dimension of 2, got 1",
     });
@@ -228,67 +236,33 @@ describe("executeQuery", () => {
 describe("executeGet", () => {
   const get: GetRequest = { ids: null, where: null, limit: null, offset: 0, include: INCLUDE };
 
-  async function stretches(
-    collection: TestCollection,
-    request: Partial<GetRequest>,
-    between: (page: GetPage) => void = () => {},
-  ): Promise<string[][]> {
-    const pages: string[][] = [];
-    let cursor: number | null = null;
-    do {
-      const page: GetPage = await executeGet(collection.context, { ...get, ...request }, cursor);
-      pages.push(ids(page.records));
-      cursor = page.next;
-      between(page);
-    } while (cursor !== null);
-    return pages;
+  function got(collection: TestCollection, request: Partial<GetRequest> = {}): Promise<ResultRecord[][]> {
+    return recordsOf(executeGet(collection.context, { ...get, ...request }));
   }
 
   it("keeps insertion order whatever the order of ids and updates", async () => {
     const collection = newCollection(5);
     collection.put("r1", content(1, { document: "changed" }));
-    const { records } = await executeGet(
-      collection.context,
-      { ...get, ids: ["r4", "r1", "x", "r0", "r1"] },
-      null,
-    );
+    const [records] = await got(collection, { ids: ["r4", "r1", "x", "r0", "r1"] });
     expect(ids(records)).toStrictEqual(["r0", "r1", "r4"]);
-    expect(records[1]).toStrictEqual({ id: "r1", document: "changed" });
+    expect(records?.[1]).toStrictEqual({ id: "r1", document: "changed" });
   });
 
   it("returns nothing for no ids and for a limit of 0", async () => {
     const collection = newCollection(3);
-    expect(await stretches(collection, { ids: [] })).toStrictEqual([[]]);
-    expect(await stretches(collection, { limit: 0 })).toStrictEqual([[]]);
-    expect(await stretches(newCollection(), {})).toStrictEqual([[]]);
+    expect(await got(collection, { ids: [] })).toStrictEqual([[]]);
+    expect(await got(collection, { limit: 0 })).toStrictEqual([[]]);
+    expect(await got(newCollection())).toStrictEqual([[]]);
   });
 
-  const big = (): Partial<RecordContent> => ({ document: "x".repeat(600_000) });
-
-  it("cuts what is large into stretches of some MiB", async () => {
-    const collection = newCollection(12, big);
-    const pages = await stretches(collection, {});
-    expect(pages.map((page) => page.length)).toStrictEqual([4, 4, 4]);
-    expect(pages.flat()).toStrictEqual(Array.from({ length: 12 }, (_, i) => `r${i}`));
-  });
-
-  it("counts offset and limit over all stretches", async () => {
-    const collection = newCollection(12, big);
-    const pages = await stretches(collection, { offset: 2, limit: 7 });
-    expect(pages).toStrictEqual([
-      ["r2", "r3", "r4", "r5"],
-      ["r6", "r7", "r8"],
-    ]);
-  });
-
-  it("neither repeats nor skips a record when others go between two stretches", async () => {
-    const collection = newCollection(12, big);
-    const pages = await stretches(collection, {}, () => {
-      collection.remove("r0");
-      collection.remove("r5");
-      collection.put("r1", content(1, big()));
-    });
-    expect(pages.flat()).toStrictEqual(["r0", "r1", "r2", "r3", "r4", "r6", "r7", "r8", "r9", "r10", "r11"]);
+  it("skips and counts in insertion order, across segments that updates have mixed", async () => {
+    const count = 3 * SEGMENT_ROWS;
+    const collection = newCollection(count);
+    for (let i = 0; i < count; i += 3) collection.put(`r${i}`, content(i));
+    const [all] = await got(collection);
+    expect(ids(all)).toStrictEqual(Array.from({ length: count }, (_, i) => `r${i}`));
+    const [some] = await got(collection, { offset: 4_090, limit: 2_000 });
+    expect(ids(some)).toStrictEqual(ids(all).slice(4_090, 6_090));
   });
 });
 
@@ -321,19 +295,8 @@ describe("while records change", () => {
     const where: Where = { type: "and", children: [isI(1n), contains("document")] };
     const found = search(collection.context, { where });
     await new Promise(setImmediate);
-    collection.index.put(changed);
+    collection.hear(changed);
     expect(await found).toStrictEqual([[]]);
-  });
-
-  it("ends although the index never catches up", async () => {
-    const collection = newCollection(3);
-    collection.store("r1", content(1, { document: "document 1 ahead" }));
-    const rows = await executeGet(
-      collection.context,
-      { ids: null, where: contains("document 1"), limit: null, offset: 0, include: INCLUDE },
-      null,
-    );
-    expect(rows.records).toStrictEqual([{ id: "r1", document: "document 1 ahead" }]);
   });
 
   it("sees each record once, as it was or as it is", async () => {

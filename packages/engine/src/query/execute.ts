@@ -1,6 +1,6 @@
 /**
  * The reads of a collection: each parses nothing, runs the stages on one snapshot of the index and returns plain
- * records. Every function throws `SheafError`: 400 for a regular expression or a vector that does not fit, and the
+ * records, those that fit into a first batch at once and the others batch by batch. Every function throws `SheafError`: 400 for a regular expression or a vector that does not fit, and the
  * signal's reason (or `cancelled`) within some milliseconds of an abort.
  */
 import {
@@ -8,33 +8,48 @@ import {
   type GetRequest,
   LIMITS,
   type QueryRequest,
-  type ResultRecord,
   type SearchRequest,
   type Selector,
   type Where,
   invalid,
 } from "@sheaf/protocol";
-import type { GetPage } from "../engine.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
+import type { ReadTicket } from "../storage/version-history.ts";
 import { candidateRows, filterRows } from "./filter.ts";
-import { getStretch } from "./get-stretch.ts";
 import { denseKnn } from "./knn.ts";
-import { inInsertionOrder } from "./order.ts";
+import { inInsertionOrder, insertionOrder } from "./order.ts";
 import { Pace } from "./pace.ts";
 import { PatternCache } from "./pattern-cache.ts";
 import type { QueryContext } from "./query-context.ts";
+import { type RecordView, StaleSnapshot } from "./record-view.ts";
+import { type RecordBatch, ResultReader, type SelectedList, listOf } from "./result-reader.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
-import { fieldsOfInclude, readsContent, selectRecords } from "./select.ts";
-import { readSnapshot } from "./snapshot-read.ts";
+import { fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
+import { openSnapshot, overtaken, readSnapshot } from "./snapshot-read.ts";
 import { type Filter, planFilter } from "./where-plan.ts";
 
-/** One list per search, each from a snapshot of its own. */
+/** A read of which the first batch is made. */
+export interface StartedRead {
+  readonly first: RecordBatch;
+  /** Hands out what is left; `null`: nothing is. */
+  readonly rest: OpenRead | null;
+}
+
+/** What is left of a read, until it is closed. */
+export interface OpenRead {
+  readonly reader: ResultReader;
+  readonly ticket: ReadTicket;
+  readonly requireStored: QueryContext["requireStored"];
+}
+
+/** One list per search, all of one state. */
 export async function executeSearch(
   context: QueryContext,
   request: SearchRequest,
   signal?: CancelSignal,
-): Promise<ResultRecord[][]> {
+): Promise<StartedRead> {
+  const { times } = context;
   const pace = new Pace(signal);
   return withPatterns(async (patterns) => {
     const filters: (Filter | null)[] = [];
@@ -43,13 +58,14 @@ export async function executeSearch(
       filters.push(compile(search.where, `searches[${i}].where`, patterns));
       await pace.breathe();
     }
-    if (context.dimension === null) return request.searches.map(() => []);
-    const results: ResultRecord[][] = [];
-    for (const [i, search] of request.searches.entries()) {
-      const filter = filters[i] ?? null;
-      results.push(await readSnapshot(context, (view) => runSearch(context, search, filter, { view, pace })));
-    }
-    return results;
+    if (context.dimension === null) return nothing(request.searches);
+    return startRead(context, async (view, reader) => {
+      for (const [i, search] of request.searches.entries()) {
+        const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
+        const list = listOf(page, fieldsOfSelect(search.select));
+        await times.measure("select", () => reader.add(list, pace));
+      }
+    });
   });
 }
 
@@ -58,7 +74,7 @@ export async function executeQuery(
   context: QueryContext,
   request: QueryRequest,
   signal?: CancelSignal,
-): Promise<ResultRecord[][]> {
+): Promise<StartedRead> {
   const pace = new Pace(signal);
   const { times, index, scanPool } = context;
   const { embeddings } = request;
@@ -66,23 +82,21 @@ export async function executeQuery(
   const k = neighboursOf(request, index.size);
   return withPatterns(async (patterns) => {
     const filter = compile(request.where, "where", patterns);
-    if (context.dimension === null || k === 0) return embeddings.map(() => []);
-    return readSnapshot(context, async (view) => {
-      const candidates = candidateRows(index, request.ids, request.where);
+    if (context.dimension === null || k === 0) return nothing(embeddings);
+    return startRead(context, async (view, reader) => {
+      const candidates = candidateRows(index, request, view);
       const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
       const fields = fieldsOfInclude(request.include);
-      const results: ResultRecord[][] = [];
       for (const vector of embeddings) {
-        if (readsContent(fields)) view.readAhead(k);
+        if (readsContent(fields) && reader.hasRoom) view.readAhead(k);
         const query = { vector, space: context.plan.space, k, exact: false };
         times.scanned(view.snapshot.countOf(rows));
         const { positions, distances } = await times.measure("dense", () =>
           denseKnn(query, rows, view, { index, pace, scanPool }),
         );
-        const page = { positions, scores: distances };
-        results.push(await times.measure("select", () => selectRecords(page, fields, view, pace)));
+        const list = listOf({ positions, scores: distances }, fields);
+        await times.measure("select", () => reader.add(list, pace));
       }
-      return results;
     });
   });
 }
@@ -104,18 +118,39 @@ function neighboursOf({ limit, embeddings }: QueryRequest, records: number): num
 export async function executeGet(
   context: QueryContext,
   request: GetRequest,
-  cursor: number | null,
   signal?: CancelSignal,
-): Promise<GetPage> {
+): Promise<StartedRead> {
   const pace = new Pace(signal);
   return withPatterns(async (patterns) => {
     const filter = compile(request.where, "where", patterns);
-    return readSnapshot(context, async (view) => {
-      const candidates = candidateRows(context.index, request.ids, request.where);
+    return startRead(context, async (view, reader) => {
+      const candidates = candidateRows(context.index, request, view);
       const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
-      return context.times.measure("select", () => getStretch(rows, request, cursor, { view, pace }));
+      const list: SelectedList = {
+        positions: insertionOrder(rows, view.snapshot),
+        scores: null,
+        fields: fieldsOfInclude(request.include),
+        skip: request.offset,
+        limit: request.limit ?? Infinity,
+        heldBytes: rows.words.byteLength,
+      };
+      await context.times.measure("select", () => reader.add(list, pace));
     });
   });
+}
+
+/** The next batch of a read that was started. Throws 503 where too much has changed to go on with it. */
+export async function executeNext(
+  { reader, requireStored }: OpenRead,
+  signal?: CancelSignal,
+): Promise<RecordBatch> {
+  try {
+    return await reader.nextBatch(new Pace(signal));
+  } catch (error) {
+    if (!(error instanceof StaleSnapshot)) throw error;
+    requireStored?.(error.id);
+    throw overtaken();
+  }
 }
 
 export async function executeCount(
@@ -135,7 +170,7 @@ export async function selectOffsets(
   signal?: CancelSignal,
 ): Promise<number[]> {
   return readRows(context, selector, signal, (rows, snapshot) => {
-    const positions = inInsertionOrder(rows, snapshot, { from: 0, count: limit ?? Infinity });
+    const positions = inInsertionOrder(rows, snapshot, limit ?? Infinity);
     return positions.map((position) => snapshot.offset(position));
   });
 }
@@ -151,11 +186,36 @@ function readRows<T>(
   return withPatterns((patterns) => {
     const filter = compile(selector.where, "where", patterns);
     return readSnapshot(context, async (view) => {
-      const candidates = candidateRows(context.index, selector.ids, selector.where);
+      const candidates = candidateRows(context.index, selector, view);
       const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
       return use(rows, view.snapshot);
     });
   });
+}
+
+/** Runs `select`, which adds the lists of the read one after the other. */
+async function startRead(
+  context: QueryContext,
+  select: (view: RecordView, reader: ResultReader) => Promise<void>,
+): Promise<StartedRead> {
+  const { result: reader, ticket } = await openSnapshot(
+    context,
+    async (view) => {
+      const made = new ResultReader(view);
+      await select(view, made);
+      return made;
+    },
+    (made) => !made.isDone,
+  );
+  const first = reader.firstBatch();
+  if (!reader.isDone && ticket !== null)
+    return { first, rest: { reader, ticket, requireStored: context.requireStored } };
+  ticket?.close();
+  return { first, rest: null };
+}
+
+function nothing(lists: readonly unknown[]): StartedRead {
+  return { first: { first: 0, lists: lists.map(() => []) }, rest: null };
 }
 
 function compile(where: Where | null, path: string, patterns: PatternCache): Filter | null {

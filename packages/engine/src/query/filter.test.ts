@@ -2,6 +2,7 @@ import type { Where } from "@sheaf/protocol";
 import { describe, expect, it, vi } from "vitest";
 import { MetadataRows } from "../index/metadata-rows.ts";
 import { executeCount, executeGet, executeSearch, selectOffsets } from "./execute.ts";
+import { recordsOf } from "./testing/records-of.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
 const COUNT = 5_000;
@@ -124,11 +125,11 @@ describe("filterRows", () => {
       async () => (await selectOffsets(context, selector, null)).length,
       async () => {
         const request = { ...selector, limit: null, offset: 0, include: { ...include, keys } };
-        return (await executeGet(context, request, null)).records.length;
+        return (await recordsOf(executeGet(context, request)))[0]?.length ?? 0;
       },
       async () => {
         const request = { searches: [search], readLevel: "index_and_wal" as const };
-        return (await executeSearch(context, request))[0]?.length ?? 0;
+        return (await recordsOf(executeSearch(context, request)))[0]?.length ?? 0;
       },
     ];
     // Makes the columns.

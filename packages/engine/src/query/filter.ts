@@ -2,7 +2,8 @@
  * The filter stage: which of the candidate rows match a `where`. Segment by segment, each clause on what the clauses
  * before it left: the cheap ones first, among those the ones that fewest rows match, and none once nothing is left.
  */
-import type { MetadataValue, Where } from "@sheaf/protocol";
+import assert from "node:assert/strict";
+import type { MetadataValue, Selector } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits, listBits } from "../index/row-set.ts";
 import type { Segment } from "../index/segment.ts";
@@ -18,13 +19,15 @@ const CHARACTERS_PER_ROW = 256;
 const FEW_ROWS = 64;
 
 /**
- * The live rows that ids leave over, before anything is waited for: positions of ids are those of the newest
- * snapshot.
+ * The live rows that ids leave over. Positions of ids are those of the newest snapshot: `ids` have to be asked for
+ * before anything is waited for, and those of a `where` count only then, for the filter tests them as well.
  */
-export function candidateRows(index: ExactIndex, ids: readonly string[] | null, where: Where | null): RowSet {
-  const fromWhere = where === null ? null : requiredIds(where);
+export function candidateRows(index: ExactIndex, { ids, where }: Selector, { snapshot }: RecordView): RowSet {
+  const { live } = snapshot;
+  const isNewest = index.snapshot() === snapshot;
+  assert(ids === null || isNewest, "ids are looked up before the read waits");
+  const fromWhere = where === null || !isNewest ? null : requiredIds(where);
   const lists = [ids, fromWhere].filter((list) => list !== null);
-  const { live } = index.snapshot();
   return lists.reduce((rows, list) => {
     const kept = RowSet.empty(live.segments);
     for (const id of list) {
@@ -218,7 +221,7 @@ class ViewedRow implements FilterRow {
 
   document(): string | null {
     if (this.#document === undefined) {
-      this.#document = this.#view.read(this.#position)?.document ?? null;
+      this.#document = this.#view.read(this.#position).document;
       this.work += 1 + (this.#document ?? "").length / CHARACTERS_PER_ROW;
     }
     return this.#document;

@@ -27,7 +27,7 @@ async function group(
     scores: Float32Array.from(scores ?? values.keys()),
   };
   const snapshot = collection.index.snapshot();
-  const view = new RecordView(snapshot, collection, { strict: true });
+  const view = new RecordView(snapshot, collection, null);
   const { positions } = await groupRecords(ranked, groupBy, wanted, { view, pace: new Pace(undefined) });
   return Array.from(positions, (position) => snapshot.id(position));
 }

@@ -6,7 +6,9 @@
  */
 import type { Space } from "@sheaf/protocol";
 import { type DenseScan, scanSlices, scanWork } from "../index/dense-scan.ts";
+import type { DenseAnswer, DenseRequest } from "../index/dense-rows.ts";
 import type { ExactIndex } from "../index/exact-index.ts";
+import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, listBits } from "../index/row-set.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import { type Nearest, TopK } from "../index/top-k.ts";
@@ -20,6 +22,8 @@ const CERTAIN_RECORDS = 8_192;
 const CERTAIN_MATCHES = 2_048;
 /** Multiplications from which a scan goes to the workers: about a millisecond in this thread. */
 const POOL_WORK = 2 ** 20;
+/** Searches that let other work have its turn; after them one that nothing can overtake, as it does not wait. */
+const PAUSED_ATTEMPTS = 3;
 /** Vectors read from the store between two looks at the clock. */
 const READS_PER_BREATH = 32;
 
@@ -54,19 +58,29 @@ export async function denseKnn(
   const query = prepare(space, vector);
   const certain = exact || snapshot.size <= CERTAIN_RECORDS || snapshot.countOf(rows) <= CERTAIN_MATCHES;
   const distance = new QueryDistance(space, query);
-  const distanceAt = (position: number): number | null => view.distance(position, distance);
-  const steps = context.index.searchDense({ query, k, exact: certain, distanceAt }, rows, snapshot);
-  let step = steps.next();
-  // An attempt that takes records as it finds them cannot be overtaken: it does not wait.
-  for (; step.done !== true; step = steps.next()) if (view.strict) await context.pace.breathe();
-  const answer = step.value;
-  if (answer?.overtaken === true) view.overtaken();
+  const distanceAt = (position: number): number => view.distance(position, distance);
+  const answer = await searchDense({ query, k, exact: certain, distanceAt }, rows, snapshot, context);
   const rest = answer === null ? rows : answer.rest;
   if (answer !== null && rest === null) return answer.nearest;
   const top = new TopK(k);
   if (answer !== null) top.pushAll(answer.nearest);
   if (rest !== null) await scanRest({ query, space, k, distance }, rest, { view, context, top });
   return top.sorted();
+}
+
+/** Rows that are written while it waits may hide others from it; then it searches again. */
+async function searchDense(
+  request: DenseRequest,
+  rows: RowSet,
+  snapshot: IndexSnapshot,
+  { index, pace }: KnnContext,
+): Promise<DenseAnswer | null> {
+  for (let attempt = 1; ; attempt++) {
+    const steps = index.searchDense(request, rows, snapshot);
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) if (attempt <= PAUSED_ATTEMPTS) await pace.breathe();
+    if (step.value?.overtaken !== true) return step.value;
+  }
 }
 
 async function scanRest(
@@ -78,7 +92,7 @@ async function scanRest(
   if (scan.segments.length > 0) top.pushAll(await context.index.reading(() => nearestOf(scan, context)));
   for (const [i, position] of unheld.entries()) {
     const distance = view.distance(position, prepared.distance);
-    if (distance !== null) top.push(distance, view.snapshot.offset(position), position);
+    top.push(distance, view.snapshot.offset(position), position);
     if (i % READS_PER_BREATH === 0) await context.pace.breathe();
   }
 }

@@ -20,33 +20,72 @@ export function sortScored({ positions, scores }: Scored, snapshot: IndexSnapsho
   };
 }
 
-/** The first `count` of the rows in insertion order, leaving out offsets below `from`. */
-export function inInsertionOrder(
-  rows: RowSet,
-  snapshot: IndexSnapshot,
-  { from, count }: { readonly from: number; readonly count: number },
-): number[] {
-  const segments = snapshot.segments
+/** The first `count` of the rows in insertion order. */
+export function inInsertionOrder(rows: RowSet, snapshot: IndexSnapshot, count: number): number[] {
+  const first: number[] = [];
+  if (count === 0) return first;
+  for (const position of insertionOrder(rows, snapshot)) if (first.push(position) === count) break;
+  return first;
+}
+
+/** Positions of one segment in insertion order, the first of them next. */
+interface Run {
+  readonly positions: readonly number[];
+  at: number;
+  /** Of the record that is next. */
+  offset: number;
+}
+
+/**
+ * The rows in insertion order, one after the other: a merge of the segments, each looked at once it may have the next.
+ */
+export function* insertionOrder(rows: RowSet, snapshot: IndexSnapshot): Generator<number, undefined> {
+  const waiting = snapshot.segments
     .map(({ minOffset }, index) => ({ minOffset, index }))
-    .sort((a, b) => a.minOffset - b.minOffset);
-  const byOffset = (a: number, b: number): number => snapshot.offset(a) - snapshot.offset(b);
-  let first: number[] = [];
-  let ordered = true;
-  for (const { minOffset, index } of segments) {
-    if (first.length >= count) {
-      if (!ordered) first.sort(byOffset);
-      first.length = count;
-      ordered = true;
-      // Segments come by their smallest offset: none that follows can add anything.
-      if (count === 0 || minOffset > snapshot.offset(first.at(-1)!)) break;
+    .sort((a, b) => b.minOffset - a.minOffset);
+  let runs: Run[] = [];
+  for (;;) {
+    let [first, bound] = firstOf(runs);
+    for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
+      if (first !== null && next.minOffset > first.offset) {
+        bound = Math.min(bound, next.minOffset);
+        break;
+      }
+      waiting.pop();
+      const run = runOf(rows, next.index, snapshot);
+      if (run !== null) runs.push(run);
+      [first, bound] = firstOf(runs);
     }
-    for (const local of listBits(rows.segment(index))) {
-      const position = index * SEGMENT_ROWS + local;
-      if (snapshot.offset(position) < from) continue;
-      ordered &&= first.length === 0 || byOffset(first.at(-1)!, position) < 0;
-      first.push(position);
+    if (first === null) return;
+    while (first.offset < bound) {
+      yield first.positions[first.at]!;
+      first.at++;
+      first.offset =
+        first.at < first.positions.length ? snapshot.offset(first.positions[first.at]!) : Infinity;
     }
+    if (first.offset === Infinity) runs = runs.filter((run) => run !== first);
   }
-  if (!ordered) first.sort(byOffset);
-  return first.slice(0, count);
+}
+
+/** The run that comes first, and the offset from which another one does. */
+function firstOf(runs: readonly Run[]): [first: Run | null, bound: number] {
+  let first: Run | null = null;
+  let bound = Infinity;
+  for (const run of runs) {
+    if (first === null || run.offset < first.offset) {
+      if (first !== null) bound = first.offset;
+      first = run;
+    } else bound = Math.min(bound, run.offset);
+  }
+  return [first, bound];
+}
+
+/** `null`: none of the rows is in the segment. */
+function runOf(rows: RowSet, index: number, snapshot: IndexSnapshot): Run | null {
+  const positions = listBits(rows.segment(index)).map((local) => index * SEGMENT_ROWS + local);
+  if (positions.length === 0) return null;
+  const byOffset = (a: number, b: number): number => snapshot.offset(a) - snapshot.offset(b);
+  const isOrdered = positions.every((position, i) => i === 0 || byOffset(positions[i - 1]!, position) < 0);
+  if (!isOrdered) positions.sort(byOffset);
+  return { positions, at: 0, offset: snapshot.offset(positions[0]!) };
 }

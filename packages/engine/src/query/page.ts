@@ -8,14 +8,13 @@ type Bounds = Pick<Search, "offset" | "limit">;
 
 export function pageOf({ positions, scores }: Scored, bounds: Bounds): Scored {
   const end = pageEnd(bounds);
-  return { positions: positions.subarray(bounds.offset, end), scores: scores.subarray(bounds.offset, end) };
+  // Copies: the page may be kept for long, the ranking may be of all records.
+  return { positions: positions.slice(bounds.offset, end), scores: scores.slice(bounds.offset, end) };
 }
 
 /** The page of a search without a rank: insertion order, and each score is the place on this page. */
 export function unrankedPage(rows: RowSet, snapshot: IndexSnapshot, bounds: Bounds): Scored {
-  const positions = inInsertionOrder(rows, snapshot, { from: 0, count: pageEnd(bounds) }).slice(
-    bounds.offset,
-  );
+  const positions = inInsertionOrder(rows, snapshot, pageEnd(bounds)).slice(bounds.offset);
   return { positions: Int32Array.from(positions), scores: Float32Array.from(positions.keys()) };
 }
 

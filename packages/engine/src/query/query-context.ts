@@ -6,12 +6,15 @@
 import type { IndexPlan } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
+import type { VersionHistory } from "../storage/version-history.ts";
 import type { ViewedStore } from "./record-view.ts";
 import type { StageTimes } from "./stage-times.ts";
 
 export interface QueryContext {
   readonly index: ExactIndex;
   readonly reader: ViewedStore;
+  /** Where the store keeps what it replaces while reads are open. */
+  readonly versions: VersionHistory;
   /** Throws where the store has lost this record, which no write explains. */
   readonly requireStored?: ((id: string) => void) | undefined;
   readonly dimension: number | null;

@@ -5,6 +5,7 @@ import { randomOf } from "../index/dense/testing/data-sets.ts";
 import { SEGMENT_ROWS } from "../index/row-set.ts";
 import { distance, prepare } from "../kernels/distance.ts";
 import { QueryDistance } from "../kernels/value-memory.ts";
+import type { ReadTicket } from "../storage/version-history.ts";
 import { RecordView, StaleSnapshot } from "./record-view.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
@@ -30,7 +31,7 @@ describe("RecordView", () => {
   it("reads a record and its distance at once where it is told to, and shows both as they are", async () => {
     const collection = await newCollection();
     for (const ahead of [0, 3, 10]) {
-      const view = new RecordView(collection.index.snapshot(), collection, { strict: true });
+      const view = new RecordView(collection.index.snapshot(), collection, null);
       view.readAhead(ahead);
       const before = collection.reads;
       for (let position = 0; position < 5; position++) {
@@ -45,18 +46,23 @@ describe("RecordView", () => {
     collection.index.close();
   });
 
-  it("refuses what changed after the snapshot, and shows it where it is not strict", async () => {
+  it("refuses what changed after the snapshot, and shows what it was where that is kept", async () => {
     const collection = await newCollection();
-    const view = (strict: boolean): RecordView => {
-      const made = new RecordView(collection.index.snapshot(), collection, { strict });
+    const before = collection.records[7] ?? expect.fail("no record");
+    const viewed = (ticket: ReadTicket | null): RecordView => {
+      const made = new RecordView(collection.index.snapshot(), collection, ticket);
       made.readAhead(2);
       return made;
     };
-    const { embedding } = collection.store("r7", content(77));
-    expect(() => view(true).distance(7, QUERY)).toThrow(StaleSnapshot);
-    const lenient = view(false);
-    expect(lenient.distance(7, QUERY)).toBe(distance("cosine", VECTOR, embedding));
-    expect(lenient.read(7)?.document).toBe("document 77");
+    const ticket = await collection.versions.open();
+    collection.store("r7", content(77));
+    expect(() => viewed(null).distance(7, QUERY)).toThrow(StaleSnapshot);
+    expect(() => viewed(null).read(7)).toThrow(StaleSnapshot);
+    const kept = viewed(ticket);
+    expect(kept.distance(7, QUERY)).toBe(distance("cosine", VECTOR, before.embedding));
+    expect(kept.read(7).document).toBe("document 7");
+    expect(kept.readWhole(7)).toStrictEqual(before);
+    ticket.close();
     collection.index.close();
   });
 });

@@ -1,13 +1,5 @@
-/** One search of the dictionary, stage by stage: filter, `$knn` leaves, rank, group, page, select. */
-import {
-  EMBEDDING_KEY,
-  type Knn,
-  type Rank,
-  type ResultRecord,
-  type Search,
-  SheafError,
-  invalid,
-} from "@sheaf/protocol";
+/** One search of the dictionary, stage by stage: filter, `$knn` leaves, rank, group, page. */
+import { EMBEDDING_KEY, type Knn, type Rank, type Search, SheafError, invalid } from "@sheaf/protocol";
 import type { RowSet } from "../index/row-set.ts";
 import type { SideThread } from "../index/side-thread.ts";
 import type { Nearest } from "../index/top-k.ts";
@@ -21,7 +13,6 @@ import { pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
 import { rankRecords } from "./rank.ts";
 import type { RecordView } from "./record-view.ts";
-import { fieldsOfSelect, selectRecords } from "./select.ts";
 import { beginSparse } from "./sparse-knn.ts";
 import type { Filter } from "./where-plan.ts";
 
@@ -48,30 +39,27 @@ export function checkDimension(context: QueryContext, vector: Float32Array, path
   );
 }
 
+/** The records of the page with their scores. */
 export async function runSearch(
   context: QueryContext,
   search: Search,
   filter: Filter | null,
   { view, pace }: { readonly view: RecordView; readonly pace: Pace },
-): Promise<ResultRecord[]> {
+): Promise<Scored> {
   const { times } = context;
   const { rank, groupBy } = search;
   const leaves = rank === null ? [] : prepareLeaves(context, rank, view, pace);
-  const candidates = candidateRows(context.index, null, search.where);
+  const candidates = candidateRows(context.index, { ids: null, where: search.where }, view);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
-  let page: Scored;
-  if (rank === null) page = unrankedPage(rows, view.snapshot, search);
-  else {
-    const nearest = await findLeaves(leaves, rows);
-    if (leaves.length > 1) times.near();
-    const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));
-    const kept =
-      groupBy === null
-        ? ranking
-        : await times.measure("group", () => groupRecords(ranking, groupBy, pageEnd(search), { view, pace }));
-    page = pageOf(kept, search);
-  }
-  return times.measure("select", () => selectRecords(page, fieldsOfSelect(search.select), view, pace));
+  if (rank === null) return unrankedPage(rows, view.snapshot, search);
+  const nearest = await findLeaves(leaves, rows);
+  if (leaves.length > 1) times.near();
+  const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));
+  const kept =
+    groupBy === null
+      ? ranking
+      : await times.measure("group", () => groupRecords(ranking, groupBy, pageEnd(search), { view, pace }));
+  return pageOf(kept, search);
 }
 
 function prepareLeaves(context: QueryContext, rank: Rank, view: RecordView, pace: Pace): Leaf[] {

@@ -3,9 +3,7 @@
  * there; documents, URIs, stored vectors and sparse vectors come from the store.
  */
 import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
-import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
-import type { Scored } from "./order.ts";
 
 export interface Fields {
   readonly document: boolean;
@@ -41,40 +39,15 @@ export function readsContent({ document, uri, embedding }: Fields): boolean {
   return (document || uri) && !embedding;
 }
 
-/** A record that is gone by now (see `RecordView`) is left out. */
-export async function selectRecords(
-  page: Scored,
-  fields: Fields,
-  view: RecordView,
-  pace: Pace,
-): Promise<ResultRecord[]> {
-  const records: ResultRecord[] = [];
-  for (let i = 0; i < page.positions.length; i++) {
-    const record = makeRecord(page.positions[i]!, fields, view);
-    if (record !== null) {
-      if (fields.score) record.score = page.scores[i]!;
-      records.push(record);
-    }
-    if (i % 64 === 63) await pace.breathe();
-  }
-  return records;
-}
-
-/** Everything but the score. */
-export function selectRecord(position: number, fields: Fields, view: RecordView): ResultRecord | null {
-  return makeRecord(position, fields, view);
-}
-
 type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Field] };
 
-/** Field by field: a spread for each that may be missing takes microseconds. */
-function makeRecord(position: number, fields: Fields, view: RecordView): RecordInMaking | null {
+/** Everything but the score. Field by field: a spread for each that may be missing takes microseconds. */
+export function selectRecord(position: number, fields: Fields, view: RecordView): RecordInMaking {
   const needsStore = fields.document || fields.embedding || fields.uri;
   const indexed = needsStore || fields.metadata === false ? null : view.snapshot.metadata(position);
   const fromStore = needsStore || !inIndex(indexed, fields.metadata);
   const whole = fields.embedding ? view.readWhole(position) : null;
   const stored = whole ?? (fromStore ? view.read(position) : null);
-  if (fromStore && stored === null) return null;
   const record: RecordInMaking = { id: view.snapshot.id(position) };
   if (stored !== null) {
     if (fields.document) record.document = stored.document;

@@ -1,12 +1,16 @@
 /**
- * Runs a read on one index snapshot, and again on a newer one if the records it showed changed in the store before
- * they were read. Writers can overtake a long read without end, so the last attempt takes records as it finds them.
+ * Runs a read on one index snapshot. A short one takes its chance: nearly always nothing changes until it is done.
+ * Where a record that it needs has changed in the store, and where it goes on for several batches while that may
+ * happen, it has former versions kept for it from then on, and starts over on a newer snapshot once. So no read is
+ * overtaken by writers without end, and none sees two states.
  */
-import { setTimeout } from "node:timers/promises";
+import { SheafError } from "@sheaf/protocol";
+import type { ReadTicket } from "../storage/version-history.ts";
 import type { QueryContext } from "./query-context.ts";
 import { RecordView, StaleSnapshot } from "./record-view.ts";
 
-const STRICT_ATTEMPTS = 4;
+/** The second has former versions; more only where too many were made meanwhile to be kept. */
+const ATTEMPTS = 4;
 
 /**
  * `read` takes what depends on the newest state of the index (ids) before it first waits: until then that state
@@ -16,16 +20,66 @@ export async function readSnapshot<T>(
   context: QueryContext,
   read: (view: RecordView) => Promise<T>,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    const strict = attempt <= STRICT_ATTEMPTS;
-    const view = new RecordView(context.index.snapshot(), context.reader, { strict });
-    try {
-      return await read(view);
-    } catch (error) {
-      if (!(error instanceof StaleSnapshot)) throw error;
-      if (error.id !== null) context.requireStored?.(error.id);
-      // A commit is visible in the store a moment before the index hears of it.
-      await setTimeout(attempt);
+  const { result, ticket } = await openSnapshot(context, read, () => false);
+  ticket?.close();
+  return result;
+}
+
+export interface SnapshotRead<T> {
+  readonly result: T;
+  /** To be closed by the caller; never `null` where the view lives on. */
+  readonly ticket: ReadTicket | null;
+}
+
+/** `readSnapshot` for a result that goes on reading through the view, as far as `livesOn` says so. */
+export async function openSnapshot<T>(
+  context: QueryContext,
+  read: (view: RecordView) => Promise<T>,
+  livesOn: (result: T) => boolean,
+): Promise<SnapshotRead<T>> {
+  let ticket: ReadTicket | null = null;
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const view = new RecordView(context.index.snapshot(), context.reader, ticket);
+      const outcome = await attempted(() => read(view));
+      if (outcome instanceof StaleSnapshot) {
+        context.requireStored?.(outcome.id);
+      } else {
+        if (ticket === null && livesOn(outcome.result)) ticket = cover(context, view);
+        if (ticket !== null || !livesOn(outcome.result)) {
+          const kept = ticket;
+          ticket = null;
+          return { result: outcome.result, ticket: kept };
+        }
+      }
+      ticket?.close();
+      ticket = await context.versions.open();
     }
+  } finally {
+    ticket?.close();
+  }
+  throw overtaken();
+}
+
+/** Of a read that cannot go on. */
+export function overtaken(): SheafError {
+  return new SheafError("unavailable", "too much of the collection changed while it was read; try again", {
+    retryAfterSeconds: 1,
+  });
+}
+
+/** `null`: something has changed since the snapshot, or is about to. */
+function cover({ index, versions }: QueryContext, view: RecordView): ReadTicket | null {
+  const ticket = index.snapshot() === view.snapshot ? versions.tryOpen() : null;
+  if (ticket !== null) view.hold(ticket);
+  return ticket;
+}
+
+async function attempted<T>(read: () => Promise<T>): Promise<{ result: T } | StaleSnapshot> {
+  try {
+    return { result: await read() };
+  } catch (error) {
+    if (error instanceof StaleSnapshot) return error;
+    throw error;
   }
 }

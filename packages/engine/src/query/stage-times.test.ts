@@ -2,6 +2,7 @@ import type { Rank } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { executeSearch } from "./execute.ts";
 import { CallMeter } from "./stage-times.ts";
+import { recordsOf } from "./testing/records-of.ts";
 import { SEARCH, knn } from "./testing/searches.ts";
 import { TestCollection } from "./testing/test-collection.ts";
 
@@ -18,9 +19,11 @@ async function heard(rank: Rank): Promise<unknown[]> {
     onReport: ({ stages }: { stages: object }) => said.push(Object.keys(stages)),
   };
   const found = await new CallMeter().measure(options, (times) =>
-    executeSearch(
-      { ...collection.context, times },
-      { searches: [{ ...SEARCH, rank }], readLevel: "index_and_wal" },
+    recordsOf(
+      executeSearch(
+        { ...collection.context, times },
+        { searches: [{ ...SEARCH, rank }], readLevel: "index_and_wal" },
+      ),
     ),
   );
   expect(found).toMatchObject([[{ id: "a" }]]);

@@ -1,7 +1,13 @@
 /** What tests of an engine share: records, collections and reading everything back. */
 import { randomUUID } from "node:crypto";
-import { type CollectionRef, type WriteKind, type WriteRecord, parseCreateCollection } from "@sheaf/protocol";
-import type { Engine } from "../engine.ts";
+import {
+  type CollectionRef,
+  type ResultRecord,
+  type WriteKind,
+  type WriteRecord,
+  parseCreateCollection,
+} from "@sheaf/protocol";
+import type { Engine, ResultBatch } from "../engine.ts";
 
 export const AT = { tenant: "default_tenant", database: "default_database" };
 /** No paging. */
@@ -36,14 +42,21 @@ export function write(
 /** Everything of a collection, in insertion order. */
 export async function readAll(engine: Engine, ref: CollectionRef): Promise<readonly WriteRecord[]> {
   const request = { ids: null, where: null, limit: null, offset: 0, include: INCLUDE };
-  const records: unknown[] = [];
-  let cursor: number | null = null;
-  do {
-    const page = await engine.get(ref, request, cursor);
-    records.push(...page.records);
-    cursor = page.next;
-  } while (cursor !== null);
-  return records as WriteRecord[];
+  const [records = []] = await listsOf(engine, ref, engine.get(ref, request));
+  return records as unknown as readonly WriteRecord[];
+}
+
+/** All lists of a read, whole. */
+export async function listsOf(
+  engine: Engine,
+  ref: CollectionRef,
+  first: Promise<ResultBatch>,
+): Promise<readonly (readonly ResultRecord[])[]> {
+  const lists: ResultRecord[][] = [];
+  for (let batch = await first; ; batch = await engine.nextBatch(ref, batch.cursor)) {
+    for (const [i, records] of batch.lists.entries()) (lists[batch.first + i] ??= []).push(...records);
+    if (batch.cursor === null) return lists;
+  }
 }
 
 export async function idsOf(engine: Engine, ref: CollectionRef): Promise<readonly string[]> {

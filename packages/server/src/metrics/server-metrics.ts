@@ -88,6 +88,10 @@ export class ServerMetrics {
         "engine_running_calls",
         "Calls on collections that the engine works on; one that nobody waits for any more, until it has stopped.",
       ),
+      openReads: gauge(
+        "open_reads",
+        "Reads of several batches that the engine holds open between two of them.",
+      ),
     };
   }
 

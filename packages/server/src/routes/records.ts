@@ -54,7 +54,8 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
       async handle(call) {
         const ref = collectionParams(call.params);
         const request = parseQueryRequest(call.jsonWithVectors());
-        return ok(queryResultChunks(await engine().query(ref, request, call.budget), request.include));
+        const first = await engine().query(ref, request, call.budget);
+        return ok(queryResultChunks(await get.gather(ref, first, call.budget), request.include));
       },
     },
     {

@@ -5,7 +5,7 @@ import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
 import { RECORDS } from "./record-descriptions.ts";
 
-export function searchRoutes({ search }: Services): readonly Route[] {
+export function searchRoutes({ get, search }: Services): readonly Route[] {
   return [
     {
       method: "POST",
@@ -16,7 +16,8 @@ export function searchRoutes({ search }: Services): readonly Route[] {
       async handle(call) {
         const ref = collectionParams(call.params);
         const request = parseSearchRequest(call.jsonWithVectors());
-        return ok(searchResultChunks(await search.search(ref, request, call.budget), request));
+        const first = await search.search(ref, request, call.budget);
+        return ok(searchResultChunks(await get.gather(ref, first, call.budget), request));
       },
     },
   ];

@@ -32,6 +32,8 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
   "get",
   "query",
   "search",
+  "nextBatch",
+  "closeRead",
   "count",
   "indexingStatus",
 ]);

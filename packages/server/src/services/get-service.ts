@@ -1,4 +1,5 @@
-/** All the records of a get, gathered from the stretches that the engine hands out. */
+/** Whole reads, gathered from the batches that the engine hands out. */
+import type { ResultBatch } from "@sheaf/engine";
 import type { CollectionRef, GetRequest, ResultRecord } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { EngineSource } from "../request/engine-source.ts";
@@ -15,14 +16,22 @@ export class GetService {
     request: GetRequest,
     budget: RequestBudget,
   ): Promise<readonly ResultRecord[]> {
-    const engine = this.#engine();
-    const records: ResultRecord[] = [];
-    let cursor: number | null = null;
-    do {
-      const page = await engine.get(ref, request, cursor, budget);
-      for (const record of page.records) records.push(record);
-      cursor = page.next;
-    } while (cursor !== null);
+    const [records = []] = await this.gather(ref, await this.#engine().get(ref, request, budget), budget);
     return records;
+  }
+
+  /** All lists of a read that has begun. */
+  async gather(
+    ref: CollectionRef,
+    first: ResultBatch,
+    budget: RequestBudget,
+  ): Promise<readonly (readonly ResultRecord[])[]> {
+    if (first.cursor === null) return first.lists;
+    const engine = this.#engine();
+    const lists: ResultRecord[][] = [];
+    for (let batch = first; ; batch = await engine.nextBatch(ref, batch.cursor, budget)) {
+      for (const [i, records] of batch.lists.entries()) (lists[batch.first + i] ??= []).push(...records);
+      if (batch.cursor === null) return lists;
+    }
   }
 }

@@ -2,6 +2,7 @@
  * Searches: turns every text query into a vector, then lets the engine search. All texts for one model go to it in one
  * call, whichever searches they come from.
  */
+import type { ResultBatch } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import {
   type CollectionRef,
@@ -11,7 +12,6 @@ import {
   type Knn,
   type KnnQuery,
   type Rank,
-  type ResultRecord,
   type SearchRequest,
   checkSearchAgainstSchema,
   indexPlan,
@@ -46,12 +46,8 @@ export class SearchService {
     this.#functions = new EmbeddingFunctions(embedder, tasks);
   }
 
-  /** One list of records per search. */
-  async search(
-    ref: CollectionRef,
-    request: SearchRequest,
-    budget: RequestBudget,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
+  /** Begins the read: one list of records per search. */
+  async search(ref: CollectionRef, request: SearchRequest, budget: RequestBudget): Promise<ResultBatch> {
     const engine = this.#engine();
     const texts = request.searches.flatMap(({ rank }) => textLeaves(rank));
     if (texts.length === 0) return engine.search(ref, request, budget);

@@ -6,7 +6,9 @@ import type { IndexPlan, Metadata } from "@sheaf/protocol";
 import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../../index/exact-index.ts";
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { QueryDistance } from "../../kernels/value-memory.ts";
+import type { StoreChange } from "../../storage/record-store.ts";
 import type { StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
+import { VersionHistory } from "../../storage/version-history.ts";
 import type { QueryContext } from "../query-context.ts";
 import { StageTimes } from "../stage-times.ts";
 import type { OracleCollection } from "./oracle.ts";
@@ -26,6 +28,7 @@ export class TestCollection implements OracleCollection {
   readonly plan: IndexPlan;
   readonly index: ExactIndex;
   readonly scanPool: ScanPool | undefined;
+  readonly versions = new VersionHistory();
   /** How often the store was read. */
   reads = 0;
   readonly #byOffset = new Map<number, StoredRecord>();
@@ -33,6 +36,7 @@ export class TestCollection implements OracleCollection {
   #nextOffset = 0;
   #sequence = 0;
   #dimension: number | null = null;
+  #settle = (): void => {};
 
   constructor(plan: IndexPlan, options: TestCollectionOptions = {}) {
     this.plan = plan;
@@ -46,7 +50,16 @@ export class TestCollection implements OracleCollection {
 
   get context(): QueryContext {
     const { index, plan, scanPool } = this;
-    return { index, plan, scanPool, reader: this, dimension: this.#dimension, times: new StageTimes() };
+    const { versions } = this;
+    return {
+      index,
+      plan,
+      scanPool,
+      versions,
+      reader: this,
+      dimension: this.#dimension,
+      times: new StageTimes(),
+    };
   }
 
   read(offset: number): StoredRecord | null {
@@ -65,24 +78,40 @@ export class TestCollection implements OracleCollection {
 
   /** Inserts, or replaces the whole record. */
   put(id: string, content: RecordContent): void {
-    this.index.put(this.store(id, content));
+    this.hear(this.store(id, content));
   }
 
   /** Changes the store only: the moment between a commit and what the index hears of it. */
   store(id: string, content: RecordContent): StoredRecord {
-    const offset = this.#offsets.get(id) ?? this.#nextOffset++;
+    const offset = this.#offsets.get(id) ?? this.#nextOffset;
     const record = { id, offset, sequence: ++this.#sequence, ...content };
+    this.#keep({ puts: [record], removes: [] });
+    this.#nextOffset = Math.max(this.#nextOffset, offset + 1);
     this.#offsets.set(id, offset);
     this.#byOffset.set(offset, record);
     this.#dimension ??= content.embedding.length;
     return record;
   }
 
+  /** Tells the index of a record that was stored. */
+  hear(record: StoredRecord): void {
+    this.index.put(record);
+    this.#settle();
+  }
+
   remove(id: string): void {
     const offset = this.#offsets.get(id);
     if (offset === undefined) return;
+    this.#keep({ puts: [], removes: [{ id, offset, sequence: ++this.#sequence }] });
     this.#offsets.delete(id);
     this.#byOffset.delete(offset);
     this.index.remove(offset);
+    this.#settle();
+  }
+
+  #keep(change: Pick<StoreChange, "puts" | "removes">): void {
+    const head = { sequence: this.#sequence, nextOffset: this.#nextOffset, dimension: this.#dimension };
+    const read = (offset: number): StoredRecord | null => this.#byOffset.get(offset) ?? null;
+    this.#settle = this.versions.keep({ head, read }, change);
   }
 }

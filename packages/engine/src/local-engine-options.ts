@@ -1,0 +1,25 @@
+/** How an engine in this process is opened. */
+import type { TenantQuotas } from "./collection/tenant-quotas.ts";
+import type { EngineLog } from "./engine-log.ts";
+
+export interface LocalEngineOptions {
+  readonly dataFolder: string;
+  readonly log?: EngineLog;
+  /** Most collections open at once; by default what the process's file descriptors allow. */
+  readonly maxOpenCollections?: number;
+  /** Free bytes of the data folder's disk; by default asked of the system. */
+  readonly freeBytes?: () => number;
+  /** How many of them are kept free; by default 32 MiB. */
+  readonly reserveBytes?: number;
+  /** What each tenant may keep; by default anything. */
+  readonly quotas?: TenantQuotas;
+  /** Bytes for the vectors that the indexes of all collections keep; by default any. */
+  readonly vectorMemory?: number;
+}
+
+/** Without the lock, as the engine host opens it. */
+export interface OpenOptions extends LocalEngineOptions {
+  readonly onClosed?: () => Promise<void>;
+  /** As `CollectionOpenerOptions.onTouch`. */
+  readonly onTouch?: (collection: string, touching: boolean) => void;
+}

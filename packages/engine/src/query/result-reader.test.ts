@@ -1,0 +1,134 @@
+/** What a read hands out in batches is one state, however the collection changes between them. */
+import type { GetRequest, Include, ResultRecord, Search, Select, Where } from "@sheaf/protocol";
+import { describe, expect, it } from "vitest";
+import { type StartedRead, executeGet, executeNext, executeSearch } from "./execute.ts";
+import { recordsOf } from "./testing/records-of.ts";
+import { SEARCH, knn } from "./testing/searches.ts";
+import { type RecordContent, TestCollection } from "./testing/test-collection.ts";
+
+const INCLUDE: Include = {
+  documents: true,
+  embeddings: false,
+  metadatas: false,
+  uris: false,
+  distances: true,
+  keys: [],
+};
+
+function filled(count: number, document: (i: number) => string): TestCollection {
+  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
+  for (let i = 0; i < count; i++) collection.put(`r${i}`, content(i, document(i)));
+  return collection;
+}
+
+function content(i: number, document: string | null): RecordContent {
+  return { embedding: Float32Array.of(i, 0), document, uri: null, metadata: null };
+}
+
+function searched(
+  { context }: TestCollection,
+  ...searches: readonly Partial<Search>[]
+): Promise<StartedRead> {
+  return executeSearch(context, {
+    searches: searches.map((one) => ({ ...SEARCH, ...one })),
+    readLevel: "index_and_wal",
+  });
+}
+
+function ids(records: readonly ResultRecord[] | undefined): string[] {
+  return (records ?? []).map(({ id }) => id);
+}
+
+describe("a read of several batches", () => {
+  const RECORDS = 12;
+  const text = (i: number, version = 0): string => `${version} of ${i} `.padEnd(200_000, "x");
+  const large = (): TestCollection => filled(RECORDS, text);
+  const get: GetRequest = { ids: null, where: null, limit: null, offset: 0, include: INCLUDE };
+  const select: Select = {
+    document: true,
+    embedding: false,
+    metadata: false,
+    score: true,
+    fields: [],
+    keys: [],
+  };
+
+  it("hands out about a MiB at a time, and nothing that is not asked for", async () => {
+    const collection = large();
+    const { first, rest } = await executeGet(collection.context, { ...get, offset: 1, limit: 8 });
+    const sizes = [first.lists[0]?.length];
+    if (rest === null) expect.fail("one batch");
+    while (!rest.reader.isDone) sizes.push((await executeNext(rest)).lists[0]?.length);
+    expect(sizes).toStrictEqual([2, 3, 3]);
+    rest.ticket.close();
+    expect(collection.versions.openReads).toBe(0);
+  });
+
+  it("begins with an empty batch where the first record is long by itself", async () => {
+    const collection = filled(2, () => "x".repeat(3_000_000));
+    const { first, rest } = await executeGet(collection.context, get);
+    expect(first).toStrictEqual({ first: 0, lists: [[]] });
+    expect(rest?.reader.isDone).toBe(false);
+    rest?.ticket.close();
+    const [records] = await recordsOf(executeGet(collection.context, get));
+    expect(records?.map(({ document }) => document?.length)).toStrictEqual([3_000_000, 3_000_000]);
+  });
+
+  it("keeps lists apart, empty ones too", async () => {
+    const collection = large();
+    const none: Where = { type: "document_contains", negated: false, text: "nowhere" };
+    const payloads = [
+      { limit: 4 },
+      { where: none },
+      { offset: 10 },
+      { where: none },
+      { limit: 1 },
+      { where: none },
+    ];
+    const lists = await recordsOf(
+      searched(collection, ...payloads.map((payload) => ({ ...payload, select }))),
+    );
+    expect(lists.map(ids)).toStrictEqual([["r0", "r1", "r2", "r3"], [], ["r10", "r11"], [], ["r0"], []]);
+  });
+
+  it("shows the state at its beginning, whatever is written between two batches", async () => {
+    const collection = large();
+    let version = 0;
+    const change = (): void => {
+      version++;
+      for (const i of [1, 4, 7, 11]) collection.put(`r${i}`, content(i, text(i, version)));
+      collection.remove(`r${8 + (version % 3)}`);
+      collection.put(`new ${version}`, content(100, null));
+    };
+    const payloads = [{ select }, { select, rank: knn({ limit: RECORDS }) }];
+    const lists = await recordsOf(searched(collection, ...payloads), change);
+    expect(version).toBeGreaterThan(5);
+    const expected = Array.from({ length: RECORDS }, (_, i) => text(i));
+    for (const list of lists) expect(list.map(({ document }) => document)).toStrictEqual(expected);
+    expect(collection.versions.openReads).toBe(0);
+  });
+
+  it("starts over once where something was under way as it began", async () => {
+    const collection = large();
+    const changed = collection.store("r11", content(11, text(11, 1)));
+    const found = recordsOf(executeGet(collection.context, get));
+    await new Promise(setImmediate);
+    collection.hear(changed);
+    expect((await found)[0]?.[11]?.document).toBe(text(11, 1));
+  });
+
+  it("ends with 503 where more changes than can be kept", async () => {
+    const collection = large();
+    const context = { ...collection.context };
+    const { rest } = await executeGet(context, get);
+    if (rest === null) expect.fail("one batch");
+    for (let version = 1; version < 400; version++) {
+      collection.put("r11", content(11, text(11, version)));
+    }
+    const finish = async (): Promise<void> => {
+      while (!rest.reader.isDone) await executeNext(rest);
+    };
+    await expect(finish()).rejects.toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+    expect(collection.versions.openReads).toBe(0);
+  });
+});

@@ -1,0 +1,175 @@
+/**
+ * Hands out the records of a read in batches of about a MiB. What was selected is positions and scores; a record is
+ * read when its batch is made, so that a read holds little however much it selects. Every batch is made of fresh,
+ * short looks into the store through one view.
+ */
+import type { ResultRecord } from "@sheaf/protocol";
+import type { ResultBatch } from "../engine.ts";
+import { recordBytes } from "../storage/record-bytes.ts";
+import type { Scored } from "./order.ts";
+import type { Pace } from "./pace.ts";
+import type { RecordView } from "./record-view.ts";
+import { type Fields, selectRecord } from "./select.ts";
+
+/** Bytes of records from which on a batch is full; one record may be longer. */
+const BATCH_BYTES = 1024 * 1024;
+const RECORDS_PER_BREATH = 64;
+const BYTES_PER_BREATH = 128 * 1024;
+
+/** One list of a reply: which records, in which order. */
+export interface SelectedList {
+  readonly positions: Iterator<number, undefined>;
+  /** Of each position; `null`: not asked for. */
+  readonly scores: Float32Array | null;
+  readonly fields: Fields;
+  /** Positions to leave out at the beginning, and records to show after them. */
+  readonly skip: number;
+  readonly limit: number;
+  /** What is held for it. */
+  readonly heldBytes: number;
+}
+
+/** A batch as it leaves the reader. */
+export type RecordBatch = Omit<ResultBatch, "cursor">;
+
+/** A list of records that are known already. */
+export function listOf({ positions, scores }: Scored, fields: Fields): SelectedList {
+  return {
+    positions: positions.values(),
+    scores: fields.score ? scores : null,
+    fields,
+    skip: 0,
+    limit: positions.length,
+    heldBytes: positions.byteLength + scores.byteLength,
+  };
+}
+
+export class ResultReader {
+  readonly #view: RecordView;
+  /** Lists that are not at their end. */
+  readonly #lists: SelectedList[] = [];
+  /** Number of `#lists[0]`. */
+  #number = 0;
+  /** The next record of `#lists[0]`: its place and position; `null`: not looked up yet. */
+  #place = 0;
+  #position: number | null = null;
+  /** The batch that is made. */
+  #batch: ResultRecord[][] = [];
+  #batchFirst = 0;
+  #batchBytes = 0;
+  #isFull = false;
+  #isFirst = true;
+
+  constructor(view: RecordView) {
+    this.#view = view;
+  }
+
+  /** The batch that is made has room: records of the next list will be read at once. */
+  get hasRoom(): boolean {
+    return !this.#isFull;
+  }
+
+  /** All records of all lists were handed out, or are in the batch. */
+  get isDone(): boolean {
+    return this.#lists.length === 0;
+  }
+
+  /** Bytes that are held for what is left. */
+  get heldBytes(): number {
+    return this.#lists.reduce((sum, { heldBytes }) => sum + heldBytes, 0);
+  }
+
+  /** Adds the next list, and reads its records into the first batch while that has room. */
+  async add(list: SelectedList, pace: Pace): Promise<void> {
+    this.#lists.push(list);
+    if (!this.#isFull) await this.#fill(pace);
+  }
+
+  /** Once all lists are added. */
+  firstBatch(): RecordBatch {
+    return this.#take();
+  }
+
+  async nextBatch(pace: Pace): Promise<RecordBatch> {
+    await this.#fill(pace);
+    return this.#take();
+  }
+
+  #take(): RecordBatch {
+    const batch = { first: this.#batchFirst, lists: this.#batch };
+    this.#batch = [];
+    this.#batchFirst = this.#number;
+    this.#batchBytes = 0;
+    this.#isFull = false;
+    this.#isFirst = false;
+    return batch;
+  }
+
+  async #fill(pace: Pace): Promise<void> {
+    let records = 0;
+    let bytes = 0;
+    for (let list = this.#lists[0]; list !== undefined && !this.#isFull; list = this.#lists[0]) {
+      const into = this.#begun();
+      if (!this.#seek(list)) {
+        this.#nextList();
+        continue;
+      }
+      const isSkipped = this.#place < list.skip;
+      if (isSkipped) this.#pass();
+      else bytes += this.#read(list, into);
+      if (++records % RECORDS_PER_BREATH !== 0 && bytes < BYTES_PER_BREATH) continue;
+      bytes = 0;
+      await pace.breathe();
+    }
+    // Whether there is a next batch is known as soon as this one is full.
+    for (let list = this.#lists[0]; list !== undefined; list = this.#lists[0]) {
+      this.#begun();
+      if (this.#seek(list)) return;
+      this.#nextList();
+    }
+  }
+
+  /** The current list as far as the batch has it. */
+  #begun(): ResultRecord[] {
+    return (this.#batch[this.#number - this.#batchFirst] ??= []);
+  }
+
+  /** Reads the next record, unless the batch is full; returns its bytes. */
+  #read(list: SelectedList, into: ResultRecord[]): number {
+    const record = selectRecord(this.#position!, list.fields, this.#view);
+    const bytes = recordBytes(record);
+    // An answer that begins a read is small whatever the records are; what is too long for it comes with the next.
+    if (this.#isFirst && this.#batchBytes + bytes > BATCH_BYTES) {
+      this.#isFull = true;
+      return bytes;
+    }
+    if (list.scores !== null) record.score = list.scores[this.#place]!;
+    into.push(record);
+    this.#batchBytes += bytes;
+    this.#isFull = this.#batchBytes >= BATCH_BYTES;
+    this.#pass();
+    return bytes;
+  }
+
+  /** `false`: the list is at its end. */
+  #seek(list: SelectedList): boolean {
+    if (this.#position !== null) return true;
+    if (this.#place >= list.skip + list.limit) return false;
+    const next = list.positions.next();
+    if (next.done === true) return false;
+    this.#position = next.value;
+    return true;
+  }
+
+  #pass(): void {
+    this.#place++;
+    this.#position = null;
+  }
+
+  #nextList(): void {
+    this.#lists.shift();
+    this.#number++;
+    this.#place = 0;
+    this.#position = null;
+  }
+}

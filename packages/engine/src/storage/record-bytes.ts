@@ -1,0 +1,28 @@
+/** Roughly the memory that a record takes, as it is and as JSON; exactness does not matter. */
+import { type Metadata, type ResultRecord, isIntegerArray, isSparseVector } from "@sheaf/protocol";
+
+/** A record without its contents: objects, id, punctuation. */
+const RECORD_BYTES = 128;
+const NUMBER_BYTES = 16;
+
+export function recordBytes({ embedding, document, uri, metadata }: Omit<ResultRecord, "id">): number {
+  return (
+    RECORD_BYTES +
+    (embedding?.byteLength ?? 0) +
+    2 * ((document?.length ?? 0) + (uri?.length ?? 0)) +
+    (metadata === undefined || metadata === null ? 0 : metadataBytes(metadata))
+  );
+}
+
+function metadataBytes(metadata: Metadata): number {
+  let bytes = 0;
+  for (const [key, value] of metadata) {
+    bytes += 2 * key.length + 16;
+    if (typeof value === "string") bytes += 2 * value.length;
+    else if (typeof value !== "object") continue;
+    else if (isSparseVector(value)) bytes += 2 * NUMBER_BYTES * value.indices.length;
+    else if (isIntegerArray(value) || value instanceof Float64Array) bytes += NUMBER_BYTES * value.length;
+    else for (const item of value) bytes += 8 + (typeof item === "string" ? 2 * item.length : 0);
+  }
+  return bytes;
+}

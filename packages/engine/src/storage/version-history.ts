@@ -1,0 +1,223 @@
+/**
+ * Former versions of records, for reads that go on while writers change the collection. A read sees one state of the
+ * index although it looks into the store in many short transactions: what a commit overwrites or removes while such a
+ * read is open is kept here until every read that may still show it has closed.
+ *
+ * Invariants: a ticket finds every version that the index showed at any moment since it was opened, unless it has
+ * `ended`: over the bound of bytes the oldest tickets end first. A change is in the store before it is in the index, so
+ * what it replaces is kept until then at least.
+ */
+import { CorruptDataError } from "./corrupt-data-error.ts";
+import { recordBytes } from "./record-bytes.ts";
+import type { StoreChange, StoreView } from "./record-store.ts";
+import type { StoredRecord } from "./stored-record.ts";
+
+export interface HistoryBounds {
+  /** Bytes of the former versions of one collection. */
+  readonly perCollection: number;
+  /** Of all collections that share these bounds. */
+  readonly whole: number;
+}
+
+export const HISTORY_BOUNDS: HistoryBounds = { perCollection: 64 * 1024 * 1024, whole: 256 * 1024 * 1024 };
+
+/** What all collections of an engine hold together. */
+export class HistoryMemory {
+  readonly bounds: HistoryBounds;
+  held = 0;
+
+  constructor(bounds: HistoryBounds = HISTORY_BOUNDS) {
+    this.bounds = bounds;
+  }
+}
+
+/** What is asked of the store before a change. */
+type ReplacedState = Pick<StoreView, "head" | "read">;
+type Replacements = Pick<StoreChange, "puts" | "removes">;
+
+interface Version {
+  readonly record: StoredRecord;
+  readonly bytes: number;
+  /** When the index heard that it was replaced, as tickets count; infinite until then. */
+  at: number;
+}
+
+export class VersionHistory {
+  readonly #memory: HistoryMemory;
+  /** Oldest first. */
+  readonly #tickets = new Set<ReadTicket>();
+  /** Oldest first, by offset. */
+  readonly #byOffset = new Map<number, Version[]>();
+  /** Oldest first. */
+  #versions: Version[] = [];
+  #bytes = 0;
+  #time = 0;
+  /** Changes under way of which nothing was kept, each settled when the index has it. */
+  readonly #uncovered = new Set<Promise<void>>();
+
+  constructor(memory: HistoryMemory = new HistoryMemory()) {
+    this.#memory = memory;
+  }
+
+  /** Reads that are open. */
+  get openReads(): number {
+    return this.#tickets.size;
+  }
+
+  /**
+   * Keeps what a planned change replaces; to be called with the state before it. The caller calls what it returns once
+   * the index has the change, or the change has failed.
+   */
+  keep(view: ReplacedState, change: Replacements): () => void {
+    const kept: Version[] = [];
+    for (const offset of replacedOffsets(view, change)) {
+      if (this.#tickets.size === 0) break;
+      const version = this.#keepOne(view, offset);
+      if (version !== null) kept.push(version);
+    }
+    if (this.#tickets.size > 0) return () => this.#settle(kept);
+    this.#settle(kept);
+    return this.#uncover();
+  }
+
+  /** `null`: a change is under way that may make the newest snapshot stale. */
+  tryOpen(): ReadTicket | null {
+    return this.#uncovered.size > 0 ? null : this.#open();
+  }
+
+  /** Covers every snapshot that is taken after it resolves. */
+  async open(): Promise<ReadTicket> {
+    const ticket = this.#open();
+    await Promise.all(this.#uncovered);
+    return ticket;
+  }
+
+  #open(): ReadTicket {
+    const ticket = new ReadTicket(++this.#time, {
+      find: (offset, sequence) => this.#find(offset, sequence),
+      close: (closed) => this.#close(closed),
+    });
+    this.#tickets.add(ticket);
+    return ticket;
+  }
+
+  #find(offset: number, sequence: number): StoredRecord | null {
+    const versions = this.#byOffset.get(offset) ?? [];
+    return versions.find(({ record }) => record.sequence === sequence)?.record ?? null;
+  }
+
+  #uncover(): () => void {
+    let settle: () => void = () => {};
+    const change = new Promise<void>((resolve) => (settle = resolve));
+    this.#uncovered.add(change);
+    return () => {
+      this.#uncovered.delete(change);
+      settle();
+    };
+  }
+
+  #keepOne(view: ReplacedState, offset: number): Version | null {
+    const record = readable(view, offset);
+    if (record === null) return null;
+    const version: Version = { record, bytes: recordBytes(record), at: Infinity };
+    this.#versions.push(version);
+    const known = this.#byOffset.get(offset);
+    if (known === undefined) this.#byOffset.set(offset, [version]);
+    else known.push(version);
+    this.#bytes += version.bytes;
+    this.#memory.held += version.bytes;
+    while (this.#isFull()) this.#endOldest();
+    return version;
+  }
+
+  #settle(kept: readonly Version[]): void {
+    const at = ++this.#time;
+    for (const version of kept) version.at = at;
+    this.#forget();
+  }
+
+  #isFull(): boolean {
+    const { bounds, held } = this.#memory;
+    return this.#tickets.size > 0 && (this.#bytes > bounds.perCollection || held > bounds.whole);
+  }
+
+  #endOldest(): void {
+    for (const ticket of this.#tickets) {
+      ticket.end();
+      return;
+    }
+  }
+
+  #close(ticket: ReadTicket): void {
+    if (this.#tickets.delete(ticket)) this.#forget();
+  }
+
+  /** What no open ticket can ask for. */
+  #forget(): void {
+    let oldest = Infinity;
+    for (const { openedAt } of this.#tickets) {
+      oldest = openedAt;
+      break;
+    }
+    const needed = this.#versions.findIndex(({ at }) => at >= oldest);
+    const forgotten = this.#versions.splice(0, needed < 0 ? this.#versions.length : needed);
+    for (const { record, bytes } of forgotten) {
+      this.#bytes -= bytes;
+      this.#memory.held -= bytes;
+      const versions = this.#byOffset.get(record.offset)!;
+      versions.shift();
+      if (versions.length === 0) this.#byOffset.delete(record.offset);
+    }
+  }
+}
+
+interface TicketSource {
+  readonly find: (offset: number, sequence: number) => StoredRecord | null;
+  readonly close: (ticket: ReadTicket) => void;
+}
+
+/** What a read of several batches holds while it is open. */
+export class ReadTicket {
+  readonly openedAt: number;
+  readonly #source: TicketSource;
+  #ended = false;
+
+  constructor(openedAt: number, source: TicketSource) {
+    this.openedAt = openedAt;
+    this.#source = source;
+  }
+
+  /** Too much was changed meanwhile to keep it: versions may be missing. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** The version of a record with this sequence number; `null`: it is the newest, or was never seen. */
+  find(offset: number, sequence: number): StoredRecord | null {
+    return this.#source.find(offset, sequence);
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.close();
+  }
+
+  close(): void {
+    this.#source.close(this);
+  }
+}
+
+function* replacedOffsets({ head }: ReplacedState, { puts, removes }: Replacements): Generator<number> {
+  for (const { offset } of puts) if (offset < head.nextOffset) yield offset;
+  for (const { offset } of removes) yield offset;
+}
+
+/** `null`: gone, or damaged, and then no snapshot has it. */
+function readable(view: ReplacedState, offset: number): StoredRecord | null {
+  try {
+    return view.read(offset);
+  } catch (error) {
+    if (error instanceof CorruptDataError) return null;
+    throw error;
+  }
+}
