@@ -8,7 +8,7 @@ import {
   DeadlineRegistry,
   type DeadlineSeconds,
 } from "./request/request-context.ts";
-import { createHttpApp } from "./http/http-app.ts";
+import { type ConnectionOptions, createHttpApp } from "./http/http-app.ts";
 import { AdaptiveBusyPoll } from "./http/adaptive-busy-poll.ts";
 import { observeRequests } from "./http/observe-requests.ts";
 import { registerRoutes } from "./http/register-routes.ts";
@@ -34,7 +34,7 @@ import type { ActivityLedger } from "./auth/activity-ledger.ts";
 import { type ServiceOptions, type Services, createServices } from "./services/services.ts";
 
 /** Bounds of traffic that are left out do not hold. */
-export interface AppOptions extends ServiceOptions, Partial<TrafficBounds> {
+export interface AppOptions extends ServiceOptions, ConnectionOptions, Partial<TrafficBounds> {
   /** Keys beside those that were made: the root key. `null`: auth is off. */
   readonly keys: Authentication;
   readonly lifecycle: Lifecycle;

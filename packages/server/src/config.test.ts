@@ -1,7 +1,8 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type FlagTexts, SETTINGS, isLoopback, readSettings } from "./config.ts";
+import { type FlagTexts, SETTINGS, readSettings } from "./config.ts";
+import { isLoopback } from "./is-loopback.ts";
 import { SettingError } from "./setting-error.ts";
 
 const ROOT_KEY = "sixteen-letters!";
@@ -18,6 +19,12 @@ describe("readSettings", () => {
       allowReset: false,
       logLevel: "info",
       corsAllowOrigins: [],
+      allowedHosts: [],
+      trustedProxies: [],
+      maxConnections: 2_048,
+      maxConnectionsPerAddress: 512,
+      idleConnectionSeconds: 75,
+      metricsHost: "127.0.0.1",
       modelsFile: null,
       tasksFile: null,
       modelMemory: null,
@@ -148,6 +155,26 @@ describe("readSettings", () => {
       expect(() => readSettings({ host, auth: "off" }, {})).toThrow(/loopback/);
     },
   );
+
+  it("refuses pages of every origin while auth is off", () => {
+    expect(() => readSettings({ auth: "off", corsAllowOrigins: "*" }, {})).toThrow(/web page/);
+    expect(readSettings({ corsAllowOrigins: "*" }, {}).corsAllowOrigins).toEqual(["*"]);
+  });
+
+  it("reads host names without port, and networks", () => {
+    const settings = readSettings({
+      allowedHosts: "Sheaf.Example, ::1",
+      trustedProxies: "10.0.0.0/8, fd00::/8,::1",
+    });
+    expect(settings.allowedHosts).toEqual(["sheaf.example", "::1"]);
+    expect(settings.trustedProxies).toEqual(["10.0.0.0/8", "fd00::/8", "::1"]);
+    for (const allowedHosts of ["a:80", "http://a", "a b", "*"]) {
+      expect(() => readSettings({ allowedHosts }, {})).toThrow(/host name/);
+    }
+    for (const trustedProxies of ["10.0.0.0/33", "proxy", "10.0.0.0/", "10.0.0.0/8/8", "::/129"]) {
+      expect(() => readSettings({ trustedProxies }, {})).toThrow(/network/);
+    }
+  });
 
   it("has no flag for a secret and a reason for every setting", () => {
     expect(SETTINGS.rootKey.flag).toBeNull();

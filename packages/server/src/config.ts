@@ -5,6 +5,8 @@
  */
 import { LIMITS } from "@sheaf/protocol";
 import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
+import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
+import { isLoopback } from "./is-loopback.ts";
 import { isRootKey } from "./auth/root-key.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
 import { parseCount } from "./parse-count.ts";
@@ -15,7 +17,7 @@ import { SettingError } from "./setting-error.ts";
 type Role = "all" | "embed" | "search";
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
-export interface Settings extends BoundSettings, ModelSettings {
+export interface Settings extends BoundSettings, ConnectionSettings, ModelSettings {
   readonly host: string;
   /** 0: a free one, printed at the start. */
   readonly port: number;
@@ -31,7 +33,7 @@ export interface Settings extends BoundSettings, ModelSettings {
   readonly keyOverlapSeconds: number;
   /** Requests that take longer are logged as slow; 0: none are. */
   readonly slowRequestMs: number;
-  /** Port of 127.0.0.1 that serves the metrics without a key; `null`: none. */
+  /** Port of `metricsHost` that serves the metrics without a key; `null`: none. */
   readonly metricsPort: number | null;
   /** Bytes that are kept free on the disk of the data folder. */
   readonly diskReserve: number;
@@ -118,6 +120,7 @@ export const SETTINGS: SettingTable = {
     doc: "Origins allowed by CORS, separated by commas; * allows every origin.",
     parse: parseOrigins,
   },
+  ...CONNECTION_SETTINGS,
   ...MODEL_SETTINGS,
   keyOverlapSeconds: {
     env: "SHEAF_KEY_OVERLAP_SECONDS",
@@ -138,7 +141,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_METRICS_PORT",
     flag: { name: "metrics-port", operand: "number" },
     default: null,
-    doc: "Port of 127.0.0.1 that serves GET /metrics without a key. On the main port it needs an admin key.",
+    doc: "Port of --metrics-host that serves GET /metrics without a key. On the main port it needs an admin key.",
     parse: parsePort,
   },
   diskReserve: {
@@ -182,6 +185,12 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     allowReset: required(read("allowReset")),
     logLevel: required(read("logLevel")),
     corsAllowOrigins: required(read("corsAllowOrigins")),
+    allowedHosts: required(read("allowedHosts")),
+    trustedProxies: required(read("trustedProxies")),
+    maxConnections: required(read("maxConnections")),
+    maxConnectionsPerAddress: required(read("maxConnectionsPerAddress")),
+    idleConnectionSeconds: required(read("idleConnectionSeconds")),
+    metricsHost: required(read("metricsHost")),
     modelsFile: read("modelsFile"),
     tasksFile: read("tasksFile"),
     modelMemory: read("modelMemory"),
@@ -212,12 +221,12 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
       `auth can be off on a loopback address only, and ${SETTINGS.host.env} is ${settings.host}: anyone who reaches it could read and remove everything`,
     );
   }
+  if (!settings.auth && settings.corsAllowOrigins.includes("*")) {
+    throw new SettingError(
+      `auth cannot be off while ${SETTINGS.corsAllowOrigins.env} is *: every web page that is open in a browser of this machine could read and remove everything`,
+    );
+  }
   return settings;
-}
-
-/** Whether only this machine can reach a listener on the host. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /** `null`: not set, and without a default. An empty variable counts as not set. */

@@ -1,4 +1,5 @@
 /** A whole server in this process, with its engine host as a child. */
+import { lookup } from "node:dns/promises";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FlagTexts, readSettings } from "./config.ts";
 import { type RunningServer, startServer } from "./server.ts";
+import { RawClient } from "./testing/raw-client.ts";
 
 const LOGGER = pino({ level: "silent" });
 
@@ -63,8 +65,38 @@ describe("startServer", () => {
     expect(text).toContain("sheaf_open_collections 0");
     expect(text).toContain("process_resident_memory_bytes");
     expect((await fetch(`${url}/api/v2/tenants`)).status).toBe(404);
+    const rebound = await RawClient.open(server.metricsPort ?? 0);
+    expect(await rebound.ask("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n")).toEqual([403]);
+    expect(rebound.received).not.toContain("sheaf_");
+    rebound.close();
     await server.stop();
     await expect(fetch(`${url}/metrics`)).rejects.toThrow();
+  });
+
+  it("serves its metrics on another address, under that name and the allowed ones", async () => {
+    const server = await start({ metricsPort: "0", metricsHost: "0.0.0.0", allowedHosts: "sheaf.internal" });
+    const statusOf = async (host: string) => {
+      const client = await RawClient.open(server.metricsPort ?? 0);
+      const [status] = await client.ask(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      client.close();
+      return status;
+    };
+    expect(await statusOf("sheaf.internal:9464")).toBe(200);
+    expect(await statusOf("0.0.0.0")).toBe(200);
+    expect(await statusOf("sheaf.example")).toBe(403);
+  });
+
+  it("listens on all addresses of localhost, with the same bounds on each", async () => {
+    const server = await start({ host: "localhost", auth: "off", role: "embed" });
+    const port = Number(new URL(server.url).port);
+    const addresses = await lookup("localhost", { all: true });
+    for (const { address } of addresses) {
+      const socket = createConnection(port, address);
+      socket.write("GET /livez HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+      const chunk = await new Promise<Buffer>((resolve) => socket.once("data", resolve));
+      expect(chunk.toString()).toMatch(/^HTTP\/1\.1 403 /);
+      socket.destroy();
+    }
   });
 
   it("leaves nothing behind where the data folder is held by another", async () => {

@@ -13,6 +13,8 @@ import { type App, createApp } from "./app.ts";
 import { createRootKeyStore } from "./auth/key-store.ts";
 import { type RootKey, loadRootKey } from "./auth/root-key.ts";
 import type { Settings } from "./config.ts";
+import { BrowserGuard } from "./http/browser-guard.ts";
+import { listen } from "./http/listen.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -90,7 +92,7 @@ export async function startServer(
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
   });
   try {
-    await app.http.listen({ host: settings.host, port: settings.port });
+    await listen(app.http, settings.host, settings.port);
     if (settings.role !== "embed") {
       parts.engine = await createHostedEngine({
         dataFolder: settings.dataFolder,
@@ -107,7 +109,7 @@ export async function startServer(
       slot.set(parts.engine);
     }
     if (settings.metricsPort !== null) {
-      parts.metricsListener = await listenForMetrics(settings.metricsPort, app.renderMetrics, logger);
+      parts.metricsListener = await openMetrics(settings, settings.metricsPort, app, logger);
     }
   } catch (error) {
     await stop(app, lifecycle, parts);
@@ -120,6 +122,17 @@ export async function startServer(
     open: () => lifecycle.advance("serving"),
     stop: () => stop(app, lifecycle, parts),
   };
+}
+
+/** Whatever auth is: a page whose name resolves to the address of this port would read it. */
+function openMetrics(
+  { metricsHost: host, allowedHosts }: Settings,
+  port: number,
+  { renderMetrics: render }: App,
+  logger: Logger,
+): Promise<MetricsListener> {
+  const guard = new BrowserGuard({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
+  return listenForMetrics({ host, port, render, logger, refusal: (request) => guard.refusal(request) });
 }
 
 async function stop(

@@ -24,5 +24,8 @@ describe("corsHeaders", () => {
     const headers = corsHeaders("https://b.example", ["*"], undefined);
     expect(headers["access-control-allow-origin"]).toBe("*");
     expect(headers).not.toHaveProperty("access-control-allow-credentials");
+    expect(headers["access-control-expose-headers"]?.split(", ")).toEqual(
+      expect.arrayContaining(["retry-after", "ratelimit", "ratelimit-policy", "ratelimit-remaining"]),
+    );
   });
 });

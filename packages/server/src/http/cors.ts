@@ -1,7 +1,17 @@
 /** Cross-origin headers for the origins the operator named; without any, browsers of other origins stay out. */
 
 const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-const EXPOSED_HEADERS = "x-request-id, chroma-trace-id, x-truncated-inputs, retry-after";
+const EXPOSED_HEADERS = [
+  ...[
+    "x-request-id",
+    "chroma-trace-id",
+    "x-truncated-inputs",
+    "deprecation",
+    "www-authenticate",
+    "retry-after",
+  ],
+  ...["ratelimit", "ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"],
+].join(", ");
 const PREFLIGHT_SECONDS = "600";
 
 /** `*` in `allowed` admits every origin. Credentials are never allowed: keys travel in headers. */

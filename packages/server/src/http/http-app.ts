@@ -3,11 +3,15 @@
  * every reply carries the id of its request.
  *
  * Invariants: a route without `config.access` cannot be registered, and no handler runs before `authorize` has let
- * its request through. Order of refusals: 503 draining, 401, 403, 429, then what the body and the handler find.
+ * its request through. No body is read, and no client told to send one, before that either; what a public route, an
+ * unknown path or a wrong method is sent is thrown away.
+ * Order of refusals: what a page may not send (403, only without keys), 400 without Host, 503 draining, 401, 403, 429,
+ * then what the body and the handler find.
  */
 import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { LIMITS, SheafError } from "@sheaf/protocol";
+import { LIMITS, SheafError, invalid } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import {
   type Authentication,
@@ -20,10 +24,15 @@ import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
+import { BrowserGuard } from "./browser-guard.ts";
+import { TrustedProxies, clientAddress } from "./client-address.ts";
+import { CONNECTION_BOUNDS } from "./connection-bounds.ts";
+import { Connections } from "./connections.ts";
 import { corsHeaders } from "./cors.ts";
 import type { DeadlineRegistry, RequestContext } from "../request/request-context.ts";
 import { errorResponse } from "./error-response.ts";
 import type { AdaptiveBusyPoll } from "./adaptive-busy-poll.ts";
+import { isJsonMediaType } from "./media-type.ts";
 import type { Surface } from "./route.ts";
 import type { Admission, TrafficLimits } from "./traffic-limits.ts";
 
@@ -37,9 +46,11 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Set once the caller is known. */
     principal: Principal | null;
+    /** The next five are set by the first hook of every request. */
     /** The Content-Type header as it was sent. */
     sentContentType: string | null;
-    /** The next three are set by the first hook of every request. */
+    /** Whose it is, for the log. */
+    clientAddress: string;
     deadline: RequestContext | null;
     /** Pattern of the path; `null`: no route has it. */
     pattern: string | null;
@@ -49,7 +60,18 @@ declare module "fastify" {
   }
 }
 
-export interface HttpOptions {
+/** Who may connect, and under which names; what is left out is not bounded. */
+export interface ConnectionOptions {
+  /** Names of the server beside those of the loopback address; they count without keys only. */
+  readonly allowedHosts?: readonly string[];
+  /** Addresses, or networks as `10.0.0.0/8`. */
+  readonly trustedProxies?: readonly string[];
+  readonly maxConnections?: number;
+  readonly maxConnectionsPerAddress?: number;
+  readonly idleConnectionSeconds?: number;
+}
+
+export interface HttpOptions extends ConnectionOptions {
   readonly keys: Authentication;
   readonly lifecycle: Lifecycle;
   readonly logger: Logger;
@@ -59,25 +81,35 @@ export interface HttpOptions {
   readonly caller: AdaptiveBusyPoll | null;
 }
 
+/** What every request needs of the app. */
+interface Door extends HttpOptions {
+  readonly proxies: TrustedProxies;
+  readonly connections: Connections;
+  /** `null`: keys are asked for, and no page knows one. */
+  readonly guard: BrowserGuard | null;
+}
+
 /** Longest name in a path, percent-encoded. */
 const MAX_PARAMETER_CHARACTERS = 3 * LIMITS.nameCharacters;
-/** A body that says it is larger has its connection closed. */
-const MAX_THROWN_AWAY_BYTES = 4 * LIMITS.bodyBytes;
+const DEFAULT_IDLE_SECONDS = 75;
 /**
  * The type that Fastify is told of every body. It would refuse a malformed one by itself, yet some of our routes read the
  * body whatever it claims to be.
  */
 const ANY_BODY = "application/octet-stream";
+/** The type of those that are not read. */
+const UNREAD_BODY = "application/x-unread";
 const CLIENT_REQUEST_ID = /^[\w.-]{1,128}$/;
 
 /** An app without routes: `registerRoutes` adds them. */
 export function createHttpApp(options: HttpOptions): FastifyInstance {
   const respond = errorResponder(options.logger);
   const answers: OpenAnswers = new WeakMap();
+  const door = openDoor(options);
   const app = fastify({
     logger: false,
     bodyLimit: LIMITS.bodyBytes,
-    requestTimeout: LIMITS.bulkRequestSeconds * 1_000,
+    serverFactory: (handler) => door.connections.createServer(handler),
     forceCloseConnections: "idle",
     return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAMETER_CHARACTERS },
@@ -96,7 +128,9 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   );
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(ANY_BODY, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser(UNREAD_BODY, (_request, _body, done) => done(null));
   app.decorateRequest("principal", null);
+  app.decorateRequest("clientAddress", "");
   app.decorateRequest("sentContentType", null);
   app.decorateRequest("deadline", null);
   app.decorateRequest("pattern", null);
@@ -108,24 +142,41 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   // One hook, and no promise where none is needed: each costs every request.
   app.addHook("onRequest", (request, reply, done) => {
     answers.set(request.raw.socket, reply.raw);
-    begin(request, reply, options);
-    const admitted = admit(request, reply, options);
+    begin(request, reply, door);
+    const admitted = admit(request, reply, door);
     if (admitted instanceof Promise) admitted.then(() => done(), done);
     else done();
   });
-  // An expectation that we do not know is one that we need not meet (RFC 9110, 10.1.1).
-  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   addResponseHooks(app, options);
   return app;
 }
 
-function begin(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): void {
-  const { deadlines, corsAllowOrigins, caller } = options;
+function openDoor(options: HttpOptions): Door {
+  const { keys, logger, allowedHosts = [], corsAllowOrigins } = options;
+  const proxies = new TrustedProxies(options.trustedProxies ?? []);
+  const connections = new Connections({
+    bounds: {
+      ...CONNECTION_BOUNDS,
+      connections: options.maxConnections ?? 0,
+      connectionsPerAddress: options.maxConnectionsPerAddress ?? 0,
+    },
+    proxies,
+    keepAliveSeconds: options.idleConnectionSeconds ?? DEFAULT_IDLE_SECONDS,
+    requestSeconds: LIMITS.bulkRequestSeconds,
+    onRefused: (open) => logger.warn({ open }, "connections are refused: there are as many as may be"),
+  });
+  const guard = keys === null ? new BrowserGuard({ allowedHosts, allowedOrigins: corsAllowOrigins }) : null;
+  return { ...options, proxies, connections, guard };
+}
+
+function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
+  const { deadlines, corsAllowOrigins, caller } = door;
   const { headers } = request;
   const { config, url } = request.routeOptions;
   caller?.begin(config.access?.scope !== "public" && config.surface !== "embed");
   request.pattern = url ?? null;
   request.access = config.access ?? null;
+  request.clientAddress = clientAddress(request.raw, door.proxies);
   const deadline = deadlines.start();
   request.deadline = deadline;
   reply.raw.once("close", () => {
@@ -144,12 +195,20 @@ function begin(request: FastifyRequest, reply: FastifyReply, options: HttpOption
     );
   }
   request.sentContentType = headers["content-type"] ?? null;
-  headers["content-type"] = ANY_BODY;
+  headers["content-type"] = takesBody(request) ? ANY_BODY : UNREAD_BODY;
+}
+
+function takesBody({ access }: FastifyRequest): boolean {
+  return access !== null && access.scope !== "public";
 }
 
 /** Throws, or rejects, where the request may not go on. */
-function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOptions): MaybePromise<void> {
+function admit(request: FastifyRequest, reply: FastifyReply, options: Door): MaybePromise<void> {
+  if (options.guard !== null) refusePages(request, options.guard);
   const { access } = request;
+  if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
+    throw invalid("Host", "this header is required");
+  }
   if (access === null) return;
   if (access.scope !== "public" && options.lifecycle.phase === "draining") {
     throw new SheafError("unavailable", "the server is shutting down");
@@ -169,8 +228,28 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: HttpOption
       void reply.headers(admission.headers);
       if (admission.refusal !== null) throw admission.refusal;
       request.deadline?.countTokensWith((count) => admission.admitTokens(count));
+      if (request.headers.expect !== undefined) inviteBody(request, reply, options.connections);
     });
   });
+}
+
+/** Throws 403 for what a page of another origin sends, and 415 for a body that pages may send without asking. */
+function refusePages({ raw, sentContentType }: FastifyRequest, guard: BrowserGuard): void {
+  const refusal = guard.refusal(raw);
+  if (refusal !== null) throw new SheafError("permission_denied", refusal);
+  if (hasBody(raw) && (sentContentType === null || !isJsonMediaType(sentContentType))) {
+    throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers["content-length"];
+  return (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined;
+}
+
+/** A body that is known to be too large is refused without it. */
+function inviteBody({ headers }: FastifyRequest, reply: FastifyReply, connections: Connections): void {
+  if (!(Number(headers["content-length"]) > LIMITS.bodyBytes)) connections.invite(reply.raw);
 }
 
 function addResponseHooks(app: FastifyInstance, options: HttpOptions): void {
@@ -191,6 +270,7 @@ function addResponseHooks(app: FastifyInstance, options: HttpOptions): void {
         status: reply.statusCode,
         milliseconds: Math.round(reply.elapsedTime),
         key: request.principal?.id ?? null,
+        client: request.clientAddress,
       },
       "request",
     );
@@ -203,25 +283,10 @@ function errorResponder(logger: Logger) {
     const { surface = "v2", tooLargeStatus = 413 } = request.routeOptions.config;
     const response = errorResponse(error, { surface, tooLargeStatus, requestId: request.id });
     if (response.unexpected) logger.error({ err: error, requestId: request.id }, "unexpected error");
-    if (isBodyTooLarge(error)) readAway(request, reply);
     void reply
       .code(response.status)
       .headers(response.headers ?? {})
       .type("application/json")
       .send(response.body);
   };
-}
-
-function isBodyTooLarge(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "FST_ERR_CTP_BODY_TOO_LARGE";
-}
-
-/**
- * Keeps the connection and throws away what still comes. Most callers read an answer only once they have sent all, and
- * would find a closed connection instead of the reason.
- */
-function readAway(request: FastifyRequest, reply: FastifyReply): void {
-  if (!(Number(request.headers["content-length"]) <= MAX_THROWN_AWAY_BYTES)) return;
-  void reply.removeHeader("connection");
-  request.raw.resume();
 }

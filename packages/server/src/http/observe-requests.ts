@@ -53,6 +53,7 @@ export function observeRequests(app: FastifyInstance, options: ObservationOption
           stages: spent,
           rowsScanned: request.rowsScanned,
           key: request.principal?.id ?? null,
+          client: request.clientAddress,
         },
         "slow request",
       );

@@ -10,11 +10,11 @@ import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
 import type { RequestContext } from "../request/request-context.ts";
+import { isJsonMediaType } from "./media-type.ts";
 import type { Call, Method, Reply, Route } from "./route.ts";
 
 const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
-const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const NO_BODY = new Uint8Array(0);
 
 type AroundReading = (deadline: RequestContext, read: () => unknown) => unknown;
@@ -109,7 +109,7 @@ function createCall(request: FastifyRequest, route: Route, { deadline, principal
     if (
       route.surface !== "embed" &&
       request.sentContentType !== null &&
-      !JSON_MEDIA_TYPE.test(request.sentContentType)
+      !isJsonMediaType(request.sentContentType)
     ) {
       throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
     }

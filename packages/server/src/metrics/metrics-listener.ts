@@ -1,21 +1,35 @@
-/** A port of this machine alone that serves the metrics without a key, for a collector beside the server. */
-import { type Server, createServer } from "node:http";
+/** A port that serves the metrics without a key, for a collector beside the server. */
+import { type IncomingMessage, type Server, createServer } from "node:http";
 import type { Logger } from "pino";
 
-const LOOPBACK = "127.0.0.1";
+const REQUEST_MS = 15_000;
+const MAX_CONNECTIONS = 64;
+
+export interface MetricsListenerOptions {
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  readonly render: () => Promise<string>;
+  /** Why a request is refused; `null`: it is not. */
+  readonly refusal: (request: IncomingMessage) => string | null;
+  readonly logger: Logger;
+}
 
 export interface MetricsListener {
   readonly port: number;
   close(): Promise<void>;
 }
 
-/** @param port 0: a free one. Rejects where it cannot be had. */
-export async function listenForMetrics(
-  port: number,
-  render: () => Promise<string>,
-  logger: Logger,
-): Promise<MetricsListener> {
-  const server = createServer((request, response) => {
+/** Rejects where the port cannot be had. */
+export async function listenForMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
+  const { host, port, render, refusal, logger } = options;
+  const timeouts = { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS };
+  const server = createServer({ ...timeouts, requireHostHeader: false }, (request, response) => {
+    const refused = refusal(request);
+    if (refused !== null) {
+      response.writeHead(403, { "content-type": "text/plain" }).end(`${refused}\n`);
+      return;
+    }
     if (request.method !== "GET" || request.url !== "/metrics") {
       response.writeHead(404).end();
       return;
@@ -28,7 +42,8 @@ export async function listenForMetrics(
       },
     );
   });
-  await listening(server, port);
+  server.maxConnections = MAX_CONNECTIONS;
+  await listening(server, host, port);
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : port,
@@ -40,10 +55,10 @@ export async function listenForMetrics(
   };
 }
 
-function listening(server: Server, port: number): Promise<void> {
+function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, LOOPBACK, () => {
+    server.listen(port, host, () => {
       server.off("error", reject);
       resolve();
     });

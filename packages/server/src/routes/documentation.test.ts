@@ -35,6 +35,31 @@ describe("the documents", () => {
   });
 });
 
+describe("GET /", () => {
+  const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+
+  it.each([BROWSER, "text/html", "TEXT/HTML;charset=utf-8", "application/json, text/html;q=0.1"])(
+    "says what this is and where its documentation is to who accepts %s",
+    async (accept) => {
+      const reply = await test.app.http.inject({ method: "GET", url: "/", headers: { accept } });
+      expect([reply.statusCode, reply.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+      expect(reply.headers["content-security-policy"]).toContain("default-src 'none'");
+      expect(reply.headers["vary"]).toBe("accept");
+      expect(reply.body).toContain('<a href="docs">');
+    },
+  );
+
+  it.each([undefined, "*/*", "application/json", "text/*", "text/html;q=0, */*", "text/htmlx"])(
+    "is 405 to who accepts %s",
+    async (accept) => {
+      const headers = accept === undefined ? {} : { accept };
+      const reply = await test.app.http.inject({ method: "GET", url: "/", headers });
+      expect([reply.statusCode, reply.headers["allow"]]).toEqual([405, "POST, OPTIONS"]);
+      expect(reply.json()).toEqual({ error: "this path takes POST, OPTIONS" });
+    },
+  );
+});
+
 describe("/docs", () => {
   it("is a page that loads nothing from elsewhere", async () => {
     const { status, type, policy, text } = await get("/docs");

@@ -1,7 +1,8 @@
 /** The API description and the page to browse it with. They are public: they say what a server takes, not what it holds. */
 import { SheafError } from "@sheaf/protocol";
-import { type Route, ok } from "../http/route.ts";
+import { type Reply, type Route, ok } from "../http/route.ts";
 import { openApiDocument } from "../openapi/document.ts";
+import { FRONT_PAGE, asksForHtml } from "../openapi/front-page.ts";
 import { DOCUMENTATION_HEADERS, DOCUMENTATION_PAGE, documentationFile } from "../openapi/swagger-ui.ts";
 import { SYSTEM as described } from "./system-descriptions.ts";
 
@@ -28,9 +29,23 @@ export function documentationRoutes(routes: readonly Route[]): readonly Route[] 
   return own;
 }
 
+/** What others than browsers are told of `GET /`. */
+const NO_PAGE: Reply = {
+  status: 405,
+  body: JSON.stringify({ error: "this path takes POST, OPTIONS" }),
+  headers: { allow: "POST, OPTIONS", vary: "accept" },
+};
+
 function pageRoutes(): readonly Route[] {
   const page = { ...DOCUMENTATION_HEADERS, "content-type": "text/html; charset=utf-8" };
   return [
+    {
+      ...PUBLIC,
+      path: "/",
+      surface: "embed",
+      handle: (call) =>
+        asksForHtml(call.header("accept")) ? ok(FRONT_PAGE, { ...page, vary: "accept" }) : NO_PAGE,
+    },
     { ...PUBLIC, path: "/docs", handle: () => ok(DOCUMENTATION_PAGE, page) },
     {
       ...PUBLIC,

@@ -8,6 +8,8 @@ import type { Command } from "../command.ts";
 import { environmentNotes, flagTexts, settingOptions } from "../setting-options.ts";
 
 const STDERR = 2;
+const NO_AUTH =
+  "Warning: auth is off. Every program on this machine can read, change and remove everything. Web pages are kept out.";
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 export const serve: Command = {
@@ -22,6 +24,7 @@ export const serve: Command = {
     optimizeEarly();
     const server = await startServer(settings, logger);
     announce(server);
+    if (!settings.auth) console.log(NO_AUTH);
     server.open();
     const signal = await stopped;
     logger.info({ signal }, "stopping");

@@ -1,0 +1,95 @@
+/**
+ * The settings of who may connect and under which names the server is reached. Part of the table in `config.ts`.
+ */
+import { isIP } from "node:net";
+import type { Setting } from "./config.ts";
+import { hostName } from "./http/host-name.ts";
+import { parseCount } from "./parse-count.ts";
+import { SettingError } from "./setting-error.ts";
+
+export interface ConnectionSettings {
+  /** Lower case, without port. */
+  readonly allowedHosts: readonly string[];
+  readonly trustedProxies: readonly string[];
+  /** 0: no bound; so the next. */
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  readonly idleConnectionSeconds: number;
+  /** Address of the port for metrics. */
+  readonly metricsHost: string;
+}
+
+const MOST_IDLE_SECONDS = 3_600;
+
+export const CONNECTION_SETTINGS: {
+  readonly [name in keyof ConnectionSettings]: Setting<ConnectionSettings[name]>;
+} = {
+  allowedHosts: {
+    env: "SHEAF_ALLOWED_HOSTS",
+    flag: { name: "allowed-hosts", operand: "names" },
+    default: "",
+    doc: "Host names, separated by commas, that requests may name in their Host header under --auth off and on the port for metrics, beside those of the loopback address.",
+    parse: (text) => parseList(text, parseHost),
+  },
+  trustedProxies: {
+    env: "SHEAF_TRUSTED_PROXIES",
+    flag: { name: "trusted-proxies", operand: "networks" },
+    default: "",
+    doc: "Addresses and networks of proxies, separated by commas (10.0.0.0/8, ::1): X-Forwarded-For counts only from them, and --max-connections-per-address does not bound them.",
+    parse: (text) => parseList(text, parseNetwork),
+  },
+  maxConnections: {
+    env: "SHEAF_MAX_CONNECTIONS",
+    flag: { name: "max-connections", operand: "number" },
+    default: "2048",
+    doc: "Connections at a time. Beyond it idle ones are closed, then requests on new ones are answered with 503. 0 for no bound.",
+    parse: (text) => parseCount(text),
+  },
+  maxConnectionsPerAddress: {
+    env: "SHEAF_MAX_CONNECTIONS_PER_ADDRESS",
+    flag: { name: "max-connections-per-address", operand: "number" },
+    default: "512",
+    doc: "The same for one client address, or one /64 network of IPv6. 0 for no bound.",
+    parse: (text) => parseCount(text),
+  },
+  idleConnectionSeconds: {
+    env: "SHEAF_IDLE_CONNECTION_SECONDS",
+    flag: { name: "idle-connection-seconds", operand: "seconds" },
+    default: "75",
+    doc: "How long a connection stays open between two requests. Keep it longer than the proxy in front does.",
+    parse: (text) => parseCount(text, 1, MOST_IDLE_SECONDS),
+  },
+  metricsHost: {
+    env: "SHEAF_METRICS_HOST",
+    flag: { name: "metrics-host", operand: "address" },
+    default: "127.0.0.1",
+    doc: "Address that --metrics-port listens on. Whoever reaches it reads the metrics without a key.",
+    parse: (text) => text,
+  },
+};
+
+function parseList<T>(text: string, parse: (item: string) => T): readonly T[] {
+  return text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "")
+    .map(parse);
+}
+
+function parseHost(text: string): string {
+  const name = hostName(isIP(text) === 6 ? `[${text}]` : text);
+  if (name === null || name !== text.toLowerCase()) {
+    throw new SettingError(`"${text}" is not a host name such as sheaf.example.org, without port`);
+  }
+  return name;
+}
+
+function parseNetwork(text: string): string {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  const valid = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
+  if (bits < 0 || !valid || rest.length > 0) {
+    throw new SettingError(`"${text}" is not an address or a network such as 10.0.0.0/8`);
+  }
+  return text;
+}

@@ -1,0 +1,9 @@
+/** The host of a `Host` header or of a URL's authority, as it is compared. */
+
+const HOST = /^(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._-]{1,253}))(?::\d{1,5})?$/;
+
+/** Lower case, without brackets, port and the dot at the end; `null` for what is none. */
+export function hostName(text: string): string | null {
+  const [, address, name] = HOST.exec(text.toLowerCase()) ?? [];
+  return address ?? name?.replace(/\.$/, "") ?? null;
+}
