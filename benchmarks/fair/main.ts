@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
 import { type Answered, Bystander, QUESTIONS } from "../../test/hostile/testing/bystander.ts";
 import { BusyClient } from "../../test/hostile/testing/busy-client.ts";
-import { heavyWorks } from "../../test/hostile/testing/heavy-work.ts";
+import { WORK_NAMES } from "../../test/hostile/testing/heavy-work.ts";
 import { createTenant } from "../../test/hostile/testing/tenant.ts";
 import { quantile } from "../measure/statistics.ts";
 import { textTable } from "../measure/text-table.ts";
@@ -40,13 +40,13 @@ try {
   await bystander.during(() => pause(WARM_UP_SECONDS));
   const quiet = await bystander.during(() => pause(seconds));
   const rows: Row[] = [{ work: "quiet", answers: quiet.answers }];
-  for (const work of heavyWorks(worker)) {
-    if (wanted.length > 0 && !wanted.some((word) => work.name.includes(word))) continue;
-    const client = await BusyClient.start(served.url, worker, work.name);
+  for (const work of WORK_NAMES) {
+    if (wanted.length > 0 && !wanted.some((word) => work.includes(word))) continue;
+    const client = await BusyClient.start(served.url, worker, work);
     try {
       const { value, answers } = await bystander.during(() => client.workFor(seconds));
-      rows.push({ work: work.name, answers });
-      console.log(`${work.name}: ${value.answered} calls answered, ${value.refused} refused`);
+      rows.push({ work: work, answers });
+      console.log(`${work}: ${value.answered} calls answered, ${value.refused} refused`);
     } finally {
       client.stop();
     }

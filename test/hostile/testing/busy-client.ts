@@ -27,13 +27,10 @@ export class BusyClient {
     return new BusyClient(child);
   }
 
-  /** Works for so many seconds. */
+  /** See `keepBusy`. */
   async workFor(seconds: number): Promise<CallCounts> {
-    this.#child.send("begin");
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
-    const counts = answer(this.#child);
-    this.#child.send("end");
-    return (await counts) as CallCounts;
+    this.#child.send(seconds);
+    return (await answer(this.#child)) as CallCounts;
   }
 
   stop(): void {

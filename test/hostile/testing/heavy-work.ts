@@ -11,11 +11,10 @@ const WORDS = "river engine harbour fast slow winter stone bread light paper sig
 const DIMENSIONS = 384;
 const LARGE_RECORDS = 50;
 const LARGE_DOCUMENT = 1024 * 1024;
-const SHORT_RECORDS = 20_000;
+const SHORT_RECORDS = 10_000;
 const RECORDS_PER_CALL = 1_000;
 
 export interface HeavyWork {
-  readonly name: string;
   /** Makes what `once` needs. */
   prepare(): Promise<void>;
   /** Calls that are under way at a time. */
@@ -24,9 +23,22 @@ export interface HeavyWork {
   once(call: number, signal: AbortSignal): Promise<number>;
 }
 
-/** Every kind of heavy work, in the name of one tenant. */
-export function heavyWorks(tenant: Tenant): readonly HeavyWork[] {
-  return [bulkWrites(tenant), largeReads(tenant), patterns(tenant), searches(tenant), ...embeds(tenant)];
+/** By name. */
+const WORKS: Readonly<Record<string, (tenant: Tenant) => HeavyWork>> = {
+  "bulk writes": bulkWrites,
+  "50 MB reads": largeReads,
+  "regular expressions": patterns,
+  searches,
+  "large embeds": largeEmbeds,
+  "many small embeds": smallEmbeds,
+};
+export const WORK_NAMES: readonly string[] = Object.keys(WORKS);
+
+/** Heavy work in the name of a tenant. */
+export function heavyWork(name: string, tenant: Tenant): HeavyWork {
+  const make = WORKS[name];
+  if (make === undefined) throw new Error(`no work is called ${name}`);
+  return make(tenant);
 }
 
 export interface CallCounts {
@@ -34,25 +46,36 @@ export interface CallCounts {
   readonly refused: number;
 }
 
-/** Keeps all callers of a work busy until the signal, which ends the calls that are under way. */
-export async function keepBusy(work: HeavyWork, signal: AbortSignal): Promise<CallCounts> {
+/**
+ * Keeps all callers of a work busy for so many seconds, or until the first call is answered where that is later, and
+ * cuts the calls that are then under way.
+ */
+export async function keepBusy(work: HeavyWork, seconds: number): Promise<CallCounts> {
   const counts = { answered: 0, refused: 0 };
+  const end = new AbortController();
+  const until = performance.now() + seconds * 1_000;
+  const endWhenDone = (): void => {
+    if (counts.answered > 0 && performance.now() >= until) end.abort();
+  };
+  const timer = setTimeout(endWhenDone, seconds * 1_000 + 1);
   let call = 0;
   const callers = Array.from({ length: work.callers }, async () => {
-    while (!signal.aborted) {
-      const status = await work.once(call++, signal).catch((error: unknown) => {
-        if (signal.aborted) return null;
+    while (!end.signal.aborted) {
+      const outcome = await work.once(call++, end.signal).catch((error: unknown) => {
+        if (end.signal.aborted) return null;
         throw error;
       });
-      if (status === null) return;
-      if (status === 200 || status === 201) counts.answered++;
-      else if (status === 429 || status === 503) counts.refused++;
-      else throw new Error(`${work.name}: ${status}`);
+      if (outcome === null) return;
+      if (outcome === 200 || outcome === 201) counts.answered++;
+      else if (outcome === 429 || outcome === 503) counts.refused++;
+      else throw new Error(`a legal call was answered with ${outcome}`);
+      endWhenDone();
       // A refused client comes back later, not at once.
-      if (status === 429 || status === 503) await sleep(50);
+      if (outcome === 429 || outcome === 503) await sleep(50);
     }
   });
   await Promise.all(callers);
+  clearTimeout(timer);
   return counts;
 }
 
@@ -60,7 +83,6 @@ function bulkWrites(tenant: Tenant): HeavyWork {
   let path = "";
   let bodies: readonly string[] = [];
   return {
-    name: "bulk writes",
     callers: 4,
     prepare: async () => {
       path = await tenant.createCollection("bulk");
@@ -73,7 +95,6 @@ function bulkWrites(tenant: Tenant): HeavyWork {
 function largeReads(tenant: Tenant): HeavyWork {
   let path = "";
   return {
-    name: "50 MB reads",
     callers: 2,
     prepare: async () => {
       path = await tenant.createCollection("large");
@@ -91,10 +112,9 @@ function largeReads(tenant: Tenant): HeavyWork {
 function patterns(tenant: Tenant): HeavyWork {
   let path = "";
   return {
-    name: "regular expressions",
     callers: 4,
     prepare: async () => {
-      path = await shortCollection(tenant, "patterns");
+      path = await shortCollection(tenant);
     },
     once: (call, signal) => {
       const $regex = `(?i)fast [a-z]+ ${call % 10}[0-9]*7 (river|engine)`;
@@ -106,10 +126,9 @@ function patterns(tenant: Tenant): HeavyWork {
 function searches(tenant: Tenant): HeavyWork {
   let path = "";
   return {
-    name: "searches",
     callers: 16,
     prepare: async () => {
-      path = await shortCollection(tenant, "searched");
+      path = await shortCollection(tenant);
     },
     once: (call, signal) => {
       const rank = { $knn: { query: vectorOf(call), limit: 100 } };
@@ -118,31 +137,33 @@ function searches(tenant: Tenant): HeavyWork {
   };
 }
 
-function embeds(tenant: Tenant): readonly HeavyWork[] {
-  const headers = { "x-service-embedding-model": MINILM };
-  const embed = (texts: readonly string[], signal: AbortSignal): Promise<number> =>
-    status(tenant, "/embed", { texts, instructions: "" }, { headers, signal });
-  return [
-    {
-      name: "large embeds",
-      callers: 8,
-      prepare: () => Promise.resolve(),
-      once: (call, signal) => {
-        const texts = Array.from({ length: 64 }, (_, i) => textOf(call * 64 + i, 900));
-        return embed(texts, signal);
-      },
-    },
-    {
-      name: "many small embeds",
-      callers: 200,
-      prepare: () => Promise.resolve(),
-      once: (call, signal) => embed([textOf(call, 900)], signal),
-    },
-  ];
+function largeEmbeds(tenant: Tenant): HeavyWork {
+  const textsOf = (call: number): string[] =>
+    Array.from({ length: 64 }, (_, i) => textOf(call * 64 + i, 900));
+  return {
+    callers: 8,
+    prepare: () => Promise.resolve(),
+    once: (call, signal) => embed(tenant, textsOf(call), signal),
+  };
 }
 
-async function shortCollection(tenant: Tenant, name: string): Promise<string> {
-  const path = await tenant.createCollection(name);
+function smallEmbeds(tenant: Tenant): HeavyWork {
+  return {
+    callers: 200,
+    prepare: () => Promise.resolve(),
+    once: (call, signal) => embed(tenant, [textOf(call, 900)], signal),
+  };
+}
+
+function embed(tenant: Tenant, texts: readonly string[], signal: AbortSignal): Promise<number> {
+  const headers = { "x-service-embedding-model": MINILM };
+  return status(tenant, "/embed", { texts, instructions: "" }, { headers, signal });
+}
+
+/** One for all works that only read it. */
+async function shortCollection(tenant: Tenant): Promise<string> {
+  const path = await tenant.createCollection("short", { get_or_create: true });
+  if ((await tenant.expect(200, `${path}/count`)) === SHORT_RECORDS) return path;
   for (let first = 0; first < SHORT_RECORDS; first += RECORDS_PER_CALL) {
     await tenant.expect(201, `${path}/add`, shortRecords(first));
   }
