@@ -121,8 +121,9 @@ export class Connection {
   #begin({ request, response, handler }: Exchange): void {
     if (this.#running.size === 0) this.#events.idleChanged(this, false);
     this.#running.add(response);
-    response.once("close", () => this.#end(response));
     handler(request, response);
+    // After what the handler does at its end: the next request may need what this one gives back.
+    response.once("close", () => this.#end(response));
   }
 
   #end(response: ServerResponse): void {
