@@ -1,14 +1,12 @@
 /**
  * The query stages beside their plain twins, one thread, records in memory: median milliseconds over different queries.
- * Plain: every row tested by the predicate, every vector compared.
+ * Plain: every row tested by the oracle, every vector compared.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { IndexPlan, Knn, Metadata, Search, SparseVector, Where } from "@sheaf/protocol";
 import { executeCount, executeSearch } from "../../packages/engine/src/query/execute.ts";
-import { NO_LIST_KEYS } from "../../packages/engine/src/query/list-keys.ts";
-import { PatternCache } from "../../packages/engine/src/query/pattern-cache.ts";
+import { oracleSelect } from "../../packages/engine/src/query/testing/oracle.ts";
 import { TestCollection } from "../../packages/engine/src/query/testing/test-collection.ts";
-import { compileWhere } from "../../packages/engine/src/query/where-predicate.ts";
 import { median } from "../measure/statistics.ts";
 import {
   type SparseTerms,
@@ -109,24 +107,14 @@ async function measureFilters(
   queries: number,
 ): Promise<readonly (readonly string[])[]> {
   const repeats = Array.from({ length: queries }, (_, i) => i);
-  const { records } = collection;
   const rows: (readonly string[])[] = [];
   for (const [name, where] of FILTERS) {
-    const patterns = new PatternCache();
-    const matches = compileWhere(where, "where", { patterns, keys: NO_LIST_KEYS });
-    let record = records[0];
-    const row = {
-      id: "",
-      value: (key: string) => record?.metadata?.get(key),
-      document: () => record?.document ?? null,
-    };
-    const before = await time(repeats.slice(0, PLAIN_QUERIES), () => {
-      let found = 0;
-      for (record of records) if (matches(row)) found++;
-      return found;
-    });
-    patterns.free();
-    const now = await time(repeats, () => executeCount(collection.context, { ids: null, where }));
+    const selector = { ids: null, where };
+    const before = await time(
+      repeats.slice(0, PLAIN_QUERIES),
+      () => oracleSelect(collection, selector).length,
+    );
+    const now = await time(repeats, () => executeCount(collection.context, selector));
     rows.push(tableRow(name, before, now));
   }
   return rows;

@@ -108,6 +108,10 @@ export interface EngineStatistics {
   readonly runningCalls: number;
   /** Reads that wait for somebody to ask for their next batch. */
   readonly openReads: number;
+  /** Requests that wait for a thread that runs regular expressions. */
+  readonly waitingRegexRequests: number;
+  /** Such threads that were ended because their request was over and they were not, since the engine started. */
+  readonly endedRegexThreads: number;
 }
 
 /** What the gateway counts and hands over now and then. */

@@ -155,7 +155,14 @@ describe("statistics", () => {
     const query = { ...EVERYTHING, embeddings: [Float32Array.of(1, 2)], limit: 1, include };
     await engine.query(ref, query);
     const { rowsScanned, openCollectionBytes, catalogBytes, ...counts } = await engine.statistics();
-    expect(counts).toEqual({ collections: 1, openCollections: 1, runningCalls: 0 });
+    expect(counts).toEqual({
+      collections: 1,
+      openCollections: 1,
+      runningCalls: 0,
+      openReads: 0,
+      waitingRegexRequests: 0,
+      endedRegexThreads: 0,
+    });
     expect(rowsScanned).toBe(3);
     expect(Math.min(openCollectionBytes, catalogBytes)).toBeGreaterThan(0);
   });

@@ -51,8 +51,9 @@ import type {
 import { acquireDataLock } from "./host/data-lock.ts";
 import type { LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
 import { VectorMemory } from "./index/dense/vector-memory.ts";
-import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
+import { createScanPool } from "./index/scan-pool.ts";
 import type { StartedRead } from "./query/execute.ts";
+import { RegexPool } from "./query/regex-pool.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/data-folder.ts";
 import { type DiskSpace, createDiskSpace } from "./storage/disk-space.ts";
@@ -77,7 +78,7 @@ export class LocalEngine implements Engine {
   readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
-  readonly #scanPool: ScanPool = createScanPool();
+  readonly #threads = { scanPool: createScanPool(), regexPool: new RegexPool() };
   readonly #budgets: TenantBudgets;
   readonly #calls = new CallMeter();
   readonly #reads = new OpenReads();
@@ -94,7 +95,7 @@ export class LocalEngine implements Engine {
     this.#onClosed = options.onClosed ?? (() => Promise.resolve());
     const opener = new CollectionOpener({
       ...parts,
-      scanPool: this.#scanPool,
+      ...this.#threads,
       vectorMemory: new VectorMemory(options.vectorMemory),
       historyMemory: new HistoryMemory(),
       onTouch: options.onTouch ?? (() => {}),
@@ -238,6 +239,8 @@ export class LocalEngine implements Engine {
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
       openReads: this.#reads.size,
+      waitingRegexRequests: this.#threads.regexPool.waiting,
+      endedRegexThreads: this.#threads.regexPool.endedThreads,
     };
   }
 
@@ -337,7 +340,7 @@ export class LocalEngine implements Engine {
     await this.#forker.close();
     await this.#pool.close();
     await this.#catalog.close();
-    await this.#scanPool.close();
+    await Promise.all(Object.values(this.#threads).map((pool) => pool.close()));
     await this.#onClosed();
   }
 

@@ -98,7 +98,17 @@ const table = {
   regexPatterns: {
     value: 64,
     over: 400,
-    doc: "Different regular expressions of one request; each may take 10 MiB of memory.",
+    doc: "Different regular expressions of one request.",
+  },
+  regexBytes: {
+    value: 10 * 1024 * 1024,
+    over: 400,
+    doc: "What a regular expression compiles to, as Rust's `regex` counts it: `\\w{388}` does not reach it, `\\w{389}` is over it.",
+  },
+  queuedRegexRequests: {
+    value: 256,
+    over: 429,
+    doc: "Requests of one tenant that wait for a thread that runs regular expressions.",
   },
   regexCharacters: { value: 1_024, over: 400, doc: "Characters of a regular expression." },
   metadataKeys: { value: 1_024, over: 400, doc: "Metadata keys of one record or collection." },

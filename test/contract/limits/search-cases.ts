@@ -1,6 +1,8 @@
 /** Bounds of filters, ranks, groups and pages. */
-import type { LimitName } from "@sheaf/protocol";
-import { type Bench, type CaseOf, type Outcome, bySize, times, toCollection } from "./limit-case.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LIMITS, type LimitName } from "@sheaf/protocol";
+import { RegexPool } from "../../../packages/engine/src/query/regex-pool.ts";
+import { type Bench, type CaseOf, type Outcome, bySize, called, times, toCollection } from "./limit-case.ts";
 
 const KNN = { $knn: { query: [1, 2] } };
 const BATCH = 50_000;
@@ -39,8 +41,29 @@ export const SEARCH_CASES = {
   whereNodes: filtered((size) => ({ $or: times(size - 1, () => ({ a: 1 })) }), /^where/u),
   whereValues: filtered((size) => ({ a: { $in: times(size, (i) => i) } }), /^where\.a\.\$in/u),
   regexPatterns: filtered((size) => ({ $or: times(size, (i) => regex(`p${i}`)) }), /regular expressions/u),
+  regexBytes: filtered(
+    // What it compiles to cannot be told by the byte: 388 times is the most that fits.
+    (size) => regex(size > LIMITS.regexBytes ? "\\w{389}" : "\\w{388}"),
+    /^where\.#document\.\$regex: Compiled regex exceeds size limit of 10485760/u,
+  ),
+  queuedRegexRequests: bySize((_bench, size) => called(() => queueRegexes(size)), /regular expressions/u),
   regexCharacters: filtered((size) => regex("a".repeat(size)), /^where\.#document\.\$regex/u),
 } satisfies { readonly [name in LimitName]?: CaseOf };
+
+/** So many requests of a tenant wait behind one. */
+async function queueRegexes(waiting: number): Promise<void> {
+  const pool = new RegexPool({ threads: 1 });
+  const regexes = pool.forTenant("tenant");
+  let release = (): void => {};
+  const first = regexes.run(undefined, () => new Promise<void>((resolve) => (release = resolve)));
+  const others = times(waiting, () => regexes.run(undefined, () => Promise.resolve()));
+  const outcomes = Promise.allSettled(others);
+  await sleep(0);
+  release();
+  await first;
+  for (const outcome of await outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  await pool.close();
+}
 
 /** All records of a collection of `records`, for each of `queries`. */
 async function query(bench: Bench, counts: { records: number; queries: number }): Promise<Outcome> {

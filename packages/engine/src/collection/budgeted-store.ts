@@ -1,7 +1,12 @@
 /** A record store whose batches have to fit its tenant's quotas. */
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import type { StoredRecord, VectorDistance, VectorVersion } from "../storage/stored-record.ts";
+import type {
+  DocumentVersion,
+  StoredRecord,
+  VectorDistance,
+  VectorVersion,
+} from "../storage/stored-record.ts";
 import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
 
 export class BudgetedStore implements RecordStore {
@@ -34,6 +39,10 @@ export class BudgetedStore implements RecordStore {
 
   readVector(offset: number): VectorVersion | null {
     return this.#store.readVector(offset);
+  }
+
+  readDocument(offset: number): DocumentVersion | null {
+    return this.#store.readDocument(offset);
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {

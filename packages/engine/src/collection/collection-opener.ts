@@ -3,6 +3,7 @@ import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol"
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
+import type { RegexPool } from "../query/regex-pool.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
@@ -24,6 +25,7 @@ export interface CollectionOpenerOptions {
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
   readonly scanPool: ScanPool;
+  readonly regexPool: RegexPool;
   readonly vectorMemory: VectorMemory;
   readonly historyMemory: HistoryMemory;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
@@ -58,7 +60,7 @@ export class CollectionOpener {
 
   /** 404 once the collection is gone. */
   async open(id: string, budgets: TenantBudgets, signal: CancelSignal): Promise<OpenCollection> {
-    const { catalog, scanPool, vectorMemory, historyMemory, onProblem } = this.#options;
+    const { catalog, scanPool, regexPool, vectorMemory, historyMemory, onProblem } = this.#options;
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
@@ -69,6 +71,7 @@ export class CollectionOpener {
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const options = {
           ...common,
+          regexes: regexPool.forTenant(known.tenant),
           vectorMemory,
           historyMemory,
           unfolded: catalog.isUnfolded(id) || isAhead(store.head, known),

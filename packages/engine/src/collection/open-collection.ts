@@ -36,6 +36,7 @@ import {
   selectOffsets,
 } from "../query/execute.ts";
 import type { QueryContext } from "../query/query-context.ts";
+import type { TenantRegexes } from "../query/regex-pool.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
@@ -58,6 +59,7 @@ export interface OpenCollectionOptions {
   /** The catalog does not know of all that the store holds. */
   readonly unfolded: boolean;
   readonly scanPool?: ScanPool | undefined;
+  readonly regexes: TenantRegexes;
   /** For the vectors that the index keeps; without limit if left out. */
   readonly vectorMemory?: VectorMemory | undefined;
   /** For the versions that are kept for open reads; of its own if left out. */
@@ -368,6 +370,7 @@ export class OpenCollection {
       dimension: this.#dimension,
       plan: this.#plan,
       scanPool: this.#options.scanPool,
+      regexes: this.#options.regexes,
       times,
     };
   }

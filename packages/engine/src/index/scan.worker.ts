@@ -5,8 +5,8 @@
  * alive whatever it was ever sent. This one collects by itself once it was sent much memory that is new to it.
  */
 import assert from "node:assert/strict";
-import { Session } from "node:inspector";
 import { parentPort } from "node:worker_threads";
+import { collectGarbage } from "./collect-garbage.ts";
 import { type DenseScan, scanSlices } from "./dense-scan.ts";
 import { type Nearest, TopK } from "./top-k.ts";
 
@@ -21,19 +21,21 @@ export interface ScanTask {
 /** `null`: stopped. */
 export type ScanReply = Nearest | null;
 
-/** Memory that may stay behind; to collect takes about ten milliseconds. */
+/** Memory that may stay behind. */
 const MAX_UNCOLLECTED_BYTES = 32 * 2 ** 20;
 
 assert(parentPort !== null, "scan.worker runs as a worker thread");
 const port = parentPort;
-let session: Session | null = null;
 let uncollectedBytes = 0;
 
 port.on("message", (task: ScanTask) => {
   port.postMessage(run(task), []);
   uncollectedBytes += task.newBytes;
   // In a turn of its own, when nothing refers to the task any more.
-  if (uncollectedBytes > MAX_UNCOLLECTED_BYTES) setImmediate(collectGarbage);
+  if (uncollectedBytes > MAX_UNCOLLECTED_BYTES) {
+    uncollectedBytes = 0;
+    setImmediate(collectGarbage);
+  }
 });
 
 function run({ scan, stop }: ScanTask): ScanReply {
@@ -43,14 +45,4 @@ function run({ scan, stop }: ScanTask): ScanReply {
     if (Atomics.load(stop, 0) !== 0) return null;
   }
   return top.sorted();
-}
-
-/** The one way that needs no flag of V8. */
-function collectGarbage(): void {
-  if (session === null) {
-    session = new Session();
-    session.connect();
-  }
-  session.post("HeapProfiler.collectGarbage");
-  uncollectedBytes = 0;
 }

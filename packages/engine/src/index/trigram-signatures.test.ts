@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SEGMENT_ROWS, listBits } from "./row-set.ts";
 import { TrigramSignatures } from "./trigram-signatures.ts";
-import { trigramsOf } from "./trigrams.ts";
+import { containing } from "./trigram-query.ts";
 
 function signaturesOf(documents: readonly (string | null)[]): TrigramSignatures {
   const signatures = new TrigramSignatures();
@@ -11,7 +11,7 @@ function signaturesOf(documents: readonly (string | null)[]): TrigramSignatures 
 }
 
 function rows(signatures: TrigramSignatures, text: string): number[] {
-  return listBits(signatures.having(trigramsOf([text])));
+  return listBits(signatures.having(containing(text)));
 }
 
 describe("TrigramSignatures", () => {

@@ -6,8 +6,9 @@
  * Not looked into, and so never ruled out: long documents, whose signatures would have nearly every bit, and texts
  * with a lone surrogate, which the store gives back as another character.
  */
-import { TRIGRAM_BUCKETS, trigramAt } from "./trigrams.ts";
 import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+import type { TrigramQuery } from "./trigram-query.ts";
+import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
 
 const LONGEST_DOCUMENT = 16_384;
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -32,7 +33,14 @@ export class TrigramSignatures {
     this.#reserve(word);
     const words = this.#words;
     const stride = this.#stride;
-    for (let i = 0; i + 2 < document.length; i++) words[trigramAt(document, i) * stride + word]! |= bit;
+    let first = foldUnit(document.charCodeAt(0));
+    let second = foldUnit(document.charCodeAt(1));
+    for (let i = 2; i < document.length; i++) {
+      const third = foldUnit(document.charCodeAt(i));
+      words[trigramBucket(first, second, third) * stride + word]! |= bit;
+      first = second;
+      second = third;
+    }
   }
 
   /** Takes over what another segment knows of a row's document. */
@@ -55,18 +63,32 @@ export class TrigramSignatures {
     }
   }
 
-  /** The rows with a document that may have all of the buckets. */
-  having(buckets: Uint32Array): Uint32Array {
+  /** The rows with a document that the query does not rule out. */
+  having(query: TrigramQuery): Uint32Array {
     const rows = this.#documents.slice();
-    for (const bucket of buckets) {
-      const from = bucket * this.#stride;
-      for (let word = 0; word < this.#stride; word++) {
-        rows[word]! &= this.#words[from + word]! | this.#unknown[word]!;
-      }
-      // Behind the stride no row was looked into.
-      for (let word = this.#stride; word < rows.length; word++) rows[word]! &= this.#unknown[word]!;
-    }
+    if (query.all.length === 0 && query.any.length === 0) return rows;
+    this.#narrow(rows, query);
+    // Behind the stride no row was looked into.
+    rows.fill(0, this.#stride);
+    for (let word = 0; word < rows.length; word++) rows[word]! |= this.#unknown[word]!;
     return rows;
+  }
+
+  /** Leaves of the rows below the stride those that satisfy the query. */
+  #narrow(rows: Uint32Array, { all, any }: TrigramQuery): void {
+    for (const bucket of all) {
+      const from = bucket * this.#stride;
+      for (let word = 0; word < this.#stride; word++) rows[word]! &= this.#words[from + word]!;
+    }
+    for (const queries of any) {
+      const found = new Uint32Array(this.#stride);
+      for (const query of queries) {
+        const left = rows.slice(0, this.#stride);
+        this.#narrow(left, query);
+        for (let word = 0; word < this.#stride; word++) found[word]! |= left[word]!;
+      }
+      rows.set(found);
+    }
   }
 
   /** Makes room for rows up to those of a word. */

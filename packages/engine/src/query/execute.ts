@@ -20,9 +20,9 @@ import { candidateRows, filterRows } from "./filter.ts";
 import { denseKnn } from "./knn.ts";
 import { inInsertionOrder, insertionOrder } from "./order.ts";
 import { Pace } from "./pace.ts";
-import { PatternCache } from "./pattern-cache.ts";
 import type { QueryContext } from "./query-context.ts";
 import { type RecordView, StaleSnapshot } from "./record-view.ts";
+import { RequestPatterns } from "./request-patterns.ts";
 import { type RecordBatch, ResultReader, type SelectedList, listOf } from "./result-reader.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
 import { fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
@@ -51,21 +51,21 @@ export async function executeSearch(
 ): Promise<StartedRead> {
   const { times } = context;
   const pace = new Pace(signal);
-  return withPatterns(async (patterns) => {
-    const filters: (Filter | null)[] = [];
+  const patterns = new RequestPatterns(context.regexes, signal);
+  const filters: (Filter | null)[] = [];
+  for (const [i, search] of request.searches.entries()) {
+    checkLeaves(context, search);
+    filters.push(compile(search.where, `searches[${i}].where`, patterns));
+    await pace.breathe();
+  }
+  if (!patterns.isEmpty) await patterns.check();
+  if (context.dimension === null) return nothing(request.searches);
+  return startRead(context, async (view, reader) => {
     for (const [i, search] of request.searches.entries()) {
-      checkLeaves(context, search);
-      filters.push(compile(search.where, `searches[${i}].where`, patterns));
-      await pace.breathe();
+      const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
+      const list = listOf(page, fieldsOfSelect(search.select));
+      await times.measure("select", () => reader.add(list, pace));
     }
-    if (context.dimension === null) return nothing(request.searches);
-    return startRead(context, async (view, reader) => {
-      for (const [i, search] of request.searches.entries()) {
-        const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
-        const list = listOf(page, fieldsOfSelect(search.select));
-        await times.measure("select", () => reader.add(list, pace));
-      }
-    });
   });
 }
 
@@ -80,24 +80,24 @@ export async function executeQuery(
   const { embeddings } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
   const k = neighboursOf(request, index.size);
-  return withPatterns(async (patterns) => {
-    const filter = compile(request.where, "where", patterns);
-    if (context.dimension === null || k === 0) return nothing(embeddings);
-    return startRead(context, async (view, reader) => {
-      const candidates = candidateRows(index, request, view);
-      const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
-      const fields = fieldsOfInclude(request.include);
-      for (const vector of embeddings) {
-        if (readsContent(fields) && reader.hasRoom) view.readAhead(k);
-        const query = { vector, space: context.plan.space, k, exact: false };
-        times.scanned(view.snapshot.countOf(rows));
-        const { positions, distances } = await times.measure("dense", () =>
-          denseKnn(query, rows, view, { index, pace, scanPool }),
-        );
-        const list = listOf({ positions, scores: distances }, fields);
-        await times.measure("select", () => reader.add(list, pace));
-      }
-    });
+  const patterns = new RequestPatterns(context.regexes, signal);
+  const filter = compile(request.where, "where", patterns);
+  if (!patterns.isEmpty) await patterns.check();
+  if (context.dimension === null || k === 0) return nothing(embeddings);
+  return startRead(context, async (view, reader) => {
+    const candidates = candidateRows(index, request, view);
+    const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
+    const fields = fieldsOfInclude(request.include);
+    for (const vector of embeddings) {
+      if (readsContent(fields) && reader.hasRoom) view.readAhead(k);
+      const query = { vector, space: context.plan.space, k, exact: false };
+      times.scanned(view.snapshot.countOf(rows));
+      const { positions, distances } = await times.measure("dense", () =>
+        denseKnn(query, rows, view, { index, pace, scanPool }),
+      );
+      const list = listOf({ positions, scores: distances }, fields);
+      await times.measure("select", () => reader.add(list, pace));
+    }
   });
 }
 
@@ -121,21 +121,21 @@ export async function executeGet(
   signal?: CancelSignal,
 ): Promise<StartedRead> {
   const pace = new Pace(signal);
-  return withPatterns(async (patterns) => {
-    const filter = compile(request.where, "where", patterns);
-    return startRead(context, async (view, reader) => {
-      const candidates = candidateRows(context.index, request, view);
-      const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
-      const list: SelectedList = {
-        positions: insertionOrder(rows, view.snapshot),
-        scores: null,
-        fields: fieldsOfInclude(request.include),
-        skip: request.offset,
-        limit: request.limit ?? Infinity,
-        heldBytes: rows.words.byteLength,
-      };
-      await context.times.measure("select", () => reader.add(list, pace));
-    });
+  const patterns = new RequestPatterns(context.regexes, signal);
+  const filter = compile(request.where, "where", patterns);
+  if (!patterns.isEmpty) await patterns.check();
+  return startRead(context, async (view, reader) => {
+    const candidates = candidateRows(context.index, request, view);
+    const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
+    const list: SelectedList = {
+      positions: insertionOrder(rows, view.snapshot),
+      scores: null,
+      fields: fieldsOfInclude(request.include),
+      skip: request.offset,
+      limit: request.limit ?? Infinity,
+      heldBytes: rows.words.byteLength,
+    };
+    await context.times.measure("select", () => reader.add(list, pace));
   });
 }
 
@@ -176,20 +176,20 @@ export async function selectOffsets(
 }
 
 /** A read of which rows match, without anything of the rows themselves. */
-function readRows<T>(
+async function readRows<T>(
   context: QueryContext,
   selector: Selector,
   signal: CancelSignal | undefined,
   use: (rows: RowSet, snapshot: IndexSnapshot) => T,
 ): Promise<T> {
   const pace = new Pace(signal);
-  return withPatterns((patterns) => {
-    const filter = compile(selector.where, "where", patterns);
-    return readSnapshot(context, async (view) => {
-      const candidates = candidateRows(context.index, selector, view);
-      const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
-      return use(rows, view.snapshot);
-    });
+  const patterns = new RequestPatterns(context.regexes, signal);
+  const filter = compile(selector.where, "where", patterns);
+  if (!patterns.isEmpty) await patterns.check();
+  return readSnapshot(context, async (view) => {
+    const candidates = candidateRows(context.index, selector, view);
+    const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
+    return use(rows, view.snapshot);
   });
 }
 
@@ -218,15 +218,6 @@ function nothing(lists: readonly unknown[]): StartedRead {
   return { first: { first: 0, lists: lists.map(() => []) }, rest: null };
 }
 
-function compile(where: Where | null, path: string, patterns: PatternCache): Filter | null {
+function compile(where: Where | null, path: string, patterns: RequestPatterns): Filter | null {
   return where === null ? null : planFilter(where, path, patterns);
-}
-
-async function withPatterns<T>(use: (patterns: PatternCache) => Promise<T>): Promise<T> {
-  const patterns = new PatternCache();
-  try {
-    return await use(patterns);
-  } finally {
-    patterns.free();
-  }
 }

@@ -1,20 +1,24 @@
 /**
  * The filter stage: which of the candidate rows match a `where`. Segment by segment, each clause on what the clauses
  * before it left: the cheap ones first, among those the ones that fewest rows match, and none once nothing is left.
+ * Regular expressions run in another thread, of all segments together.
  */
 import assert from "node:assert/strict";
 import type { MetadataValue, Selector } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
 import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits, listBits } from "../index/row-set.ts";
 import type { Segment } from "../index/segment.ts";
+import type { TrigramQuery } from "../index/trigram-query.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
-import type { DocumentPlan, Filter, MetadataPlan, WherePlan } from "./where-plan.ts";
+import { type RegexTest, scanDocuments } from "./regex-scan.ts";
+import type { RequestPatterns } from "./request-patterns.ts";
+import type { ContainsPlan, Filter, MetadataPlan, RegexPlan, WherePlan } from "./where-plan.ts";
 import { type FilterRow, type Predicate, requiredIds } from "./where-predicate.ts";
 
 /** Work between two looks at the clock, in rows; a document counts by its length. */
 const ROWS_PER_BREATH = 256;
-const CHARACTERS_PER_ROW = 256;
+const BYTES_PER_ROW = 256;
 /** Candidates that are sooner tested than a column is made for them. */
 const FEW_ROWS = 64;
 
@@ -56,6 +60,9 @@ export async function filterRows(
   return matches;
 }
 
+/** The work on one segment: it pauses after each stretch, and where it has to be told which rows match a pattern. */
+type SegmentWork = Generator<RegexTest | undefined, Uint32Array>;
+
 async function matchingRows(
   filter: Filter,
   candidates: RowSet,
@@ -66,44 +73,71 @@ async function matchingRows(
   const plan = planned instanceof Promise ? await planned : planned;
   const matches = RowSet.empty(candidates.segments);
   const row = new ViewedRow(view);
+  let open: { readonly index: number; readonly work: SegmentWork }[] = [];
   for (const [index, segment] of view.snapshot.segments.entries()) {
     const wanted = candidates.segment(index);
     if (isEmpty(wanted)) continue;
-    const work = new SegmentFilter(segment, index, row).matching(plan, wanted);
-    for (let step = work.next(); ; step = work.next()) {
-      if (step.done === true) {
-        matches.segment(index).set(step.value);
-        break;
+    const { patterns } = filter;
+    open.push({ index, work: new SegmentFilter(segment, { index, row, patterns }).matching(plan, wanted) });
+  }
+  while (open.length > 0) {
+    const tests: RegexTest[] = [];
+    const waiting: typeof open = [];
+    for (const one of open) {
+      const test = await untilTest(one.work, pace);
+      if (test instanceof Uint32Array) matches.segment(one.index).set(test);
+      else {
+        tests.push(test);
+        waiting.push(one);
       }
-      await pace.breathe();
     }
+    if (tests.length > 0) await scanDocuments(tests, filter.patterns, { view, pace });
+    open = waiting;
   }
   await pace.breathe();
   return matches;
 }
 
+/** The rows that match, or what has to be known before. */
+async function untilTest(work: SegmentWork, pace: Pace): Promise<RegexTest | Uint32Array> {
+  for (;;) {
+    const { value } = work.next();
+    if (value !== undefined) return value;
+    await pace.breathe();
+  }
+}
+
+interface SegmentContext {
+  readonly index: number;
+  readonly row: ViewedRow;
+  readonly patterns: RequestPatterns;
+}
+
 class SegmentFilter {
   readonly #segment: Segment;
-  readonly #firstPosition: number;
+  readonly #index: number;
   readonly #row: ViewedRow;
+  readonly #patterns: RequestPatterns;
 
-  constructor(segment: Segment, index: number, row: ViewedRow) {
+  constructor(segment: Segment, { index, row, patterns }: SegmentContext) {
     this.#segment = segment;
-    this.#firstPosition = index * SEGMENT_ROWS;
+    this.#index = index;
     this.#row = row;
+    this.#patterns = patterns;
   }
 
   /** Those of the rows that match, in words of its own. Pauses after each stretch of work. */
-  *matching(plan: WherePlan, rows: Uint32Array): Generator<void, Uint32Array> {
+  *matching(plan: WherePlan, rows: Uint32Array): SegmentWork {
     if ("children" in plan) {
       return yield* plan.type === "and" ? this.#all(plan.children, rows) : this.#any(plan.children, rows);
     }
     if (plan.type === "metadata") return yield* this.#metadata(plan, rows);
-    if (plan.type === "document") return yield* this.#document(plan, rows);
+    if (plan.type === "contains") return yield* this.#contains(plan, rows);
+    if (plan.type === "regex") return yield* this.#regex(plan, rows);
     return yield* this.#tested(plan.matches, rows);
   }
 
-  *#all(plans: readonly WherePlan[], rows: Uint32Array): Generator<void, Uint32Array> {
+  *#all(plans: readonly WherePlan[], rows: Uint32Array): SegmentWork {
     let left: Uint32Array = rows.slice();
     for (const plan of this.#inOrder(plans)) {
       if (isEmpty(left)) break;
@@ -112,7 +146,7 @@ class SegmentFilter {
     return left;
   }
 
-  *#any(plans: readonly WherePlan[], rows: Uint32Array): Generator<void, Uint32Array> {
+  *#any(plans: readonly WherePlan[], rows: Uint32Array): SegmentWork {
     const found = new Uint32Array(SEGMENT_WORDS);
     const left = rows.slice();
     for (const plan of [...plans].sort((a, b) => a.cost - b.cost)) {
@@ -126,7 +160,7 @@ class SegmentFilter {
     return found;
   }
 
-  *#metadata(plan: MetadataPlan, rows: Uint32Array): Generator<void, Uint32Array> {
+  *#metadata(plan: MetadataPlan, rows: Uint32Array): SegmentWork {
     const { columns } = this.#segment;
     const { key, query, negated } = plan;
     const made = columns.peek(key) !== undefined;
@@ -145,28 +179,32 @@ class SegmentFilter {
     return union(matches, yield* this.#tested(plan.matches, newer));
   }
 
-  *#document(plan: DocumentPlan, rows: Uint32Array): Generator<void, Uint32Array> {
-    const possible = this.#possible(plan.required);
-    const unlike = rows.slice();
-    for (let i = 0; i < SEGMENT_WORDS; i++) {
-      possible[i]! &= rows[i]!;
-      unlike[i]! &= ~possible[i]!;
-    }
-    const tested = yield* this.#tested(plan.matches, possible);
+  *#contains({ required, negated, matches }: ContainsPlan, rows: Uint32Array): SegmentWork {
+    const possible = this.#possible(required, rows);
+    const tested = yield* this.#tested(matches, possible);
     // What cannot contain the text matches its negation unread.
-    return plan.negated ? union(tested, unlike) : tested;
+    return negated ? union(tested, without(rows, possible)) : tested;
   }
 
-  #possible(required: DocumentPlan["required"]): Uint32Array {
-    const { signatures } = this.#segment;
-    if (required === null) return signatures.having(new Uint32Array(0));
-    return required.map((buckets) => signatures.having(buckets)).reduce(union);
+  *#regex({ pattern, negated }: RegexPlan, rows: Uint32Array): SegmentWork {
+    const possible = this.#possible(this.#patterns.required(pattern), rows);
+    const found = new Uint32Array(SEGMENT_WORDS);
+    yield;
+    if (!isEmpty(possible)) yield { pattern, segment: this.#index, rows: possible, found };
+    return negated ? without(rows, found) : found;
   }
 
-  *#tested(matches: Predicate, rows: Uint32Array): Generator<void, Uint32Array> {
+  /** Those of the rows that have a document and its trigrams. */
+  #possible(required: TrigramQuery, rows: Uint32Array): Uint32Array {
+    const possible = this.#segment.signatures.having(required);
+    for (let i = 0; i < SEGMENT_WORDS; i++) possible[i]! &= rows[i]!;
+    return possible;
+  }
+
+  *#tested(matches: Predicate, rows: Uint32Array): SegmentWork {
     const found = new Uint32Array(SEGMENT_WORDS);
     for (const local of listBits(rows)) {
-      this.#row.moveTo(this.#firstPosition + local, this.#segment.ids[local]!);
+      this.#row.moveTo(this.#index * SEGMENT_ROWS + local, this.#segment.ids[local]!);
       if (matches(this.#row)) found[local >>> 5]! |= 1 << (local & 31);
       if (this.#row.work < ROWS_PER_BREATH) continue;
       this.#row.work = 0;
@@ -202,7 +240,7 @@ class ViewedRow implements FilterRow {
   work = 0;
   readonly #view: RecordView;
   #position = 0;
-  #document: string | null | undefined = undefined;
+  #document: Uint8Array | null | undefined = undefined;
 
   constructor(view: RecordView) {
     this.#view = view;
@@ -219,10 +257,10 @@ class ViewedRow implements FilterRow {
     return this.#view.snapshot.metadataValue(this.#position, key);
   }
 
-  document(): string | null {
+  document(): Uint8Array | null {
     if (this.#document === undefined) {
-      this.#document = this.#view.read(this.#position).document;
-      this.work += 1 + (this.#document ?? "").length / CHARACTERS_PER_ROW;
+      this.#document = this.#view.document(this.#position);
+      this.work += 1 + (this.#document?.length ?? 0) / BYTES_PER_ROW;
     }
     return this.#document;
   }
@@ -230,6 +268,10 @@ class ViewedRow implements FilterRow {
 
 function isEmpty(words: Uint32Array): boolean {
   return words.every((word) => word === 0);
+}
+
+function without(rows: Uint32Array, others: Uint32Array): Uint32Array {
+  return rows.map((word, i) => word & ~others[i]!);
 }
 
 /** Into the first. */

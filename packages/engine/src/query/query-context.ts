@@ -8,6 +8,7 @@ import type { ExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { VersionHistory } from "../storage/version-history.ts";
 import type { ViewedStore } from "./record-view.ts";
+import type { TenantRegexes } from "./regex-pool.ts";
 import type { StageTimes } from "./stage-times.ts";
 
 export interface QueryContext {
@@ -20,6 +21,8 @@ export interface QueryContext {
   readonly dimension: number | null;
   readonly plan: IndexPlan;
   readonly scanPool?: ScanPool | undefined;
+  /** Where the tenant's regular expressions run. */
+  readonly regexes: TenantRegexes;
   /** Of the call that the read is made for. */
   readonly times: StageTimes;
 }

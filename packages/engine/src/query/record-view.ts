@@ -7,13 +7,15 @@ import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
-import type { StoredRecord, VectorDistance } from "../storage/stored-record.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance } from "../storage/stored-record.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 
 /** The store, for what the index does not keep: documents, URIs, vectors as they were given. */
 export interface ViewedStore {
   /** `null` if it is gone. The vector may lie in `into` if that is as long. */
   read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** The document alone; its bytes are others after the next read. `null` as `read`. */
+  readDocument(offset: number): DocumentVersion | null;
   /** How far the record's vector is from a query; `null` as `read`. */
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
 }
@@ -67,6 +69,14 @@ export class RecordView {
 
   read(position: number): RecordContent {
     return this.#ahead.get(position) ?? this.#read(position, this.#scratch);
+  }
+
+  /** The document in UTF-8, until the next read; `null`: it has none. */
+  document(position: number): Uint8Array | null {
+    const version = this.#reader.readDocument(this.snapshot.offset(position));
+    if (version?.sequence === this.snapshot.sequence(position)) return version.document;
+    const { document } = this.#former(position);
+    return document === null ? null : Buffer.from(document);
   }
 
   /** `read` with the vector. */

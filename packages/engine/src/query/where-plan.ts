@@ -1,18 +1,17 @@
 /**
  * A `where` prepared for segments: clauses on metadata are looked up in columns, clauses on documents look only at
  * rows whose trigrams allow a match. Rows a column does not cover yet are tested one by one, by the rules of
- * `where-predicate.ts`.
+ * `where-predicate.ts`. Regular expressions are only gathered here; another thread checks and runs them.
  */
 import type { MetadataScalar, Where } from "@sheaf/protocol";
 import type { ColumnQuery } from "../index/metadata-column.ts";
 import { scalarKey } from "../index/scalar-key.ts";
-import { trigramsOf } from "../index/trigrams.ts";
+import { type TrigramQuery, containing } from "../index/trigram-query.ts";
 import { type ListKeys, NO_LIST_KEYS, keysOf, longLists, makeListKeys } from "./list-keys.ts";
 import { metadataIdentity } from "./metadata-order.ts";
 import type { Pace } from "./pace.ts";
-import type { PatternCache } from "./pattern-cache.ts";
-import { requiredLiterals } from "./regex-literals.ts";
-import { type FilterMeans, type Predicate, compileWhere } from "./where-predicate.ts";
+import type { RequestPatterns } from "./request-patterns.ts";
+import { type Predicate, compileClause } from "./where-predicate.ts";
 
 export interface MetadataPlan {
   readonly type: "metadata";
@@ -24,18 +23,24 @@ export interface MetadataPlan {
   readonly matches: Predicate;
 }
 
-export interface DocumentPlan {
-  readonly type: "document";
-  /** Trigram buckets per alternative: a match has all of one of them. `null`: any document may match. */
-  readonly required: readonly Uint32Array[] | null;
+export interface ContainsPlan {
+  readonly type: "contains";
+  readonly required: TrigramQuery;
   readonly negated: boolean;
   readonly matches: Predicate;
+}
+
+export interface RegexPlan {
+  readonly type: "regex";
+  readonly pattern: string;
+  readonly negated: boolean;
 }
 
 export type WherePlan =
   | { readonly type: "and" | "or"; readonly children: readonly WherePlan[]; readonly cost: number }
   | (MetadataPlan & { readonly cost: number })
-  | (DocumentPlan & { readonly cost: number })
+  | (ContainsPlan & { readonly cost: number })
+  | (RegexPlan & { readonly cost: number })
   /** Tested row by row. */
   | { readonly type: "rows"; readonly matches: Predicate; readonly cost: number };
 
@@ -47,10 +52,11 @@ export interface Filter {
    * (documents are in the store, which moves on), or the filter is too long to be worth remembering.
    */
   readonly key: string | null;
+  /** Those of the request. */
+  readonly patterns: RequestPatterns;
 }
 
 type MetadataClause = Extract<Where, { type: "compare" | "in" | "contains" }>;
-type DocumentClause = Extract<Where, { type: "document_contains" | "document_regex" }>;
 
 /** What a clause costs beside others: a look into columns, a test per row, a document read per row. */
 const COST = { column: 0, rows: 1, contains: 2, regex: 3 } as const;
@@ -58,19 +64,21 @@ const COST = { column: 0, rows: 1, contains: 2, regex: 3 } as const;
 /** Characters of a filter that is remembered. */
 const MAX_KEY_LENGTH = 2_048;
 
-/** Throws as `planWhere`. What may be remembered, or has long lists, is planned only when it has to be run. */
-export function planFilter(where: Where, path: string, patterns: PatternCache): Filter {
+/**
+ * Throws 400 for too many regular expressions; `path` leads to `where` in the body. The patterns have to be checked before
+ * the filter runs. What may be remembered, or has long lists, is planned only then.
+ */
+export function planFilter(where: Where, path: string, patterns: RequestPatterns): Filter {
   const key = keyOf(where);
-  if (key !== null) return { plan: () => planWhere(where, path, { patterns, keys: NO_LIST_KEYS }), key };
+  if (key !== null) return { plan: () => planWhere(where, NO_LIST_KEYS), key, patterns };
+  gatherPatterns(where, path, patterns);
   const lists = longLists(where);
   if (lists.length === 0) {
-    const plan = planWhere(where, path, { patterns, keys: NO_LIST_KEYS });
-    return { plan: () => plan, key };
+    const plan = planWhere(where, NO_LIST_KEYS);
+    return { plan: () => plan, key, patterns };
   }
-  compilePatterns(where, path, patterns);
-  const plan = async (pace: Pace): Promise<WherePlan> =>
-    planWhere(where, path, { patterns, keys: await makeListKeys(lists, pace) });
-  return { plan, key };
+  const plan = async (pace: Pace): Promise<WherePlan> => planWhere(where, await makeListKeys(lists, pace));
+  return { plan, key, patterns };
 }
 
 function keyOf(where: Where): string | null {
@@ -114,43 +122,36 @@ function listKey({ negated, key, values }: Extract<Where, { type: "in" }>): stri
   return `${negated} in ${JSON.stringify(key)} ${list}`;
 }
 
-/** Throws 400 for a regular expression that is none. */
-function compilePatterns(where: Where, path: string, patterns: PatternCache): void {
+function gatherPatterns(where: Where, path: string, patterns: RequestPatterns): void {
   if (where.type === "and" || where.type === "or") {
     for (const [i, child] of where.children.entries()) {
-      compilePatterns(child, `${path}.$${where.type}[${i}]`, patterns);
+      gatherPatterns(child, `${path}.$${where.type}[${i}]`, patterns);
     }
-  } else if (where.type === "document_regex") compileWhere(where, path, { patterns, keys: NO_LIST_KEYS });
+  } else if (where.type === "document_regex") patterns.add(where.pattern, where.path ?? path);
 }
 
-/** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */
-function planWhere(where: Where, path: string, means: FilterMeans): WherePlan {
+function planWhere(where: Where, keys: ListKeys): WherePlan {
   if (where.type === "and" || where.type === "or") {
-    const children = where.children.map((child, i) =>
-      planWhere(child, `${path}.$${where.type}[${i}]`, means),
-    );
+    const children = where.children.map((child) => planWhere(child, keys));
     return { type: where.type, children, cost: Math.max(0, ...children.map(({ cost }) => cost)) };
   }
-  const matches = compileWhere(where, path, means);
+  if (where.type === "document_regex") {
+    return { type: "regex", pattern: where.pattern, negated: where.negated, cost: COST.regex };
+  }
+  const matches = compileClause(where, keys);
   if (where.type === "id") return { type: "rows", matches, cost: COST.rows };
-  if (where.type === "document_contains" || where.type === "document_regex") {
-    const cost = where.type === "document_regex" ? COST.regex : COST.contains;
-    return { type: "document", required: requiredTrigrams(where), negated: where.negated, matches, cost };
+  if (where.type === "document_contains") {
+    const { text, negated } = where;
+    return { type: "contains", required: containing(text), negated, matches, cost: COST.contains };
   }
   return {
     type: "metadata",
     key: where.key,
-    query: columnQuery(where, means.keys),
+    query: columnQuery(where, keys),
     negated: where.type === "compare" ? where.operator === "$ne" : where.negated,
     matches,
     cost: COST.column,
   };
-}
-
-function requiredTrigrams(where: DocumentClause): readonly Uint32Array[] | null {
-  const literals = where.type === "document_contains" ? [[where.text]] : requiredLiterals(where.pattern);
-  const required = literals?.map(trigramsOf) ?? null;
-  return required === null || required.some(({ length }) => length === 0) ? null : required;
 }
 
 function columnQuery(where: MetadataClause, keys: ListKeys): ColumnQuery | null {

@@ -1,5 +1,5 @@
 /**
- * A `where` compiled to one function per clause. Rules: a missing key, and a value of another type, match no positive
+ * A clause of a `where` compiled to a function, but for regular expressions, which do not run in this thread. Rules: a missing key, and a value of another type, match no positive
  * operator and every negative one; numbers compare by exact value whatever their kind; a missing document is like a
  * missing key.
  */
@@ -13,34 +13,28 @@ import {
 } from "@sheaf/protocol";
 import { scalarKey } from "../index/scalar-key.ts";
 import { type ListKeys, keysOf } from "./list-keys.ts";
-import type { PatternCache } from "./pattern-cache.ts";
 
 /** What a clause may look at; the document is read from the store when a clause asks for it. */
 export interface FilterRow {
   readonly id: string;
   value(key: string): MetadataValue | undefined;
-  document(): string | null;
+  /** UTF-8; others after the next row. */
+  document(): Uint8Array | null;
 }
 
-/** What a filter's clauses are compiled with. */
-export interface FilterMeans {
-  readonly patterns: PatternCache;
-  readonly keys: ListKeys;
-}
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export type Predicate = (row: FilterRow) => boolean;
 
-/** Throws 400 for a regular expression that is none; `path` leads to `where` in the body. */
-export function compileWhere(where: Where, path: string, means: FilterMeans): Predicate {
-  if (where.type === "and" || where.type === "or") return compileCombination(where, path, means);
-  if (where.type === "document_contains" || where.type === "document_regex") {
-    return compileDocument(where, path, means.patterns);
-  }
+export type TestedClause = Exclude<Where, { type: "and" | "or" | "document_regex" }>;
+
+export function compileClause(where: TestedClause, keys: ListKeys): Predicate {
+  if (where.type === "document_contains") return compileContains(where);
   if (where.type === "id") {
-    const ids = means.keys.get(where) ?? keysOf(where);
+    const ids = keys.get(where) ?? keysOf(where);
     return (row) => ids.has(row.id) !== where.negated;
   }
-  return compileMetadata(where, means.keys);
+  return compileMetadata(where, keys);
 }
 
 /** The ids that every match is among, or `null` if the clauses name none. */
@@ -54,40 +48,16 @@ export function requiredIds(where: Where): readonly string[] | null {
   );
 }
 
-function compileCombination(
-  where: Extract<Where, { type: "and" | "or" }>,
-  path: string,
-  means: FilterMeans,
-): Predicate {
-  // Clauses that read documents come last: most rows are decided before.
-  const children = where.children
-    .map((child, index) => ({
-      cost: cost(child),
-      matches: compileWhere(child, `${path}.$${where.type}[${index}]`, means),
-    }))
-    .sort((a, b) => a.cost - b.cost)
-    .map(({ matches }) => matches);
-  return where.type === "and"
-    ? (row) => children.every((matches) => matches(row))
-    : (row) => children.some((matches) => matches(row));
-}
-
-function cost(where: Where): number {
-  if (where.type === "document_regex") return 2;
-  if (where.type === "document_contains") return 1;
-  return where.type === "and" || where.type === "or" ? Math.max(0, ...where.children.map(cost)) : 0;
-}
-
-function compileDocument(
-  where: Extract<Where, { type: "document_contains" | "document_regex" }>,
-  path: string,
-  patterns: PatternCache,
-): Predicate {
-  if (where.type === "document_contains") {
-    return onDocument(where.negated, (document) => document.includes(where.text));
-  }
-  const pattern = patterns.compile(where.pattern, where.path ?? path);
-  return onDocument(where.negated, (document) => pattern.isMatch(document));
+function compileContains({ text, negated }: Extract<Where, { type: "document_contains" }>): Predicate {
+  const bytes = Buffer.from(text);
+  // A lone surrogate is in no text of UTF-8, and half of a character may be in one of UTF-16.
+  const isWhole = !LONE_SURROGATE.test(text);
+  return (row) => {
+    const document = row.document();
+    if (document === null) return negated;
+    const buffer = Buffer.from(document.buffer, document.byteOffset, document.length);
+    return (isWhole ? buffer.includes(bytes) : buffer.toString().includes(text)) !== negated;
+  };
 }
 
 function compileMetadata(
@@ -132,13 +102,6 @@ function onValue(key: string, negated: boolean, test: (value: MetadataValue) => 
   return (row) => {
     const value = row.value(key);
     return (value !== undefined && test(value)) !== negated;
-  };
-}
-
-function onDocument(negated: boolean, test: (document: string) => boolean): Predicate {
-  return (row) => {
-    const document = row.document();
-    return (document !== null && test(document)) !== negated;
   };
 }
 

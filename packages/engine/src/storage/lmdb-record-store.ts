@@ -17,10 +17,11 @@ import {
   type StoreView,
   oldestTracked,
 } from "./record-store.ts";
-import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import {
   type Decoding,
   decodeDistance,
+  decodeDocument,
   decodeHead,
   decodeRecord,
   decodeVector,
@@ -102,6 +103,14 @@ export class LmdbRecordStore implements RecordStore {
     const key = offsetKey(offset);
     const value = environment.peek(key);
     return value === null ? null : decodeVector(value, offset, environment.origin(key));
+  }
+
+  readDocument(offset: number): DocumentVersion | null {
+    const environment = this.#environment;
+    if (environment === null) return null;
+    const key = offsetKey(offset);
+    const value = environment.peek(key);
+    return value === null ? null : decodeDocument(value, offset, environment.origin(key));
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {

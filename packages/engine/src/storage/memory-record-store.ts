@@ -8,7 +8,7 @@ import {
   type StoreView,
   oldestTracked,
 } from "./record-store.ts";
-import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 
 export class MemoryRecordStore implements RecordStore {
   #head: StoreHead = EMPTY_HEAD;
@@ -37,6 +37,13 @@ export class MemoryRecordStore implements RecordStore {
 
   readVector(offset: number): VectorVersion | null {
     return this.read(offset);
+  }
+
+  readDocument(offset: number): DocumentVersion | null {
+    const record = this.read(offset);
+    if (record === null) return null;
+    const { sequence, document } = record;
+    return { sequence, document: document === null ? null : Buffer.from(document) };
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {

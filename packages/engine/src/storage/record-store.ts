@@ -6,7 +6,7 @@
 import { LIMITS } from "@sheaf/protocol";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { CorruptDataError } from "./corrupt-data-error.ts";
-import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 
 /** What a store knows of itself; all zero and `null` before the first batch. */
 export interface StoreHead {
@@ -30,6 +30,8 @@ export interface StoreView {
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** `read` of the vector alone. */
   readVector(offset: number): VectorVersion | null;
+  /** `read` of the document alone; its bytes are others after the next read. */
+  readDocument(offset: number): DocumentVersion | null;
   /** How far the record's vector is from a query. */
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */

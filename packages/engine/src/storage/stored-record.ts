@@ -15,6 +15,13 @@ export interface VectorDistance {
   readonly distance: number;
 }
 
+/** One version of a record's document. */
+export interface DocumentVersion {
+  readonly sequence: number;
+  /** UTF-8; `null`: it has none. */
+  readonly document: Uint8Array | null;
+}
+
 export interface StoredRecord extends VectorVersion {
   /** Insertion order, from 0, never used twice in a collection. Ties of a score are broken by it. */
   readonly offset: number;

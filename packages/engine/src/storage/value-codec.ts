@@ -7,7 +7,7 @@ import { type QueryDistance, valueMemory } from "../kernels/value-memory.ts";
 import type { DataOrigin } from "./corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "./metadata-codec.ts";
 import type { StoreHead } from "./record-store.ts";
-import type { StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
 import { FRAME_BYTES, VALUE_KIND, VALUE_VERSION, type ValueWriter } from "./value-writer.ts";
 
@@ -57,6 +57,15 @@ export function decodeRecord(value: Uint8Array, offset: number, { origin, into }
 export function decodeVector(value: Uint8Array, offset: number, origin: DataOrigin): VectorVersion {
   const reader = new ValueReader(value, VALUE_KIND.record, origin);
   return { sequence: readVersion(reader, offset), embedding: readEmbedding(reader) };
+}
+
+/** The document of a record and its version, as bytes of the value; the rest is only checked as a whole. */
+export function decodeDocument(value: Uint8Array, offset: number, origin: DataOrigin): DocumentVersion {
+  const reader = new ValueReader(value, VALUE_KIND.record, origin);
+  const sequence = readVersion(reader, offset);
+  reader.skip(reader.u32() * 4);
+  reader.skip(reader.u32());
+  return { sequence, document: (reader.flags & HAS_DOCUMENT) === 0 ? null : reader.view(reader.u32()) };
 }
 
 export interface Comparing {

@@ -1,6 +1,7 @@
 /**
  * Reads one value of the store. Checksum, version and kind are checked first; every field is checked against the end
- * of the value. Whatever is wrong is a `CorruptDataError` with key and position. Nothing read refers to the bytes.
+ * of the value. Whatever is wrong is a `CorruptDataError` with key and position. Nothing read refers to the bytes, but
+ * for a `view`.
  */
 import type { IntegerArray } from "@sheaf/protocol";
 import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
@@ -79,6 +80,16 @@ export class ValueReader {
   copyTo(target: Uint8Array): void {
     const at = this.#take(target.length);
     this.#bytes.copy(target, 0, at, at + target.length);
+  }
+
+  skip(length: number): void {
+    this.#take(length);
+  }
+
+  /** The next bytes where they lie. */
+  view(length: number): Uint8Array {
+    const at = this.#take(length);
+    return this.#bytes.subarray(at, at + length);
   }
 
   text(): string {

@@ -92,6 +92,14 @@ export class ServerMetrics {
         "open_reads",
         "Reads of several batches that the engine holds open between two of them.",
       ),
+      waitingRegexRequests: gauge(
+        "regex_waiting_requests",
+        "Requests that wait for a thread that runs regular expressions.",
+      ),
+      endedRegexThreads: gauge(
+        "regex_ended_threads",
+        "Threads that were ended because their regular expression ran past its request, since the engine started.",
+      ),
     };
   }
 

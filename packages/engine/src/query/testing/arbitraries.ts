@@ -26,7 +26,21 @@ const ints = fc.constantFrom(0n, 1n, 2n, -3n, 2n ** 53n, 2n ** 53n + 1n, -(2n **
 const floats = fc.constantFrom(0, -0, 1, 1.5, 2, -3, 2 ** 53, -(2 ** 63), 1e300, 5e-324);
 const strings = fc.constantFrom("", "a", "b", "ab", "é", "\u{10400}", "\uffee", "1", "true");
 const scalars: fc.Arbitrary<MetadataScalar> = fc.oneof(ints, floats, strings, fc.boolean());
-const documents = fc.constantFrom("", "a fox", "two foxes", "a\nfox 12", "FOX", "1234", "f.x");
+const documents = fc.constantFrom(
+  ...[
+    "",
+    "a fox",
+    "two foxes",
+    "a\nfox 12",
+    "FOX",
+    "1234",
+    "f.x",
+    "Two Oxen",
+    "fast river 17 ",
+    "faſt engine 7 ",
+  ],
+  ...["10 \u212a", "ΟΔΟΣ", "οδος", "straße"],
+);
 
 const terms = fc.uniqueArray(fc.constantFrom(0, 1, 2, 7, 4_294_967_295), { maxLength: 4 });
 const weights = fc.oneof(fc.constantFrom(0, 1, -1, 0.5, 3), fc.float({ noNaN: true, min: -8, max: 8 }));
@@ -117,6 +131,30 @@ export function writes(dimension: number): fc.Arbitrary<Write[]> {
 
 const keys = fc.constantFrom(...KEYS);
 
+/** Those that the oracle's engine knows too. */
+const PATTERNS = [
+  ...[
+    "fox",
+    "^a",
+    "fox$",
+    "[0-9]{2,3}",
+    "f.x",
+    "(es|12)$",
+    "^$",
+    "(?:FOX|two)",
+    "(?i)fox",
+    "(?i)(two|a) fox",
+  ],
+  ...[
+    "fast (river|engine) [0-9]*7 ",
+    "(?i)FAST (RIVER|ENGINE) [0-9]*7 ",
+    "(?i)10 k",
+    "(?i)οδοσ",
+    "(?:two )?(?:foxes|)$",
+  ],
+  ...["[FO]{2}X", "(?:fo{1}x){1,2}", "f(?:o|i|u)x|[1-4]{4}", "(?i)stra(?:ß|ss)e", "(?:1|12|)34", "o[dx]"],
+];
+
 const leafClauses: fc.Arbitrary<Where> = fc.oneof(
   fc.record({
     type: fc.constant("compare" as const),
@@ -150,7 +188,7 @@ const leafClauses: fc.Arbitrary<Where> = fc.oneof(
   fc.record({
     type: fc.constant("document_regex" as const),
     negated: fc.boolean(),
-    pattern: fc.constantFrom("fox", "^a", "fox$", "[0-9]{2,3}", "f.x", "(es|12)$", "^$", "(?:FOX|two)"),
+    pattern: fc.constantFrom(...PATTERNS),
   }),
   fc.record({
     type: fc.constant("id" as const),

@@ -113,7 +113,9 @@ function holds(record: StoredRecord, where: Extract<Where, { negated: boolean }>
   if (where.type === "document_contains") return record.document?.includes(where.text) === true;
   if (where.type === "document_regex") {
     // The differential tests use only patterns on which both engines agree.
-    return record.document !== null && new RegExp(where.pattern, "u").test(record.document);
+    const folds = where.pattern.startsWith("(?i)");
+    const expression = new RegExp(folds ? where.pattern.slice(4) : where.pattern, folds ? "iu" : "u");
+    return record.document !== null && expression.test(record.document);
   }
   const stored = record.metadata?.get(where.key);
   if (where.type === "in") return stored !== undefined && where.values.some((value) => same(stored, value));

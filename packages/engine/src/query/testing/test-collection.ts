@@ -7,11 +7,15 @@ import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../..
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import type { StoreChange } from "../../storage/record-store.ts";
-import type { StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
 import { VersionHistory } from "../../storage/version-history.ts";
 import type { QueryContext } from "../query-context.ts";
+import { RegexPool } from "../regex-pool.ts";
 import { StageTimes } from "../stage-times.ts";
 import type { OracleCollection } from "./oracle.ts";
+
+/** Of all collections; its threads keep no process alive. */
+const regexPool = new RegexPool();
 
 export interface RecordContent {
   readonly embedding: Float32Array;
@@ -56,6 +60,7 @@ export class TestCollection implements OracleCollection {
       plan,
       scanPool,
       versions,
+      regexes: regexPool.forTenant("a tenant"),
       reader: this,
       dimension: this.#dimension,
       times: new StageTimes(),
@@ -65,6 +70,13 @@ export class TestCollection implements OracleCollection {
   read(offset: number): StoredRecord | null {
     this.reads++;
     return this.#byOffset.get(offset) ?? null;
+  }
+
+  readDocument(offset: number): DocumentVersion | null {
+    const record = this.read(offset);
+    if (record === null) return null;
+    const { sequence, document } = record;
+    return { sequence, document: document === null ? null : Buffer.from(document) };
   }
 
   readVector(offset: number): StoredRecord | null {
