@@ -8,7 +8,8 @@ import { parseArgs } from "node:util";
 import { ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
 import { type Answered, Bystander, QUESTIONS } from "../../test/hostile/testing/bystander.ts";
 import { BusyClient } from "../../test/hostile/testing/busy-client.ts";
-import { WORK_NAMES } from "../../test/hostile/testing/heavy-work.ts";
+import { ATTACKS } from "../../test/hostile/testing/attacks.ts";
+import { WORKS } from "../../test/hostile/testing/heavy-work.ts";
 import { createTenant } from "../../test/hostile/testing/tenant.ts";
 import { quantile } from "../measure/statistics.ts";
 import { textTable } from "../measure/text-table.ts";
@@ -28,6 +29,8 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 const wanted = values.only.split(",").filter((word) => word !== "");
 
+const names = [...Object.keys(WORKS), ...Object.keys(ATTACKS)];
+
 interface Row {
   readonly work: string;
   readonly answers: readonly Answered[];
@@ -40,12 +43,12 @@ try {
   await bystander.during(() => pause(WARM_UP_SECONDS));
   const quiet = await bystander.during(() => pause(seconds));
   const rows: Row[] = [{ work: "quiet", answers: quiet.answers }];
-  for (const work of WORK_NAMES) {
+  for (const work of names) {
     if (wanted.length > 0 && !wanted.some((word) => work.includes(word))) continue;
     const client = await BusyClient.start(served.url, worker, work);
     try {
       const { value, answers } = await bystander.during(() => client.workFor(seconds));
-      rows.push({ work: work, answers });
+      rows.push({ work, answers });
       console.log(`${work}: ${value.answered} calls answered, ${value.refused} refused`);
     } finally {
       client.stop();

@@ -1,7 +1,7 @@
 /** Heavy legal work of one tenant leaves another's answers right and none of them slow. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BusyClient } from "./testing/busy-client.ts";
-import { WORK_NAMES } from "./testing/heavy-work.ts";
+import { WORKS } from "./testing/heavy-work.ts";
 import { Stage } from "./testing/stage.ts";
 
 const SECONDS = 3;
@@ -15,7 +15,7 @@ afterAll(async () => {
 });
 
 describe("a bystander of heavy legal work", () => {
-  it.each(WORK_NAMES)("is answered rightly and soon beside %s", async (work) => {
+  it.each(Object.keys(WORKS))("is answered rightly and soon beside %s", async (work) => {
     const client = await BusyClient.start(stage.served.url, stage.attacker, work);
     try {
       const { value, answers } = await stage.unharmed(2_000, () => client.workFor(SECONDS));

@@ -18,6 +18,11 @@ export class Tenant {
     this.key = key;
   }
 
+  /** Of its server. */
+  get url(): string {
+    return this.#served.url;
+  }
+
   /** Path of the collections of its database `main`. */
   get collections(): string {
     return `/api/v2/tenants/${this.name}/databases/main/collections`;

@@ -1,9 +1,11 @@
-/** A client process that does heavy work in the name of a tenant; `BusyClient` starts it and talks to it. */
-import { heavyWork, keepBusy } from "./heavy-work.ts";
+/** A client process that does heavy work, or attacks, in the name of a tenant; `BusyClient` starts it and talks to it. */
+import { ATTACKS } from "./attacks.ts";
+import { WORKS, keepBusy } from "./heavy-work.ts";
 import { Tenant } from "./tenant.ts";
 
 const [url = "", name = "", key = "", workName = ""] = process.argv.slice(2);
-const work = heavyWork(workName, new Tenant({ url }, name, key));
+const work = (WORKS[workName] ?? ATTACKS[workName])?.(new Tenant({ url }, name, key));
+if (work === undefined) throw new Error(`no work is called ${workName}`);
 
 await work.prepare();
 process.send?.("ready");
