@@ -27,6 +27,8 @@ export default defineConfig({
         ssr,
         test: {
           name: "e2e",
+          // Servers under test write as long as there is any room, whatever else is on the machine's disk.
+          env: { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) },
           include: ["test/{damage,e2e,docs,compat,examples,fuzz,hostile,torture}/**/*.test.ts"],
           fileParallelism: false,
           testTimeout: 300_000,

@@ -1,16 +1,17 @@
 /** How an engine in this process is opened. */
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
+import type { DiskReserve, DiskUsage } from "./storage/disk-space.ts";
 
 export interface LocalEngineOptions {
   readonly dataFolder: string;
   readonly log?: EngineLog;
   /** Most collections open at once; by default what the process's file descriptors allow. */
   readonly maxOpenCollections?: number;
-  /** Free bytes of the data folder's disk; by default asked of the system. */
-  readonly freeBytes?: () => number;
-  /** How many of them are kept free; by default 32 MiB. */
-  readonly reserveBytes?: number;
+  /** Of the data folder's disk; by default asked of the system. */
+  readonly diskUsage?: () => DiskUsage;
+  /** How much of it is kept free; by default 32 MiB. */
+  readonly diskReserve?: DiskReserve;
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
   /** Bytes for the vectors that the indexes of all collections keep; by default any. */

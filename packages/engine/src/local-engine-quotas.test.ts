@@ -88,8 +88,8 @@ describe("records of a tenant", () => {
 });
 
 describe("bytes of a tenant", () => {
-  it("stop writes once they are reached; removing goes on and makes room", async () => {
-    const engine = await open({ bytes: 64 * 1024 });
+  it("stop writes before they are exceeded; changing and removing go on, and removing makes room", async () => {
+    const engine = await open({ bytes: 96 * 1024 });
     const ref = await makeCollection(engine);
     const document = "x".repeat(20_000);
     const put = (id: string): Promise<void> => write(engine, ref, "upsert", record(id, { document }));
@@ -100,9 +100,46 @@ describe("bytes of a tenant", () => {
       })(),
     ).rejects.toMatchObject(EXCEEDED);
     expect(written).toBeGreaterThan(2);
-    await expect(put("r0")).rejects.toMatchObject(EXCEEDED);
+    await put("r0");
+    const longer = record("r0", { document: "x".repeat(60_000) });
+    await expect(write(engine, ref, "update", longer)).rejects.toMatchObject(EXCEEDED);
     await engine.delete(ref, { ids: ["r0", "r1"], where: null, limit: null });
     await put("again");
+  });
+
+  it.each([
+    ["one record of a large document", [record("big", { document: "é".repeat(1_000_000) })]],
+    ["large metadata", [record("big", { metadata: new Map([["k", "x".repeat(1_000_000)]]) })]],
+    ["many small records", Array.from({ length: 10_000 }, (_, i) => record(`r${i}`))],
+  ])("are never exceeded by a single write: %s", async (_what, records) => {
+    const engine = await open({ bytes: 512 * 1024 });
+    const ref = await makeCollection(engine);
+    await add(engine, ref, "first");
+    const bytes = (await engine.statistics()).openCollectionBytes;
+    await expect(write(engine, ref, "add", ...records)).rejects.toMatchObject(EXCEEDED);
+    expect(await engine.count(ref, EVERYTHING)).toBe(1);
+    expect((await engine.statistics()).openCollectionBytes).toBe(bytes);
+    await add(engine, ref, "second");
+  });
+
+  it("are never exceeded by writes at once, into several collections", async () => {
+    const bytes = 512 * 1024;
+    const dataFolder = temporaryFolder();
+    const engine = await open({ bytes }, dataFolder);
+    const refs = await Promise.all(Array.from({ length: 4 }, () => makeCollection(engine)));
+    const document = "x".repeat(50_000);
+    const outcomes = await Promise.allSettled(
+      refs.flatMap((ref) =>
+        Array.from({ length: 5 }, (_, i) => write(engine, ref, "add", record(`r${i}`, { document }))),
+      ),
+    );
+    const written = outcomes.filter(({ status }) => status === "fulfilled").length;
+    expect(written).toBeGreaterThan(4);
+    expect(written * document.length).toBeLessThan(bytes);
+    await engines.pop()?.close();
+    // What is on the disk now lets nothing in either: what was counted is what there is.
+    const reopened = await open({ bytes: written * document.length }, dataFolder);
+    await expect(add(reopened, refs[0]!, "more")).rejects.toMatchObject(EXCEEDED);
   });
 
   it("have room for a fork whole or not at all, also for two at once", async () => {
@@ -120,6 +157,25 @@ describe("bytes of a tenant", () => {
     await engine.deleteCollection({ ...AT, name: outcomes[0]?.status === "fulfilled" ? "fork-1" : "fork-2" });
     await engine.forkCollection(ref, "fork-3");
     await expect(engine.forkCollection(ref, "fork-4")).rejects.toMatchObject(EXCEEDED);
+  });
+});
+
+describe("databases of a tenant", () => {
+  it("are made up to the bound, and make room when they go", async () => {
+    const engine = await open({ databases: 3 });
+    const make = (database: string): Promise<void> => engine.createDatabase({ ...AT, database });
+    await make("second");
+    const outcomes = await Promise.allSettled(["a", "b", "c"].map(make));
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected", "rejected"]);
+    await expect(make("more")).rejects.toMatchObject(EXCEEDED);
+    await engine.deleteDatabase({ ...AT, database: "second" });
+    await expect(make("a")).rejects.toMatchObject({ code: "already_exists" });
+    await make("more");
+    await expect(make("again")).rejects.toMatchObject(EXCEEDED);
+    await engine.reset();
+    await make("after a reset");
+    await engine.createTenant("another");
+    await engine.createDatabase({ tenant: "another", database: "theirs" });
   });
 });
 

@@ -105,7 +105,7 @@ describe("local engine on disk", () => {
   it("leaves nothing of a fork that did not fit the disk", async () => {
     let free = 1e12;
     const dataFolder = temporaryFolder();
-    const engine = await createLocalEngine({ dataFolder, freeBytes: () => free });
+    const engine = await createLocalEngine({ dataFolder, diskUsage: () => ({ free, size: 1e12 }) });
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", record("a"));
     const folders = (): string[] =>
@@ -212,12 +212,19 @@ describe("local engine on disk", () => {
 
   it("answers 507 on a full disk, reads on, and recovers without a restart", async () => {
     let free = 1e12;
-    const engine = await createLocalEngine({ dataFolder: temporaryFolder(), freeBytes: () => free });
+    const engine = await createLocalEngine({
+      dataFolder: temporaryFolder(),
+      diskUsage: () => ({ free, size: 1e12 }),
+    });
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", record("a"));
+    const untouched = await makeCollection(engine);
     free = 0;
     await expect(write(engine, ref, "add", record("b"))).rejects.toMatchObject({ code: "storage_full" });
-    const untouched = await makeCollection(engine);
+    await expect(makeCollection(engine)).rejects.toMatchObject({ code: "storage_full" });
+    await expect(engine.createDatabase({ ...ref, database: "another" })).rejects.toMatchObject({
+      code: "storage_full",
+    });
     await expect(write(engine, untouched, "add", record("b"))).rejects.toMatchObject({
       code: "storage_full",
     });

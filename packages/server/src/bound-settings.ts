@@ -14,6 +14,7 @@ export interface BoundSettings {
   readonly tokensPerMinute: number;
   readonly concurrentRequests: number;
   readonly quotaTokensPerDay: number;
+  readonly quotaDatabases: number;
   readonly quotaCollections: number;
   readonly quotaRecords: number;
   readonly quotaBytes: number;
@@ -45,12 +46,18 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
     429,
     "Embedded tokens per tenant and day (UTC). A write or search over it is 422.",
   ),
-  quotaCollections: bound("quota-collections", 422, "Collections of a tenant."),
+  quotaDatabases: bound("quota-databases", 422, "Databases of a tenant.", 100_000),
+  quotaCollections: bound(
+    "quota-collections",
+    422,
+    "Collections of a tenant, over all its databases.",
+    100_000,
+  ),
   quotaRecords: bound("quota-records", 422, "Records of a tenant, over all its collections."),
   quotaBytes: bound(
     "quota-bytes",
     422,
-    "Bytes on disk of a tenant's records. One that has reached it can only remove records, and a fork has to fit whole.",
+    "Bytes on disk of a tenant's records. A write or fork that might exceed it is refused whole; removing records goes on.",
   ),
 };
 
@@ -65,12 +72,12 @@ function seconds(name: string, initial: number, doc: string): BoundSetting {
   };
 }
 
-/** A bound that is off unless it is set. */
-function bound(name: string, over: number, doc: string): BoundSetting {
+/** @param initial 0: it is off unless it is set. */
+function bound(name: string, over: number, doc: string, initial = 0): BoundSetting {
   return {
     env: environmentName(name),
     flag: { name, operand: "number" },
-    default: "0",
+    default: String(initial),
     doc: `${doc} 0 means no limit.`,
     over,
     parse: (text) => parseCount(text),

@@ -41,11 +41,12 @@ describe("readSettings", () => {
       tokensPerMinute: 0,
       concurrentRequests: 0,
       quotaTokensPerDay: 0,
-      quotaCollections: 0,
+      quotaDatabases: 100_000,
+      quotaCollections: 100_000,
       quotaRecords: 0,
       quotaBytes: 0,
       slowRequestMs: 1_000,
-      diskReserve: 32 * 1024 * 1024,
+      diskReserve: "10%",
       vectorMemory: 2 * 2 ** 30,
       busyWait: true,
       metricsPort: null,
@@ -75,6 +76,15 @@ describe("readSettings", () => {
     expect(readSettings({}, { SHEAF_ALLOW_RESET: text }).allowReset).toBe(value);
   });
 
+  it.each([
+    ["0", 0],
+    ["33554432", 33_554_432],
+    ["10%", "10%"],
+    ["2.5%", "2.5%"],
+  ])("reads what is kept free of the disk: %s", (text, value) => {
+    expect(readSettings({ diskReserve: text }, {}).diskReserve).toBe(value);
+  });
+
   it("reads origins", () => {
     const read = (text: string): readonly string[] =>
       readSettings({}, { SHEAF_CORS_ALLOW_ORIGINS: text }).corsAllowOrigins;
@@ -91,6 +101,9 @@ describe("readSettings", () => {
     ["port", "-1", "--port"],
     ["port", "8e3", "--port"],
     ["dataFolder", "", "--data"],
+    ["diskReserve", "-1", "--disk-reserve"],
+    ["diskReserve", "100%", "--disk-reserve"],
+    ["diskReserve", "1 GB", "--disk-reserve"],
     ["auth", "maybe", "--auth"],
     ["role", "searcher", "--role"],
     ["logLevel", "loud", "--log-level"],

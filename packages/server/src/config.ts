@@ -3,6 +3,7 @@
  * and the reference page come from the table, and the environment is read here and nowhere else. A flag wins over the
  * environment, which wins over the default.
  */
+import type { DiskReserve } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
 import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
@@ -10,6 +11,7 @@ import { isLoopback } from "./is-loopback.ts";
 import { isRootKey } from "./auth/root-key.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
 import { parseCount } from "./parse-count.ts";
+import { parseDiskReserve } from "./parse-disk-reserve.ts";
 import { parseGibibytes } from "./parse-gibibytes.ts";
 import { parseSwitch } from "./parse-switch.ts";
 import { SettingError } from "./setting-error.ts";
@@ -35,8 +37,8 @@ export interface Settings extends BoundSettings, ConnectionSettings, ModelSettin
   readonly slowRequestMs: number;
   /** Port of `metricsHost` that serves the metrics without a key; `null`: none. */
   readonly metricsPort: number | null;
-  /** Bytes that are kept free on the disk of the data folder. */
-  readonly diskReserve: number;
+  /** What is kept free on the disk of the data folder. */
+  readonly diskReserve: DiskReserve;
   /** Memory for the vectors that searches rank by, in bytes. */
   readonly vectorMemory: number;
   /** Waiting awake for callers that are alone, where there is a core to spare. */
@@ -146,10 +148,10 @@ export const SETTINGS: SettingTable = {
   },
   diskReserve: {
     env: "SHEAF_DISK_RESERVE",
-    flag: { name: "disk-reserve", operand: "bytes" },
-    default: String(32 * 1024 * 1024),
-    doc: "Bytes to keep free on the disk of the data folder: a write that would take them is answered with 507, while reads and deletes go on.",
-    parse: (text) => parseCount(text),
+    flag: { name: "disk-reserve", operand: "bytes|share" },
+    default: "10%",
+    doc: "What is kept free on the disk of the data folder, in bytes or as a share of its size (10%): a write that would take it is answered with 507, while reads and deletes go on.",
+    parse: parseDiskReserve,
   },
   vectorMemory: {
     env: "SHEAF_VECTOR_MEMORY",
@@ -207,6 +209,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     tokensPerMinute: required(read("tokensPerMinute")),
     concurrentRequests: required(read("concurrentRequests")),
     quotaTokensPerDay: required(read("quotaTokensPerDay")),
+    quotaDatabases: required(read("quotaDatabases")),
     quotaCollections: required(read("quotaCollections")),
     quotaRecords: required(read("quotaRecords")),
     quotaBytes: required(read("quotaBytes")),

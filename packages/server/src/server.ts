@@ -58,7 +58,7 @@ export async function startServer(
   logger: Logger,
   embedding: EmbedderOptions = {},
 ): Promise<RunningServer> {
-  for (const warning of prepareDataFolder(settings.dataFolder)) logger.warn(warning);
+  for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
   const rootKey = settings.auth && settings.rootKey === null ? await loadRootKey(settings.dataFolder) : null;
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
   const metrics = new ServerMetrics();
@@ -94,18 +94,7 @@ export async function startServer(
   try {
     await listen(app.http, settings.host, settings.port);
     if (settings.role !== "embed") {
-      parts.engine = await createHostedEngine({
-        dataFolder: settings.dataFolder,
-        quotas: {
-          collections: settings.quotaCollections,
-          records: settings.quotaRecords,
-          bytes: settings.quotaBytes,
-        },
-        vectorMemory: settings.vectorMemory,
-        reserveBytes: settings.diskReserve,
-        log: ({ level, message, ...details }) => logger[level](details, message),
-        onHostDeath: () => metrics.childEnded("engine host"),
-      });
+      parts.engine = await startEngine(settings, logger, metrics);
       slot.set(parts.engine);
     }
     if (settings.metricsPort !== null) {
@@ -133,6 +122,22 @@ function openMetrics(
 ): Promise<MetricsListener> {
   const guard = new BrowserGuard({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
   return listenForMetrics({ host, port, render, logger, refusal: (request) => guard.refusal(request) });
+}
+
+function startEngine(settings: Settings, logger: Logger, metrics: ServerMetrics): Promise<HostedEngine> {
+  return createHostedEngine({
+    dataFolder: settings.dataFolder,
+    quotas: {
+      databases: settings.quotaDatabases,
+      collections: settings.quotaCollections,
+      records: settings.quotaRecords,
+      bytes: settings.quotaBytes,
+    },
+    vectorMemory: settings.vectorMemory,
+    diskReserve: settings.diskReserve,
+    log: ({ level, message, ...details }) => logger[level](details, message),
+    onHostDeath: () => metrics.childEnded("engine host"),
+  });
 }
 
 async function stop(

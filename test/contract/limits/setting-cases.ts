@@ -28,7 +28,7 @@ const BOUND: Principal = {
 const LONG_TEXT = "word ".repeat(128);
 const SOON_SECONDS = 0.1;
 const LATE_SECONDS = 60;
-const KEEP = { collections: 0, records: 0, bytes: 0 };
+const KEEP = { databases: 0, collections: 0, records: 0, bytes: 0 };
 
 export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase } = {
   requestSeconds: {
@@ -59,9 +59,10 @@ export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase 
     /tokens .* of a day/u,
   ),
   quotaCollections: keeping({ collections: 2 }, (test, i) => make(test, `c-${i}`), /collections/u),
+  // The default one is there already.
+  quotaDatabases: keeping({ databases: 3 }, (test, i) => makeDatabase(test, `d-${i}`), /databases/u),
   quotaRecords: keeping({ records: 2 }, (test, i) => add(test, `r${i}`, 10), /records/u),
-  // The second finds room and takes more than there is.
-  quotaBytes: keeping({ bytes: 100_000 }, (test, i) => add(test, `r${i}`, 60_000), /bytes/u),
+  quotaBytes: keeping({ bytes: 160_000 }, (test, i) => add(test, `r${i}`, 60_000), /bytes/u),
 };
 
 async function on(options: Partial<AppOptions>, work: (test: TestApp) => Promise<Outcome>): Promise<Outcome> {
@@ -124,6 +125,10 @@ function embedSlowly(test: TestApp, texts: number): Promise<Outcome> {
 
 function make(test: TestApp, name: string): Promise<Outcome> {
   return ask(test, `POST ${COLLECTIONS}`, { json: { name } });
+}
+
+function makeDatabase(test: TestApp, name: string): Promise<Outcome> {
+  return ask(test, "POST /api/v2/tenants/default_tenant/databases", { json: { name } });
 }
 
 async function add(test: TestApp, id: string, characters: number): Promise<Outcome> {

@@ -26,7 +26,12 @@ import { CollectionEntries, type EntryRange } from "./collection-entries.ts";
 import { DatabaseEntries } from "./database-entries.ts";
 import { KeyCatalog } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
+import { type CatalogQuotas, TenantCounts } from "./tenant-counts.ts";
 import { TenantEntries } from "./tenant-entries.ts";
+
+/** Of a change that a tenant asks for, schema and metadata included; it must not take what is kept free of the disk. */
+const CHANGE_BYTES = 1024 * 1024;
+const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0 });
 
 /** What the index has learnt of a collection's records. */
 export interface CollectionProgress {
@@ -53,21 +58,23 @@ export class Catalog {
   readonly #tenants: TenantEntries;
   readonly #databases: DatabaseEntries;
   readonly #collections: CollectionEntries;
+  readonly #counts: TenantCounts;
   /** Every call on a collection begins with looking it up. */
   readonly #known: LookupCache<Collection>;
 
-  private constructor(environment: LmdbEnvironment, quotaCollections: number) {
+  private constructor(environment: LmdbEnvironment, quotas: CatalogQuotas) {
     this.#environment = environment;
     this.#tenants = new TenantEntries(environment);
-    this.#databases = new DatabaseEntries(environment);
-    this.#collections = new CollectionEntries(environment, quotaCollections);
+    this.#counts = new TenantCounts(quotas);
+    this.#databases = new DatabaseEntries(environment, this.#counts);
+    this.#collections = new CollectionEntries(environment, this.#counts);
     this.#known = new LookupCache(environment);
     this.keys = new KeyCatalog(environment, this);
   }
 
   /** Makes the default tenant and database the first time. */
-  static async open(environment: LmdbEnvironment, quotaCollections = 0): Promise<Catalog> {
-    const catalog = new Catalog(environment, quotaCollections);
+  static async open(environment: LmdbEnvironment, quotas = NO_CATALOG_QUOTAS): Promise<Catalog> {
+    const catalog = new Catalog(environment, quotas);
     if (environment.get(COUNTER_KEY) === null) await environment.transact(() => catalog.#putDefaults(0));
     await catalog.#collections.completeMembers();
     return catalog;
@@ -103,19 +110,23 @@ export class Catalog {
 
   /** Ids of the collections that went with it. */
   deleteTenant(name: string): Promise<readonly string[]> {
-    return this.#tenants.change(() => {
-      this.#tenants.require(name);
-      const ids = this.#databases.list(name).flatMap((database) => this.#removeDatabase(database));
-      this.#tenants.remove(name);
-      this.keys.removeBoundTo(name, null);
-      return ids;
-    });
+    return this.#counts.change(
+      () => {
+        this.#tenants.require(name);
+        const ids = this.#databases.list(name).flatMap((database) => this.#removeDatabase(database));
+        this.#tenants.remove(name);
+        this.keys.removeBoundTo(name, null);
+        return ids;
+      },
+      (work) => this.#tenants.change(work),
+    );
   }
 
   /** 404 for a tenant that is not there, 409 if there is such a database already. */
   createDatabase(ref: DatabaseRef): Promise<void> {
-    return this.#environment.transact(() => {
+    return this.#change(() => {
       this.#tenants.require(ref.tenant);
+      this.#environment.disk.require(CHANGE_BYTES);
       this.#databases.insert(ref);
     });
   }
@@ -133,7 +144,7 @@ export class Catalog {
 
   /** Ids of the collections that went with it. */
   deleteDatabase(ref: DatabaseRef): Promise<readonly string[]> {
-    return this.#environment.transact(() => {
+    return this.#change(() => {
       const database = this.#databases.find(ref);
       if (database === null) throw missing(`Database [${ref.database}] not found`);
       this.keys.removeBoundTo(ref.tenant, ref.database);
@@ -143,11 +154,12 @@ export class Catalog {
 
   createCollection(request: CreateCollection): Promise<Collection> {
     const { name, tenant, database, metadata, configuration, schema } = request;
-    return this.#environment.transact(() => {
+    return this.#change(() => {
       const owner = this.#databases.find(request);
       if (owner === null) throw invalid("", `Database [${database}] does not exist`);
       const known = request.getOrCreate ? this.#collections.findByName(owner.id, name) : null;
       if (known !== null) return toCollection(known);
+      this.#environment.disk.require(CHANGE_BYTES);
       const id = randomUUID();
       const entry = this.#collections.insert({
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
@@ -170,7 +182,7 @@ export class Catalog {
    * a name that is taken, 422 for a fork too many.
    */
   createFork(ref: CollectionRef, fork: ForkedCollection): Promise<Collection> {
-    return this.#environment.transact(() => {
+    return this.#change(() => {
       const source = this.#requireCollection(ref);
       this.#collections.trees.add(source.tree);
       const entry = this.#collections.insert({ ...source, ...fork, version: 0, epoch: randomUUID() });
@@ -239,6 +251,7 @@ export class Catalog {
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
     return this.#environment.transact(() => {
       const entry = this.#requireCollection(ref);
+      this.#environment.disk.require(CHANGE_BYTES);
       const { name = entry.name } = change;
       if (name !== entry.name) this.#collections.rename(entry, name);
       const {
@@ -294,7 +307,7 @@ export class Catalog {
 
   /** Its id. */
   deleteCollection(name: CollectionName): Promise<string> {
-    return this.#environment.transact(() => {
+    return this.#change(() => {
       const entry = this.#requireByName(name);
       this.#collections.remove(entry);
       return entry.id;
@@ -303,13 +316,22 @@ export class Catalog {
 
   /** Removes everything but the defaults; ids of all collections there were. */
   reset(): Promise<readonly string[]> {
-    return this.#tenants.change(() => {
-      const ids = this.#collections.ids();
-      const next = this.#collections.nextNumber();
-      for (const { key } of this.#environment.entries(EVERYTHING)) this.#environment.remove(key);
-      this.#putDefaults(next);
-      return ids;
-    });
+    return this.#counts.change(
+      () => {
+        const ids = this.#collections.ids();
+        const next = this.#collections.nextNumber();
+        for (const { key } of this.#environment.entries(EVERYTHING)) this.#environment.remove(key);
+        this.#counts.forget();
+        this.#putDefaults(next);
+        return ids;
+      },
+      (work) => this.#tenants.change(work),
+    );
+  }
+
+  /** A transaction that makes or removes databases or collections. */
+  #change<T>(action: () => T): Promise<T> {
+    return this.#counts.change(action, (work) => this.#environment.transact(work));
   }
 
   #changeModels(

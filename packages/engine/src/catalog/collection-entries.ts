@@ -30,6 +30,7 @@ import {
   unfoldedKey,
 } from "./catalog-keys.ts";
 import { ForkTrees } from "./fork-trees.ts";
+import type { TenantCounts } from "./tenant-counts.ts";
 
 export interface EntryRange {
   readonly limit?: number;
@@ -39,12 +40,11 @@ export interface EntryRange {
 export class CollectionEntries {
   readonly trees: ForkTrees;
   readonly #environment: LmdbEnvironment;
-  readonly #mostOfTenant: number;
+  readonly #counts: TenantCounts;
 
-  /** @param mostOfTenant Collections that one tenant may have; 0: any number. */
-  constructor(environment: LmdbEnvironment, mostOfTenant: number) {
+  constructor(environment: LmdbEnvironment, counts: TenantCounts) {
     this.#environment = environment;
-    this.#mostOfTenant = mostOfTenant;
+    this.#counts = counts;
     this.trees = new ForkTrees(environment);
   }
 
@@ -118,11 +118,10 @@ export class CollectionEntries {
 
   /** 422 if the tenant has all the collections it may have. */
   requireRoom(tenant: string): void {
-    const most = this.#mostOfTenant;
-    if (most === 0) return;
-    const counts = this.#databaseIds(tenant).map((id) => this.#environment.count(collectionsOf(id)));
-    if (counts.reduce((sum, count) => sum + count, 0) < most) return;
-    throw new SheafError("unprocessable", `Quota exceeded: the tenant may have ${most} collections`);
+    this.#counts.requireRoom("collections", tenant, () => {
+      const counts = this.#databaseIds(tenant).map((id) => this.#environment.count(collectionsOf(id)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    });
   }
 
   /** The newest of its database; 409 if the name is taken. */
@@ -130,6 +129,7 @@ export class CollectionEntries {
     const { id, databaseId, name } = fields;
     this.requireFreeName(databaseId, name);
     this.requireRoom(fields.tenant);
+    this.#counts.add("collections", fields.tenant, 1);
     const created = this.nextNumber();
     this.setNextNumber(created + 1);
     const entry = { ...fields, created };
@@ -153,7 +153,8 @@ export class CollectionEntries {
     this.#environment.put(nameKey(idBytes(databaseId), newName), idBytes(id));
   }
 
-  remove({ id, databaseId, name, created, tree }: CollectionEntry): void {
+  remove({ id, databaseId, tenant, name, created, tree }: CollectionEntry): void {
+    this.#counts.add("collections", tenant, -1);
     this.#environment.remove(nameKey(idBytes(databaseId), name));
     this.#environment.remove(ageKey(idBytes(databaseId), created));
     this.#environment.remove(collectionKey(idBytes(id)));

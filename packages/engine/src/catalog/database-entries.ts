@@ -9,12 +9,15 @@ import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
 import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
 import type { EntryRange } from "./collection-entries.ts";
+import type { TenantCounts } from "./tenant-counts.ts";
 
 export class DatabaseEntries {
   readonly #environment: LmdbEnvironment;
+  readonly #counts: TenantCounts;
 
-  constructor(environment: LmdbEnvironment) {
+  constructor(environment: LmdbEnvironment, counts: TenantCounts) {
     this.#environment = environment;
+    this.#counts = counts;
   }
 
   find({ tenant, database }: DatabaseRef): Database | null {
@@ -34,16 +37,19 @@ export class DatabaseEntries {
     }));
   }
 
-  /** Under a new id; 409 if there is one already. */
+  /** Under a new id; 409 if there is one already, 422 if the tenant has all that it may have. */
   insert(ref: DatabaseRef): void {
     if (this.find(ref) !== null) {
       throw new SheafError("already_exists", `Database [${ref.database}] already exists`);
     }
     const { tenant, database } = ref;
+    this.#counts.requireRoom("databases", tenant, () => this.#environment.count(databasesOf(tenant)));
+    this.#counts.add("databases", tenant, 1);
     this.#environment.put(databaseKey(tenant, database), encodeDatabase({ id: randomUUID() }));
   }
 
   remove({ tenant, name }: Database): void {
+    this.#counts.add("databases", tenant, -1);
     this.#environment.remove(databaseKey(tenant, name));
   }
 }

@@ -10,12 +10,13 @@ import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import { Catalog } from "./catalog.ts";
 import { COUNTER_KEY, WHOLE } from "./catalog-keys.ts";
+import type { CatalogQuotas } from "./tenant-counts.ts";
 
 /** Throws `failed_precondition` with what is wrong, and what to do. */
 export async function openCatalog(
   folder: DataFolder,
   disk: DiskSpace,
-  quotaCollections: number | undefined,
+  quotas: CatalogQuotas,
 ): Promise<Catalog> {
   prepareDataFormat(folder);
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
@@ -25,11 +26,12 @@ export async function openCatalog(
       folder: folder.catalog,
       name: "catalog",
       disk,
+      usesReserve: true,
       thorough: true,
     });
     try {
       requireWhole(environment, expected);
-      const catalog = await Catalog.open(environment, quotaCollections);
+      const catalog = await Catalog.open(environment, quotas);
       await folder.sweep((id) => isUnknown(catalog, id));
       rememberCatalog(folder);
       return catalog;

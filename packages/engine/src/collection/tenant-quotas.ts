@@ -1,20 +1,21 @@
 /**
  * How many records and bytes a tenant may keep over all its collections. What it has is measured once, at its first
- * use, and counted from then on. A write is judged inside its transaction, so that writes at the same time cannot go
- * over the records together; bytes are those of committed pages, so a tenant is stopped once it has reached them. A fork is
- * charged like what it copies, and admitted only if that fits whole.
+ * use, and counted from then on. A write is judged inside its transaction, before anything of it is stored, so that
+ * writes at the same time cannot go over a quota together. Bytes are those of committed pages; of a write those that it may
+ * take. A fork is charged like what it copies, and admitted only if that fits whole.
  */
 import { SheafError } from "@sheaf/protocol";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
 
 /** Of one tenant; 0: no bound. */
 export interface TenantQuotas {
+  readonly databases: number;
   readonly collections: number;
   readonly records: number;
   readonly bytes: number;
 }
 
-export const NO_QUOTAS: TenantQuotas = Object.freeze({ collections: 0, records: 0, bytes: 0 });
+export const NO_QUOTAS: TenantQuotas = Object.freeze({ databases: 0, collections: 0, records: 0, bytes: 0 });
 
 /** What one collection holds. */
 export interface CollectionUsage {
@@ -25,7 +26,8 @@ export interface CollectionUsage {
 /** What the budget needs of a store. */
 export interface MeasuredStore {
   readonly usedBytes: number;
-  apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange>;
+  /** `admit` is told by how many bytes a batch makes the entries larger at most, and throws if it must not be stored. */
+  apply(plan: (view: StoreView) => StoreChange, admit: (growth: number) => void): Promise<StoreChange>;
 }
 
 export class TenantBudget {
@@ -33,7 +35,7 @@ export class TenantBudget {
   readonly #collections: Map<string, CollectionUsage>;
   /** Records of writes and copies under way. */
   #pending = 0;
-  /** Bytes of copies under way. */
+  /** Bytes of writes and copies under way. */
   #pendingBytes = 0;
 
   constructor(quotas: TenantQuotas, collections: ReadonlyMap<string, CollectionUsage>) {
@@ -49,16 +51,15 @@ export class TenantBudget {
     return this.#sum("bytes");
   }
 
-  /** Throws 422 unless `records` more, or a change of what is there, fit; and `bytes` more, where they are known. */
-  require(records: number, bytes = 0): void {
+  /** Throws 422 unless so many more records and bytes fit. What does not grow always fits. */
+  require(records: number, bytes: number): void {
     const { records: most, bytes: mostBytes } = this.#quotas;
     if (most !== 0 && records > 0 && this.records + this.#pending + records > most) {
       throw exceeded(`the tenant may keep ${most} records`);
     }
     const kept = this.bytes + this.#pendingBytes;
-    if (mostBytes !== 0 && (kept >= mostBytes || kept + bytes > mostBytes)) {
-      const more = bytes === 0 ? "" : `, ${bytes} more do not fit`;
-      throw exceeded(`the tenant keeps ${kept} bytes and may keep ${mostBytes}${more}`);
+    if (mostBytes !== 0 && bytes > 0 && kept + bytes > mostBytes) {
+      throw exceeded(`the tenant keeps ${kept} bytes and may keep ${mostBytes}, ${bytes} more do not fit`);
     }
   }
 
@@ -87,21 +88,27 @@ export class TenantBudget {
     plan: (view: StoreView) => StoreChange,
   ): Promise<StoreChange> {
     let pending = 0;
+    let pendingBytes = 0;
+    const planned = (view: StoreView): StoreChange => {
+      const { nextOffset } = view.head;
+      const change = plan(view);
+      const added = change.puts.filter(({ offset }) => offset >= nextOffset).length - change.removes.length;
+      this.require(added, 0);
+      this.#pending += pending = added;
+      return change;
+    };
+    const admit = (growth: number): void => {
+      this.require(0, growth);
+      this.#pendingBytes += pendingBytes = Math.max(0, growth);
+    };
     try {
-      const change = await store.apply((view) => {
-        const { nextOffset } = view.head;
-        const planned = plan(view);
-        const added = planned.puts.filter(({ offset }) => offset >= nextOffset).length;
-        if (planned.puts.length > 0) this.require(added - planned.removes.length);
-        pending = added - planned.removes.length;
-        this.#pending += pending;
-        return planned;
-      });
+      const change = await store.apply(planned, admit);
       const records = (this.#collections.get(id)?.records ?? 0) + pending;
       this.#collections.set(id, { records, bytes: store.usedBytes });
       return change;
     } finally {
       this.#pending -= pending;
+      this.#pendingBytes -= pendingBytes;
     }
   }
 

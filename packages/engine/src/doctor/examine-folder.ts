@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { runningServer } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { checkDataFormat } from "../storage/data-format.ts";
-import { createDiskSpace } from "../storage/disk-space.ts";
+import { type DiskReserve, createDiskSpace } from "../storage/disk-space.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
 import type { Examination, Finding } from "./finding.ts";
 import { InspectionProcess } from "./inspection-process.ts";
@@ -24,18 +24,18 @@ export interface FolderExamination {
 
 export interface FolderExaminationOptions {
   readonly dataFolder: string;
-  /** Bytes to keep free; as the server is set. */
-  readonly reserveBytes: number;
+  /** As the server is set. */
+  readonly diskReserve: DiskReserve;
 }
 
 /** Throws `failed_precondition` for a folder that is none of Sheaf's. */
 export async function examineFolder({
   dataFolder,
-  reserveBytes,
+  diskReserve,
 }: FolderExaminationOptions): Promise<FolderExamination> {
   const folder = new DataFolder(dataFolder);
   checkDataFormat(folder);
-  const findings = [...examineDisk(folder, reserveBytes)];
+  const findings = [...examineDisk(folder, diskReserve)];
   const server = runningServer(folder.lockFile);
   if (server !== null) {
     findings.push({
@@ -54,14 +54,15 @@ export async function examineFolder({
   }
 }
 
-function examineDisk(folder: DataFolder, reserveBytes: number): readonly Finding[] {
-  if (!createDiskSpace(folder.path, { reserveBytes }).low()) return [];
+function examineDisk(folder: DataFolder, diskReserve: DiskReserve): readonly Finding[] {
+  const problem = createDiskSpace(folder.path, { diskReserve }).problem();
+  if (problem === null) return [];
   return [
     {
       severity: "warning",
       subject: folder.path,
-      problem: `the disk has less than the ${reserveBytes} bytes that are to be kept free: writes are answered with 507`,
-      remedy: "make room; the server goes on by itself",
+      problem: `${problem}: writes are answered with 507`,
+      remedy: "make room, or lower --disk-reserve; the server goes on by itself once there is room",
     },
   ];
 }

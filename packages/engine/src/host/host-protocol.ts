@@ -1,6 +1,7 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { LocalEngine } from "../local-engine.ts";
+import type { DiskReserve } from "../storage/disk-space.ts";
 
 /** `process.argv[2]` of an engine host, as JSON. */
 export interface HostArguments {
@@ -10,7 +11,7 @@ export interface HostArguments {
   /** Bytes; any where it is left out. */
   readonly vectorMemory?: number;
   /** To keep free on the data folder's disk; the default where it is left out. */
-  readonly reserveBytes?: number;
+  readonly diskReserve?: DiskReserve;
 }
 
 /** Event `touch`: the host begins, or ends, to read a collection that no call of the gateway need name. */

@@ -43,6 +43,7 @@ import type {
 import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/knn-leaves.ts";
 import type { DataLock } from "./data-lock.ts";
+import type { DiskReserve } from "../storage/disk-space.ts";
 import { endCause } from "./end-cause.ts";
 import { HOST_ENVIRONMENT } from "./host-environment.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
@@ -57,8 +58,8 @@ export interface HostedEngineOptions {
   readonly quotas?: TenantQuotas;
   /** Bytes for the vectors that the indexes of all collections keep; by default any. */
   readonly vectorMemory?: number;
-  /** Bytes to keep free on the data folder's disk; by default 32 MiB. */
-  readonly reserveBytes?: number;
+  /** To keep free on the data folder's disk; by default 32 MiB. */
+  readonly diskReserve?: DiskReserve;
   /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */
   readonly hangAfterMs?: number;
 }
@@ -91,7 +92,7 @@ export class HostedEngine implements Engine {
       lockToken: lock.token,
       quotas,
       ...(options.vectorMemory !== undefined && { vectorMemory: options.vectorMemory }),
-      ...(options.reserveBytes !== undefined && { reserveBytes: options.reserveBytes }),
+      ...(options.diskReserve !== undefined && { diskReserve: options.diskReserve }),
     };
     this.#supervisor = new ChildSupervisor({
       name: "engine host",

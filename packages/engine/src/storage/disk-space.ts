@@ -1,61 +1,99 @@
 /**
  * Refuses to make or grow a store on a disk that is nearly full: LMDB maps its files, and making one without space
- * behind it ends the process with a SIGBUS instead of an error.
+ * behind it ends the process with a SIGBUS instead of an error. A reserve is kept free of what tenants write.
  */
 import { statfsSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
 
-/** Kept free so that deletes, the catalog and the pages of a commit still find room. */
-export const DEFAULT_RESERVE_BYTES = 32 * 1024 * 1024;
+/** Bytes, or a share of the disk's size. Kept free so that deletes, the catalog and the pages of a commit find room. */
+export type DiskReserve = number | `${number}%`;
+
+const DEFAULT_RESERVE: DiskReserve = 32 * 1024 * 1024;
 /** With less than this a disk is full, whatever is kept free. */
 const LEAST_BYTES = 1024 * 1024;
+/** What a new catalog takes, and a few changes of it. */
+const CATALOG_BYTES = 4 * LEAST_BYTES;
 /** No disk fills up by so much within `KNOWN_MS`. */
 const PLENTY_BYTES = 4 * 1024 * 1024 * 1024;
 const KNOWN_MS = 100;
 /** Pages that LMDB copies for every byte it writes, and the room of a half-filled page. */
 const WRITE_AMPLIFICATION = 2;
 
+export interface DiskUsage {
+  /** That this process may still take. */
+  readonly free: number;
+  readonly size: number;
+}
+
 export interface DiskSpace {
   /** Throws `storage_full` unless `bytes` more fit beside the reserve. */
   require(bytes: number): void;
   /** As `require`, for a file of this size that is written once from start to end. */
   requireFile(bytes: number): void;
-  /** Free space is below the reserve. */
-  low(): boolean;
+  /** Throws `storage_full` unless a catalog can be made; it may use the reserve. */
+  requireCatalog(): void;
+  /** What is wrong where the free space is below the reserve; `null`: it is not. */
+  problem(): string | null;
 }
 
 export interface DiskSpaceOptions {
-  readonly reserveBytes?: number | undefined;
+  readonly diskReserve?: DiskReserve | undefined;
   /** Asked each time; by default of the file system that holds the folder. */
-  readonly freeBytes?: (() => number) | undefined;
+  readonly diskUsage?: (() => DiskUsage) | undefined;
 }
 
 export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}): DiskSpace {
-  const { reserveBytes = DEFAULT_RESERVE_BYTES, freeBytes = freeBytesOf(folder) } = options;
+  const { diskReserve = DEFAULT_RESERVE } = options;
+  const usage = options.diskUsage ?? usageOf(folder, diskReserve);
   const requireFile = (bytes: number): void => {
-    if (freeBytes() < reserveBytes + bytes) throw storageFull();
+    const now = usage();
+    const reserve = reserveBytes(diskReserve, now.size);
+    if (now.free < reserve + bytes) throw storageFull(`: ${describe(now, diskReserve)}`);
   };
   return {
     require: (bytes) => requireFile(bytes * WRITE_AMPLIFICATION),
     requireFile,
-    low: () => freeBytes() < Math.max(reserveBytes, LEAST_BYTES),
+    requireCatalog: () => {
+      if (usage().free < CATALOG_BYTES) throw storageFull();
+    },
+    problem: () => {
+      const now = usage();
+      const least = Math.max(reserveBytes(diskReserve, now.size), LEAST_BYTES);
+      return now.free < least ? describe(now, diskReserve) : null;
+    },
   };
 }
 
-export function storageFull(cause?: unknown): SheafError {
-  return new SheafError("storage_full", "the disk of the data folder is full", { cause });
+/** @param details What is to be said of it, from the colon on. */
+export function storageFull(details = "", cause?: unknown): SheafError {
+  return new SheafError("storage_full", `the disk of the data folder is full${details}`, { cause });
 }
 
-/** Asking takes as long as encoding a record, so where there is plenty the answer holds for a moment. */
-function freeBytesOf(folder: string): () => number {
-  let known = 0;
+function reserveBytes(reserve: DiskReserve, size: number): number {
+  return typeof reserve === "number" ? reserve : (Number.parseFloat(reserve) / 100) * size;
+}
+
+function describe({ free, size }: DiskUsage, reserve: DiskReserve): string {
+  const kept = typeof reserve === "number" ? amount(reserve) : reserve;
+  return `${amount(free)} of ${amount(size)} are free, and ${kept} are kept free (--disk-reserve)`;
+}
+
+function amount(bytes: number): string {
+  const gigabytes = bytes / 1e9;
+  return gigabytes >= 1 ? `${gigabytes.toFixed(1)} GB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+/** Asking takes as long as encoding a record, so where there is plenty beside the reserve the answer holds for a moment. */
+function usageOf(folder: string, reserve: DiskReserve): () => DiskUsage {
+  let known: DiskUsage = { free: 0, size: 0 };
   let until = 0;
   return () => {
     const now = performance.now();
     if (now < until) return known;
-    const { bavail, bsize } = statfsSync(folder);
-    known = bavail * bsize;
-    until = known < PLENTY_BYTES ? 0 : now + KNOWN_MS;
+    const { bavail, blocks, bsize } = statfsSync(folder);
+    known = { free: bavail * bsize, size: blocks * bsize };
+    const beside = known.free - reserveBytes(reserve, known.size);
+    until = beside < PLENTY_BYTES ? 0 : now + KNOWN_MS;
     return known;
   };
 }

@@ -8,15 +8,15 @@
  * lmdb-js that calls back begins on a thread, comes back for the actions and goes there again to commit; a small one goes
  * once this way, and puts its pages together there.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
-import { open as openFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
 import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskSpace, storageFull } from "./disk-space.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
+import { syncFile, syncFolders } from "./sync-files.ts";
 
 const ENOSPC = 28;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
@@ -44,6 +44,8 @@ export interface EnvironmentOptions {
   readonly disk: DiskSpace;
   /** Go through all pages before LMDB does; otherwise only where there is reason to. */
   readonly thorough?: boolean;
+  /** It may be made on what is kept free of the disk. */
+  readonly usesReserve?: boolean;
   /** Nothing can be written; the folder has to be there. */
   readonly readOnly?: boolean;
 }
@@ -106,7 +108,8 @@ export class LmdbEnvironment {
     const isNew = !LmdbEnvironment.exists(options.folder);
     if (!isNew) checkFile(dataFile(options.folder), options.name, options.thorough === true);
     else {
-      options.disk.require(0);
+      if (options.usesReserve === true) options.disk.requireCatalog();
+      else options.disk.require(0);
       mkdirSync(options.folder, { recursive: true });
     }
     this.#database = open<Uint8Array, Uint8Array>({
@@ -142,6 +145,11 @@ export class LmdbEnvironment {
     const stats = this.#stats();
     const { treeBranchPageCount, treeLeafPageCount, overflowPages, pageSize } = stats;
     return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
+  }
+
+  /** Pages that hold entries. */
+  get leafPages(): number {
+    return this.#stats().treeLeafPageCount;
   }
 
   /** Entries there are, as the meta page says. */
@@ -237,7 +245,7 @@ export class LmdbEnvironment {
       await this.#database.backup(folder, true);
       await syncFile(dataFile(folder));
     } catch (error) {
-      throw disk.low() ? storageFull(error) : this.#named(error);
+      throw disk.problem() !== null ? storageFull("", error) : this.#named(error);
     }
     syncFolders(folder);
   }
@@ -335,7 +343,8 @@ export class LmdbEnvironment {
   async #explain(error: unknown): Promise<unknown> {
     const cause = await commitCause(error);
     const code = errorCode(cause);
-    if (code === ENOSPC || (code === EIO && this.#options.disk.low())) return storageFull(cause);
+    const isFull = code === ENOSPC || (code === EIO && this.#options.disk.problem() !== null);
+    if (isFull) return storageFull("", cause);
     return this.#named(cause);
   }
 
@@ -362,15 +371,6 @@ function dataFile(folder: string): string {
   return join(folder, "data.mdb");
 }
 
-async function syncFile(path: string): Promise<void> {
-  const file = await openFile(path, "r");
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 function toOptions({ start, end, limit, offset }: KeyRange): {
   start: Uint8Array;
   end: Uint8Array;
@@ -383,16 +383,4 @@ function toOptions({ start, end, limit, offset }: KeyRange): {
     ...(limit === undefined ? {} : { limit }),
     ...(offset === undefined ? {} : { offset }),
   };
-}
-
-/** A new file is only safe once the folders that name it are: its own, `<xx>` and `collections` above it. */
-function syncFolders(folder: string): void {
-  for (const path of [folder, dirname(folder), dirname(dirname(folder))]) {
-    const descriptor = openSync(path, "r");
-    try {
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-  }
 }

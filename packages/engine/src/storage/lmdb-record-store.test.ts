@@ -20,7 +20,8 @@ recordStoreSuite({
 });
 
 function optionsFor(folder: string, freeBytes?: () => number): EnvironmentOptions {
-  return { folder, name: "collections/ab/test", disk: createDiskSpace(tmpdir(), { freeBytes }) };
+  const diskUsage = freeBytes && (() => ({ free: freeBytes(), size: 1e12 }));
+  return { folder, name: "collections/ab/test", disk: createDiskSpace(tmpdir(), { diskUsage }) };
 }
 
 async function filledStore(folder: string): Promise<LmdbRecordStore> {

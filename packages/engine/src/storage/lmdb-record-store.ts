@@ -28,6 +28,7 @@ import {
   encodeHead,
   encodeRecord,
 } from "./value-codec.ts";
+import { PageGrowth } from "./page-growth.ts";
 import { ValueWriter } from "./value-writer.ts";
 
 /** Fixed part of a value, its two keys and the tree above them. */
@@ -128,27 +129,59 @@ export class LmdbRecordStore implements RecordStore {
     for (const { value } of environment.iterate(range)) yield Buffer.from(value).toString();
   }
 
-  async apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+  /**
+   * As the seam says; `admit` is told by how many bytes the batch makes the entries larger at most, unless it only removes,
+   * and nothing is written if it throws.
+   */
+  async apply(
+    plan: (view: StoreView) => StoreChange,
+    admit?: (growth: number) => void,
+  ): Promise<StoreChange> {
     const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
     return environment.transact(() => {
       const before = this.#readHead();
       const change = this.#plan(plan, before);
-      // Deletes need the reserve, so only what adds data is measured against it.
-      if (change.puts.length > 0) environment.disk.require(estimateBytes(change.puts));
       for (const { id, offset, sequence } of change.removes) {
         environment.remove(idKey(id));
         environment.remove(offsetKey(offset));
         environment.put(removalKey(sequence), Buffer.from(id));
       }
       forgetRemovals(environment, change);
-      for (const record of change.puts) {
-        const key = offsetKey(record.offset);
-        if (record.offset >= before.nextOffset) environment.put(idKey(record.id), key);
-        environment.put(key, encodeRecord(this.#writer, record));
-      }
+      this.#put(environment, change, before.nextOffset, admit);
       environment.put(RECORD_KEYS.head, encodeHead(this.#writer, change.head));
       return change;
     });
+  }
+
+  /** Throws before anything of it is stored where there is no room for it. */
+  #put(
+    environment: LmdbEnvironment,
+    { puts, removes }: StoreChange,
+    nextOffset: number,
+    admit: ((growth: number) => void) | undefined,
+  ): void {
+    // Deletes need the reserve and always fit, so only what adds data is measured.
+    if (puts.length === 0) return;
+    const growth = new PageGrowth();
+    let bytes = 0;
+    for (const record of puts) {
+      const key = offsetKey(record.offset);
+      const isNew = record.offset >= nextOffset;
+      const before = isNew || admit === undefined ? null : environment.peek(key)?.length;
+      const value = encodeRecord(this.#writer, record);
+      bytes += value.length + BYTES_PER_RECORD;
+      if (typeof before === "number") growth.replace(key.length, value.length, before);
+      else growth.append(key.length, value.length);
+      environment.put(key, value);
+      if (!isNew) continue;
+      const id = idKey(record.id);
+      growth.insertId(id.length, key.length);
+      environment.put(id, key);
+    }
+    environment.disk.require(bytes);
+    if (admit === undefined) return;
+    for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
+    admit(growth.bytes(environment.leafPages, nextOffset));
   }
 
   #plan(plan: (view: StoreView) => StoreChange, head: StoreHead): StoreChange {
@@ -260,12 +293,4 @@ function forgetRemovals(environment: LmdbEnvironment, { head, removes }: StoreCh
   const limit = removes.length + REMOVALS_CLEARED;
   const range = { start: removalKey(0), end: removalKey(oldestTracked(head) + 1), limit };
   for (const { key } of environment.entries(range)) environment.remove(key);
-}
-
-function estimateBytes(records: readonly StoredRecord[]): number {
-  let bytes = 0;
-  for (const { embedding, document, metadata } of records) {
-    bytes += BYTES_PER_RECORD + embedding.byteLength + (document?.length ?? 0) + (metadata?.size ?? 0) * 64;
-  }
-  return bytes;
 }

@@ -39,7 +39,7 @@ export const doctor: Command = {
 
 async function examine(options: OptionTexts): Promise<number> {
   const { dataFolder, diskReserve } = readSettings({ dataFolder: options["data"] });
-  const examined = await examineFolder({ dataFolder, reserveBytes: diskReserve });
+  const examined = await examineFolder({ dataFolder, diskReserve });
   const findings = [...(await examineRootKey(dataFolder)), ...examined.findings];
   const isSound = findings.every(({ severity }) => severity === "note");
   // Of a folder in use the collections were not looked at: nobody can say that it is healthy, nor that it is not.
