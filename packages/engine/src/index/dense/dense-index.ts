@@ -77,25 +77,6 @@ export class DenseIndex {
     return this.#flat.size + (this.#segments?.size ?? 0);
   }
 
-  /** Rows that no sealed segment holds: what `maintain` works on, once there are enough. */
-  get unsealed(): number {
-    return this.#flat.size + (this.#segments?.unsealed ?? 0);
-  }
-
-  /** How many segments a search goes through. */
-  get segments(): number {
-    return this.#segments?.searches.length ?? 0;
-  }
-
-  /** Bytes of kernel memory, pages that nothing has touched included. */
-  get memoryBytes(): number {
-    return this.#segments?.bytes ?? 0;
-  }
-
-  has(row: number): boolean {
-    return this.#flat.has(row) || (this.#segments?.has(row) ?? false);
-  }
-
   /** Inserts a row or replaces its vector. `readVector` must give the new one from now on. */
   put(row: number, vector: Float32Array): void {
     this.#check(vector);

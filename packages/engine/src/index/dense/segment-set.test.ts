@@ -1,16 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { distance } from "../../kernels/distance.ts";
 import { DenseIndex } from "./dense-index.ts";
+import { SegmentSet } from "./segment-set.ts";
 import { gaussOf, randomOf } from "./testing/data-sets.ts";
 import { VectorMemory } from "./vector-memory.ts";
 
 const DIMENSION = 16;
 const SIZES = { flatRows: 24, tailSlots: 64, segmentRows: 256 };
 
+function vectorsOf(count: number): readonly Float32Array[] {
+  const gauss = gaussOf(randomOf(count));
+  return Array.from({ length: count }, () => new Float32Array(DIMENSION).map(() => gauss()));
+}
+
 /** An index of so many rows that is maintained after each of them, and the vectors it was told. */
 function indexOf(count: number, atRest: boolean): { index: DenseIndex; vectors: readonly Float32Array[] } {
-  const gauss = gaussOf(randomOf(count));
-  const vectors = Array.from({ length: count }, () => new Float32Array(DIMENSION).map(() => gauss()));
+  const vectors = vectorsOf(count);
   const readVector = (row: number): Float32Array | null => vectors[row] ?? null;
   const index = new DenseIndex({ space: "l2", dimension: DIMENSION, sizes: SIZES, readVector });
   for (const [row, vector] of vectors.entries()) {
@@ -20,13 +25,33 @@ function indexOf(count: number, atRest: boolean): { index: DenseIndex; vectors: 
   return { index, vectors };
 }
 
+/** The same as segments alone. */
+function setOf(count: number, atRest: boolean): SegmentSet {
+  const vectors = vectorsOf(count);
+  const shape = { space: "ip", dimension: DIMENSION } as const;
+  const set = new SegmentSet(shape, {
+    sizes: SIZES,
+    memory: new VectorMemory(),
+    tailCentroid: null,
+    readVector: (row) => vectors[row] ?? null,
+  });
+  for (const [row, vector] of vectors.entries()) {
+    set.add(row, vector);
+    while (set.maintain(atRest));
+  }
+  return set;
+}
+
 describe("SegmentSet", () => {
   it("makes segments of different sizes one at rest, and finds the same", () => {
-    const { index, vectors } = indexOf(210, false);
+    const set = setOf(210, false);
     // Rows by the 64 of a tail: 128, 64, and those of the tail itself.
-    expect(index.segments).toBe(3);
+    expect(set.searches).toHaveLength(3);
+    while (set.maintain(true));
+    expect(set.searches).toHaveLength(2);
+    set.close();
+    const { index, vectors } = indexOf(210, false);
     while (index.maintain(true));
-    expect(index.segments).toBe(2);
     const query = new Float32Array(DIMENSION).fill(0.3);
     const expected = vectors
       .map((vector, row) => ({ row, distance: distance("l2", query, vector) }))
@@ -39,11 +64,11 @@ describe("SegmentSet", () => {
   });
 
   it("leaves segments apart that do not fit into one", () => {
-    const { index } = indexOf(390, true);
+    const set = setOf(390, true);
     // 256 rows, the most that one takes, 128, and a tail.
-    expect(index.segments).toBe(3);
-    expect(index.maintain(true)).toBe(false);
-    index.close();
+    expect(set.searches).toHaveLength(3);
+    expect(set.maintain(true)).toBe(false);
+    set.close();
   });
 
   it("leaves a segment that keeps its vectors whole apart from one that does not", () => {
@@ -66,7 +91,6 @@ describe("SegmentSet", () => {
     add(128, 192);
     memory.give(2 ** 19);
     while (index.maintain(true));
-    expect(index.segments).toBe(2);
     const readsOf = (row: number): number => {
       reads = 0;
       const query = vectors[row]!.map((value) => 9 * value);

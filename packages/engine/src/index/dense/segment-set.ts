@@ -77,19 +77,6 @@ export class SegmentSet {
     return this.#size;
   }
 
-  /** Rows of tails, full or not. */
-  get unsealed(): number {
-    return this.#entries.reduce(
-      (sum, { sealed, search }) => sum + (sealed ? 0 : search.segment.liveCount),
-      0,
-    );
-  }
-
-  /** Bytes of kernel memory, untouched pages included. */
-  get bytes(): number {
-    return this.#entries.reduce((sum, { search }) => sum + search.segment.layout.memory.buffer.byteLength, 0);
-  }
-
   /** One more than the highest row there ever was. */
   get rowLimit(): number {
     return this.#locations.limit;
@@ -98,10 +85,6 @@ export class SegmentSet {
   /** Sealed ones first: their lists soon give a good k-th score. */
   get searches(): readonly SegmentSearch[] {
     return this.#searches;
-  }
-
-  has(row: number): boolean {
-    return this.#locations.segmentOf(row) !== 0;
   }
 
   /** Adds a row that the set does not have. */
