@@ -46,6 +46,11 @@ class Model {
   }
 }
 
+function busyFor(milliseconds: number): void {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
 function latin1(key: Uint8Array): string {
   return Buffer.from(key).toString("latin1");
 }
@@ -109,6 +114,24 @@ describe("an LMDB environment", () => {
       ),
       { numRuns: 60 },
     );
+  });
+
+  it("lets others in between what a caller does after a long write and the next one", async () => {
+    const environment = open();
+    const order: string[] = [];
+    const write = (name: string): Promise<void> =>
+      environment.transact(() => {
+        order.push(`write ${name}`);
+        busyFor(25);
+        environment.put(Buffer.from(name), Buffer.from(name));
+      });
+    const first = write("a").then(() => {
+      order.push("after a");
+      setImmediate(() => order.push("somebody else"));
+    });
+    await Promise.all([first, write("b")]);
+    expect(order).toEqual(["write a", "after a", "somebody else", "write b"]);
+    await environment.close();
   });
 
   it("keeps pages full whose entries come in ascending order", async () => {

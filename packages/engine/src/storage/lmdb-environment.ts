@@ -8,6 +8,7 @@
  * lmdb-js that calls back begins on a thread, comes back for the actions and goes there again to commit; a small one goes
  * once this way, and puts its pages together there.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
@@ -258,13 +259,21 @@ export class LmdbEnvironment {
   async #drain(): Promise<void> {
     // Callers whose requests came in one message ask in the same turn.
     await Promise.resolve();
-    while (this.#queue.length > 0) await this.#commitGroup();
+    while (this.#queue.length > 0) {
+      const isLong = await this.#commitGroup();
+      // What callers do with a large write is long too. Whoever else has asked meanwhile comes before the next one:
+      // the first turn handles what the loop has seen, the second what has arrived since.
+      if (isLong) for (let turn = 0; turn < 2; turn++) await nextTurn();
+    }
     this.#draining = null;
   }
 
-  async #commitGroup(): Promise<void> {
+  /** Whether its actions took long. */
+  async #commitGroup(): Promise<boolean> {
     this.#committing = true;
+    const startedAt = performance.now();
     const group = this.#runGroup();
+    const isLong = performance.now() - startedAt >= GROUP_MS;
     try {
       if (this.#pending.size > 0) await this.#commit();
       this.#settled();
@@ -274,6 +283,7 @@ export class LmdbEnvironment {
       const reason = await this.#explain(error);
       for (const { reject } of group) reject(reason);
     }
+    return isLong;
   }
 
   /** No commit is under way, so what is committed is what the former group left. */
