@@ -11,6 +11,8 @@ import { freePort } from "../free-port.ts";
 
 const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const READY_TIMEOUT_MS = 60_000;
+/** Instead of a tenth of the disk: the folder is small and temporary, and laptops are often nearly full. */
+const DISK_RESERVE_BYTES = 32 * 1024 * 1024;
 
 export interface RunningServer {
   readonly url: string;
@@ -27,7 +29,12 @@ export async function startServer(): Promise<RunningServer> {
   const args = [COMMAND, "serve", "--host", "127.0.0.1", "--port", String(port), "--data", data];
   const child = spawn(process.execPath, args, {
     stdio: ["ignore", "ignore", "inherit"],
-    env: { ...process.env, SHEAF_ROOT_KEY: key, SHEAF_LOG_LEVEL: "error" },
+    env: {
+      ...process.env,
+      SHEAF_ROOT_KEY: key,
+      SHEAF_LOG_LEVEL: "error",
+      SHEAF_DISK_RESERVE: String(DISK_RESERVE_BYTES),
+    },
   });
   const stop = async (): Promise<void> => {
     await endChild(child);

@@ -10,6 +10,8 @@ import { freePort } from "../../../scripts/free-port.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../packages/server/bin/sheaf.mjs", import.meta.url));
 export const ROOT_KEY = "a-root-key-for-tests-only";
+/** The default reserve is a tenth of the disk: tests must not fail because a machine's disk is nearly full. */
+const DISK_RESERVE_BYTES = 32 * 1024 * 1024;
 const READY_MS = 60_000;
 
 export interface ServeOptions {
@@ -54,7 +56,13 @@ export class ServedSheaf {
       {
         stdio: ["ignore", "pipe", "pipe"],
         detached: options.group === true,
-        env: { ...process.env, SHEAF_ROOT_KEY: ROOT_KEY, SHEAF_LOG_LEVEL: "warn", ...options.env },
+        env: {
+          ...process.env,
+          SHEAF_ROOT_KEY: ROOT_KEY,
+          SHEAF_LOG_LEVEL: "warn",
+          SHEAF_DISK_RESERVE: String(DISK_RESERVE_BYTES),
+          ...options.env,
+        },
       },
     );
     return new ServedSheaf(`http://127.0.0.1:${port}`, data, child);
