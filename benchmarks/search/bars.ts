@@ -4,7 +4,18 @@ import { type Contender, latencyRatio } from "./measured-row.ts";
 import type { Cells, SetFigures } from "./set-figures.ts";
 
 /** Rows of the dense collection that have an exact answer. */
-const RECALL_ROWS = ["all", "half", "f5", "f01", "adversarial", "substring", "regex", "documents"];
+const RECALL_ROWS = [
+  "all",
+  "half",
+  "f5",
+  "f01",
+  "adversarial",
+  "substring",
+  "regex",
+  "alternatives",
+  "caseless",
+  "documents",
+];
 const FLOOR_BOUNDS: Readonly<Record<string, number>> = {
   all: 2.5,
   half: 3.2,
@@ -33,6 +44,8 @@ export function barsOf(figures: SetFigures): readonly Bar[] {
     add(`p50 over the floor, ${row}`, over(row, "floor"), atMost(bound, 2));
   add("p50 over Chroma's, all", over("all", "Chroma"), atMost(0.4));
   add("p50 over Chroma's, half", over("half", "Chroma"), atMost(0.02, 4));
+  add("p50 over Chroma's, regular expression, alternatives", over("alternatives", "Chroma"), atMost(0.3));
+  add("p50 over Chroma's, regular expression, (?i)", over("caseless", "Chroma"), atMost(0.3));
   add("p50 over Chroma's, single upsert", over("upsert", "Chroma"), atMost(0.15));
   add("requests a second over Chroma's", ratio(throughput["all"] ?? {}, "Chroma"), atLeast(5));
   add("batch insert over Chroma's", ratio(figures.insert, "Chroma"), atLeast(8));

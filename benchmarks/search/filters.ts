@@ -41,12 +41,29 @@ const substring: FilterOf = (query) => {
 
 const regex: FilterOf = (query) => {
   const pattern = `\\b${wordOf(query)} [a-m]\\w+`;
-  const expression = new RegExp(pattern);
+  return regexFilter(pattern, new RegExp(pattern));
+};
+
+/** Alternatives between two words, then anything up to a letter. */
+const alternatives: FilterOf = (query) => {
+  const pattern = `${WORDS[query % 10]} (${WORDS[10 + (query % 10)]}|${WORDS[20 + (query % 10)]}) [a-z]*[aeiou] `;
+  return regexFilter(pattern, new RegExp(pattern));
+};
+
+/** The same in capitals, where the documents have none. */
+const caseless: FilterOf = (query) => {
+  const words = [WORDS[query % 10], WORDS[10 + (query % 10)], WORDS[20 + (query % 10)]];
+  const [first, second, third] = words.map((word) => (word ?? "").toUpperCase());
+  const pattern = `${first} (${second}|${third}) [a-z]*[aeiou] `;
+  return regexFilter(`(?i)${pattern}`, new RegExp(pattern, "i"));
+};
+
+function regexFilter(pattern: string, expression: RegExp): QueryFilter {
   return {
     body: { where_document: { $regex: pattern } },
     keeps: ({ document }) => expression.test(document),
   };
-};
+}
 
 export const FILTERS = {
   all: () => EVERYTHING,
@@ -56,6 +73,8 @@ export const FILTERS = {
   adversarial,
   substring,
   regex,
+  alternatives,
+  caseless,
 } as const satisfies Record<string, FilterOf>;
 
 export type FilterName = keyof typeof FILTERS;

@@ -30,6 +30,8 @@ export const QUERY_ROWS: readonly TableRow[] = [
   queryRow("adversarial", "5 %, adversarial", SOME),
   queryRow("substring", "substring", FEW),
   queryRow("regex", "regular expression", FEW),
+  queryRow("alternatives", "regular expression, alternatives", FEW),
+  queryRow("caseless", "regular expression, (?i)", FEW),
   {
     ...queryRow("all", "with documents and metadata", MANY, ["documents", "metadatas", "distances"]),
     id: "documents",

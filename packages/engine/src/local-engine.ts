@@ -51,6 +51,7 @@ import type {
 import { acquireDataLock } from "./host/data-lock.ts";
 import type { LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
 import { VectorMemory } from "./index/dense/vector-memory.ts";
+import { DocumentMemory } from "./index/document-memory.ts";
 import { createScanPool } from "./index/scan-pool.ts";
 import type { StartedRead } from "./query/execute.ts";
 import { RegexPool } from "./query/regex-pool.ts";
@@ -98,6 +99,7 @@ export class LocalEngine implements Engine {
       ...this.#threads,
       vectorMemory: new VectorMemory(options.vectorMemory),
       historyMemory: new HistoryMemory(),
+      documents: new DocumentMemory(),
       onTouch: options.onTouch ?? (() => {}),
       onProblem: (error, id) => this.#problem("the collection goes on with a problem", error, id),
     });

@@ -2,6 +2,7 @@
 import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
+import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex-pool.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
@@ -26,6 +27,7 @@ export interface CollectionOpenerOptions {
   readonly disk: DiskSpace;
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
+  readonly documents: DocumentMemory;
   readonly vectorMemory: VectorMemory;
   readonly historyMemory: HistoryMemory;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
@@ -72,6 +74,7 @@ export class CollectionOpener {
         const options = {
           ...common,
           regexes: regexPool.forTenant(known.tenant),
+          documents: this.#options.documents,
           vectorMemory,
           historyMemory,
           unfolded: catalog.isUnfolded(id) || isAhead(store.head, known),

@@ -24,6 +24,7 @@ import {
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../index/dense/vector-memory.ts";
+import type { DocumentMemory } from "../index/document-memory.ts";
 import { type ExactIndex, createExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { StageTimes } from "../query/stage-times.ts";
@@ -60,6 +61,7 @@ export interface OpenCollectionOptions {
   readonly unfolded: boolean;
   readonly scanPool?: ScanPool | undefined;
   readonly regexes: TenantRegexes;
+  readonly documents: DocumentMemory;
   /** For the vectors that the index keeps; without limit if left out. */
   readonly vectorMemory?: VectorMemory | undefined;
   /** For the versions that are kept for open reads; of its own if left out. */
@@ -371,6 +373,7 @@ export class OpenCollection {
       plan: this.#plan,
       scanPool: this.#options.scanPool,
       regexes: this.#options.regexes,
+      documents: this.#options.documents,
       times,
     };
   }

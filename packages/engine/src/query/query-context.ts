@@ -4,6 +4,7 @@
  * ones run on worker threads. Whoever makes the pool shares it between collections and closes it.
  */
 import type { IndexPlan } from "@sheaf/protocol";
+import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ExactIndex } from "../index/exact-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { VersionHistory } from "../storage/version-history.ts";
@@ -21,6 +22,8 @@ export interface QueryContext {
   readonly dimension: number | null;
   readonly plan: IndexPlan;
   readonly scanPool?: ScanPool | undefined;
+  /** Keeps documents that filters have read. */
+  readonly documents?: DocumentMemory | undefined;
   /** Where the tenant's regular expressions run. */
   readonly regexes: TenantRegexes;
   /** Of the call that the read is made for. */

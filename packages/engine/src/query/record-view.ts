@@ -4,7 +4,9 @@
  * has ended, throws `StaleSnapshot`, and the read starts over (see `snapshot-read.ts`).
  */
 import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { DocumentMemory, type SegmentDocuments } from "../index/document-memory.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
+import { SEGMENT_ROWS } from "../index/row-set.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../storage/stored-record.ts";
@@ -42,6 +44,10 @@ export class RecordView {
   readonly snapshot: IndexSnapshot;
   readonly #reader: ViewedStore;
   #ticket: ReadTicket | null;
+  readonly #documents: DocumentMemory;
+  /** Of the segment whose documents are read. */
+  #kept: SegmentDocuments | null = null;
+  #keptSegment = -1;
   /** For vectors of records that are read ahead: memory for each would have to be collected. */
   #scratch: Float32Array | undefined;
   /** By position, what came with a vector; and how many more may, and bytes of them. */
@@ -49,10 +55,16 @@ export class RecordView {
   #readsAhead = 0;
   #aheadBytes = 0;
 
-  constructor(snapshot: IndexSnapshot, reader: ViewedStore, ticket: ReadTicket | null) {
+  constructor(
+    snapshot: IndexSnapshot,
+    reader: ViewedStore,
+    ticket: ReadTicket | null,
+    documents = new DocumentMemory(),
+  ) {
     this.snapshot = snapshot;
     this.#reader = reader;
     this.#ticket = ticket;
+    this.#documents = documents;
   }
 
   /** From here on former versions are found: the ticket covers the snapshot. */
@@ -73,6 +85,23 @@ export class RecordView {
 
   /** The document in UTF-8, until the next read; `null`: it has none. */
   document(position: number): Uint8Array | null {
+    const kept = this.#keptOf(Math.floor(position / SEGMENT_ROWS));
+    const known = kept.get(position % SEGMENT_ROWS);
+    if (known !== undefined) return known;
+    const document = this.#readDocument(position);
+    kept.keep(position % SEGMENT_ROWS, document);
+    return document;
+  }
+
+  #keptOf(segment: number): SegmentDocuments {
+    if (this.#kept === null || this.#keptSegment !== segment) {
+      this.#kept = this.#documents.of(this.snapshot.segments[segment]!);
+      this.#keptSegment = segment;
+    }
+    return this.#kept;
+  }
+
+  #readDocument(position: number): Uint8Array | null {
     const version = this.#reader.readDocument(this.snapshot.offset(position));
     if (version?.sequence === this.snapshot.sequence(position)) return version.document;
     const { document } = this.#former(position);

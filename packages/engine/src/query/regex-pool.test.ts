@@ -39,6 +39,7 @@ describe("RegexPool", () => {
   it("ends a thread with its request, and only that request", async () => {
     const pool = newPool({ threads: 2, threadsPerTenant: 1 });
     const signal = new Cancellation();
+    await pool.forTenant("hostile").check(new Map([[SLOW, "where"]]), signal);
     const slow = matches(pool.forTenant("hostile"), SLOW, LONG, signal);
     const failed = slow.catch((error: unknown) => error);
     for (let i = 0; i < 5; i++) expect(await fast(pool.forTenant("other"))).toBe(true);

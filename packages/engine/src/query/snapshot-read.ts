@@ -40,7 +40,7 @@ export async function openSnapshot<T>(
   let ticket: ReadTicket | null = null;
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const view = new RecordView(context.index.snapshot(), context.reader, ticket);
+      const view = new RecordView(context.index.snapshot(), context.reader, ticket, context.documents);
       const outcome = await attempted(() => read(view));
       if (outcome instanceof StaleSnapshot) {
         context.requireStored?.(outcome.id);

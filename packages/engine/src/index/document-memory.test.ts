@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DocumentMemory } from "./document-memory.ts";
+import { SEGMENT_ROWS } from "./row-set.ts";
+import { Segment } from "./segment.ts";
+import { VectorBlocks } from "./vector-blocks.ts";
+
+/** Two full segments and a part of a third. */
+const BOUND = 1.3 * 1024 * 1024;
+let segments = 0;
+
+function newSegment(): Segment {
+  return new Segment(++segments, { space: "l2", embeddingFunction: null, sparse: [] }, new VectorBlocks(1));
+}
+
+function fill(memory: DocumentMemory, segment: Segment, text = "x".repeat(100)): void {
+  const documents = memory.of(segment);
+  for (let row = 0; row < SEGMENT_ROWS; row++) {
+    if (documents.get(row) === undefined) documents.keep(row, Buffer.from(`${text} ${row}`));
+  }
+}
+
+describe("DocumentMemory", () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("gives back what it was told, by segment and row", () => {
+    const memory = new DocumentMemory();
+    const [one, other] = [newSegment(), newSegment()];
+    fill(memory, one);
+    memory.of(other).keep(7, null);
+    memory.of(other).keep(8, Buffer.alloc(0));
+    for (const row of [0, 1, 4_095]) {
+      expect(Buffer.from(memory.of(one).get(row)!).toString()).toBe(`${"x".repeat(100)} ${row}`);
+    }
+    expect(memory.of(other).get(7)).toBeNull();
+    expect(memory.of(other).get(8)).toHaveLength(0);
+    expect(memory.of(other).get(9)).toBeUndefined();
+    expect(memory.of(newSegment()).get(0)).toBeUndefined();
+  });
+
+  it("keeps no long documents", () => {
+    const memory = new DocumentMemory();
+    const documents = memory.of(newSegment());
+    documents.keep(0, Buffer.alloc(5_000));
+    documents.keep(1, Buffer.alloc(4_000));
+    expect(documents.get(0)).toBeUndefined();
+    expect(documents.get(1)).toHaveLength(4_000);
+  });
+
+  it("stays within its bound, and makes room of what was not searched for a while", () => {
+    const memory = new DocumentMemory(BOUND);
+    const [old, used, late] = [newSegment(), newSegment(), newSegment()];
+    fill(memory, old);
+    fill(memory, used);
+    fill(memory, late);
+    expect(memory.held).toBeLessThanOrEqual(BOUND);
+    // Both others are in use.
+    expect(memory.of(late).get(SEGMENT_ROWS - 1)).toBeUndefined();
+    expect(memory.of(old).get(SEGMENT_ROWS - 1)).toBeDefined();
+    vi.advanceTimersByTime(11_000);
+    memory.of(used);
+    fill(memory, late);
+    expect(memory.of(late).get(SEGMENT_ROWS - 1)).toBeDefined();
+    expect(memory.of(used).get(SEGMENT_ROWS - 1)).toBeDefined();
+    expect(memory.of(old).get(0)).toBeUndefined();
+    expect(memory.held).toBeLessThanOrEqual(BOUND);
+  });
+});
