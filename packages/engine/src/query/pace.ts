@@ -1,12 +1,17 @@
 /**
  * Keeps a long read from holding the thread: stages call `breathe` between slices of their work. An abort can only
  * arrive while the event loop turns, so this is also where a read learns that nobody waits for it any more.
+ *
+ * Reads that pause go on one after another, one slice in each turn of the loop: a call that arrives meanwhile and asks
+ * for little waits for one slice, however many long reads there are.
  */
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
-import { setImmediate } from "node:timers/promises";
 
 /** Longest stretch of work between two turns of the event loop. */
 const SLICE_MS = 4;
+
+/** Reads of this thread that pause, in the order they began to. */
+const paused: (() => void)[] = [];
 
 export class Pace {
   readonly signal: CancelSignal | undefined;
@@ -18,12 +23,25 @@ export class Pace {
     this.signal = signal;
   }
 
-  /** Throws after an abort. Waits for a turn of the event loop if the last one is some milliseconds ago. */
+  /** Throws after an abort. Waits for its turn if the last one is some milliseconds ago. */
   async breathe(): Promise<void> {
     if (performance.now() - this.#turnedAt >= SLICE_MS) {
-      await setImmediate();
+      await nextSlice();
       this.#turnedAt = performance.now();
     }
     throwIfAborted(this.signal);
   }
+}
+
+function nextSlice(): Promise<void> {
+  return new Promise((resolve) => {
+    if (paused.push(resolve) === 1) setImmediate(resumeOne);
+  });
+}
+
+/** What is scheduled in here runs in the next turn, after all that has arrived. */
+function resumeOne(): void {
+  const resume = paused.shift();
+  if (paused.length > 0) setImmediate(resumeOne);
+  resume?.();
 }

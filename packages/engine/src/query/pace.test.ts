@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { Pace } from "./pace.ts";
+
+const SLICE_MS = 5;
+
+function busyFor(milliseconds: number): void {
+  const until = performance.now() + milliseconds;
+  while (performance.now() < until);
+}
+
+describe("Pace", () => {
+  it("lets the event loop turn between any two slices, whatever the number of reads", async () => {
+    const order: string[] = [];
+    const read = async (name: string): Promise<void> => {
+      const pace = new Pace(undefined);
+      for (let slice = 0; slice < 4; slice++) {
+        busyFor(SLICE_MS);
+        order.push(name);
+        await pace.breathe();
+      }
+    };
+    // Due in every turn, for each slice takes longer.
+    const ticking = setInterval(() => order.push("turn"), 1);
+    await Promise.all(["a", "b", "c", "d"].map(read));
+    clearInterval(ticking);
+    // The first slices began before anything could turn.
+    const [first, rest] = [order.slice(0, 4), order.slice(4)];
+    expect(first).toEqual(["a", "b", "c", "d"]);
+    expect(rest.filter((name) => name !== "turn")).toEqual([..."abcdabcdabcd"]);
+    const unturned = rest.filter((name, i) => i > 0 && name !== "turn" && rest[i - 1] !== "turn");
+    expect(unturned).toEqual([]);
+  });
+
+  it("throws after an abort, also one that comes while the read waits for its turn", async () => {
+    const controller = new AbortController();
+    const pace = new Pace(controller.signal);
+    busyFor(SLICE_MS);
+    const breath = pace.breathe();
+    controller.abort();
+    await expect(breath).rejects.toMatchObject({ code: "cancelled" });
+    expect(() => new Pace(controller.signal)).toThrow();
+  });
+});
