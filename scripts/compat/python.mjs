@@ -1,17 +1,22 @@
 /**
- * `npm run compat:python`: the Python clients and the vector stores built on them, unchanged, against served Sheafs.
- * Makes a virtual environment of its own under node_modules/.cache, fills it with what requirements.txt pins, starts
- * two servers and runs pytest; arguments go to pytest. Ends with pytest's status, or with 1 and a reason.
+ * `npm run compat:python`: the Python clients and the vector stores built on them, unchanged, against served Sheafs; then
+ * random operations sent to a Sheaf and to the server of PyPI's `chromadb`, whose answers are compared. Makes a virtual
+ * environment of its own under node_modules/.cache, fills it with what requirements.txt pins, starts three servers
+ * and runs pytest. `--compare` leaves pytest out, `--seed` repeats a comparison, `--steps` makes it longer; other arguments
+ * go to pytest, and then nothing is compared. Ends with 0, with pytest's status, or with 1 and a reason.
  */
 import { spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { register } from "tsx/esm/api";
 
 register();
 const { ROOT_KEY, ServedSheaf } = await import("../../test/e2e/testing/served-sheaf.ts");
+const { compareWithChroma } = await import("../../test/compat/differential/compare-with-chroma.ts");
 const { preparePythonEnvironment } = await import("../python-environment.ts");
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -24,15 +29,18 @@ const MODELS = {
   "prithivida/Splade_PP_en_v1": { path: join(fixtures, "tiny-bert-mlm-splade") },
 };
 
+const { values, positionals } = parseArgs({
+  options: { compare: { type: "boolean" }, seed: { type: "string" }, steps: { type: "string" } },
+  allowPositionals: true,
+});
 const python = preparePythonEnvironment({
   folder: environment,
   requirements: join(tests, "requirements.txt"),
 });
 if ("problem" in python) console.error(`compat:python: ${python.problem}`);
-process.exitCode = "problem" in python ? 1 : await runTests(python.bin, process.argv.slice(2));
+process.exitCode = "problem" in python ? 1 : await runLane(python.bin);
 
-/** The exit status of pytest. */
-async function runTests(bin, args) {
+async function runLane(bin) {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-compat-"));
   const models = join(folder, "models.json");
   writeFileSync(models, JSON.stringify(MODELS));
@@ -40,9 +48,24 @@ async function runTests(bin, args) {
   try {
     servers.push(await ServedSheaf.launch({ args: ["--models", models] }));
     servers.push(await ServedSheaf.launch({ env: { HF_HUB_OFFLINE: "1", HF_HOME: folder } }));
+    servers.push(await ServedSheaf.launch({ args: ["--auth", "off"] }));
     await Promise.all(servers.map((server) => server.waitUntilReady()));
-    const [served, bare] = servers;
-    return await pytest(bin, args, { SHEAF_URL: served.url, SHEAF_BARE_URL: bare.url, SHEAF_KEY: ROOT_KEY });
+    const [served, bare, open] = servers;
+    const variables = {
+      SHEAF_URL: served.url,
+      SHEAF_BARE_URL: bare.url,
+      SHEAF_OPEN_URL: open.url,
+      SHEAF_KEY: ROOT_KEY,
+    };
+    const status = values.compare ? 0 : await pytest(bin, positionals, variables);
+    if (status !== 0 || positionals.length > 0) return status;
+    const same = await compareWithChroma({
+      bin,
+      sheaf: { url: bare.url, headers: { "x-service-token": ROOT_KEY } },
+      seed: Number(values.seed ?? randomInt(2 ** 31)),
+      steps: Number(values.steps ?? 2_000),
+    });
+    return same ? 0 : 1;
   } finally {
     await Promise.all(servers.map((server) => server.dispose()));
     rmSync(folder, { recursive: true, force: true });

@@ -130,6 +130,7 @@ export {
   embeddingPlan,
 } from "./catalog/embedding-plan.ts";
 export { extendSchema, indexPlan } from "./catalog/index-plan.ts";
+export { writePlainJson } from "./catalog/plain-json.ts";
 export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";
 export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-parameters.ts";
 export { checkSearchAgainstSchema, checkWhereAgainstSchema } from "./catalog/schema-check.ts";

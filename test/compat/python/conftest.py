@@ -1,4 +1,4 @@
-"""What the Python tests share: where the two servers are, and clients of both kinds that a test calls alike.
+"""What the Python tests share: where the servers are, and clients of both kinds that a test calls alike.
 
 `npm run compat:python` starts the servers and sets the variables read here.
 """
