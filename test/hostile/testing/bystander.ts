@@ -101,7 +101,7 @@ export class Bystander {
     if (question === "embed") {
       const reply = await this.#tenant.send("/embed", EMBED_BODY, { ...EMBED_OPTIONS, ...options });
       const text = await reply.text();
-      if (reply.status !== 200) return `embed: ${reply.status} ${text}`;
+      if (reply.status !== 200) return refusal(question, reply, text);
       return isClose(embeddingOf(text), this.#expectedEmbedding) ? null : "embed: another vector";
     }
     const [path, body, expected] =
@@ -114,8 +114,15 @@ export class Bystander {
         : [`${this.#collection}/search`, searchBody(i), `"ids":[["r${i}"]]`];
     const reply = await this.#tenant.send(path, body, options);
     const text = await reply.text();
-    return reply.status === 200 && text.includes(expected) ? null : `${question}: ${reply.status} ${text}`;
+    return reply.status === 200 && text.includes(expected) ? null : refusal(question, reply, text);
   }
+}
+
+/** What an outage of the engine may make of an answer. */
+export const COME_BACK = /^\w+: 503, retry-after [1-9]\d*, /u;
+
+function refusal(question: Question, { status, headers }: Response, text: string): string {
+  return `${question}: ${status}, retry-after ${headers.get("retry-after")}, ${text}`;
 }
 
 const EMBED_BODY = { texts: ["a bystander"], instructions: "" };

@@ -1,11 +1,11 @@
 /** What a real engine host leaves behind that ends while it works for several tenants: nobody is blamed who did nothing. */
 import { copyFileSync, truncateSync } from "node:fs";
-import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
+import { type CollectionRef, type SheafError, parseCreateCollection } from "@sheaf/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { EngineLogEntry } from "../engine-log.ts";
 import { DataFolder } from "../storage/data-folder.ts";
 import { AT, makeCollection, record, write } from "../testing/engine-fixtures.ts";
-import { EXHAUST_HEAP, endUnder, restarted, withExhaustibleHeap } from "../testing/host-ends.ts";
+import { EXHAUST_HEAP, end, endUnder, restarted, withExhaustibleHeap } from "../testing/host-ends.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { createHostedEngine } from "./create-hosted-engine.ts";
 import type { HostedEngine } from "./hosted-engine.ts";
@@ -109,6 +109,23 @@ describe("an engine host that ends", () => {
     expect(await engine.count(suspect, EVERYTHING)).toBe(2);
     expect(engine.pid, "no restart was needed").toBe(second);
     expect(logged).toContain("serves again: its files are sound");
+  });
+
+  it("as it starts is an outage like any other where the last one had opened the catalog", async () => {
+    const { engine, suspect } = await open();
+    const first = engine.pid;
+    end(engine, "SIGSEGV");
+    await expect.poll(() => engine.pid !== undefined && engine.pid !== first, PATIENCE).toBe(true);
+    end(engine, "SIGSEGV");
+    const codes = new Set<string>();
+    await expect
+      .poll(async () => {
+        const answer = await engine.count(suspect, EVERYTHING).catch((error: SheafError) => error);
+        if (typeof answer !== "number") codes.add(answer.code);
+        return answer;
+      }, PATIENCE)
+      .toBe(1);
+    expect([...codes].filter((code) => code !== "unavailable")).toEqual([]);
   });
 
   it("by SIGKILL is attributed to nobody", async () => {

@@ -79,6 +79,10 @@ export class HostedEngine implements Engine {
   #failure: string | null = null;
   /** The newest host has come so far that it serves. */
   #served = false;
+  /** Crashes of hosts that had not come so far, one after the other. */
+  #crashesAtStart = 0;
+  /** How many of them say something of the catalog: one at the first start, two once a host has opened it. */
+  #crashesThatTell = 1;
   /** The newest host is being killed because it hangs. */
   #hung = false;
 
@@ -343,6 +347,8 @@ export class HostedEngine implements Engine {
     } else if (name === "ready") {
       this.#failure = null;
       this.#served = true;
+      this.#crashesAtStart = 0;
+      this.#crashesThatTell = 2;
       // Reported in there; nobody waits for it.
       void this.#recovery.hostReady();
     }
@@ -352,7 +358,8 @@ export class HostedEngine implements Engine {
     this.#onHostDeath();
     const cause = endCause(death, this.#hung);
     if (!this.#served && (cause === "crash" || cause === "out of memory")) {
-      this.#failure ??= endedAtStart(death.signal, cause);
+      this.#crashesAtStart += 1;
+      if (this.#crashesAtStart >= this.#crashesThatTell) this.#failure ??= endedAtStart(death.signal, cause);
     }
     this.#served = false;
     this.#recovery.hostEnded(death, this.#hung);
