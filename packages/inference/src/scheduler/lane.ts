@@ -52,6 +52,11 @@ export class Lane<T extends LaneText> {
     return this.#queue.length === 0;
   }
 
+  /** Of the text that leads the next batch. */
+  get nextOwner(): string {
+    return this.#queue[0]?.text.owner ?? "";
+  }
+
   get time(): number {
     return this.#time;
   }

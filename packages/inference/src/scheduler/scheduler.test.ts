@@ -139,6 +139,19 @@ describe("Scheduler", () => {
     expect(order.lastIndexOf(3)).toBeLessThanOrEqual(3 * count);
   });
 
+  it("runs small batches while another owner may come", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 1_000, queuedTokens: 100_000 });
+    const many = model.submit(texts(40, 1, 100), { owner: "many" });
+    await runner.step();
+    const one = model.submit([text(2, 100)], { owner: "one" });
+    await runner.drain();
+    await Promise.all([many, one]);
+    const sizes = runner.batches.map((batch) => batch.length);
+    expect(sizes.slice(0, 2)).toEqual([10, 10]);
+    expect(Math.max(...sizes.slice(2))).toBe(2);
+  });
+
   it("lets an owner whose request was aborted pay nothing for it", async () => {
     const runner = new StepRunner();
     const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });

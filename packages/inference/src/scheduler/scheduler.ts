@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { SheafError, abortError, throwIfAborted } from "@sheaf/protocol";
 import type { EmbedOptions } from "../embedder.ts";
 import { Lane, type LaneText } from "./lane.ts";
+import { RecentOwners } from "./recent-owners.ts";
 import { type BatchPolicy, takeBatch } from "./take-batch.ts";
 
 /** Requests of at most this many texts are interactive. */
@@ -14,6 +15,10 @@ const INTERACTIVE_TEXTS = 4;
 /** While both lanes wait, interactive texts get four fifths of the padded tokens. */
 const INTERACTIVE_WEIGHT = 4;
 const BULK_WEIGHT = 1;
+/** Padded tokens of a batch while another owner may come: whoever does waits for the batches that run. */
+const SHARED_BATCH_TOKENS = 256;
+/** An owner that has sent texts may send the next ones for so long. */
+const RECENT_MS = 1_000;
 /** Weight of the newest batch in the measured speed. */
 const RATE_SMOOTHING = 0.2;
 
@@ -68,6 +73,7 @@ export class Scheduler<V> {
   readonly #bulk: Lane<SchedulerText<V>>;
   readonly #idle: Set<BatchRunner<V>>;
   readonly #open = new Set<Request<V>>();
+  readonly #owners = new RecentOwners(RECENT_MS);
   #clock = 0;
   #batchTokens: number;
   #tokensPerSecond = 0;
@@ -129,6 +135,7 @@ export class Scheduler<V> {
       };
       const queued = texts.map((ids, index) => ({ ids, length: ids.length, owner, request, index }));
       lane.push(queued, this.#clock);
+      this.#owners.note(owner, performance.now());
       this.#open.add(request);
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#dispatch();
@@ -148,8 +155,13 @@ export class Scheduler<V> {
       if (lane === null || runner === null) return;
       this.#idle.delete(runner);
       this.#clock = Math.max(this.#clock, lane.time);
-      void this.#run(runner, lane.take(this.#batchTokens));
+      void this.#run(runner, lane.take(this.#budgetOf(lane)));
     }
+  }
+
+  #budgetOf(lane: Lane<SchedulerText<V>>): number {
+    const isShared = this.#owners.othersThan(lane.nextOwner, performance.now());
+    return isShared ? Math.min(SHARED_BATCH_TOKENS, this.#batchTokens) : this.#batchTokens;
   }
 
   #nextLane(): Lane<SchedulerText<V>> | null {
