@@ -1,14 +1,31 @@
-/** Messages over a socket: each frame is a u32 little-endian byte length, then one message of message-form.ts. */
+/**
+ * Messages over a socket: each frame is a u32 little-endian byte length, then one message of message-form.ts. Large bytes go
+ * beside the messages as parts, in small frames with turns in between, so that other messages need not wait for them: the
+ * highest bit of the length is set, and behind it stand the part's number and its whole length, as u32 each. A later message
+ * names its parts by their numbers. A part of length 0 is one that its sender has given up.
+ */
+import { once } from "node:events";
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
 import type { Duplex } from "node:stream";
+import { type CancelSignal, abortError } from "@sheaf/protocol";
 import { MessageDecoder } from "./message-decoder.ts";
 import { MessageEncoder } from "./message-encoder.ts";
 
 /** Larger frames mean a broken peer; buffers end near 4 GiB. */
 const MAX_FRAME_BYTES = 2 ** 31 - 1;
 const HEADER_BYTES = 4;
+const PART_BIT = 0x80_00_00_00;
+/** Number and length of a part. */
+const PART_HEADER_BYTES = 8;
+/** Of a part, in one frame. */
+const PIECE_BYTES = 256 * 1024;
 /** What a socket of our own is read into: as much as Node allocates, and gives back, for each read of another. */
 const READ_BYTES = 64 * 1024;
+
+interface Part {
+  readonly bytes: Buffer;
+  filled: number;
+}
 
 export class Channel {
   readonly #socket: Duplex;
@@ -21,6 +38,10 @@ export class Channel {
   #headerFilled = 0;
   #body: Buffer | null = null;
   #bodyFilled = 0;
+  /** The frame at hand is a piece of a part, and no message. */
+  #isPiece = false;
+  readonly #parts = new Map<number, Part>();
+  #nextPart = 0;
 
   constructor(socket: Duplex) {
     this.#socket = socket;
@@ -75,6 +96,49 @@ export class Channel {
     this.#socket.write(frame);
   }
 
+  /**
+   * Sends bytes for a later message, in frames of which other messages may come in between. Resolves to the part's number,
+   * once all is queued. After an abort the other side forgets it, and this throws.
+   */
+  async sendPart(bytes: Uint8Array, signal?: CancelSignal): Promise<number> {
+    const number = this.#nextPart;
+    this.#nextPart = (number + 1) >>> 0;
+    for (let from = 0; from < bytes.length && !this.#closed; from += PIECE_BYTES) {
+      if (signal?.aborted === true) {
+        this.dropPart(number);
+        throw abortError(signal);
+      }
+      const piece = bytes.subarray(from, from + PIECE_BYTES);
+      this.#socket.write(pieceHeader(number, bytes.length, piece.length));
+      if (!this.#socket.write(piece)) await this.#drained();
+    }
+    return number;
+  }
+
+  /** Has the other side forget a part that no message will name. */
+  dropPart(number: number): void {
+    if (!this.#closed) this.#socket.write(pieceHeader(number, 0, 0));
+  }
+
+  /** A part that has come whole, once. */
+  takePart(number: number): Uint8Array {
+    const part = this.#parts.get(number);
+    if (part === undefined || part.filled !== part.bytes.length) {
+      throw new RangeError(`part ${number} of a message has not come`);
+    }
+    this.#parts.delete(number);
+    return part.bytes;
+  }
+
+  /** Resolves when the socket takes more, or has closed. */
+  async #drained(): Promise<void> {
+    const end = new AbortController();
+    const ended = once(this.#socket, "close", { signal: end.signal });
+    await Promise.race([once(this.#socket, "drain", { signal: end.signal }), ended]).catch(() => undefined);
+    end.abort();
+    await ended.catch(() => undefined);
+  }
+
   close(): void {
     this.#socket.destroy();
   }
@@ -101,8 +165,13 @@ export class Channel {
   }
 
   /** `false`: nobody sends messages of that length, and the channel is closed. */
-  #begin(length: number): boolean {
-    if (length === 0 || length > MAX_FRAME_BYTES) {
+  #begin(header: number): boolean {
+    this.#isPiece = header >= PART_BIT;
+    const length = this.#isPiece ? header - PART_BIT : header;
+    const isSound = this.#isPiece
+      ? length >= PART_HEADER_BYTES && length <= PART_HEADER_BYTES + PIECE_BYTES
+      : length > 0 && length <= MAX_FRAME_BYTES;
+    if (!isSound) {
       this.#socket.destroy();
       return false;
     }
@@ -118,9 +187,26 @@ export class Channel {
     this.#bodyFilled += taken;
     if (this.#bodyFilled === body.length) {
       this.#body = null;
-      this.#deliver(body);
+      if (this.#isPiece) this.#keepPiece(body);
+      else this.#deliver(body);
     }
     return position + taken;
+  }
+
+  #keepPiece(frame: Buffer): void {
+    const number = frame.readUInt32LE(0);
+    const length = frame.readUInt32LE(4);
+    if (length === 0) {
+      this.#parts.delete(number);
+      return;
+    }
+    let part = this.#parts.get(number);
+    if (part === undefined) {
+      // Memory of its own, for typed arrays of the message lie in it and outlive the others.
+      part = { bytes: Buffer.allocUnsafeSlow(length), filled: 0 };
+      this.#parts.set(number, part);
+    }
+    part.filled += frame.copy(part.bytes, part.filled, PART_HEADER_BYTES);
   }
 
   #deliver(body: Buffer): void {
@@ -134,4 +220,13 @@ export class Channel {
     }
     this.#onMessage(message);
   }
+}
+
+/** Header of a frame with `piece` bytes of a part of `length`. */
+function pieceHeader(number: number, length: number, piece: number): Buffer {
+  const header = Buffer.allocUnsafe(HEADER_BYTES + PART_HEADER_BYTES);
+  header.writeUInt32LE(PART_BIT + PART_HEADER_BYTES + piece, 0);
+  header.writeUInt32LE(number, HEADER_BYTES);
+  header.writeUInt32LE(length, HEADER_BYTES + 4);
+  return header;
 }

@@ -12,6 +12,7 @@ import {
   aligned,
   viewOf,
 } from "./message-form.ts";
+import type { Turns } from "./turns.ts";
 
 /** Reads what one `MessageEncoder` wrote. */
 export class MessageDecoder {
@@ -23,16 +24,24 @@ export class MessageDecoder {
       ? deserialize(bytes.subarray(1))
       : new MessageReader(bytes, this.#names).message();
   }
+
+  /** `decode`, with turns of the event loop in between; another message must not be decoded meanwhile. */
+  decodeInTurns(bytes: Buffer, detached: readonly Uint8Array[], turns: Turns): Promise<unknown> {
+    if (bytes[0] === V8_FORM) return Promise.resolve(deserialize(bytes.subarray(1)));
+    return new MessageReader(bytes, this.#names, detached).messageInTurns(turns);
+  }
 }
 
 class MessageReader {
   readonly #bytes: Buffer;
   readonly #view: DataView;
   readonly #names: string[];
+  readonly #detached: readonly Uint8Array[];
   #at = 1;
 
-  constructor(bytes: Buffer, names: string[]) {
+  constructor(bytes: Buffer, names: string[], detached: readonly Uint8Array[] = []) {
     this.#bytes = bytes;
+    this.#detached = detached;
     this.#names = names;
     this.#view = viewOf(bytes);
   }
@@ -41,6 +50,59 @@ class MessageReader {
     const value = this.#value();
     if (this.#at !== this.#bytes.length) throw new RangeError("a message has bytes after its end");
     return value;
+  }
+
+  /** `message`, with turns of the event loop in between. */
+  async messageInTurns(turns: Turns): Promise<unknown> {
+    const value = await this.#valueInTurns(turns);
+    if (this.#at !== this.#bytes.length) throw new RangeError("a message has bytes after its end");
+    return value;
+  }
+
+  async #valueInTurns(turns: Turns): Promise<unknown> {
+    const tag = this.#view.getUint8(this.#at);
+    if (tag === TAGS.list) return this.#listInTurns(turns);
+    if (tag === TAGS.object) return this.#objectInTurns(turns);
+    if (tag === TAGS.map) return this.#mapInTurns(turns);
+    return this.#value();
+  }
+
+  async #listInTurns(turns: Turns): Promise<unknown[]> {
+    this.#at++;
+    const list: unknown[] = [];
+    for (let left = this.#uint32(); left > 0; left--) {
+      list.push(this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
+      if (turns.due()) await turns.take();
+    }
+    return list;
+  }
+
+  async #objectInTurns(turns: Turns): Promise<object> {
+    this.#at++;
+    const members: Record<string, unknown> = {};
+    for (let left = this.#uint32(); left > 0; left--) {
+      const name = this.#name();
+      setMember(members, name, this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
+      if (turns.due()) await turns.take();
+    }
+    return members;
+  }
+
+  async #mapInTurns(turns: Turns): Promise<Map<unknown, unknown>> {
+    this.#at++;
+    const map = new Map<unknown, unknown>();
+    for (let left = this.#uint32(); left > 0; left--) {
+      const key = this.#value();
+      map.set(key, this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
+      if (turns.due()) await turns.take();
+    }
+    return map;
+  }
+
+  /** What comes next. */
+  #isContainer(): boolean {
+    const tag = this.#view.getUint8(this.#at);
+    return tag === TAGS.list || tag === TAGS.object || tag === TAGS.map;
   }
 
   #value(): unknown {
@@ -74,6 +136,10 @@ class MessageReader {
         return this.#map();
       case TAGS.view:
         return this.#typedArray();
+      case TAGS.detachedView:
+        return this.#detachedView();
+      case TAGS.bigint:
+        return BigInt(this.#string(this.#view.getUint8(this.#at++)));
       case TAGS.jsonFloat:
         this.#at += 8;
         return new JsonFloat(this.#view.getFloat64(this.#at - 8, true));
@@ -92,10 +158,7 @@ class MessageReader {
     const members: Record<string, unknown> = {};
     for (let left = this.#uint32(); left > 0; left--) {
       const name = this.#name();
-      const value = this.#value();
-      if (name !== "__proto__") members[name] = value;
-      else
-        Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+      setMember(members, name, this.#value());
     }
     return members;
   }
@@ -134,12 +197,19 @@ class MessageReader {
     const length = this.#uint32();
     const kind = this.#view.getUint8(this.#at++);
     this.#at = aligned(this.#at);
-    const start = this.#bytes.byteOffset + this.#skip(length);
-    const { buffer } = this.#bytes;
-    if (kind === BUFFER_KIND) return Buffer.from(buffer, start, length);
-    const constructor = VIEWS[kind];
-    if (constructor === undefined) throw new RangeError("a message has a typed array of an unknown kind");
-    return new constructor(buffer as ArrayBuffer, start, length / constructor.BYTES_PER_ELEMENT);
+    return typedArray(
+      kind,
+      this.#bytes.buffer as ArrayBuffer,
+      this.#bytes.byteOffset + this.#skip(length),
+      length,
+    );
+  }
+
+  #detachedView(): ArrayBufferView {
+    const view = this.#detached[this.#uint32()];
+    const kind = this.#view.getUint8(this.#at++);
+    if (view === undefined) throw new RangeError("a message lacks one of its typed arrays");
+    return typedArray(kind, view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
   }
 
   #uint32(): number {
@@ -154,4 +224,16 @@ class MessageReader {
     if (this.#at > this.#bytes.length) throw new RangeError("a message ends too early");
     return start;
   }
+}
+
+function setMember(members: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== "__proto__") members[name] = value;
+  else Object.defineProperty(members, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function typedArray(kind: number, buffer: ArrayBuffer, start: number, length: number): ArrayBufferView {
+  if (kind === BUFFER_KIND) return Buffer.from(buffer, start, length);
+  const constructor = VIEWS[kind];
+  if (constructor === undefined) throw new RangeError("a message has a typed array of an unknown kind");
+  return new constructor(buffer, start, length / constructor.BYTES_PER_ELEMENT);
 }

@@ -23,18 +23,31 @@ const KEPT_BYTES = 1024 * 1024;
 /** Below this length a loop is faster than a call into native code. */
 const SHORT_CHARACTERS = 16;
 
+/** Typed arrays that are not copied into the bytes of a message. */
+export interface Detached {
+  readonly views: ArrayBufferView[];
+  /** Shorter ones are. */
+  readonly fromBytes: number;
+}
+
 /** One side's messages. All of them, in their order, have to reach the same `MessageDecoder`. */
 export class MessageEncoder {
   readonly #names = new Map<string, number>();
 
   /**
    * The bytes of a message after `headroom` bytes that are the caller's. Throws for what cannot be cloned, and for a
-   * message of more than `maxBytes`; then nothing was encoded, and the decoder need not hear of it.
+   * message of more than `maxBytes`; then nothing was encoded, and the decoder need not hear of it. Long typed arrays go to
+   * `detached`, where there is one.
    */
-  encode(message: unknown, headroom: number, maxBytes = Number.POSITIVE_INFINITY): Buffer {
+  encode(
+    message: unknown,
+    headroom: number,
+    maxBytes = Number.POSITIVE_INFINITY,
+    detached: Detached | null = null,
+  ): Buffer {
     const known = this.#names.size;
     try {
-      const writer = new MessageWriter(headroom, this.#names);
+      const writer = new MessageWriter(headroom, this.#names, detached);
       const bytes = writer.message(message) ? writer.finish() : this.#inV8Form(message, headroom, known);
       const length = bytes.length - headroom;
       if (length > maxBytes) throw new RangeError(`a message of ${length} bytes is too large`);
@@ -67,11 +80,13 @@ let scratchView = viewOf(scratch);
 class MessageWriter {
   readonly #headroom: number;
   readonly #names: Map<string, number>;
+  readonly #detached: Detached | null;
   #at: number;
 
   /** New names get their numbers in `names`. */
-  constructor(headroom: number, names: Map<string, number>) {
+  constructor(headroom: number, names: Map<string, number>, detached: Detached | null) {
     this.#headroom = headroom;
+    this.#detached = detached;
     this.#names = names;
     this.#at = headroom;
   }
@@ -157,6 +172,11 @@ class MessageWriter {
       ? BUFFER_KIND
       : VIEWS.findIndex((constructor) => view.constructor === constructor);
     if (kind < 0) return false;
+    if (this.#detached !== null && view.byteLength >= this.#detached.fromBytes) {
+      this.#head(TAGS.detachedView, this.#detached.views.push(view) - 1);
+      this.#byte(kind);
+      return true;
+    }
     this.#head(TAGS.view, view.byteLength);
     this.#byte(kind);
     const start = this.#headroom + aligned(this.#at - this.#headroom);
@@ -213,7 +233,11 @@ class MessageWriter {
   }
 
   #bigint(value: bigint): boolean {
-    if (BigInt.asIntN(64, value) !== value) return false;
+    if (BigInt.asIntN(64, value) !== value) {
+      this.#byte(TAGS.bigint);
+      this.#string(String(value));
+      return true;
+    }
     this.#byte(TAGS.bigint64);
     this.#reserve(8);
     scratchView.setBigInt64(this.#at, value, true);

@@ -29,6 +29,10 @@ export const TAGS = {
   map: 11,
   view: 12,
   jsonFloat: 13,
+  /** Its digits as a string: beyond int64. */
+  bigint: 14,
+  /** A view that stands beside the bytes, by its place there. */
+  detachedView: 15,
 } as const;
 
 /** A view's kind is its position here; a Buffer has the number after the last. */

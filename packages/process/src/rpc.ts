@@ -6,6 +6,7 @@
 import { abortError, type CancelSignal, Cancellation, type ErrorMessage, SheafError } from "@sheaf/protocol";
 import { BusyWait } from "./busy-wait.ts";
 import type { Channel } from "./channel.ts";
+import { packedFormOf, unpackMessage } from "./packed-message.ts";
 
 type Frame =
   | {
@@ -13,6 +14,8 @@ type Frame =
       readonly id: number;
       readonly method: string;
       readonly args: readonly unknown[];
+      /** Of arguments that come as packed messages: the numbers of their parts; `args` has `null` in their places. */
+      readonly packed?: readonly { readonly at: number; readonly parts: readonly number[] }[];
       /** The caller wants to know when the answer is near. */
       readonly tellNear?: true;
     }
@@ -25,6 +28,8 @@ type Frame =
   | { readonly type: "event"; readonly name: string; readonly value: unknown }
   | { readonly type: "ping" }
   | { readonly type: "pong" };
+
+type CallFrame = Extract<Frame, { type: "call" }>;
 
 /** How long an expected call may take to come: what the caller has to do before it makes it. */
 const EXPECTED_CALL_MS = 0.5;
@@ -117,6 +122,10 @@ export class RpcClient {
       };
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#pending.set(id, { method, args, resolve, reject, options, onAbort });
+      if (args.some((arg) => packedFormOf(arg) !== undefined)) {
+        void this.#sendPacked(this.#frameOf(id, method, args, options));
+        return;
+      }
       try {
         this.#channel.send(this.#frameOf(id, method, args, options));
         if (this.#isCallExpected && options.takesCores !== true) this.#wait.begin(EXPECTED_ANSWER_MS);
@@ -127,7 +136,29 @@ export class RpcClient {
     });
   }
 
-  #frameOf(id: number, method: string, args: readonly unknown[], { takesCores }: CallOptions): Frame {
+  /** Arguments that were packed go as they are, and before the call. */
+  async #sendPacked(call: CallFrame): Promise<void> {
+    const args: unknown[] = [...call.args];
+    const packed: { at: number; parts: number[] }[] = [];
+    const signal = this.#pending.get(call.id)?.options.signal;
+    try {
+      for (const [at, arg] of call.args.entries()) {
+        const form = packedFormOf(arg);
+        if (form === undefined) continue;
+        args[at] = null;
+        const parts: number[] = [];
+        packed.push({ at, parts });
+        for (const part of form) parts.push(await this.#channel.sendPart(part, signal));
+      }
+      if (signal?.aborted === true) throw abortError(signal);
+      this.#channel.send({ ...call, args, packed } satisfies Frame);
+    } catch (error) {
+      for (const { parts } of packed) for (const part of parts) this.#channel.dropPart(part);
+      this.#settled(call.id)?.reject(error as Error);
+    }
+  }
+
+  #frameOf(id: number, method: string, args: readonly unknown[], { takesCores }: CallOptions): CallFrame {
     const call = { type: "call", id, method, args } as const;
     return this.#isCallExpected && takesCores === true ? { ...call, tellNear: true } : call;
   }
@@ -199,12 +230,23 @@ export class RpcServer {
     });
   }
 
+  async #unpacked(
+    args: readonly unknown[],
+    packed: NonNullable<CallFrame["packed"]>,
+    signal: CancelSignal,
+  ): Promise<readonly unknown[]> {
+    const whole = [...args];
+    const messages = packed.map(({ parts }) => parts.map((part) => this.#channel.takePart(part)));
+    for (const [i, { at }] of packed.entries()) whole[at] = await unpackMessage(messages[i] ?? [], signal);
+    return whole;
+  }
+
   /** Sends an unasked message to the other side. */
   emit(name: string, value: unknown): void {
     this.#channel.send({ type: "event", name, value } satisfies Frame);
   }
 
-  async #answer({ id, method, args, tellNear }: Extract<Frame, { type: "call" }>): Promise<void> {
+  async #answer({ id, method, args: sent, packed, tellNear }: CallFrame): Promise<void> {
     const signal = new Cancellation();
     this.#running.set(id, signal);
     let report: unknown;
@@ -215,6 +257,7 @@ export class RpcServer {
     };
     let reply: Frame;
     try {
+      const args = packed === undefined ? sent : await this.#unpacked(sent, packed, signal);
       const value = await this.#handler(method, args, options);
       reply = { type: "result", id, value, report };
     } catch (error) {

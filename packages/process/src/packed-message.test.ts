@@ -1,0 +1,84 @@
+import { Cancellation, JsonFloat, SheafError } from "@sheaf/protocol";
+import { afterEach, describe, expect, it } from "vitest";
+import { Channel } from "./channel.ts";
+import { packMessage, packedFormOf, unpackMessage } from "./packed-message.ts";
+import { RpcClient, RpcServer } from "./rpc.ts";
+import { closeSockets, socketPair } from "./testing/socket-pair.ts";
+
+afterEach(closeSockets);
+
+const MESSAGE = {
+  texts: Array.from({ length: 20_000 }, (_, i) => (i % 3 === 0 ? `täxt ${i} €` : `text ${i}`)),
+  records: Array.from({ length: 5_000 }, (_, i) => ({
+    id: i,
+    metadata: new Map([["k", BigInt(i)]]),
+    gone: null,
+  })),
+  short: Int16Array.of(1, -2),
+  long: Int8Array.from({ length: 100_000 }, (_, i) => i),
+  longest: BigInt64Array.from({ length: 300_000 }, (_, i) => BigInt(i) << 40n),
+  beyond: 2n ** 64n - 1n,
+  float: new JsonFloat(3),
+  absent: undefined,
+};
+
+/** Answers with what it got, and with how long its event loop did not turn at most. */
+async function echo() {
+  const [near, far] = await socketPair();
+  const heard: string[] = [];
+  void new RpcServer(
+    new Channel(far),
+    async (method, args) => {
+      heard.push(method);
+      return method === "count" ? (args[1] as typeof MESSAGE).records.length : args[0];
+    },
+    () => {},
+  );
+  const client = new RpcClient(new Channel(near), { closedError: () => new Error("closed") });
+  return { client, heard };
+}
+
+describe("a packed message", () => {
+  it("is unpacked as it was, with turns in between", async () => {
+    const packed = packMessage(MESSAGE);
+    expect(packed).toHaveLength(3);
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const copy = await unpackMessage(packed);
+    clearInterval(timer);
+    expect(copy).toStrictEqual(MESSAGE);
+    expect(packedFormOf(copy)).toBe(packed);
+    expect(packedFormOf(MESSAGE)).toBeUndefined();
+    expect(turns).toBeGreaterThan(0);
+  });
+
+  it("stops at an abort", async () => {
+    const signal = new Cancellation();
+    const unpacked = unpackMessage(packMessage(MESSAGE), signal);
+    signal.abort(new SheafError("cancelled", "left"));
+    await expect(unpacked).rejects.toThrow("left");
+  });
+
+  it("crosses to another process as it is, while other calls come between", async () => {
+    const { client, heard } = await echo();
+    const message = await unpackMessage(packMessage(MESSAGE));
+    const large = client.call("count", ["ref", message]);
+    const small = client.call("small", ["a"]);
+    expect(await small).toBe("a");
+    expect(await large).toBe(5_000);
+    expect(heard).toEqual(["small", "count"]);
+    expect(await client.call("echo", [message])).toStrictEqual(MESSAGE);
+  });
+
+  it("is forgotten where its call is cancelled before it is sent", async () => {
+    const { client, heard } = await echo();
+    const message = await unpackMessage(packMessage(MESSAGE));
+    const signal = new Cancellation();
+    const call = client.call("count", ["ref", message], { signal });
+    signal.abort(new SheafError("cancelled", "left"));
+    await expect(call).rejects.toThrow("left");
+    expect(await client.call("small", ["a"])).toBe("a");
+    expect(await client.call("count", ["ref", message])).toBe(5_000);
+    expect(heard).toEqual(["small", "count"]);
+  });
+});

@@ -1,0 +1,32 @@
+/** Gives the event loop its turns during long work, and notices that nobody waits for the work any more. */
+import { setImmediate } from "node:timers/promises";
+import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+
+/** Longest stretch of work between two turns. */
+const SLICE_MS = 4;
+/** Looking at the clock takes as long as a small step of work. */
+const STEPS_PER_LOOK = 64;
+
+export class Turns {
+  readonly #signal: CancelSignal | undefined;
+  #steps = 0;
+  #turnedAt = performance.now();
+
+  constructor(signal?: CancelSignal) {
+    this.#signal = signal;
+  }
+
+  /** To be asked after each step, which is a small one. */
+  due(): boolean {
+    if (++this.#steps < STEPS_PER_LOOK) return false;
+    this.#steps = 0;
+    return performance.now() - this.#turnedAt >= SLICE_MS;
+  }
+
+  /** Throws after an abort. */
+  async take(): Promise<void> {
+    await setImmediate();
+    this.#turnedAt = performance.now();
+    throwIfAborted(this.#signal);
+  }
+}
