@@ -75,7 +75,8 @@ describe("the tree", () => {
       auth: ["request"],
       metrics: ["request"],
       services: ["request", "auth", "metrics"],
-      http: ["request", "auth", "metrics"],
+      bodies: ["request"],
+      http: ["request", "auth", "metrics", "bodies"],
       openapi: ["http"],
       routes: ["request", "auth", "services", "http", "openapi"],
     };

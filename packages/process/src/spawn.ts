@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
+import { type ResourceLimits, Worker } from "node:worker_threads";
 
 /** File descriptor of the socket between a child and its parent. */
 export const CHANNEL_FD = 3;
@@ -44,12 +44,14 @@ export function spawnProcess(module: URL, options: SpawnOptions = {}): ChildProc
   });
 }
 
-/** Starts a worker thread; `data` arrives as `workerData`. */
-export function spawnWorker(module: URL, data: unknown): Worker {
-  if (!isSource(module.pathname)) return new Worker(module, { workerData: data, execArgv: [] });
+/** Starts a worker thread; `data` arrives as `workerData`. Over its limits it ends, and nothing else does. */
+export function spawnWorker(module: URL, data: unknown, resourceLimits: ResourceLimits = {}): Worker {
+  if (!isSource(module.pathname))
+    return new Worker(module, { workerData: data, resourceLimits, execArgv: [] });
   return new Worker(SOURCE_WORKER, {
     eval: true,
     workerData: data,
+    resourceLimits,
     argv: [import.meta.resolve("tsx/esm/api"), module.href],
     execArgv: [SOURCE_CONDITION],
   });

@@ -9,7 +9,7 @@ export {
   type SheafErrorOptions,
   unprocessable,
 } from "./errors.ts";
-export { ByteBudget, type ByteLease } from "./byte-budget.ts";
+export { ByteBudget, type ByteBudgetOptions, type ByteLease } from "./byte-budget.ts";
 export { isLatin1 } from "./latin1.ts";
 export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
 export { JsonFloat, readJson, readJsonWithVectors } from "./json-reader.ts";

@@ -1,8 +1,11 @@
 /** The HTTP application: every route over the services it calls. Nothing here listens, spawns or reads settings. */
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
+import { ByteBudget } from "@sheaf/protocol";
 import type { Authentication } from "./auth/authorize.ts";
 import { firstOf } from "./auth/key-store.ts";
+import { BodyTurns } from "./bodies/body-turns.ts";
+import { BodyWorkers } from "./bodies/body-workers.ts";
 import {
   DEFAULT_DEADLINE_SECONDS,
   DeadlineRegistry,
@@ -49,6 +52,9 @@ export interface AppOptions extends ServiceOptions, ConnectionOptions, Partial<T
   readonly requestSeconds?: number;
   /** The same for one that embeds many texts or copies a collection; never less than `requestSeconds`. */
   readonly bulkRequestSeconds?: number;
+  /** Bytes of bodies in progress, of one tenant that has several and of all; by default without bound. */
+  readonly bodyBytesPerTenant?: number;
+  readonly bodyBytes?: number;
   /** Waits awake for callers that are alone, and tells this of the calls of theirs that are about to come. */
   readonly expectCall?: () => void;
 }
@@ -72,12 +78,18 @@ export function createApp(options: AppOptions): App {
   const keys = options.keys === null || madeKeys === null ? options.keys : firstOf(options.keys, madeKeys);
   const traffic = new TrafficLimits(options, ledger);
   const caller = options.expectCall === undefined ? null : new AdaptiveBusyPoll(options.expectCall);
-  const http = createHttpApp({ ...options, keys, deadlines, traffic, caller });
   const { metrics, clock, renderMetrics } = services;
+  const { bodyBytesPerTenant = Infinity, bodyBytes = Infinity } = options;
+  const bodies = new ByteBudget({ what: "request bodies", perTenant: bodyBytesPerTenant, whole: bodyBytes });
+  const turns = new BodyTurns(bodyBytesPerTenant);
+  const workers = new BodyWorkers();
+  metrics.watchBodies(() => ({ bytes: bodies.held, queued: workers.queued }));
+  const http = createHttpApp({ ...options, keys, deadlines, traffic, caller, bodies, turns, clock });
+  http.addHook("onClose", () => workers.close());
   const { logger, slowRequestMs = 0 } = options;
   observeRequests(http, { metrics, clock, logger, slowRequestMs });
   const routes = routesOf(services, options);
-  registerRoutes(http, routes, (deadline, read) => clock.reading(deadline.stages, read));
+  registerRoutes(http, routes, { clock, workers });
   return { http, deadlines, ledger, routes, renderMetrics };
 }
 

@@ -18,6 +18,8 @@ export interface BoundSettings {
   readonly quotaCollections: number;
   readonly quotaRecords: number;
   readonly quotaBytes: number;
+  readonly bodyBytesPerTenant: number;
+  readonly bodyBytes: number;
 }
 
 interface BoundSetting extends Setting<number> {
@@ -59,7 +61,31 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
     422,
     "Bytes on disk of a tenant's records. A write or fork that might exceed it is refused whole; removing records goes on.",
   ),
+  bodyBytesPerTenant: bodyBytes("body-bytes-per-tenant", 429, {
+    initial: 2 * LIMITS.bodyBytes,
+    doc: "Bytes of request bodies in progress per tenant, over all its keys. A single body is never refused by it.",
+  }),
+  bodyBytes: bodyBytes("body-bytes", 503, {
+    initial: 8 * LIMITS.bodyBytes,
+    doc: "Bytes of request bodies in progress, over all tenants.",
+  }),
 };
+
+/** @param initial In bytes; less than one body may have is no bound that a server can work with. */
+function bodyBytes(
+  name: string,
+  over: number,
+  { initial, doc }: { initial: number; doc: string },
+): BoundSetting {
+  return {
+    env: environmentName(name),
+    flag: { name, operand: "bytes" },
+    default: String(initial),
+    doc,
+    over,
+    parse: (text) => parseCount(text, LIMITS.bodyBytes),
+  };
+}
 
 function seconds(name: string, initial: number, doc: string): BoundSetting {
   return {

@@ -45,6 +45,8 @@ describe("readSettings", () => {
       quotaCollections: 100_000,
       quotaRecords: 0,
       quotaBytes: 0,
+      bodyBytesPerTenant: 134_217_728,
+      bodyBytes: 536_870_912,
       slowRequestMs: 1_000,
       diskReserve: "10%",
       vectorMemory: 2 * 2 ** 30,

@@ -213,6 +213,8 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     quotaCollections: required(read("quotaCollections")),
     quotaRecords: required(read("quotaRecords")),
     quotaBytes: required(read("quotaBytes")),
+    bodyBytesPerTenant: required(read("bodyBytesPerTenant")),
+    bodyBytes: required(read("bodyBytes")),
     slowRequestMs: required(read("slowRequestMs")),
     metricsPort: read("metricsPort"),
     diskReserve: required(read("diskReserve")),

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ByteBudget, type ByteBudgetOptions } from "@sheaf/protocol";
 import { createLocalEngine } from "@sheaf/engine/local";
 import type { AppOptions } from "../../../packages/server/src/app.ts";
 import type { Principal } from "../../../packages/server/src/auth/principal.ts";
@@ -15,7 +16,7 @@ import {
   type TestApp,
   startTestApp,
 } from "../../../packages/server/src/testing/test-app.ts";
-import { type LimitCase, type Outcome, outcomeOf, times } from "./limit-case.ts";
+import { type LimitCase, type Outcome, called, outcomeOf, times } from "./limit-case.ts";
 
 const BM25 = { "x-service-embedding-model": "sheaf/bm25" };
 const BOUND: Principal = {
@@ -63,7 +64,21 @@ export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase 
   quotaDatabases: keeping({ databases: 3 }, (test, i) => makeDatabase(test, `d-${i}`), /databases/u),
   quotaRecords: keeping({ records: 2 }, (test, i) => add(test, `r${i}`, 10), /records/u),
   quotaBytes: keeping({ bytes: 160_000 }, (test, i) => add(test, `r${i}`, 60_000), /bytes/u),
+  // Of what comes over a connection, a body waits for room before it is refused.
+  bodyBytesPerTenant: holding({ perTenant: 100 }, /this tenant may take 100 bytes/u),
+  bodyBytes: holding({ whole: 100 }, /this server may take 100 bytes/u),
 };
+
+function holding(bounds: Partial<ByteBudgetOptions>, says: RegExp): LimitCase {
+  const charge = (bytes: number) =>
+    called(() => {
+      const options = { what: "request bodies", perTenant: Infinity, whole: Infinity, ...bounds };
+      const budget = new ByteBudget(options);
+      budget.charge("a", 60);
+      budget.charge("a", bytes);
+    });
+  return { at: () => charge(40), over: () => charge(41), says };
+}
 
 async function on(options: Partial<AppOptions>, work: (test: TestApp) => Promise<Outcome>): Promise<Outcome> {
   const test = await startTestApp(options, { bound: BOUND });

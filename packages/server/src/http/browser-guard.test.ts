@@ -7,6 +7,7 @@ import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { Lifecycle } from "../lifecycle.ts";
 import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry } from "../request/request-context.ts";
 import { RawClient } from "../testing/raw-client.ts";
+import { testParsing, textOf } from "../testing/test-parsing.ts";
 import { createHttpApp } from "./http-app.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { DONE, type Route } from "./route.ts";
@@ -20,8 +21,8 @@ let port: number;
 let calls = 0;
 
 function route(method: Route["method"], path: string, rest: Partial<Route> = {}): Route {
-  const handle: Route["handle"] = (call) => {
-    if (method !== "GET") call.json();
+  const handle: Route["handle"] = async (call) => {
+    if (method !== "GET") await textOf(call);
     calls++;
     return DONE;
   };
@@ -29,7 +30,9 @@ function route(method: Route["method"], path: string, rest: Partial<Route> = {})
 }
 
 beforeAll(async () => {
+  const parsing = testParsing();
   app = createHttpApp({
+    ...parsing,
     caller: null,
     keys: null,
     lifecycle: new Lifecycle(),
@@ -39,13 +42,17 @@ beforeAll(async () => {
     corsAllowOrigins: [LISTED],
     allowedHosts: ["sheaf.internal", "fd00::5"],
   });
-  registerRoutes(app, [
-    route("GET", "/"),
-    route("GET", "/docs"),
-    route("GET", "/thing", { scope: "public" }),
-    route("POST", "/thing"),
-    route("POST", "/embed", { surface: "embed" }),
-  ]);
+  registerRoutes(
+    app,
+    [
+      route("GET", "/"),
+      route("GET", "/docs"),
+      route("GET", "/thing", { scope: "public" }),
+      route("POST", "/thing"),
+      route("POST", "/embed", { surface: "embed" }),
+    ],
+    parsing,
+  );
   await app.listen({ host: "127.0.0.1", port: 0 });
   ({ port } = app.server.address() as AddressInfo);
 });

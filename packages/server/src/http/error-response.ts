@@ -3,6 +3,7 @@
  * of ours or of the framework's, and what is ours becomes a 500 that names the request and nothing more.
  */
 import { type ErrorCode, SheafError } from "@sheaf/protocol";
+import { BodyTooLarge } from "../bodies/receive-body.ts";
 import type { Reply, Surface } from "./route.ts";
 
 /** Codes after which the same request may succeed later, and when to try, unless the error says it itself. */
@@ -55,7 +56,7 @@ function errorHeaders(error: SheafError): Record<string, string> {
 function toSheafError(error: unknown, context: ErrorContext): SheafError | null {
   if (error instanceof SheafError) return error;
   if (isLostConnection(error)) return new SheafError("cancelled", "the caller has closed the connection");
-  const status = frameworkStatus(error);
+  const status = error instanceof BodyTooLarge ? 413 : frameworkStatus(error);
   if (status === 413) {
     const code = context.tooLargeStatus === 413 ? "too_large" : "invalid_argument";
     return new SheafError(code, "the request body is larger than the server accepts", { cause: error });

@@ -10,8 +10,9 @@
  */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { LIMITS, SheafError, invalid } from "@sheaf/protocol";
+import { type ByteBudget, LIMITS, SheafError, invalid } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import {
   type Authentication,
@@ -22,7 +23,10 @@ import {
 } from "../auth/authorize.ts";
 import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { BodyTurns } from "../bodies/body-turns.ts";
+import { BodyHold, receiveBody } from "../bodies/receive-body.ts";
 import type { Lifecycle } from "../lifecycle.ts";
+import type { StageClock } from "../metrics/stage-clock.ts";
 import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
 import { BrowserGuard } from "./browser-guard.ts";
 import { TrustedProxies, clientAddress } from "./client-address.ts";
@@ -57,6 +61,8 @@ declare module "fastify" {
     access: RouteAccess | null;
     /** Set once the request is counted. */
     admission: Admission | null;
+    /** Set when its body is read. */
+    bodyHold: BodyHold | null;
   }
 }
 
@@ -79,6 +85,11 @@ export interface HttpOptions extends ConnectionOptions {
   readonly deadlines: DeadlineRegistry;
   readonly traffic: TrafficLimits;
   readonly caller: AdaptiveBusyPoll | null;
+  /** Of the bytes of bodies in progress. */
+  readonly bodies: ByteBudget;
+  readonly turns: BodyTurns;
+  /** Times the reading of bodies. */
+  readonly clock: StageClock;
 }
 
 /** What every request needs of the app. */
@@ -99,6 +110,8 @@ const DEFAULT_IDLE_SECONDS = 75;
 const ANY_BODY = "application/octet-stream";
 /** The type of those that are not read. */
 const UNREAD_BODY = "application/x-unread";
+/** Less is no stage of a request. */
+const LEAST_RECEIVE_MS = 1;
 const CLIENT_REQUEST_ID = /^[\w.-]{1,128}$/;
 
 /** An app without routes: `registerRoutes` adds them. */
@@ -127,7 +140,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     respond(new SheafError("not_found", "no such path"), request, reply),
   );
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(ANY_BODY, { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser(ANY_BODY, (request, payload, done) => receive(request, payload, options, done));
   app.addContentTypeParser(UNREAD_BODY, (_request, _body, done) => done(null));
   app.decorateRequest("principal", null);
   app.decorateRequest("clientAddress", "");
@@ -136,6 +149,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   app.decorateRequest("pattern", null);
   app.decorateRequest("access", null);
   app.decorateRequest("admission", null);
+  app.decorateRequest("bodyHold", null);
   app.addHook("onRoute", ({ config, url }) => {
     if (config?.access === undefined) throw new Error(`route ${url} declares no access`);
   });
@@ -182,6 +196,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
   reply.raw.once("close", () => {
     caller?.end();
     request.admission?.release();
+    request.bodyHold?.release();
     deadlines.finish(deadline);
     if (!reply.raw.writableFinished) {
       deadline.abort(new SheafError("cancelled", "the caller has closed the connection"));
@@ -196,6 +211,34 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
   }
   request.sentContentType = headers["content-type"] ?? null;
   headers["content-type"] = takesBody(request) ? ANY_BODY : UNREAD_BODY;
+}
+
+/** What is read is charged until the request is answered. */
+function receive(
+  request: FastifyRequest,
+  payload: Readable,
+  { bodies, turns, clock }: HttpOptions,
+  done: (error: Error | null, body?: unknown) => void,
+): void {
+  const startedAt = performance.now();
+  const hold = new BodyHold();
+  request.bodyHold = hold;
+  const reception = {
+    headers: request.headers,
+    budget: bodies,
+    turns,
+    owner: request.deadline?.owner ?? "",
+    mostBytes: LIMITS.bodyBytes,
+    hold,
+  };
+  receiveBody(payload, reception, (error, body) => {
+    const milliseconds = performance.now() - startedAt;
+    // A body that came with its headers took no time.
+    if (request.deadline !== null && milliseconds >= LEAST_RECEIVE_MS) {
+      clock.spent(request.deadline.stages, "receive", milliseconds);
+    }
+    done(error, body);
+  });
 }
 
 function takesBody({ access }: FastifyRequest): boolean {

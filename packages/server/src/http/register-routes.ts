@@ -5,33 +5,38 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { SheafError, invalid, readJson, readJsonWithVectors, unprocessable } from "@sheaf/protocol";
+import { SheafError } from "@sheaf/protocol";
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
+import { type ParsedBody, type Parsing, parseBody } from "../bodies/body-parsers.ts";
+import type { BodyWorkers } from "../bodies/body-workers.ts";
+import { LargeBody } from "../bodies/receive-body.ts";
+import type { StageClock } from "../metrics/stage-clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isJsonMediaType } from "./media-type.ts";
+import type { MaybePromise } from "../request/maybe-promise.ts";
 import type { Call, Method, Reply, Route } from "./route.ts";
 
 const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const NO_BODY = new Uint8Array(0);
 
-type AroundReading = (deadline: RequestContext, read: () => unknown) => unknown;
+/** What parses bodies. */
+export interface Parsers {
+  readonly workers: BodyWorkers;
+  /** Times it. */
+  readonly clock: StageClock;
+}
 
 interface CallParts {
   readonly deadline: RequestContext;
   readonly principal: Principal;
-  readonly around: AroundReading;
+  readonly parsers: Parsers;
 }
 
-/** @param around Put around the reading of every body, to time it. */
-export function registerRoutes(
-  app: FastifyInstance,
-  routes: readonly Route[],
-  around: AroundReading = (_deadline, read) => read(),
-): void {
-  for (const route of routes) registerRoute(app, route, around);
+export function registerRoutes(app: FastifyInstance, routes: readonly Route[], parsers: Parsers): void {
+  for (const route of routes) registerRoute(app, route, parsers);
   for (const path of new Set(routes.map((route) => route.path))) {
     registerOtherMethods(
       app,
@@ -41,7 +46,7 @@ export function registerRoutes(
   }
 }
 
-function registerRoute(app: FastifyInstance, route: Route, around: AroundReading): void {
+function registerRoute(app: FastifyInstance, route: Route, parsers: Parsers): void {
   assert.equal(route.tenant === "located", route.locate !== undefined, `${route.path} says where it lies`);
   app.route({
     method: route.method,
@@ -56,7 +61,7 @@ function registerRoute(app: FastifyInstance, route: Route, around: AroundReading
     handler: (request, reply) => {
       const { deadline, principal } = request;
       assert(deadline !== null && principal !== null, "hooks set both before any handler runs");
-      const call = createCall(request, route, { deadline, principal, around });
+      const call = createCall(request, route, { deadline, principal, parsers });
       deadline
         .run(() => answer(route, call))
         .then((result) => send(reply, result))
@@ -104,27 +109,51 @@ function* followedBy(first: readonly string[], rest: Iterator<string>): Generato
   for (let next = rest.next(); next.done !== true; next = rest.next()) yield next.value;
 }
 
-function createCall(request: FastifyRequest, route: Route, { deadline, principal, around }: CallParts): Call {
-  const read = (reader: typeof readJson): unknown => {
-    if (
-      route.surface !== "embed" &&
-      request.sentContentType !== null &&
-      !isJsonMediaType(request.sentContentType)
-    ) {
-      throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
-    }
-    const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-    return around(deadline, () => reader(body, route.surface === "embed" ? invalid : unprocessable));
-  };
+function createCall(
+  request: FastifyRequest,
+  route: Route,
+  { deadline, principal, parsers }: CallParts,
+): Call {
+  const isEmbedding = route.surface === "embed";
   return {
     params: request.params as PathParams,
     query: request.query as Readonly<Record<string, unknown>>,
     principal,
     budget: deadline,
     header: (name) => headerValue(request.headers, name),
-    json: () => read(readJson),
-    jsonWithVectors: () => read(readJsonWithVectors),
+    parse: (parser, ...args) => {
+      if (!isEmbedding && request.sentContentType !== null && !isJsonMediaType(request.sentContentType)) {
+        throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
+      }
+      return parsed(request.body, { parser, args, isEmbedding }, deadline, parsers) as MaybePromise<
+        ParsedBody<typeof parser>
+      >;
+    },
   };
+}
+
+/** At once where it takes no more than some milliseconds. */
+function parsed(
+  body: unknown,
+  parsing: Parsing,
+  deadline: RequestContext,
+  { clock, workers }: Parsers,
+): MaybePromise<unknown> {
+  const { stages, owner, signal } = deadline;
+  if (!(body instanceof LargeBody)) {
+    const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
+    return clock.reading(stages, () => parseBody(bytes, parsing));
+  }
+  const task = { ...parsing, pieces: body.pieces };
+  const queuedAt = performance.now();
+  let begunAt = queuedAt;
+  const onBegin = (): void => {
+    begunAt = performance.now();
+    clock.spent(stages, "parse.queue", begunAt - queuedAt);
+  };
+  return workers
+    .parse({ task, owner, signal, onBegin })
+    .finally(() => clock.spent(stages, "parse", performance.now() - begunAt));
 }
 
 function registerOtherMethods(app: FastifyInstance, path: string, routes: readonly Route[]): void {

@@ -4,6 +4,8 @@
  */
 import type { PathParams, RouteAccess } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { BodyParserName, ParsedBody, ParserArguments } from "../bodies/body-parsers.ts";
+import type { MaybePromise } from "../request/maybe-promise.ts";
 import type { RouteDescription } from "./route-description.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 
@@ -21,10 +23,14 @@ export interface Call {
   readonly budget: RequestBudget;
   /** A header's value, `null` where it is missing or empty. */
   header(name: string): string | null;
-  /** The body as `readJson` gives it; throws 400, and 415 for another Content-Type where the route minds it. */
-  json(): unknown;
-  /** As `json`, with dense vectors as `readJsonWithVectors` gives them. */
-  jsonWithVectors(): unknown;
+  /**
+   * The body as one of `BODY_PARSERS` gives it: at once, or where it is large, when another thread has parsed it. Throws or
+   * rejects as the parser does, with 400 for text that is no JSON, and 415 for another Content-Type where the route minds it.
+   */
+  parse<Name extends BodyParserName>(
+    parser: Name,
+    ...args: ParserArguments<Name>
+  ): MaybePromise<ParsedBody<Name>>;
 }
 
 export interface Reply {

@@ -14,6 +14,13 @@ export interface BatchMeasure {
   readonly queuedTokens: number;
 }
 
+export interface BodyMeasure {
+  /** Of bodies that are received or worked on. */
+  readonly bytes: number;
+  /** Bodies that wait for a thread. */
+  readonly queued: number;
+}
+
 export interface RequestMeasure {
   readonly method: string;
   /** Pattern of the path. */
@@ -52,7 +59,7 @@ export class ServerMetrics {
     this.#stages = new Histogram({
       ...name(
         "stage_duration_seconds",
-        "Time of reading a body (parse), of a call of the engine or of a model, and of the stages inside the engine.",
+        "Time of receiving a body (receive), of waiting for a thread to parse it (parse.queue), of parsing it (parse), of a call of the engine or of a model, and of the stages inside the engine.",
       ),
       ...latency,
       labelNames: ["stage"],
@@ -101,6 +108,19 @@ export class ServerMetrics {
         "Threads that were ended because their regular expression ran past its request, since the engine started.",
       ),
     };
+  }
+
+  /** @param read Asked when the metrics are. */
+  watchBodies(read: () => BodyMeasure): void {
+    const registers = [this.registry];
+    const gauge = (name: string, help: string, value: (measure: BodyMeasure) => number): void => {
+      const made: Gauge = new Gauge({
+        ...{ name: `sheaf_${name}`, help, registers },
+        collect: () => made.set(value(read())),
+      });
+    };
+    gauge("body_bytes", "Bytes of request bodies in progress.", ({ bytes }) => bytes);
+    gauge("body_queue", "Large bodies that wait for a thread to parse them.", ({ queued }) => queued);
   }
 
   request({ method, route, status, seconds }: RequestMeasure): void {

@@ -47,6 +47,11 @@ export class StageClock {
     }
   }
 
+  /** A stage that was measured elsewhere. */
+  spent(stages: Stages, stage: string, milliseconds: number): void {
+    this.#end(stages, stage, milliseconds);
+  }
+
   /** What the engine did inside one of its calls. */
   report(stages: Stages, report: CallReport): void {
     for (const [stage, milliseconds] of Object.entries(report.stages)) {

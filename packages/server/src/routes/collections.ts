@@ -1,7 +1,6 @@
 /** Collections: GET and DELETE address one by name, everything else by id. */
 import {
   type CollectionRef,
-  parseCreateCollection,
   parsePage,
   parseUpdateCollection,
   writeCollection,
@@ -31,7 +30,7 @@ function routesOfDatabase(engine: EngineSource): readonly Route[] {
       path: COLLECTIONS,
       description: described.create,
       async handle(call) {
-        const request = parseCreateCollection(call.json(), databaseParams(call.params));
+        const request = await call.parse("createCollection", databaseParams(call.params));
         return ok(writeCollection(await engine().createCollection(request)));
       },
     },
@@ -84,7 +83,7 @@ function routesOfCollection(engine: EngineSource): readonly Route[] {
       description: described.update,
       async handle(call) {
         const ref = collectionParams(call.params);
-        const body = call.json();
+        const body = await call.parse("updateCollection");
         const change = parseUpdateCollection(body, await engine().getCollection(ref));
         await engine().updateCollection(ref, change);
         return DONE;

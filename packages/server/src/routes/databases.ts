@@ -1,12 +1,5 @@
 /** Databases of a tenant. */
-import {
-  DEFAULT_DATABASE,
-  DEFAULT_TENANT,
-  SheafError,
-  parseDatabaseBody,
-  parsePage,
-  writeDatabase,
-} from "@sheaf/protocol";
+import { DEFAULT_DATABASE, DEFAULT_TENANT, SheafError, parsePage, writeDatabase } from "@sheaf/protocol";
 import { databaseParams, tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -25,7 +18,7 @@ export function databaseRoutes({ engine }: Services, { allowReset }: TenantOptio
       scope: "admin",
       tenant: "path",
       async handle(call) {
-        const { name } = parseDatabaseBody(call.json());
+        const { name } = await call.parse("createDatabase");
         await engine().createDatabase({ tenant: tenantParam(call.params), database: name });
         return DONE;
       },

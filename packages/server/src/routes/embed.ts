@@ -1,5 +1,5 @@
 /** The three embedding endpoints. They know the statuses 400, 401, 413 (not sparse), 429 and 501 and `{error}` only. */
-import { invalid, parseEmbedBody, writeDense, writeSparse } from "@sheaf/protocol";
+import { invalid, writeDense, writeSparse } from "@sheaf/protocol";
 import { type Call, type Reply, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
 import { EMBEDDING } from "./embed-descriptions.ts";
@@ -9,7 +9,7 @@ const EMBED = { method: "POST", scope: "embed", tenant: "none", surface: "embed"
 export function embedRoutes({ embed }: Services): readonly Route[] {
   const dense = async (call: Call): Promise<Reply> => {
     const model = requestedModel(call);
-    const body = parseEmbedBody(call.json());
+    const body = await call.parse("embed");
     const { vectors, numTokens, truncatedInputs } = await embed.dense(model, body, call.budget);
     return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`, truncated(truncatedInputs));
   };
@@ -24,7 +24,7 @@ export function embedRoutes({ embed }: Services): readonly Route[] {
       tooLargeStatus: 400,
       async handle(call) {
         const model = requestedModel(call);
-        const body = parseEmbedBody(call.json());
+        const body = await call.parse("embed");
         const { vectors, numTokens, truncatedInputs } = await embed.sparse(model, body, call.budget);
         const embeddings = writeSparse(vectors, body.labels);
         return ok(`{"embeddings":${embeddings},"num_tokens":${numTokens}}`, truncated(truncatedInputs));

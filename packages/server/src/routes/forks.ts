@@ -1,5 +1,5 @@
 /** Forks of a collection: making one, and how many its tree has seen. */
-import { parseForkBody, writeCollection } from "@sheaf/protocol";
+import { writeCollection } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -17,7 +17,7 @@ export function forkRoutes({ engine }: Services): readonly Route[] {
       tenant: "path",
       async handle(call) {
         const ref = collectionParams(call.params);
-        const { newName } = parseForkBody(call.json());
+        const { newName } = await call.parse("forkCollection");
         call.budget.expectCopy();
         return ok(writeCollection(await engine().forkCollection(ref, newName, call.budget)));
       },

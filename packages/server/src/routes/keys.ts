@@ -1,5 +1,5 @@
 /** API keys. Only a key that is bound to no tenant may make, see, change or remove keys. */
-import { parseCreateKey, parseRotateKey, writeApiKey } from "@sheaf/protocol";
+import { writeApiKey } from "@sheaf/protocol";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
 import type { IssuedKey } from "../services/key-service.ts";
 import type { Services } from "../services/services.ts";
@@ -17,7 +17,7 @@ export function keyRoutes({ keys }: Services): readonly Route[] {
       path: KEYS,
       description: described.create,
       async handle(call) {
-        return issued(await keys.create(parseCreateKey(call.json(), keys.now)));
+        return issued(await keys.create(await call.parse("createKey", keys.now)));
       },
     },
     {
@@ -46,7 +46,7 @@ export function keyRoutes({ keys }: Services): readonly Route[] {
       path: `${KEY}/rotate`,
       description: described.rotate,
       async handle(call) {
-        const request = parseRotateKey(call.json(), keys.now);
+        const request = await call.parse("rotateKey", keys.now);
         return issued(await keys.rotate(call.params["key"] ?? "", request));
       },
     },

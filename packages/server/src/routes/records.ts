@@ -1,14 +1,5 @@
 /** Records of a collection: writing, deleting, reading by id and filter, nearest neighbours, counting. */
-import {
-  type WriteKind,
-  parseDeleteRequest,
-  parseGetRequest,
-  parseQueryRequest,
-  parseReadLevel,
-  parseWriteRequest,
-  getResultChunks,
-  queryResultChunks,
-} from "@sheaf/protocol";
+import { type WriteKind, parseReadLevel, getResultChunks, queryResultChunks } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -31,7 +22,7 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
       description: RECORDS.delete,
       async handle(call) {
         const ref = collectionParams(call.params);
-        const deleted = await engine().delete(ref, parseDeleteRequest(call.json()), call.budget);
+        const deleted = await engine().delete(ref, await call.parse("delete"), call.budget);
         return ok(JSON.stringify({ deleted }));
       },
     },
@@ -42,7 +33,7 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
       description: RECORDS.get,
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseGetRequest(call.json());
+        const request = await call.parse("get");
         return ok(getResultChunks(await get.get(ref, request, call.budget), request.include));
       },
     },
@@ -53,7 +44,7 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
       description: RECORDS.query,
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseQueryRequest(call.jsonWithVectors());
+        const request = await call.parse("query");
         const first = await engine().query(ref, request, call.budget);
         return ok(queryResultChunks(await get.gather(ref, first, call.budget), request.include));
       },
@@ -79,7 +70,7 @@ function writeRoute(kind: WriteKind, status: number, write: Services["write"]): 
     description: RECORDS[kind],
     async handle(call) {
       const ref = collectionParams(call.params);
-      await write.write(ref, parseWriteRequest(kind, call.jsonWithVectors()), call.budget);
+      await write.write(ref, await call.parse(kind), call.budget);
       return { ...DONE, status };
     },
   };

@@ -1,5 +1,5 @@
 /** The search dictionary over one collection. */
-import { parseSearchRequest, searchResultChunks } from "@sheaf/protocol";
+import { searchResultChunks } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -15,7 +15,7 @@ export function searchRoutes({ get, search }: Services): readonly Route[] {
       tenant: "path",
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseSearchRequest(call.jsonWithVectors());
+        const request = await call.parse("search");
         const first = await search.search(ref, request, call.budget);
         return ok(searchResultChunks(await get.gather(ref, first, call.budget), request));
       },

@@ -1,5 +1,5 @@
 /** Tenants: making, changing, listing and removing them takes a key that is bound to none. */
-import { DEFAULT_TENANT, SheafError, parseTenantBody, parseTenantUpdate, writeTenant } from "@sheaf/protocol";
+import { DEFAULT_TENANT, SheafError, writeTenant } from "@sheaf/protocol";
 import { tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -22,7 +22,7 @@ export function tenantRoutes({ engine }: Services, { allowReset }: TenantOptions
       scope: "admin",
       tenant: "unbound",
       async handle(call) {
-        const { name } = parseTenantBody(call.json());
+        const { name } = await call.parse("createTenant");
         await engine().createTenant(name);
         return DONE;
       },
@@ -55,7 +55,7 @@ export function tenantRoutes({ engine }: Services, { allowReset }: TenantOptions
       scope: "admin",
       tenant: "unbound",
       async handle(call) {
-        const { resourceName } = parseTenantUpdate(call.json());
+        const { resourceName } = await call.parse("updateTenant");
         await engine().updateTenant(tenantParam(call.params), resourceName);
         return DONE;
       },

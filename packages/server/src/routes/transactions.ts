@@ -1,5 +1,5 @@
 /** Conditional transactions: reads that name the state they saw, and a commit that holds only if it still stands. */
-import { parseCommitRequest, parseReadRequest, readResultChunks, writeCommitResult } from "@sheaf/protocol";
+import { readResultChunks, writeCommitResult } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -17,7 +17,7 @@ export function transactionRoutes({ transactions }: Services): readonly Route[] 
       tenant: "path",
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseReadRequest(call.json());
+        const request = await call.parse("conditionalGet");
         const { records, token } = await transactions.read(ref, request, call.budget);
         return ok(readResultChunks(records, request.get.include, token));
       },
@@ -30,7 +30,7 @@ export function transactionRoutes({ transactions }: Services): readonly Route[] 
       tenant: "path",
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = parseCommitRequest(call.json());
+        const request = await call.parse("conditionalCommit");
         return ok(writeCommitResult(await transactions.commit(ref, request, call.budget)));
       },
     },

@@ -99,12 +99,23 @@ export class WriteService {
     const index = this.#indexOf(embedder.collection);
     const asks = request.kind === "update" && this.#embeds(request, index, embedder);
     const effective = asks ? await present.withoutAbsent(request) : request;
+    // As it came, a large write crosses to the engine without being encoded again.
+    if (!this.#fills(effective, index, embedder)) return effective;
     const records = [...effective.records];
     await this.#fillDense(records, index, embedder, budget);
     for (const sparse of index.sparse) {
       await this.#fillSparse({ ...effective, records }, sparse, embedder, budget);
     }
     return { ...effective, records };
+  }
+
+  /** Whether filling would change anything. */
+  #fills({ records }: WriteRequest, index: IndexPlan, embedder: CollectionEmbedder): boolean {
+    if (this.#densePlan(index, embedder) !== null && records.some(lacksDense)) return true;
+    return index.sparse.some((sparse) => {
+      const isKnown = this.#functions.plan(sparse.embeddingFunction, "sparse") !== null;
+      return isKnown && records.some((record) => sparseSource(record, sparse) !== undefined);
+    });
   }
 
   /** Whether filling would embed a text. */

@@ -1,0 +1,16 @@
+/** What a gateway and its body workers say to each other. */
+import type { PackedMessage } from "@sheaf/process";
+import type { ErrorMessage } from "@sheaf/protocol";
+import type { Parsing } from "./body-parsers.ts";
+
+/** A body to parse: its bytes in pieces, which are transferred. */
+export interface BodyTask extends Parsing {
+  readonly pieces: readonly ArrayBuffer[];
+}
+
+/** Pieces of the packed result are transferred. */
+export type BodyOutcome =
+  | { readonly packed: PackedMessage }
+  | { readonly error: ErrorMessage }
+  /** A fault of ours. */
+  | { readonly fault: string };

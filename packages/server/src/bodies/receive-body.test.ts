@@ -1,0 +1,130 @@
+import { PassThrough, Readable } from "node:stream";
+import { gzipSync } from "node:zlib";
+import { ByteBudget } from "@sheaf/protocol";
+import { describe, expect, it } from "vitest";
+import { BodyTurns } from "./body-turns.ts";
+import {
+  BodyHold,
+  BodyTooLarge,
+  LARGE_BODY_BYTES,
+  LargeBody,
+  type ReceivedBody,
+  receiveBody,
+} from "./receive-body.ts";
+
+const MOST_BYTES = 4 * LARGE_BODY_BYTES;
+
+interface Setup {
+  readonly budget?: ByteBudget;
+  readonly turns?: BodyTurns;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly waitMs?: number;
+}
+
+function receive(payload: Readable, setup: Setup = {}) {
+  const hold = new BodyHold();
+  const budget = setup.budget ?? new ByteBudget({ what: "bodies", perTenant: Infinity, whole: Infinity });
+  const reception = {
+    hold,
+    budget,
+    turns: setup.turns ?? new BodyTurns(Infinity),
+    headers: setup.headers ?? {},
+    owner: "a",
+    mostBytes: MOST_BYTES,
+    waitMs: setup.waitMs ?? 10_000,
+  };
+  const body = new Promise<ReceivedBody>((resolve, reject) => {
+    receiveBody(payload, reception, (error, received) =>
+      error === null ? resolve(received!) : reject(error),
+    );
+  });
+  return { hold, body };
+}
+
+function textOf(body: ReceivedBody): string {
+  return body instanceof LargeBody
+    ? Buffer.concat(body.pieces.map((piece) => Buffer.from(piece))).toString()
+    : body.toString();
+}
+
+/** In chunks as a connection gives them. */
+function stream(text: string): Readable {
+  const bytes = Buffer.from(text);
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += 65_000) chunks.push(bytes.subarray(at, at + 65_000));
+  return Readable.from(chunks, { objectMode: false });
+}
+
+const LARGE = "0123456789".repeat(LARGE_BODY_BYTES / 5);
+
+describe("a body", () => {
+  it("comes whole, small or large, and holds its bytes until it is released", async () => {
+    const budget = new ByteBudget({ what: "bodies", perTenant: Infinity, whole: Infinity });
+    const small = receive(stream("{}"), { budget });
+    expect(textOf(await small.body)).toBe("{}");
+    const large = receive(stream(LARGE), { budget });
+    expect(await large.body).toBeInstanceOf(LargeBody);
+    expect(textOf(await large.body)).toBe(LARGE);
+    expect(budget.held).toBe(2 + LARGE.length);
+    small.hold.release();
+    large.hold.release();
+    expect(budget.held).toBe(0);
+    expect(textOf(await receive(stream("")).body)).toBe("");
+  });
+
+  it("is inflated where it is gzip, and refused in any other coding", async () => {
+    const zipped = receive(Readable.from([gzipSync(LARGE)]), { headers: { "content-encoding": "gzip" } });
+    expect(textOf(await zipped.body)).toBe(LARGE);
+    for (const coding of ["br", "deflate", "gzip, gzip", "gzip, identity", ""]) {
+      const refused = receive(stream("{}"), { headers: { "content-encoding": coding } });
+      await expect(refused.body).rejects.toMatchObject({ code: "unsupported_media_type" });
+    }
+    const broken = receive(Readable.from([gzipSync(LARGE).subarray(0, 100)]), {
+      headers: { "content-encoding": "gzip" },
+    });
+    await expect(broken.body).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("is too large by what it says, by what comes, and by what it inflates to", async () => {
+    const says = receive(new PassThrough(), { headers: { "content-length": String(MOST_BYTES + 1) } });
+    await expect(says.body).rejects.toThrow(BodyTooLarge);
+    await expect(receive(stream("x".repeat(MOST_BYTES + 1))).body).rejects.toThrow(BodyTooLarge);
+    const bomb = new PassThrough();
+    const inflates = receive(bomb, { headers: { "content-encoding": "gzip" } });
+    // It has not ended: it is refused as soon as it is over.
+    bomb.write(gzipSync(Buffer.alloc(64 * MOST_BYTES)).subarray(0, -1_000));
+    await expect(inflates.body).rejects.toThrow(BodyTooLarge);
+    expect(textOf(await receive(stream("x".repeat(MOST_BYTES))).body)).toHaveLength(MOST_BYTES);
+  });
+
+  it("waits for room before it is refused", async () => {
+    const budget = new ByteBudget({ what: "bodies", perTenant: 10, whole: Infinity });
+    const others = budget.charge("a", 8);
+    const refused = receive(stream("{    }"), { budget, waitMs: 30 });
+    await expect(refused.body).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 1 });
+    refused.hold.release();
+    const waits = receive(stream("{    }"), { budget });
+    setTimeout(() => others.release(), 60);
+    expect(textOf(await waits.body)).toBe("{    }");
+  });
+
+  it("that is large waits for those of its tenant before it", async () => {
+    const turns = new BodyTurns(1.5 * LARGE.length);
+    const headers = { "content-length": String(LARGE.length) };
+    const first = receive(stream(LARGE), { turns, headers });
+    await first.body;
+    const refused = receive(stream(LARGE), { turns, headers, waitMs: 30 });
+    await expect(refused.body).rejects.toMatchObject({ code: "rate_limited" });
+    const next = receive(stream(LARGE), { turns, headers });
+    setTimeout(() => first.hold.release(), 60);
+    expect(textOf(await next.body)).toBe(LARGE);
+  });
+
+  it("ends with its connection", async () => {
+    const payload = new PassThrough();
+    const { body } = receive(payload);
+    payload.write("{");
+    payload.destroy(new Error("gone"));
+    await expect(body).rejects.toThrow("gone");
+  });
+});

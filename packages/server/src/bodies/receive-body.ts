@@ -1,0 +1,257 @@
+/**
+ * Reads a body from its connection, within bounds: its size, after it is inflated, and the bytes of bodies that its tenant
+ * and the whole server may have in progress. Bytes are charged as they come, whatever a header claims. Where there is no
+ * room, the connection is not read for a while; only then the body is refused.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { BodyTurn, BodyTurns } from "./body-turns.ts";
+import { type ByteBudget, type ByteLease, SheafError } from "@sheaf/protocol";
+
+/**
+ * A body of more bytes is parsed by another thread, and is kept in pieces of a fixed size until it is there. Parsing this
+ * many takes up to some 10 ms.
+ */
+export const LARGE_BODY_BYTES = 256 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+/** How long a body waits for room. */
+const MOST_WAIT_MS = 10_000;
+const RETRY_MS = 20;
+
+/** In one buffer, or in pieces where it is large. */
+export type ReceivedBody = Buffer | LargeBody;
+
+export class LargeBody {
+  readonly pieces: readonly ArrayBuffer[];
+
+  constructor(pieces: readonly ArrayBuffer[]) {
+    this.pieces = pieces;
+  }
+}
+
+/** What a body holds from its first bytes until its request is answered. */
+export class BodyHold {
+  lease: ByteLease | null = null;
+  turn: BodyTurn | null = null;
+
+  release(): void {
+    this.lease?.release();
+    this.turn?.release();
+  }
+}
+
+export interface Reception {
+  readonly headers: Pick<IncomingHttpHeaders, "content-length" | "content-encoding">;
+  readonly budget: ByteBudget;
+  readonly turns: BodyTurns;
+  /** Who is charged. */
+  readonly owner: string;
+  readonly mostBytes: number;
+  /** To be released when the request is answered. */
+  readonly hold: BodyHold;
+  /** How long to wait for room. Default 10 s. */
+  readonly waitMs?: number;
+}
+
+type Done = (error: Error | null, body?: ReceivedBody) => void;
+
+/** Thrown for a body over `mostBytes`; each surface has a status of its own for it. */
+export class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
+
+  constructor() {
+    super("the request body is larger than the server accepts");
+  }
+}
+
+/** Calls `done` once, with 413, 415, 429 or 503 where the body is refused, and with the connection's error where it ends. */
+export function receiveBody(payload: Readable, reception: Reception, done: Done): void {
+  const { headers, mostBytes } = reception;
+  if (Number(headers["content-length"]) > mostBytes) {
+    done(new BodyTooLarge());
+    return;
+  }
+  const encoding = headers["content-encoding"];
+  if (encoding === undefined || encoding === "identity") {
+    new Receiver(payload, reception, done).begin(() => payload.resume());
+  } else if (/^(?:x-)?gzip$/iu.test(encoding)) receiveInflated(payload, reception, done);
+  else done(new SheafError("unsupported_media_type", "Content-Encoding: must be gzip, or absent"));
+}
+
+function receiveInflated(payload: Readable, reception: Reception, done: Done): void {
+  const gunzip = createGunzip();
+  const onError = (error: Error): void => void gunzip.destroy(error);
+  payload.on("error", onError);
+  payload.pipe(gunzip);
+  new Receiver(gunzip, reception, done).begin(() => {
+    payload.unpipe(gunzip);
+    gunzip.destroy();
+    payload.resume();
+  });
+}
+
+class Receiver {
+  readonly #stream: Readable;
+  readonly #reception: Reception;
+  readonly #done: Done;
+  #length = 0;
+  #isPaused = false;
+  #hasEnded = false;
+  #chunks: Buffer[] = [];
+  /** Once it is large: full pieces, and the one that is being filled. */
+  readonly #pieces: ArrayBuffer[] = [];
+  #piece: Uint8Array | null = null;
+  #filled = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #stop: () => void = () => {};
+
+  constructor(stream: Readable, reception: Reception, done: Done) {
+    this.#stream = stream;
+    this.#reception = reception;
+    this.#done = done;
+  }
+
+  /** @param stop Has what still comes thrown away. */
+  begin(stop: () => void): void {
+    this.#stop = stop;
+    this.#stream.on("data", this.#onData);
+    this.#stream.on("end", this.#onEnd);
+    this.#stream.on("error", this.#onError);
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#length += chunk.length;
+    if (this.#length > this.#reception.mostBytes) this.#finish(new BodyTooLarge());
+    else if (this.#charge(chunk) === null) this.#keep(chunk);
+    else this.#waitForRoom(chunk, performance.now() + (this.#reception.waitMs ?? MOST_WAIT_MS));
+  };
+
+  readonly #onEnd = (): void => {
+    // A stream that is paused ends all the same, where its last chunk is the one that waits.
+    this.#hasEnded = true;
+    if (!this.#isPaused) this.#whole();
+  };
+
+  #whole(): void {
+    if (this.#piece !== null) {
+      this.#pieces.push(this.#piece.buffer.slice(0, this.#filled) as ArrayBuffer);
+      this.#finish(null, new LargeBody(this.#pieces));
+    } else {
+      const [first] = this.#chunks;
+      this.#finish(
+        null,
+        first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks),
+      );
+    }
+  }
+
+  readonly #onError = (error: Error): void => {
+    const isData = "code" in error && String(error.code).startsWith("Z_");
+    this.#finish(
+      isData
+        ? new SheafError("invalid_argument", "the request body is not valid gzip", { cause: error })
+        : error,
+    );
+  };
+
+  /** `null`: there was room. */
+  #charge(chunk: Buffer): unknown {
+    try {
+      const { budget, owner, hold } = this.#reception;
+      if (hold.lease === null) hold.lease = budget.charge(owner, chunk.length);
+      else hold.lease.grow(chunk.length);
+      return null;
+    } catch (refusal) {
+      return refusal;
+    }
+  }
+
+  /** Nothing comes meanwhile. */
+  #waitForRoom(chunk: Buffer, until: number): void {
+    this.#pause();
+    this.#timer = setTimeout(() => {
+      const refusal = this.#charge(chunk);
+      if (refusal === null) {
+        this.#isPaused = false;
+        this.#keep(chunk);
+        this.#goOn();
+      } else if (performance.now() < until) this.#waitForRoom(chunk, until);
+      else this.#finish(refusal as Error);
+    }, RETRY_MS);
+  }
+
+  #pause(): void {
+    this.#isPaused = true;
+    this.#stream.pause();
+  }
+
+  /** Unless there is something else to wait for. */
+  #goOn(): void {
+    if (this.#isPaused) return;
+    if (this.#hasEnded) this.#whole();
+    else this.#stream.resume();
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.#length <= LARGE_BODY_BYTES) {
+      this.#chunks.push(chunk);
+      return;
+    }
+    for (const early of this.#chunks) this.#append(early);
+    this.#chunks = [];
+    this.#append(chunk);
+    if (this.#reception.hold.turn === null) this.#awaitTurn();
+  }
+
+  /** It is large: those of its tenant that came before it may have to be answered first. */
+  #awaitTurn(): void {
+    const { hold, turns, owner, headers, mostBytes, waitMs = MOST_WAIT_MS } = this.#reception;
+    const claimed =
+      headers["content-encoding"] === undefined ? Number(headers["content-length"]) : Number.NaN;
+    let hasBegun = false;
+    hold.turn = turns.ask(owner, Number.isNaN(claimed) ? mostBytes : claimed, () => {
+      hasBegun = true;
+      if (!this.#isPaused) return;
+      clearTimeout(this.#timer);
+      this.#isPaused = false;
+      this.#goOn();
+    });
+    if (hasBegun) return;
+    this.#pause();
+    this.#timer = setTimeout(() => {
+      hold.release();
+      this.#finish(
+        new SheafError(
+          "rate_limited",
+          "other large request bodies of this tenant are in progress; try again later",
+        ),
+      );
+    }, waitMs);
+  }
+
+  #append(chunk: Buffer): void {
+    for (let from = 0; from < chunk.length;) {
+      if (this.#piece === null || this.#filled === PIECE_BYTES) {
+        if (this.#piece !== null) this.#pieces.push(this.#piece.buffer as ArrayBuffer);
+        this.#piece = new Uint8Array(PIECE_BYTES);
+        this.#filled = 0;
+      }
+      const taken = chunk.subarray(from, from + PIECE_BYTES - this.#filled);
+      this.#piece.set(taken, this.#filled);
+      this.#filled += taken.length;
+      from += taken.length;
+    }
+  }
+
+  #finish(error: Error | null, body?: ReceivedBody): void {
+    clearTimeout(this.#timer);
+    this.#stream.off("data", this.#onData);
+    this.#stream.off("end", this.#onEnd);
+    this.#stream.off("error", this.#onError);
+    // From here on its errors are nobody's.
+    this.#stream.on("error", () => {});
+    if (error !== null) this.#stop();
+    this.#done(error, body);
+  }
+}
