@@ -77,10 +77,22 @@ export class Playground {
     const tenants = await this.#served.ask<{ name: string }[]>("/api/v2/tenants");
     for (const { name } of tenants) {
       if (name === KEPT.tenant) continue;
-      await this.#remove(`/api/v2/tenants/${encodeURIComponent(name)}`);
+      if (name === PLAY_TENANT) await this.#empty(`/api/v2/tenants/${name}/databases`);
+      else await this.#remove(`/api/v2/tenants/${encodeURIComponent(name)}`);
     }
     const keys = await this.#served.ask<{ id: string }[]>("/api/v2/keys");
     for (const { id } of keys) await this.#remove(`/api/v2/keys/${id}`);
+  }
+
+  /** Removes all databases but the one that cannot be removed; of that, all collections. */
+  async #empty(databases: string): Promise<void> {
+    for (const { name } of await this.#served.ask<{ name: string }[]>(databases)) {
+      if (name !== PLAY_DATABASE) await this.#remove(`${databases}/${encodeURIComponent(name)}`);
+    }
+    const collections = `${databases}/${PLAY_DATABASE}/collections`;
+    for (const { name } of await this.#served.ask<{ name: string }[]>(collections)) {
+      await this.#remove(`${collections}/${encodeURIComponent(name)}`);
+    }
   }
 
   /** Makes the collections that requests speak of; gives what their placeholders stand for. */
