@@ -1,104 +1,112 @@
-/** Copies collections from a Chroma server to Sheaf through the npm client. Safe to run again. */
-import { ChromaClient } from "chromadb";
+/**
+ * Copies collections from a Chroma server to Sheaf. Safe to run again.
+ *
+ * What one server says of a page of records is what the other one takes, so the text goes over as it is: no number and no
+ * gap in a column is read and written again.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
 
-const PAGE = 1_000;
+const RECORDS = 1_000;
+const NAMES = 100;
+const ATTEMPTS = 10;
+const INCLUDE = ["embeddings", "documents", "metadatas", "uris"];
 const { env } = process;
 
-const from = connect({
-  url: env.CHROMA_URL,
-  token: env.CHROMA_TOKEN,
-  tenant: env.CHROMA_TENANT,
-  database: env.CHROMA_DATABASE,
-});
-const to = connect({
-  url: env.SHEAF_URL,
-  token: env.SHEAF_KEY,
-  tenant: env.SHEAF_TENANT,
-  database: env.SHEAF_DATABASE,
-});
-
+const from = server(env.CHROMA_URL, env.CHROMA_TOKEN, env.CHROMA_TENANT);
+const to = server(env.SHEAF_URL, env.SHEAF_KEY, env.SHEAF_TENANT);
 const asked = process.argv.slice(2);
-const names = asked.length > 0 ? asked : (await from.client.listCollections()).map(({ name }) => name);
-for (const name of names) await copy(name);
 
-async function copy(name) {
-  await createAlike(name);
-  const source = await from.client.getCollection({ name });
-  const target = await to.client.getCollection({ name });
-  let copied = 0;
-  for (;;) {
-    const include = ["embeddings", "documents", "metadatas", "uris"];
-    const page = await source.get({ limit: PAGE, offset: copied, include });
-    for (const run of runs(page)) await target.upsert(run);
-    copied += page.ids.length;
-    if (page.ids.length < PAGE) break;
+const names = env.CHROMA_DATABASE ? [env.CHROMA_DATABASE] : await list(from, "");
+for (const name of names) {
+  const target = (env.CHROMA_DATABASE && env.SHEAF_DATABASE) || name;
+  await send(to, "", JSON.stringify({ name: target }), [409]);
+  await copyDatabase(name, target);
+}
+
+async function copyDatabase(name, target) {
+  const [source, destination] = [`/${name}/collections`, `/${target}/collections`];
+  for (const collection of await list(from, source)) {
+    if (asked.length > 0 && !asked.includes(collection)) continue;
+    try {
+      await copy(collection, source, destination);
+    } catch (error) {
+      report(`${name}/${collection}: ${error.message}`, false);
+    }
   }
-  console.log(`${name}: ${copied} read, ${await target.count()} there`);
 }
 
-/** By hand, because the client would drop an embedding function that is not installed beside this program. */
-async function createAlike(name) {
-  const {
-    metadata,
-    schema,
-    configuration_json: configuration,
-  } = await ask(from, `/${encodeURIComponent(name)}`);
-  const described = schema ? { schema } : { configuration };
-  await ask(to, "", { name, metadata, ...described, get_or_create: true });
+async function copy(name, source, destination) {
+  const described = await send(from, `${source}/${encodeURIComponent(name)}`);
+  const there = JSON.parse(await send(to, destination, alike(described)));
+  const [read, written] = [`${source}/${JSON.parse(described).id}`, `${destination}/${there.id}`];
+  let size = RECORDS;
+  for (let offset = 0; ;) {
+    const page = await send(from, `${read}/get`, JSON.stringify({ limit: size, offset, include: INCLUDE }));
+    const { length } = JSON.parse(page).ids;
+    if (length === 0) break;
+    const reply = await send(to, `${written}/upsert`, page, [413]);
+    if (reply === null && length === 1) throw new Error(`record ${offset} is too large`);
+    // A page that is too large is read again in halves.
+    if (reply === null) size = Math.ceil(length / 2);
+    else offset += length;
+  }
+  const [before, after] = await Promise.all([send(from, `${read}/count`), send(to, `${written}/count`)]);
+  report(
+    `${source.slice(1, -"/collections".length)}/${name}: ${before} there, ${after} here`,
+    before === after,
+  );
 }
 
-function connect({ url, token, tenant = "default_tenant", database = "default_database" }) {
-  const { hostname, port, protocol } = new URL(url);
-  const ssl = protocol === "https:";
-  const headers = token ? { "x-chroma-token": token } : {};
+/** The description of a collection as a request for one. Older servers have no schema. */
+function alike(described) {
+  const named = JSON.parse(described).schema
+    ? described
+    : described.replace('"configuration_json"', '"configuration"');
+  return named.replace(/\}\s*$/u, ',"get_or_create":true}');
+}
+
+/** All names of a list, page by page. */
+async function list(at, path) {
+  const found = [];
+  for (;;) {
+    const page = JSON.parse(await send(at, `${path}?limit=${NAMES}&offset=${found.length}`));
+    found.push(...page.map(({ name }) => name));
+    if (page.length < NAMES) return found;
+  }
+}
+
+function report(line, isRight) {
+  console.log(line);
+  if (!isRight) process.exitCode = 1;
+}
+
+function server(url, token, tenant = "default_tenant") {
   return {
-    client: new ChromaClient({
-      host: hostname,
-      port: port === "" ? (ssl ? 443 : 80) : Number(port),
-      ssl,
-      tenant,
-      database,
-      headers,
-    }),
-    headers,
-    collections: `${url}/api/v2/tenants/${tenant}/databases/${database}/collections`,
+    databases: `${url}/api/v2/tenants/${encodeURIComponent(tenant)}/databases`,
+    headers: token ? { "x-chroma-token": token } : {},
   };
 }
 
-async function ask({ collections, headers }, path, body) {
-  const response = await fetch(`${collections}${path}`, {
-    method: body === undefined ? "GET" : "POST",
-    headers: { ...headers, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const reply = await response.json();
-  if (!response.ok) throw new Error(`${collections}${path}: ${reply.message}`);
-  return reply;
+/** The text of the answer; `null` for a status that is `expected`. */
+async function send(at, path, body, expected = []) {
+  const response = await request(at, path, body);
+  const text = await response.text();
+  if (expected.includes(response.status)) return null;
+  if (!response.ok) throw new Error(`${response.status} at ${path}: ${text}`);
+  return text;
 }
 
-/**
- * The page in runs of records that have the same columns: the client takes no gaps in a column, and a gap is not an
- * empty text.
- */
-function runs(page) {
-  const found = [];
-  let last = "";
-  for (const [i, id] of page.ids.entries()) {
-    const record = {
-      embeddings: page.embeddings[i],
-      documents: page.documents[i],
-      uris: page.uris[i],
-      metadatas: page.metadatas[i],
-    };
-    const present = Object.entries(record).filter(([, value]) => value !== null);
-    const shape = present.map(([column]) => column).join();
-    if (shape !== last) {
-      found.push(Object.fromEntries([["ids", []], ...present.map(([column]) => [column, []])]));
-      last = shape;
-    }
-    const run = found.at(-1);
-    run.ids.push(id);
-    for (const [column, value] of present) run[column].push(value);
+/** Sends again what a server was too busy for. */
+async function request({ databases, headers }, path, body) {
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(`${databases}${path}`, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body,
+    });
+    const isBusy = response.status === 429 || response.status === 503;
+    if (!isBusy || attempt === ATTEMPTS) return response;
+    await response.arrayBuffer();
+    await sleep(1_000 * Number(response.headers.get("retry-after") ?? 1));
   }
-  return found;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chromaClient } from "../compat/testing/chroma.ts";
-import { newCollection } from "../compat/testing/wire.ts";
+import { ask, expectOk, newCollection } from "../compat/testing/wire.ts";
 import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 import { runExample } from "./testing/run-example.ts";
 
@@ -67,9 +67,12 @@ describe("moving-from-chroma", () => {
     const ids = Array.from({ length: 1_200 }, (_, i) => `id-${i}`);
     await source.add({ ids, embeddings: ids.map((_, i) => [i, 1]), metadatas: ids.map((_, i) => ({ i })) });
     await source.add({ ids: ["text"], embeddings: [[0, 1]], documents: ["a text"], uris: ["file:///a"] });
-    await served.ask("/api/v2/tenants/default_tenant/databases", { name: "target" });
-    const env = { CHROMA_URL: served.url, CHROMA_TOKEN: ROOT_KEY, SHEAF_DATABASE: "target" };
-    const expected = ["moved: 1201 read, 1201 there"];
+    await source.add({ ids: ["bare"], embeddings: [[0, 2]] });
+    const env = {
+      ...{ CHROMA_URL: served.url, CHROMA_TOKEN: ROOT_KEY, CHROMA_DATABASE: "default_database" },
+      SHEAF_DATABASE: "target",
+    };
+    const expected = ["default_database/moved: 1202 there, 1202 here"];
     expect(await runExample(served, "moving-from-chroma", { args: ["moved"], env })).toEqual(expected);
     expect(await runExample(served, "moving-from-chroma", { args: ["moved"], env })).toEqual(expected);
 
@@ -80,5 +83,76 @@ describe("moving-from-chroma", () => {
     const all = { include: [...include] };
     const [before, after] = await Promise.all([source.get(all), target.get(all)]);
     for (const column of ["ids", ...include] as const) expect(after[column]).toEqual(before[column]);
+  });
+
+  it("copies every database, more than a page of collections, and records that have nothing but a vector", async () => {
+    const [there, here] = ["/api/v2/tenants/there/databases", "/api/v2/tenants/here/databases"];
+    for (const name of ["there", "here"]) await served.ask("/api/v2/tenants", { name });
+    for (const [name, count] of [
+      ["many", 103],
+      ["few", 2],
+    ] as const) {
+      await served.ask(there, { name });
+      for (let i = 0; i < count; i++) {
+        const { id } = await served.ask<{ id: string }>(`${there}/${name}/collections`, { name: `c-${i}` });
+        await served.ask(`${there}/${name}/collections/${id}/add`, {
+          ids: ["ä", "b", "c"],
+          embeddings: [[1], [2], [3]],
+          ...(i === 0 ? { documents: ["a", null, ""], metadatas: [null, { n: 1 }, null] } : {}),
+        });
+      }
+    }
+    const env = {
+      ...{ CHROMA_URL: served.url, CHROMA_TOKEN: ROOT_KEY, CHROMA_TENANT: "there" },
+      SHEAF_TENANT: "here",
+    };
+    const lines = await runExample(served, "moving-from-chroma", { env });
+    expect(lines).toHaveLength(105);
+    expect(lines.filter((line) => !line.endsWith(": 3 there, 3 here"))).toEqual([]);
+    for (const [name, count] of [
+      ["many", 103],
+      ["few", 2],
+    ] as const) {
+      expect(await served.ask(`${here}/${name}/collections_count`)).toBe(count);
+    }
+    const { id } = await served.ask<{ id: string }>(`${here}/many/collections/c-0`);
+    const include = ["documents", "metadatas", "embeddings", "uris"];
+    expect(await served.ask(`${here}/many/collections/${id}/get`, { include })).toMatchObject({
+      ids: ["ä", "b", "c"],
+      embeddings: [[1], [2], [3]],
+      documents: ["a", null, ""],
+      metadatas: [null, { n: 1 }, null],
+      uris: [null, null, null],
+    });
+  });
+
+  it("keeps the kinds of numbers, and says what it could not copy", async () => {
+    const path = "/api/v2/tenants/default_tenant/databases";
+    await served.ask(path, { name: "numbers" });
+    const { id } = await served.ask<{ id: string }>(`${path}/numbers/collections`, { name: "kinds" });
+    const collection = `${path}/numbers/collections/${id}`;
+    const body = '{"ids":["a"],"embeddings":[[1]],"metadatas":[{"whole":2.0,"big":9007199254740993}]}';
+    await expectOk(served, { path: `${collection}/add`, body });
+    const env = {
+      ...{ CHROMA_URL: served.url, CHROMA_TOKEN: ROOT_KEY, CHROMA_DATABASE: "numbers" },
+      SHEAF_DATABASE: "numbers-2",
+    };
+    await runExample(served, "moving-from-chroma", { env });
+    const copy = await served.ask<{ id: string }>(`${path}/numbers-2/collections/kinds`);
+    const { text } = await ask(served, { path: `${path}/numbers-2/collections/${copy.id}/get`, json: {} });
+    expect(text).toContain('{"whole":2.0,"big":9007199254740993}');
+
+    // Whatever refuses a page: here vectors of another dimension that are there before.
+    await served.ask(`${collection}/delete`, { ids: ["a"] });
+    const other = { ids: ["b"], embeddings: [[1]] };
+    await served.ask(`${collection}/add`, other);
+    await served.ask(path, { name: "numbers-3" });
+    const taken = await served.ask<{ id: string }>(`${path}/numbers-3/collections`, { name: "kinds" });
+    await served.ask(`${path}/numbers-3/collections/${taken.id}/add`, { ids: ["x"], embeddings: [[1, 2]] });
+    const run = runExample(served, "moving-from-chroma", { env: { ...env, SHEAF_DATABASE: "numbers-3" } });
+    await expect(run).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^numbers\/kinds: 400 .*dimension of 2, got 1/u),
+    });
   });
 });
