@@ -1,6 +1,6 @@
 /** The exact answers to every query under every filter, found by comparing everything with everything. */
 import { FILTERS, FILTER_NAMES, type FilterName } from "./filters.ts";
-import { recordContent } from "./record-content.ts";
+import { type RecordContent, recordContent } from "./record-content.ts";
 
 /** Neighbours that a query asks for. */
 export const K = 10;
@@ -42,19 +42,22 @@ export function findTruth(set: Vectors): Truth {
 export class FilterMasks {
   readonly #set: Pick<Vectors, "rows" | "groups" | "queryGroups">;
   readonly #known = new Map<string, Uint8Array>();
+  /** Made once: to make one takes longer than all filters of a run take to look at it. */
+  readonly #records: readonly RecordContent[];
 
   constructor(set: Pick<Vectors, "rows" | "groups" | "queryGroups">) {
     this.#set = set;
+    this.#records = Array.from({ length: set.rows }, (_, row) => recordContent(row, set.groups[row] ?? 0));
   }
 
   of(name: FilterName, query: number): Uint8Array {
-    const { rows, groups, queryGroups } = this.#set;
+    const { rows, queryGroups } = this.#set;
     const { body, keeps } = FILTERS[name](query, queryGroups[query] ?? 0);
     const key = JSON.stringify(body);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const mask = new Uint8Array(rows);
-    for (let row = 0; row < rows; row++) mask[row] = Number(keeps(recordContent(row, groups[row] ?? 0)));
+    for (let row = 0; row < rows; row++) mask[row] = Number(keeps(this.#records[row]!));
     this.#known.set(key, mask);
     return mask;
   }
