@@ -10,9 +10,13 @@ const MAPPED_IPV4 = "::ffff:";
 const NETWORK_GROUPS = 4;
 const GROUPS = 8;
 
+/** Addresses whose answers are remembered; to look for one among networks takes microseconds. */
+const MOST_KNOWN = 4_096;
+
 /** Networks of the operator's proxies. */
 export class TrustedProxies {
   readonly #networks = new BlockList();
+  readonly #known = new Map<string, boolean>();
   readonly #isEmpty: boolean;
 
   /** @param networks Addresses, with `/prefix` or without. */
@@ -27,7 +31,13 @@ export class TrustedProxies {
 
   /** @param address As `plainAddress` gives it. */
   has(address: string): boolean {
-    return !this.#isEmpty && isIP(address) !== 0 && this.#networks.check(address, family(address));
+    if (this.#isEmpty) return false;
+    const known = this.#known.get(address);
+    if (known !== undefined) return known;
+    const isTrusted = isIP(address) !== 0 && this.#networks.check(address, family(address));
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(address, isTrusted);
+    return isTrusted;
   }
 }
 
