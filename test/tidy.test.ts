@@ -74,9 +74,10 @@ describe("the tree", () => {
       request: [],
       auth: ["request"],
       metrics: ["request"],
-      services: ["request", "auth", "metrics"],
+      replies: ["request"],
+      services: ["request", "auth", "metrics", "replies"],
       bodies: ["request"],
-      http: ["request", "auth", "metrics", "bodies"],
+      http: ["request", "auth", "metrics", "bodies", "replies"],
       openapi: ["http"],
       routes: ["request", "auth", "services", "http", "openapi"],
     };

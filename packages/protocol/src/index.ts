@@ -15,13 +15,13 @@ export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
 export { JsonFloat, readJson, readJsonWithVectors } from "./json-reader.ts";
 export { writeDense, writeFloat64, writeMetadata, writeSparse } from "./json-writer.ts";
 export {
-  getResultChunks,
-  queryResultChunks,
-  readResultChunks,
-  searchResultChunks,
-  writeGetResult,
-  writeQueryResult,
-  writeSearchResult,
+  type ResultShape,
+  ResultWriter,
+  getShape,
+  isShortResult,
+  queryShape,
+  readShape,
+  searchShape,
 } from "./json-writer-results.ts";
 export {
   emptyIntegerArray,

@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  getResultChunks,
-  queryResultChunks,
-  searchResultChunks,
-  writeGetResult,
-  writeQueryResult,
-  writeSearchResult,
-} from "./json-writer-results.ts";
+import { type ResultShape, ResultWriter, getShape, queryShape, searchShape } from "./json-writer-results.ts";
 import type { MetadataValue } from "./metadata.ts";
 import type { ResultRecord } from "./records/ast.ts";
 import { parseGetRequest } from "./records/get-request.ts";
@@ -36,7 +29,7 @@ const searchFor = (...selects: readonly (readonly string[])[]) =>
 
 describe("get", () => {
   it("writes every column, and `null` where the record has nothing", () => {
-    expect(writeGetResult([full, bare], include(everything))).toBe(
+    expect(written(getShape(include(everything)), [full, bare])).toBe(
       '{"ids":["a\\"","b"],"embeddings":[[0.5,1.0],null],"documents":["text",null],"uris":["file:///a",null],' +
         '"metadatas":[{"n":1,"f":2.0},null],' +
         '"include":["distances","documents","embeddings","metadatas","uris"]}',
@@ -44,23 +37,25 @@ describe("get", () => {
   });
 
   it("writes `null` for the columns that are left out", () => {
-    expect(writeGetResult([full], include([]))).toBe(
+    expect(written(getShape(include([])), [full])).toBe(
       '{"ids":["a\\""],"embeddings":null,"documents":null,"uris":null,"metadatas":null,"include":[]}',
     );
-    expect(writeGetResult([], include(["documents"]))).toBe(
+    expect(written(getShape(include(["documents"])), [])).toBe(
       '{"ids":[],"embeddings":null,"documents":[],"uris":null,"metadatas":null,"include":["documents"]}',
     );
   });
 
   it("gives null for metadata of which nothing may be seen", () => {
     const hidden = { id: "c", metadata: new Map([["chroma:uri", "x"]]) };
-    expect(JSON.parse(writeGetResult([hidden], include(["metadatas"])))).toMatchObject({ metadatas: [null] });
+    expect(JSON.parse(written(getShape(include(["metadatas"])), [hidden]))).toMatchObject({
+      metadatas: [null],
+    });
   });
 });
 
 describe("query", () => {
   it("writes one list per query", () => {
-    expect(writeQueryResult([[full, bare], []], queryInclude(everything))).toBe(
+    expect(written(queryShape(queryInclude(everything), 2), [full, bare], [])).toBe(
       '{"ids":[["a\\"","b"],[]],"embeddings":[[[0.5,1.0],null],[]],"documents":[["text",null],[]],' +
         '"uris":[["file:///a",null],[]],"metadatas":[[{"n":1,"f":2.0},null],[]],' +
         '"distances":[[0.051316738,2.0],[]],"include":["distances","documents","embeddings","metadatas","uris"]}',
@@ -68,18 +63,18 @@ describe("query", () => {
   });
 
   it("writes one `null` for a column that is left out", () => {
-    expect(writeQueryResult([[full], [bare]], queryInclude([]))).toBe(
+    expect(written(queryShape(queryInclude([]), 2), [full], [bare])).toBe(
       '{"ids":[["a\\""],["b"]],"embeddings":null,"documents":null,"uris":null,"metadatas":null,' +
         '"distances":null,"include":[]}',
     );
-    expect(writeQueryResult([], queryInclude(["distances"]))).toContain('{"ids":[],');
+    expect(written(queryShape(queryInclude(["distances"]), 0))).toContain('{"ids":[],');
   });
 });
 
 describe("search", () => {
   it("writes one entry per search with the columns it selected", () => {
     const request = searchFor(["#score", "n", "#document"], [], ["#metadata", "#embedding", "#id"]);
-    expect(JSON.parse(writeSearchResult([[full, bare], [full], [full, bare]], request))).toEqual({
+    expect(JSON.parse(written(searchShape(request), [full, bare], [full], [full, bare]))).toEqual({
       ids: [['a"', "b"], ['a"'], ['a"', "b"]],
       documents: [["text", null], null, null],
       embeddings: [null, null, [[0.5, 1], null]],
@@ -90,7 +85,7 @@ describe("search", () => {
   });
 
   it("keeps the order of the existing server's members", () => {
-    expect(Object.keys(JSON.parse(writeSearchResult([[]], searchFor([]))) as object)).toEqual([
+    expect(Object.keys(JSON.parse(written(searchShape(searchFor([])), [])) as object)).toEqual([
       "ids",
       "documents",
       "embeddings",
@@ -105,37 +100,103 @@ describe("search", () => {
       { ...full, score: Number.POSITIVE_INFINITY },
       { ...bare, score: Number.NaN },
     ];
-    expect(JSON.parse(writeSearchResult([records], searchFor(["missing", "#score"])))).toMatchObject({
+    expect(JSON.parse(written(searchShape(searchFor(["missing", "#score"])), records))).toMatchObject({
       metadatas: [[null, null]],
       scores: [[null, null]],
     });
   });
 
   it("answers no searches", () => {
-    expect(writeSearchResult([], searchFor())).toBe(
+    expect(written(searchShape(searchFor()))).toBe(
       '{"ids":[],"documents":[],"embeddings":[],"metadatas":[],"scores":[],"select":[]}',
     );
   });
 });
 
-describe("pieces", () => {
-  const records = Array.from({ length: 3000 }, (_, index) => ({
+describe("batches", () => {
+  const records = Array.from({ length: 300 }, (_, index) => ({
     ...full,
     id: `${index}`,
     embedding: Float32Array.from({ length: 96 }, (_value, dimension) => Math.sin(index * 96 + dimension)),
   }));
+  const request = searchFor(["#embedding", "#document"], ["n"], [], ["#metadata"]);
+  const lists = [records.slice(0, 120), [], records.slice(120, 121), records.slice(121)];
 
-  it("make up the same text and stay small", () => {
-    const wanted = include(everything);
-    const chunks = [...getResultChunks(records, wanted)];
-    expect(chunks.join("")).toBe(writeGetResult(records, wanted));
-    expect(chunks.length).toBeGreaterThan(5);
-    expect(Math.max(...chunks.map((chunk) => chunk.length))).toBeLessThan(600_000);
+  it("make up the same text wherever they are cut", () => {
     const asked = queryInclude(everything);
-    expect([...queryResultChunks([records, records], asked)].join("")).toBe(
-      writeQueryResult([records, records], asked),
+    for (const shape of [queryShape(asked, 4), searchShape(request)]) {
+      const expected = written(shape, ...lists);
+      for (const cut of [1, 7, 119, 120, 121, 122, 200]) {
+        expect(inBatches(shape, lists, cut)).toBe(expected);
+      }
+    }
+    const wanted = include(everything);
+    expect(inBatches(getShape(wanted), [records], 50)).toBe(written(getShape(wanted), records));
+  });
+
+  it("close lists of which nothing came", () => {
+    expect(written(queryShape(queryInclude([]), 3))).toBe(
+      written(queryShape(queryInclude([]), 3), [], [], []),
     );
-    const request = searchFor(["#embedding"]);
-    expect([...searchResultChunks([records], request)].join("")).toBe(writeSearchResult([records], request));
+  });
+
+  it("write what is long in pieces, to the same text", () => {
+    const smile = "\u{1f600}";
+    const document = `x${smile.repeat(200_000)}"\n\ud83d${"y".repeat(300_000)}`;
+    const numbers = Int32Array.from({ length: 100_000 }, (_, i) => i - 50_000);
+    const values = new Map<string, MetadataValue>([
+      ["text", document],
+      ["numbers", numbers],
+      ["floats", Float64Array.from(numbers, (n) => n / 4)],
+      ["words", Array.from({ length: 40_000 }, (_, i) => `w${i}`)],
+      ["chroma:document", "hidden"],
+      ["sparse", { indices: Uint32Array.of(1), values: Float32Array.of(2) }],
+    ]);
+    const long = { ...full, document, metadata: values };
+    const pieces: string[] = [];
+    const writer = new ResultWriter(getShape(include(everything)), (_column, text) => pieces.push(text));
+    for (const _ of writer.batch(0, [[bare, long, bare]]));
+    writer.end();
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(2_500_000);
+    expect(pieces.length).toBeGreaterThan(30);
+    const reply = JSON.parse(written(getShape(include(everything)), [bare, long, bare])) as {
+      documents: unknown;
+      metadatas: unknown;
+    };
+    expect(reply.documents).toEqual([null, document, null]);
+    const shown = { text: document, numbers: [...numbers], floats: [...numbers].map((n) => n / 4) };
+    const rest = {
+      words: values.get("words"),
+      sparse: { "#type": "sparse_vector", indices: [1], values: [2] },
+    };
+    expect(reply.metadatas).toEqual([null, { ...shown, ...rest }, null]);
   });
 });
+
+/** The whole reply, from one batch. */
+function written(shape: ResultShape, ...lists: readonly (readonly ResultRecord[])[]): string {
+  const columns: string[] = [];
+  const writer = new ResultWriter(
+    shape,
+    (column, text) => (columns[column] = (columns[column] ?? "") + text),
+  );
+  for (const _ of writer.batch(0, lists));
+  const end = writer.end();
+  return columns.join("") + end;
+}
+
+/** The same from batches of `count` records. */
+function inBatches(shape: ResultShape, lists: readonly (readonly ResultRecord[])[], count: number): string {
+  const columns: string[] = [];
+  const writer = new ResultWriter(
+    shape,
+    (column, text) => (columns[column] = (columns[column] ?? "") + text),
+  );
+  for (const [first, list] of lists.entries()) {
+    for (let from = 0; from < list.length; from += count) {
+      for (const _ of writer.batch(first, [list.slice(from, from + count)]));
+    }
+  }
+  const end = writer.end();
+  return columns.join("") + end;
+}

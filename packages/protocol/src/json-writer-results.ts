@@ -1,159 +1,247 @@
 /**
- * Replies of get, query and search. They are column-major: one list of ids, one of documents and so on, and a column
- * that was not asked for is `null`. Each reply can be taken whole or in pieces; a reply of many vectors is longer
- * than a JavaScript string may be.
+ * Replies of get, query and search as JSON. They are column-major: one list of ids, one of documents and so on, and a
+ * column that was not asked for is `null`. Records come in batches, so every column is written beside the others, in
+ * pieces, and the columns follow each other once all records are there.
  */
 import { writeMetadata, writeVector } from "./json-writer.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
+import { metadataCharacters, writeLongMetadata, writeLongString } from "./json-writer-long.ts";
 import type { Include, ReadToken, ResultRecord } from "./records/ast.ts";
 import type { SearchRequest, Select } from "./search/ast.ts";
 
-/** Length of a piece in characters, from which on it is sent: enough to make a system call worth its while. */
-const CHUNK_CHARACTERS = 256 * 1024;
-/** Records that are written at once: few enough that their documents and vectors fit into memory twice. */
+/** Records that are written at once, and characters of them: some milliseconds. */
 const SLICE_RECORDS = 16;
+const SLICE_CHARACTERS = 256 * 1024;
+const SHORT_RECORDS = 512;
+const SHORT_CHARACTERS = 64 * 1024;
+/** About what one float takes. */
+const FLOAT_CHARACTERS = 12;
 /** Metadata keys that existing servers keep for themselves. */
 const RESERVED_PREFIX = "chroma:";
 
 type Records = readonly ResultRecord[];
 
-/** Writes the items of one column of some records, with commas between them; `null`: a column that was not asked for. */
-type Column = ((records: Records) => string) | null;
+/** Writes the items of one column. */
+interface Column {
+  /** With commas between them. */
+  readonly write: (records: Records) => string;
+  /** One item that may be long, in pieces; `null`: items are short. */
+  readonly pieces: ((record: ResultRecord) => Generator<string>) | null;
+}
 
-/**
- * Of a reply, in order. What may be long is written when it is sent; generators of it would cost small replies more than
- * the writing.
- */
-type Parts = (string | (() => string))[];
+interface ColumnShape {
+  /** What stands before the column. */
+  readonly prefix: string;
+  /** The column of a list, `null` where that did not ask for it; without it the whole column is `null`. */
+  readonly of: ((list: number) => Column | null) | null;
+}
+
+/** What a reply of records looks like. */
+export interface ResultShape {
+  readonly columns: readonly ColumnShape[];
+  /** Lists of records; `null`: one, which is in no list itself. */
+  readonly lists: number | null;
+  /** The members after the columns. */
+  readonly end: string;
+}
+
+/** Takes the next piece of a column. */
+export type WritePiece = (column: number, text: string) => void;
 
 /** Reply of get: `{"ids", "embeddings", "documents", "uris", "metadatas", "include"}`. */
-export function writeGetResult(records: Records, include: Include): string {
-  return whole(getResultParts(records, include));
+export function getShape(include: Include): ResultShape {
+  return { columns: recordColumns(include), lists: null, end: `,"include":${JSON.stringify(include.keys)}}` };
 }
 
-/** As `writeGetResult`, in pieces. */
-export function getResultChunks(records: Records, include: Include): Iterable<string> {
-  return joined(getResultParts(records, include));
-}
-
-/** As `getResultChunks`, with `read_token`. */
-export function readResultChunks(records: Records, include: Include, readToken: ReadToken): Iterable<string> {
-  return joined(getResultParts(records, include, `,"read_token":${readToken}`));
+/** As `getShape`, with `read_token`. */
+export function readShape(include: Include, readToken: ReadToken): ResultShape {
+  const shape = getShape(include);
+  return { ...shape, end: `${shape.end.slice(0, -1)},"read_token":${readToken}}` };
 }
 
 /** Reply of query: as get with one list per query vector, and `distances`. */
-export function writeQueryResult(rows: readonly Records[], include: Include): string {
-  return whole(queryResultParts(rows, include));
-}
-
-/** As `writeQueryResult`, in pieces. */
-export function queryResultChunks(rows: readonly Records[], include: Include): Iterable<string> {
-  return joined(queryResultParts(rows, include));
+export function queryShape(include: Include, lists: number): ResultShape {
+  const columns = [...recordColumns(include), columnFor(',"distances":', include.distances, SCORES)];
+  return { columns, lists, end: `,"include":${JSON.stringify(include.keys)}}` };
 }
 
 /**
  * Reply of search: `{"ids", "documents", "embeddings", "metadatas", "scores", "select"}`, one entry per search of the
  * request, in its order.
  */
-export function writeSearchResult(rows: readonly Records[], request: SearchRequest): string {
-  return whole(searchResultParts(rows, request));
-}
-
-/** As `writeSearchResult`, in pieces. */
-export function searchResultChunks(rows: readonly Records[], request: SearchRequest): Iterable<string> {
-  return joined(searchResultParts(rows, request));
-}
-
-/** `last` are the members after all others. */
-function getResultParts(records: Records, include: Include, last = ""): Parts {
-  const parts: Parts = [];
-  for (const [prefix, column] of recordColumns(include)) {
-    parts.push(prefix);
-    pushList(parts, records, column);
-  }
-  parts.push(`,"include":${JSON.stringify(include.keys)}${last}}`);
-  return parts;
-}
-
-function queryResultParts(rows: readonly Records[], include: Include): Parts {
-  const parts: Parts = [];
-  const columns = recordColumns(include);
-  columns.push([',"distances":', include.distances ? scores : null]);
-  for (const [prefix, column] of columns) {
-    parts.push(prefix);
-    // Without a column there is one `null`, not one per query.
-    if (column === null) parts.push("null");
-    else pushLists(parts, rows, () => column);
-  }
-  parts.push(`,"include":${JSON.stringify(include.keys)}}`);
-  return parts;
-}
-
-function searchResultParts(rows: readonly Records[], request: SearchRequest): Parts {
-  const parts: Parts = [];
-  const selects = request.searches.map(({ select }) => select);
-  const columns: readonly (readonly [prefix: string, columnOf: (select: Select) => Column])[] = [
-    ['{"ids":', () => ids],
-    [',"documents":', (select) => (select.document ? documents : null)],
-    [',"embeddings":', (select) => (select.embedding ? embeddings : null)],
-    [',"metadatas":', selectedMetadata],
-    [',"scores":', (select) => (select.score ? scores : null)],
+export function searchShape({ searches }: SearchRequest): ResultShape {
+  const selects = searches.map(({ select }) => select);
+  const column = (prefix: string, of: (select: Select) => Column | null): ColumnShape => ({
+    prefix,
+    of: (list) => of(selects[list]!),
+  });
+  const columns = [
+    column('{"ids":', () => IDS),
+    column(',"documents":', (select) => (select.document ? DOCUMENTS : null)),
+    column(',"embeddings":', (select) => (select.embedding ? EMBEDDINGS : null)),
+    column(',"metadatas":', selectedMetadata),
+    column(',"scores":', (select) => (select.score ? SCORES : null)),
   ];
-  for (const [prefix, columnOf] of columns) {
-    parts.push(prefix);
-    pushLists(parts, rows, (index) => columnOf(selects[index]!));
-  }
-  parts.push(`,"select":${JSON.stringify(selects.map(({ keys }) => keys))}}`);
-  return parts;
+  const keys = JSON.stringify(selects.map((select) => select.keys));
+  return { columns, lists: selects.length, end: `,"select":${keys}}` };
 }
 
-/** The columns that get and query share, each with what stands before it. */
-function recordColumns(include: Include): [prefix: string, column: Column][] {
-  return [
-    ['{"ids":', ids],
-    [',"embeddings":', include.embeddings ? embeddings : null],
-    [',"documents":', include.documents ? documents : null],
-    [',"uris":', include.uris ? uris : null],
-    [',"metadatas":', include.metadatas ? visibleMetadatas : null],
-  ];
-}
+/** Writes one reply, batch by batch. The columns are to follow each other, then comes what `end` returns. */
+export class ResultWriter {
+  readonly #shape: ResultShape;
+  readonly #write: WritePiece;
+  /** The list that is written; before the first, -1. */
+  #list = -1;
+  /** Its columns. */
+  #columns: readonly (Column | null)[] = [];
+  /** Records of it so far. */
+  #records = 0;
 
-/** A list of lists, `columnOf(i)` making the one of `rows[i]`. */
-function pushLists(parts: Parts, rows: readonly Records[], columnOf: (index: number) => Column): void {
-  parts.push("[");
-  for (const [index, records] of rows.entries()) {
-    if (index > 0) parts.push(",");
-    pushList(parts, records, columnOf(index));
+  constructor(shape: ResultShape, write: WritePiece) {
+    this.#shape = shape;
+    this.#write = write;
+    const open = shape.lists === null ? "" : "[";
+    for (const [i, { prefix, of }] of shape.columns.entries())
+      write(i, prefix + (of === null ? "null" : open));
   }
-  parts.push("]");
-}
 
-function pushList(parts: Parts, records: Records, column: Column): void {
-  if (column === null) {
-    parts.push("null");
-    return;
-  }
-  parts.push("[");
-  if (records.length <= SLICE_RECORDS) parts.push(() => column(records));
-  else {
-    for (let from = 0; from < records.length; from += SLICE_RECORDS) {
-      if (from > 0) parts.push(",");
-      parts.push(() => column(records.slice(from, from + SLICE_RECORDS)));
+  /** Writes the records of consecutive lists, the first of which may have been begun. Pauses after each slice. */
+  *batch(first: number, lists: readonly Records[]): Generator<void, undefined> {
+    for (const [i, records] of lists.entries()) {
+      this.#moveTo(first + i);
+      for (let from = 0; from < records.length;) {
+        const count = sliceLength(records, from);
+        if (count === 0) yield* this.#long(records[from]!);
+        else
+          this.#slice(from === 0 && count === records.length ? records : records.slice(from, from + count));
+        from += Math.max(count, 1);
+        yield;
+      }
     }
   }
-  parts.push("]");
+
+  /** What follows after the columns, once all records are written. */
+  end(): string {
+    this.#moveTo(this.#shape.lists ?? 1);
+    if (this.#shape.lists !== null) this.#each((of) => (of === null ? "" : "]"));
+    return this.#shape.end;
+  }
+
+  /** Ends the list that is written, and those before `list`, and begins that. */
+  #moveTo(list: number): void {
+    const { lists, columns } = this.#shape;
+    while (this.#list < list) {
+      if (this.#list >= 0) this.#each((of, i) => (of === null || this.#columns[i] === null ? "" : "]"));
+      this.#list++;
+      this.#records = 0;
+      if (this.#list === (lists ?? 1)) return;
+      const comma = this.#list > 0 ? "," : "";
+      this.#columns = columns.map(({ of }) => of?.(this.#list) ?? null);
+      this.#each((of, i) => (of === null ? "" : comma + (this.#columns[i] === null ? "null" : "[")));
+    }
+  }
+
+  #slice(records: Records): void {
+    const comma = this.#records > 0 ? "," : "";
+    this.#records += records.length;
+    for (const [i, column] of this.#columns.entries()) {
+      if (column !== null) this.#write(i, comma + column.write(records));
+    }
+  }
+
+  /** One record that is long. */
+  *#long(record: ResultRecord): Generator<void, undefined> {
+    const comma = this.#records > 0 ? "," : "";
+    this.#records++;
+    for (const [i, column] of this.#columns.entries()) {
+      if (column === null) continue;
+      if (comma !== "") this.#write(i, comma);
+      if (column.pieces === null) this.#write(i, column.write([record]));
+      else {
+        for (const piece of column.pieces(record)) {
+          this.#write(i, piece);
+          yield;
+        }
+      }
+    }
+  }
+
+  #each(text: (of: ColumnShape["of"], column: number) => string): void {
+    for (const [i, { of }] of this.#shape.columns.entries()) {
+      const piece = text(of, i);
+      if (piece !== "") this.#write(i, piece);
+    }
+  }
 }
 
-function ids(records: Records): string {
-  return itemsOf(records.map(({ id }) => id));
+/** Whether all of it is written within a millisecond or so. */
+export function isShortResult(lists: readonly Records[]): boolean {
+  let records = 0;
+  let characters = 0;
+  for (const list of lists) {
+    records += list.length;
+    if (records > SHORT_RECORDS) return false;
+    for (const record of list) characters += aboutCharacters(record);
+    if (characters > SHORT_CHARACTERS) return false;
+  }
+  return true;
 }
 
-function documents(records: Records): string {
-  return itemsOf(records.map(({ document }) => document ?? null));
+/** Records from `from` on that are written together; 0: the next one is long. */
+function sliceLength(records: Records, from: number): number {
+  let characters = 0;
+  const end = Math.min(records.length, from + SLICE_RECORDS);
+  for (let i = from; i < end; i++) {
+    characters += aboutCharacters(records[i]!);
+    if (characters > SLICE_CHARACTERS) return i - from;
+  }
+  return end - from;
 }
 
-function uris(records: Records): string {
-  return itemsOf(records.map(({ uri }) => uri ?? null));
+function aboutCharacters({ embedding, document, metadata }: ResultRecord): number {
+  const vector = FLOAT_CHARACTERS * (embedding?.length ?? 0);
+  return vector + (document?.length ?? 0) + (metadata ? metadataCharacters(metadata) : 0);
+}
+
+/** The columns that get and query share. */
+function recordColumns(include: Include): ColumnShape[] {
+  return [
+    columnFor('{"ids":', true, IDS),
+    columnFor(',"embeddings":', include.embeddings, EMBEDDINGS),
+    columnFor(',"documents":', include.documents, DOCUMENTS),
+    columnFor(',"uris":', include.uris, URIS),
+    columnFor(',"metadatas":', include.metadatas, VISIBLE_METADATA),
+  ];
+}
+
+function columnFor(prefix: string, isWanted: boolean, column: Column): ColumnShape {
+  return { prefix, of: isWanted ? () => column : null };
+}
+
+const IDS: Column = { write: (records) => itemsOf(records.map(({ id }) => id)), pieces: null };
+const URIS: Column = { write: (records) => itemsOf(records.map(({ uri }) => uri ?? null)), pieces: null };
+const EMBEDDINGS: Column = { write: embeddings, pieces: null };
+const SCORES: Column = { write: scores, pieces: null };
+const DOCUMENTS: Column = {
+  write: (records) => itemsOf(records.map(({ document }) => document ?? null)),
+  pieces: ({ document }) => writeLongString(document ?? null),
+};
+const VISIBLE_METADATA = metadataColumn((key) => !key.startsWith(RESERVED_PREFIX));
+const WHOLE_METADATA = metadataColumn(() => true);
+
+/** All fields with `#metadata`, else the selected ones. */
+function selectedMetadata(select: Select): Column | null {
+  if (select.metadata) return WHOLE_METADATA;
+  if (select.fields.length === 0) return null;
+  const fields = new Set(select.fields);
+  return metadataColumn((key) => fields.has(key));
+}
+
+function metadataColumn(keep: (key: string) => boolean): Column {
+  return {
+    write: (records) => records.map(({ metadata }) => writeMetadata(metadata ?? null, keep)).join(","),
+    pieces: ({ metadata }) => writeLongMetadata(metadata ?? null, keep),
+  };
 }
 
 function embeddings(records: Records): string {
@@ -166,43 +254,7 @@ function scores(records: Records): string {
   return writeFloat32Array(values, "2.0").slice(1, -1);
 }
 
-function visibleMetadatas(records: Records): string {
-  return metadatas(records, (key) => !key.startsWith(RESERVED_PREFIX));
-}
-
-/** All fields with `#metadata`, else the selected ones. */
-function selectedMetadata(select: Select): Column {
-  if (select.metadata) return (records) => metadatas(records, () => true);
-  if (select.fields.length === 0) return null;
-  const fields = new Set(select.fields);
-  return (records) => metadatas(records, (key) => fields.has(key));
-}
-
-function metadatas(records: Records, keep: (key: string) => boolean): string {
-  return records.map(({ metadata }) => writeMetadata(metadata ?? null, keep)).join(",");
-}
-
 /** What stands between the brackets of the list. */
 function itemsOf(values: readonly (string | null)[]): string {
   return JSON.stringify(values).slice(1, -1);
-}
-
-function whole(parts: Parts): string {
-  return parts.map(written).join("");
-}
-
-/** Small parts joined to pieces worth sending. */
-function* joined(parts: Parts): Generator<string> {
-  let chunk = "";
-  for (const part of parts) {
-    chunk += written(part);
-    if (chunk.length < CHUNK_CHARACTERS) continue;
-    yield chunk;
-    chunk = "";
-  }
-  if (chunk !== "") yield chunk;
-}
-
-function written(part: Parts[number]): string {
-  return typeof part === "string" ? part : part();
 }

@@ -52,7 +52,7 @@ export function writeArray<Item>(items: readonly Item[], write: (item: Item) => 
   return `[${items.map(write).join(",")}]`;
 }
 
-function writeMetadataValue(value: MetadataValue): string {
+export function writeMetadataValue(value: MetadataValue): string {
   if (typeof value !== "object") return writeScalar(value);
   if (isIntegerArray(value)) return `[${value.join(",")}]`;
   if (value instanceof Float64Array) return writeArray([...value], writeFloat64);

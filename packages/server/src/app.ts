@@ -16,8 +16,10 @@ import { AdaptiveBusyPoll } from "./http/adaptive-busy-poll.ts";
 import { observeRequests } from "./http/observe-requests.ts";
 import { registerRoutes } from "./http/register-routes.ts";
 import type { Route } from "./http/route.ts";
+import { SlowReceivers } from "./http/slow-receivers.ts";
 import { type TrafficBounds, TrafficLimits } from "./http/traffic-limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import { DEFAULT_REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
 import { collectionModelRoutes } from "./routes/collection-models.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { databaseRoutes } from "./routes/databases.ts";
@@ -37,7 +39,8 @@ import type { ActivityLedger } from "./auth/activity-ledger.ts";
 import { type ServiceOptions, type Services, createServices } from "./services/services.ts";
 
 /** Bounds of traffic that are left out do not hold. */
-export interface AppOptions extends ServiceOptions, ConnectionOptions, Partial<TrafficBounds> {
+export interface AppOptions
+  extends ServiceOptions, ConnectionOptions, Partial<TrafficBounds>, Partial<ReplySettings> {
   /** Keys beside those that were made: the root key. `null`: auth is off. */
   readonly keys: Authentication;
   readonly lifecycle: Lifecycle;
@@ -89,7 +92,12 @@ export function createApp(options: AppOptions): App {
   const { logger, slowRequestMs = 0 } = options;
   observeRequests(http, { metrics, clock, logger, slowRequestMs });
   const routes = routesOf(services, options);
-  registerRoutes(http, routes, { clock, workers });
+  const receivers = new SlowReceivers({
+    ...DEFAULT_REPLY_SETTINGS,
+    ...options,
+    onCut: () => metrics.receiverCut(),
+  });
+  registerRoutes(http, routes, { clock, workers, receivers });
   return { http, deadlines, ledger, routes, renderMetrics };
 }
 

@@ -9,6 +9,7 @@ import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
 import { isLoopback } from "./is-loopback.ts";
 import { isRootKey } from "./auth/root-key.ts";
+import { REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
 import { parseCount } from "./parse-count.ts";
 import { parseDiskReserve } from "./parse-disk-reserve.ts";
@@ -19,7 +20,7 @@ import { SettingError } from "./setting-error.ts";
 type Role = "all" | "embed" | "search";
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
-export interface Settings extends BoundSettings, ConnectionSettings, ModelSettings {
+export interface Settings extends BoundSettings, ConnectionSettings, ModelSettings, ReplySettings {
   readonly host: string;
   /** 0: a free one, printed at the start. */
   readonly port: number;
@@ -132,6 +133,7 @@ export const SETTINGS: SettingTable = {
     parse: (text) => parseCount(text, 0, LIMITS.keyOverlapSeconds),
   },
   ...BOUND_SETTINGS,
+  ...REPLY_SETTINGS,
   slowRequestMs: {
     env: "SHEAF_SLOW_REQUEST_MS",
     flag: { name: "slow-request-ms", operand: "milliseconds" },
@@ -215,6 +217,12 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     quotaBytes: required(read("quotaBytes")),
     bodyBytesPerTenant: required(read("bodyBytesPerTenant")),
     bodyBytes: required(read("bodyBytes")),
+    replyBytes: required(read("replyBytes")),
+    replyBytesPerTenant: required(read("replyBytesPerTenant")),
+    replyBytesTotal: required(read("replyBytesTotal")),
+    replySeconds: required(read("replySeconds")),
+    receiverBytesPerSecond: required(read("receiverBytesPerSecond")),
+    receiverSeconds: required(read("receiverSeconds")),
     slowRequestMs: required(read("slowRequestMs")),
     metricsPort: read("metricsPort"),
     diskReserve: required(read("diskReserve")),

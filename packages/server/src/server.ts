@@ -2,7 +2,9 @@
  * One running server: the HTTP app, the engine host and the embedder, started and stopped in order. It listens first
  * and answers 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
+import { rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { type HostedEngine, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
@@ -79,6 +81,7 @@ export async function startServer(
     engine: null,
     metricsListener: null,
   };
+  const spoolFolder = join(settings.dataFolder, "spool");
   const app = createApp({
     ...settings,
     embedder,
@@ -88,6 +91,7 @@ export async function startServer(
     engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
+    spoolFolder,
     keys: settings.auth ? createRootKeyStore(settings.rootKey ?? rootKey?.key ?? "") : null,
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
   });
@@ -95,6 +99,8 @@ export async function startServer(
     await listen(app.http, settings.host, settings.port);
     if (settings.role !== "embed") {
       parts.engine = await startEngine(settings, logger, metrics);
+      // What a crash left of replies; the data folder is ours alone by now.
+      await rm(spoolFolder, { recursive: true, force: true });
       slot.set(parts.engine);
     }
     if (settings.metricsPort !== null) {

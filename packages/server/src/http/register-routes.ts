@@ -3,7 +3,6 @@
  * a path does not have with 405 and those it has.
  */
 import assert from "node:assert/strict";
-import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { SheafError } from "@sheaf/protocol";
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
@@ -17,26 +16,30 @@ import type { RequestContext } from "../request/request-context.ts";
 import { isJsonMediaType } from "./media-type.ts";
 import type { MaybePromise } from "../request/maybe-promise.ts";
 import type { Call, Method, Reply, Route } from "./route.ts";
+import { sendReply } from "./send-reply.ts";
+import type { SlowReceivers } from "./slow-receivers.ts";
 
 const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const NO_BODY = new Uint8Array(0);
 
-/** What parses bodies. */
-export interface Parsers {
+/** What requests and replies go through. */
+export interface RouteParts {
   readonly workers: BodyWorkers;
-  /** Times it. */
+  /** Times the parsing of bodies. */
   readonly clock: StageClock;
+  /** Watches those who read replies. */
+  readonly receivers: SlowReceivers;
 }
 
 interface CallParts {
   readonly deadline: RequestContext;
   readonly principal: Principal;
-  readonly parsers: Parsers;
+  readonly parts: RouteParts;
 }
 
-export function registerRoutes(app: FastifyInstance, routes: readonly Route[], parsers: Parsers): void {
-  for (const route of routes) registerRoute(app, route, parsers);
+export function registerRoutes(app: FastifyInstance, routes: readonly Route[], parts: RouteParts): void {
+  for (const route of routes) registerRoute(app, route, parts);
   for (const path of new Set(routes.map((route) => route.path))) {
     registerOtherMethods(
       app,
@@ -46,7 +49,7 @@ export function registerRoutes(app: FastifyInstance, routes: readonly Route[], p
   }
 }
 
-function registerRoute(app: FastifyInstance, route: Route, parsers: Parsers): void {
+function registerRoute(app: FastifyInstance, route: Route, parts: RouteParts): void {
   assert.equal(route.tenant === "located", route.locate !== undefined, `${route.path} says where it lies`);
   app.route({
     method: route.method,
@@ -61,23 +64,13 @@ function registerRoute(app: FastifyInstance, route: Route, parsers: Parsers): vo
     handler: (request, reply) => {
       const { deadline, principal } = request;
       assert(deadline !== null && principal !== null, "hooks set both before any handler runs");
-      const call = createCall(request, route, { deadline, principal, parsers });
+      const call = createCall(request, route, { deadline, principal, parts });
       deadline
         .run(() => answer(route, call))
-        .then((result) => send(reply, result))
+        .then((result) => sendReply(request, reply, result, parts.receivers))
         .catch((error: unknown) => reply.send(error));
     },
   });
-}
-
-function send(reply: FastifyReply, { status, headers, body }: Reply): void {
-  const content = payload(body);
-  // Fastify would add the charset by itself, after a look at the type.
-  void reply
-    .code(status)
-    .type(typeof content === "string" ? "application/json; charset=utf-8" : "application/json");
-  if (headers !== undefined) void reply.headers(headers);
-  void reply.send(content);
 }
 
 /** Names behind the path are as good as names in it only once they are authorized like those. */
@@ -93,27 +86,7 @@ async function answerLocated(route: Route, call: Call, located: Promise<PathPara
   return route.handle({ ...call, params });
 }
 
-/** What Fastify sends at once, or piece by piece as the caller reads. A single piece is not worth a stream. */
-function payload(body: Reply["body"]): string | Readable {
-  if (typeof body === "string") return body;
-  const pieces = body[Symbol.iterator]();
-  const first = pieces.next();
-  if (first.done === true) return "";
-  const second = pieces.next();
-  if (second.done === true) return first.value;
-  return Readable.from(followedBy([first.value, second.value], pieces), { objectMode: false });
-}
-
-function* followedBy(first: readonly string[], rest: Iterator<string>): Generator<string> {
-  yield* first;
-  for (let next = rest.next(); next.done !== true; next = rest.next()) yield next.value;
-}
-
-function createCall(
-  request: FastifyRequest,
-  route: Route,
-  { deadline, principal, parsers }: CallParts,
-): Call {
+function createCall(request: FastifyRequest, route: Route, { deadline, principal, parts }: CallParts): Call {
   const isEmbedding = route.surface === "embed";
   return {
     params: request.params as PathParams,
@@ -125,7 +98,7 @@ function createCall(
       if (!isEmbedding && request.sentContentType !== null && !isJsonMediaType(request.sentContentType)) {
         throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
       }
-      return parsed(request.body, { parser, args, isEmbedding }, deadline, parsers) as MaybePromise<
+      return parsed(request.body, { parser, args, isEmbedding }, deadline, parts) as MaybePromise<
         ParsedBody<typeof parser>
       >;
     },
@@ -137,7 +110,7 @@ function parsed(
   body: unknown,
   parsing: Parsing,
   deadline: RequestContext,
-  { clock, workers }: Parsers,
+  { clock, workers }: RouteParts,
 ): MaybePromise<unknown> {
   const { stages, owner, signal } = deadline;
   if (!(body instanceof LargeBody)) {

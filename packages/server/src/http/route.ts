@@ -7,6 +7,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { BodyParserName, ParsedBody, ParserArguments } from "../bodies/body-parsers.ts";
 import type { MaybePromise } from "../request/maybe-promise.ts";
 import type { RouteDescription } from "./route-description.ts";
+import type { ReplyBody } from "../replies/reply-body.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -35,8 +36,8 @@ export interface Call {
 
 export interface Reply {
   readonly status: number;
-  /** Whole, or in pieces that are made while they are sent; JSON, unless the headers name another `content-type`. */
-  readonly body: string | Iterable<string>;
+  /** JSON, unless the headers name another `content-type`. */
+  readonly body: string | ReplyBody;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

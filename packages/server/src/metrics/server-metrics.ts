@@ -21,6 +21,12 @@ export interface BodyMeasure {
   readonly queued: number;
 }
 
+/** Of replies that are being made or sent. */
+export interface ReplyBytes {
+  readonly inMemory: number;
+  readonly spooled: number;
+}
+
 export interface RequestMeasure {
   readonly method: string;
   /** Pattern of the path. */
@@ -44,6 +50,9 @@ export class ServerMetrics {
   readonly #fill: Histogram<"model">;
   readonly #queue: Gauge<"model">;
   readonly #restarts: Counter<"child">;
+  readonly #receiversCut: Counter;
+  readonly #replyBytes: Gauge<"where">;
+  #replies: ReplyBytes = { inMemory: 0, spooled: 0 };
   readonly #engine: Readonly<Record<keyof EngineStatistics, Gauge>>;
 
   constructor() {
@@ -82,32 +91,18 @@ export class ServerMetrics {
       ...name("child_restarts_total", "Unexpected ends of child processes, which are started again."),
       labelNames: ["child"],
     });
-    this.#engine = {
-      collections: gauge("collections", "Collections there are."),
-      openCollections: gauge("open_collections", "Collections that are open."),
-      catalogBytes: gauge("lmdb_catalog_bytes", "Size of the catalog's file."),
-      openCollectionBytes: gauge("lmdb_open_collection_bytes", "Size of the files of the open collections."),
-      rowsScanned: gauge(
-        "rows_scanned",
-        "Rows that dense searches have ranked after their filters, since the engine started.",
+    this.#replyBytes = new Gauge({
+      ...name(
+        "reply_bytes",
+        "Bytes of replies that are being made or sent, in memory and in files of the spool.",
       ),
-      runningCalls: gauge(
-        "engine_running_calls",
-        "Calls on collections that the engine works on; one that nobody waits for any more, until it has stopped.",
-      ),
-      openReads: gauge(
-        "open_reads",
-        "Reads of several batches that the engine holds open between two of them.",
-      ),
-      waitingRegexRequests: gauge(
-        "regex_waiting_requests",
-        "Requests that wait for a thread that runs regular expressions.",
-      ),
-      endedRegexThreads: gauge(
-        "regex_ended_threads",
-        "Threads that were ended because their regular expression ran past its request, since the engine started.",
-      ),
-    };
+      labelNames: ["where"],
+      collect: () => this.#showReplies(),
+    });
+    this.#receiversCut = new Counter(
+      name("receivers_cut_total", "Connections closed because their client read its reply too slowly."),
+    );
+    this.#engine = engineGauges(gauge);
   }
 
   /** @param read Asked when the metrics are. */
@@ -132,6 +127,11 @@ export class ServerMetrics {
     if (this.#ended.push({ stage, seconds }) === 1) setImmediate(() => this.#observeStages());
   }
 
+  #showReplies(): void {
+    this.#replyBytes.set({ where: "memory" }, this.#replies.inMemory);
+    this.#replyBytes.set({ where: "spool" }, this.#replies.spooled);
+  }
+
   #observeStages(): void {
     const ended = this.#ended;
     this.#ended = [];
@@ -144,6 +144,15 @@ export class ServerMetrics {
     this.#tokens.inc({ model }, tokens);
     if (padded > 0) this.#fill.observe({ model }, tokens / padded);
     this.#queue.set({ model }, queuedTokens);
+  }
+
+  /** Whose bytes the gauge of replies shows. */
+  watchReplies(replies: ReplyBytes): void {
+    this.#replies = replies;
+  }
+
+  receiverCut(): void {
+    this.#receiversCut.inc();
   }
 
   childEnded(child: string): void {
@@ -159,4 +168,36 @@ export class ServerMetrics {
     }
     return this.registry.metrics();
   }
+}
+
+/** One for each of the engine's statistics. */
+function engineGauges(
+  gauge: (name: string, help: string) => Gauge,
+): Readonly<Record<keyof EngineStatistics, Gauge>> {
+  return {
+    collections: gauge("collections", "Collections there are."),
+    openCollections: gauge("open_collections", "Collections that are open."),
+    catalogBytes: gauge("lmdb_catalog_bytes", "Size of the catalog's file."),
+    openCollectionBytes: gauge("lmdb_open_collection_bytes", "Size of the files of the open collections."),
+    rowsScanned: gauge(
+      "rows_scanned",
+      "Rows that dense searches have ranked after their filters, since the engine started.",
+    ),
+    runningCalls: gauge(
+      "engine_running_calls",
+      "Calls on collections that the engine works on; one that nobody waits for any more, until it has stopped.",
+    ),
+    openReads: gauge(
+      "open_reads",
+      "Reads of several batches that the engine holds open between two of them.",
+    ),
+    waitingRegexRequests: gauge(
+      "regex_waiting_requests",
+      "Requests that wait for a thread that runs regular expressions.",
+    ),
+    endedRegexThreads: gauge(
+      "regex_ended_threads",
+      "Threads that were ended because their regular expression ran past its request, since the engine started.",
+    ),
+  };
 }

@@ -1,5 +1,5 @@
 /** Records of a collection: writing, deleting, reading by id and filter, nearest neighbours, counting. */
-import { type WriteKind, parseReadLevel, getResultChunks, queryResultChunks } from "@sheaf/protocol";
+import { type WriteKind, getShape, parseReadLevel, queryShape } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -10,7 +10,7 @@ const READ = { scope: "read", tenant: "path" } as const;
 const EVERYTHING = { ids: null, where: null };
 const WRITE = { scope: "write", tenant: "path" } as const;
 
-export function recordRoutes({ engine, get, write }: Services): readonly Route[] {
+export function recordRoutes({ engine, replies, write }: Services): readonly Route[] {
   return [
     writeRoute("add", 201, write),
     writeRoute("upsert", 200, write),
@@ -34,7 +34,8 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
       async handle(call) {
         const ref = collectionParams(call.params);
         const request = await call.parse("get");
-        return ok(getResultChunks(await get.get(ref, request, call.budget), request.include));
+        const first = await engine().get(ref, request, call.budget);
+        return ok(await replies.body({ ref, first, budget: call.budget }, getShape(request.include)));
       },
     },
     {
@@ -46,7 +47,8 @@ export function recordRoutes({ engine, get, write }: Services): readonly Route[]
         const ref = collectionParams(call.params);
         const request = await call.parse("query");
         const first = await engine().query(ref, request, call.budget);
-        return ok(queryResultChunks(await get.gather(ref, first, call.budget), request.include));
+        const shape = queryShape(request.include, request.embeddings.length);
+        return ok(await replies.body({ ref, first, budget: call.budget }, shape));
       },
     },
     {

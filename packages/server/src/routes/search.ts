@@ -1,11 +1,11 @@
 /** The search dictionary over one collection. */
-import { searchResultChunks } from "@sheaf/protocol";
+import { searchShape } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
 import { RECORDS } from "./record-descriptions.ts";
 
-export function searchRoutes({ get, search }: Services): readonly Route[] {
+export function searchRoutes({ replies, search }: Services): readonly Route[] {
   return [
     {
       method: "POST",
@@ -17,7 +17,7 @@ export function searchRoutes({ get, search }: Services): readonly Route[] {
         const ref = collectionParams(call.params);
         const request = await call.parse("search");
         const first = await search.search(ref, request, call.budget);
-        return ok(searchResultChunks(await get.gather(ref, first, call.budget), request));
+        return ok(await replies.body({ ref, first, budget: call.budget }, searchShape(request)));
       },
     },
   ];

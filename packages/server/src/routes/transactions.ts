@@ -1,5 +1,5 @@
 /** Conditional transactions: reads that name the state they saw, and a commit that holds only if it still stands. */
-import { readResultChunks, writeCommitResult } from "@sheaf/protocol";
+import { readShape, writeCommitResult } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -7,7 +7,7 @@ import { RECORDS as described } from "./record-descriptions.ts";
 
 const COLLECTION = "/api/v2/tenants/:tenant/databases/:database/collections/:collection";
 
-export function transactionRoutes({ transactions }: Services): readonly Route[] {
+export function transactionRoutes({ replies, transactions }: Services): readonly Route[] {
   return [
     {
       method: "POST",
@@ -18,8 +18,8 @@ export function transactionRoutes({ transactions }: Services): readonly Route[] 
       async handle(call) {
         const ref = collectionParams(call.params);
         const request = await call.parse("conditionalGet");
-        const { records, token } = await transactions.read(ref, request, call.budget);
-        return ok(readResultChunks(records, request.get.include, token));
+        const { read, token } = await transactions.read(ref, request, call.budget);
+        return ok(await replies.body(read, readShape(request.get.include, token)));
       },
     },
     {

@@ -1,5 +1,4 @@
-/** Whole reads, gathered from the batches that the engine hands out. */
-import type { ResultBatch } from "@sheaf/engine";
+/** Reads for the server's own use, gathered from the batches that the engine hands out. */
 import type { CollectionRef, GetRequest, ResultRecord } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { EngineSource } from "../request/engine-source.ts";
@@ -11,27 +10,18 @@ export class GetService {
     this.#engine = engine;
   }
 
+  /** All of it at once: only for what is bounded otherwise. */
   async get(
     ref: CollectionRef,
     request: GetRequest,
     budget: RequestBudget,
   ): Promise<readonly ResultRecord[]> {
-    const [records = []] = await this.gather(ref, await this.#engine().get(ref, request, budget), budget);
-    return records;
-  }
-
-  /** All lists of a read that has begun. */
-  async gather(
-    ref: CollectionRef,
-    first: ResultBatch,
-    budget: RequestBudget,
-  ): Promise<readonly (readonly ResultRecord[])[]> {
-    if (first.cursor === null) return first.lists;
     const engine = this.#engine();
-    const lists: ResultRecord[][] = [];
-    for (let batch = first; ; batch = await engine.nextBatch(ref, batch.cursor, budget)) {
-      for (const [i, records] of batch.lists.entries()) (lists[batch.first + i] ??= []).push(...records);
-      if (batch.cursor === null) return lists;
+    const records: ResultRecord[] = [];
+    for (let batch = await engine.get(ref, request, budget); ;) {
+      for (const record of batch.lists.flat()) records.push(record);
+      if (batch.cursor === null) return records;
+      batch = await engine.nextBatch(ref, batch.cursor, budget);
     }
   }
 }

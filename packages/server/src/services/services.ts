@@ -1,15 +1,20 @@
 /** Everything a handler or a hook may call, made once per server. */
-import type { Engine, EngineStatistics } from "@sheaf/engine";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DiskReserve, Engine, EngineStatistics } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import { DEFAULT_TASKS, SheafError, type TaskTable } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { MadeKeyStore } from "../auth/made-key-store.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
+import { DEFAULT_REPLY_SETTINGS } from "../reply-settings.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "../request/engine-source.ts";
+import { type ReplyBounds, ReplyStore } from "../replies/reply-store.ts";
+import { ResultReplies } from "../replies/result-replies.ts";
 import { GetService } from "./get-service.ts";
 import { KeyService } from "./key-service.ts";
 import { ModelService } from "./model-service.ts";
@@ -17,7 +22,7 @@ import { SearchService } from "./search-service.ts";
 import { TransactionService } from "./transaction-service.ts";
 import { WriteService } from "./write-service.ts";
 
-export interface ServiceOptions {
+export interface ServiceOptions extends Partial<ReplyBounds> {
   /** `refuseEngine` on a server that keeps nothing. */
   readonly engine: EngineSource;
   readonly embedder: Embedder;
@@ -30,6 +35,10 @@ export interface ServiceOptions {
   readonly keyOverlapSeconds?: number;
   /** Milliseconds since 1970; the system's clock by default. */
   readonly now?: () => number;
+  /** Where replies wait that do not fit into memory; in the folder for temporary files by default. */
+  readonly spoolFolder?: string;
+  /** What is kept free on its disk. */
+  readonly diskReserve?: DiskReserve;
 }
 
 const DAY_SECONDS = 24 * 3_600;
@@ -38,6 +47,7 @@ export interface Services {
   readonly engine: EngineSource;
   readonly embed: EmbedService;
   readonly get: GetService;
+  readonly replies: ResultReplies;
   readonly search: SearchService;
   readonly write: WriteService;
   readonly transactions: TransactionService;
@@ -74,12 +84,20 @@ export function createServices(options: ServiceOptions): Services {
   const engine: EngineSource = () => {
     const serving = options.engine();
     if (known?.serving !== serving) {
-      const watched = plans.watch(madeKeys?.watch(serving) ?? serving);
+      const watched = plans.watch(replies.watch(madeKeys?.watch(serving) ?? serving));
       known = { serving, wrapped: clock.timed("engine", watched) };
     }
     return known.wrapped;
   };
   const plans = new CollectionPlans(engine);
+  const store = new ReplyStore({
+    ...DEFAULT_REPLY_SETTINGS,
+    ...options,
+    folder: options.spoolFolder ?? join(tmpdir(), "sheaf-spool"),
+    diskReserve: options.diskReserve ?? 0,
+  });
+  metrics.watchReplies(store);
+  const replies = new ResultReplies(engine, store);
   const get = new GetService(engine);
   const write = new WriteService({ engine, embedder, tasks, plans, get });
   return {
@@ -92,10 +110,11 @@ export function createServices(options: ServiceOptions): Services {
     keys: new KeyService({ engine, ledger, now, overlapSeconds: keyOverlapSeconds }),
     embed: new EmbedService(embedder, tasks),
     get,
+    replies,
     search: new SearchService({ engine, embedder, tasks }),
     write,
     models: new ModelService({ engine, embedder, tasks }),
-    transactions: new TransactionService({ engine, get, write }),
+    transactions: new TransactionService({ engine, write }),
   };
 }
 

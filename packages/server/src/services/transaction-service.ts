@@ -10,37 +10,38 @@ import {
   LIMITS,
   type ReadRequest,
   type ReadToken,
-  type ResultRecord,
+  type SheafError,
   invalid,
 } from "@sheaf/protocol";
+import type { ResultBatch } from "@sheaf/engine";
+import type { Read } from "../replies/result-replies.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { EngineSource } from "../request/engine-source.ts";
-import type { GetService } from "./get-service.ts";
 import type { WriteService } from "./write-service.ts";
 
 export interface TransactionParts {
   readonly engine: EngineSource;
-  readonly get: GetService;
   readonly write: WriteService;
 }
 
 export interface TransactionRead {
-  readonly records: readonly ResultRecord[];
+  readonly read: Read;
   readonly token: ReadToken;
 }
 
 export class TransactionService {
   readonly #engine: EngineSource;
-  readonly #get: GetService;
   readonly #write: WriteService;
 
-  constructor({ engine, get, write }: TransactionParts) {
+  constructor({ engine, write }: TransactionParts) {
     this.#engine = engine;
-    this.#get = get;
     this.#write = write;
   }
 
-  /** A later read of a transaction keeps the token of the first, and is refused if it would see another state. */
+  /**
+   * Begins a read. A later one of a transaction keeps the token of the first, and is refused, once all of it is read, if
+   * it would show another state.
+   */
   async read(
     ref: CollectionRef,
     { get, token }: ReadRequest,
@@ -48,18 +49,17 @@ export class TransactionService {
   ): Promise<TransactionRead> {
     const engine = this.#engine();
     const point = token ?? (await engine.readToken(ref));
-    const records = await this.#get.get(ref, get, budget);
-    if (token !== null) {
-      const readIds = [...(get.ids ?? []), ...records.map(({ id }) => id)];
-      if (readIds.length > LIMITS.readIdsPerCommit) {
-        throw invalid(
-          "limit",
-          `a later read of a transaction takes at most ${LIMITS.readIdsPerCommit} records`,
-        );
-      }
+    const read = { ref, first: await engine.get(ref, get, budget), budget };
+    if (token === null) return { read, token: point };
+    const readIds = [...(get.ids ?? [])];
+    const onBatch = ({ lists }: ResultBatch): void => {
+      for (const { id } of lists.flat()) readIds.push(id);
+      if (readIds.length > LIMITS.readIdsPerCommit) throw tooManyIds();
+    };
+    const onRead = async (): Promise<void> => {
       await engine.commit(ref, { token, readIds, operations: [] }, budget);
-    }
-    return { records, token: point };
+    };
+    return { read: { ...read, onBatch, onRead }, token: point };
   }
 
   async commit(ref: CollectionRef, request: CommitRequest, budget: RequestBudget): Promise<CommitResult> {
@@ -68,4 +68,8 @@ export class TransactionService {
     const operations = await this.#write.fill(collection, request.operations, budget);
     return engine.commit(ref, { ...request, operations }, budget);
   }
+}
+
+function tooManyIds(): SheafError {
+  return invalid("limit", `a later read of a transaction takes at most ${LIMITS.readIdsPerCommit} records`);
 }

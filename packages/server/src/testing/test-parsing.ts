@@ -3,7 +3,9 @@ import { ByteBudget } from "@sheaf/protocol";
 import { BodyTurns } from "../bodies/body-turns.ts";
 import { BodyWorkers } from "../bodies/body-workers.ts";
 import type { Call } from "../http/route.ts";
+import { SlowReceivers } from "../http/slow-receivers.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
+import { DEFAULT_REPLY_SETTINGS } from "../reply-settings.ts";
 
 export function testParsing() {
   const clock = new StageClock(() => {});
@@ -11,6 +13,7 @@ export function testParsing() {
     clock,
     workers: new BodyWorkers(),
     turns: new BodyTurns(Infinity),
+    receivers: new SlowReceivers({ ...DEFAULT_REPLY_SETTINGS, onCut: () => {} }),
     bodies: new ByteBudget({ what: "request bodies", perTenant: Infinity, whole: Infinity }),
   };
 }

@@ -1,0 +1,138 @@
+/**
+ * A reply that grows column by column at the same time: pieces of UTF-8 for each column, in memory and, beyond about a
+ * MiB, in one file. Nothing is sent before all of it is here, so whatever goes wrong until then has a status of its own,
+ * and how long the reply is, is known.
+ */
+import type { FileHandle } from "node:fs/promises";
+import { type ByteLease, SheafError } from "@sheaf/protocol";
+import { ReplyBody, type ReplyPart } from "./reply-body.ts";
+import type { ReplyStore } from "./reply-store.ts";
+
+/** Characters of a column that are made bytes together. */
+const SEAL_CHARACTERS = 16 * 1024;
+/** Bytes of files between two looks at how much room the disk has. */
+const BYTES_PER_LOOK = 32 * 1024 * 1024;
+
+interface Column {
+  text: string;
+  /** In memory, after all that is in the file. */
+  pending: Buffer[];
+  readonly parts: ReplyPart[];
+}
+
+export class ReplyPieces {
+  readonly #store: ReplyStore;
+  readonly #lease: ByteLease;
+  readonly #columns: readonly Column[];
+  #file: FileHandle | null = null;
+  #fileBytes = 0;
+  #lookAt = 0;
+  #pendingBytes = 0;
+  #bytes = 0;
+
+  constructor(store: ReplyStore, tenant: string, columns: number) {
+    this.#store = store;
+    this.#lease = store.budget.charge(tenant, 0);
+    this.#columns = Array.from({ length: columns }, () => ({ text: "", pending: [], parts: [] }));
+  }
+
+  /** So much is in memory that `flush` should be called. */
+  get isFull(): boolean {
+    return this.#pendingBytes >= this.#store.memoryBytes;
+  }
+
+  /** Throws 413 for a reply that is too long, 429 and 503 over the budgets. */
+  write(column: number, text: string): void {
+    const into = this.#columns[column]!;
+    into.text += text;
+    if (into.text.length >= SEAL_CHARACTERS) this.#seal(into);
+  }
+
+  /** Moves what is in memory to the file. */
+  async flush(): Promise<void> {
+    const buffers: Buffer[] = [];
+    let position = this.#fileBytes;
+    for (const column of this.#columns) {
+      this.#seal(column);
+      const length = column.pending.reduce((sum, piece) => sum + piece.length, 0);
+      if (length === 0) continue;
+      column.parts.push({ position, length });
+      position += length;
+      buffers.push(...column.pending);
+      column.pending = [];
+    }
+    const data = Buffer.concat(buffers);
+    const { folder } = this.#store;
+    this.#file ??= await folder.open();
+    if (position >= this.#lookAt) {
+      await folder.require(BYTES_PER_LOOK);
+      this.#lookAt = position + BYTES_PER_LOOK;
+    }
+    await folder.guard(() => writeAll(this.#file!, data, this.#fileBytes));
+    this.#store.spooled += data.length;
+    this.#fileBytes = position;
+    this.#forgetPending();
+  }
+
+  /** The whole reply, which owns the file from here on. `end` follows after the columns. */
+  body(end: string): ReplyBody {
+    for (const column of this.#columns) this.#seal(column);
+    const tail = Buffer.from(end);
+    this.#charge(tail.length);
+    const parts = this.#columns.flatMap((column) => [...column.parts, ...column.pending]);
+    return new ReplyBody({
+      parts: [...parts, tail],
+      byteLength: this.#bytes,
+      file: this.#file,
+      onClose: () => this.#release(),
+    });
+  }
+
+  /** Of a reply that comes to nothing. */
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#release();
+  }
+
+  #seal(column: Column): void {
+    if (column.text === "") return;
+    const piece = Buffer.from(column.text);
+    column.text = "";
+    this.#charge(piece.length);
+    column.pending.push(piece);
+  }
+
+  #charge(bytes: number): void {
+    if (this.#bytes + bytes > this.#store.replyBytes) throw tooLong(this.#store.replyBytes);
+    this.#lease.grow(bytes);
+    this.#bytes += bytes;
+    this.#pendingBytes += bytes;
+    this.#store.inMemory += bytes;
+  }
+
+  #forgetPending(): void {
+    this.#store.inMemory -= this.#pendingBytes;
+    this.#pendingBytes = 0;
+  }
+
+  #release(): void {
+    this.#forgetPending();
+    this.#store.spooled -= this.#fileBytes;
+    this.#fileBytes = 0;
+    this.#lease.release();
+  }
+}
+
+async function writeAll(file: FileHandle, data: Buffer, position: number): Promise<void> {
+  for (let written = 0; written < data.length;) {
+    const { bytesWritten } = await file.write(data, written, data.length - written, position + written);
+    written += bytesWritten;
+  }
+}
+
+function tooLong(bytes: number): SheafError {
+  return new SheafError(
+    "too_large",
+    `limit: the reply is longer than ${bytes} bytes; ask for fewer records with limit (n_results of a query), or for less of each`,
+  );
+}
