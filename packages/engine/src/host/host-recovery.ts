@@ -69,7 +69,8 @@ export class HostRecovery {
     const cause = endCause(death, hung);
     const { calls, collections } = this.#calls.ended();
     const how = death.signal ?? `code ${death.code}`;
-    this.#log({ level: "error", message: `the engine host ended with ${how}: ${cause}` });
+    const why = cause === "kill" ? "" : `: ${cause}`;
+    this.#log({ level: "error", message: `the engine host ended with ${how}${why}` });
     if (cause === "kill") return;
     if (this.#reviving !== null) this.#endedWhileReviving.add(this.#reviving);
     if (cause === "crash") void this.#explainCrash(calls, collections);

@@ -9,7 +9,7 @@
  * once this way, and puts its pages together there.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
@@ -19,6 +19,7 @@ import { type DiskSpace, storageFull } from "./disk-space.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "./sync-files.ts";
 
+const STDERR = 2;
 const ENOSPC = 28;
 /** LMDB reports a short write as an I/O error; with no space left that is what it was. */
 const EIO = 5;
@@ -315,7 +316,8 @@ export class LmdbEnvironment {
       try {
         write();
       } catch {
-        // Out of memory. lmdb-js would commit the half that it has; without the process it cannot.
+        // lmdb-js would commit the half that it has; without the process it cannot. Who finds it ended reads why.
+        writeSync(STDERR, "out of memory while a commit was put together\n");
         process.abort();
       }
     });
