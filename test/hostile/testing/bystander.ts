@@ -138,7 +138,7 @@ function isClose(one: readonly number[], other: readonly number[]): boolean {
 }
 
 function searchBody(i: number): unknown {
-  return { searches: [{ rank: { $knn: { query: vectorOf(i), limit: 1 } }, limit: { limit: 1 } }] };
+  return { searches: [{ rank: { $knn: { query: vectorOf(i), limit: 10 } }, limit: { limit: 1 } }] };
 }
 
 /** No two records lie on the same place, nor near each other. */
