@@ -7,6 +7,8 @@
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection
  *     trash/                               dropped collections on their way out
  *
+ * Beside them the gateway keeps the root key, prepared models and replies on their way out (restrict-access.ts).
+ *
  * Names of tenants, databases and collections never become paths; only ids that Sheaf made do.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";

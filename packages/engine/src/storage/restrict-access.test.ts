@@ -11,7 +11,7 @@ function mode(path: string): number {
 /** A data folder as other programs and an older Sheaf left it: open to everybody. */
 function openFolder(): string {
   const folder = temporaryFolder();
-  for (const path of ["catalog", "collections/ab/id", "models/prepared"]) {
+  for (const path of ["catalog", "collections/ab/id", "models/prepared", "spool", "trash"]) {
     mkdirSync(join(folder, path), { recursive: true, mode: 0o755 });
   }
   for (const path of ["format.json", "root-key", "catalog/data.mdb", "collections/ab/id/data.mdb"]) {
@@ -25,7 +25,15 @@ describe("restrictAccess", () => {
   it("closes folders and files, whoever made them", () => {
     const folder = openFolder();
     expect(restrictAccess(folder)).toEqual([]);
-    for (const path of ["", "catalog", "collections", "collections/ab", "collections/ab/id", "models"]) {
+    for (const path of [
+      "",
+      "catalog",
+      "collections",
+      "collections/ab",
+      "collections/ab/id",
+      "models",
+      "spool",
+    ]) {
       expect(mode(join(folder, path)), path).toBe(0o700);
     }
     for (const path of ["format.json", "root-key", "catalog/data.mdb", "collections/ab/id/data.mdb"]) {
