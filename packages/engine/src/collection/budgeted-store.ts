@@ -1,4 +1,5 @@
 /** A record store whose batches have to fit its tenant's quotas. */
+import type { Steps } from "../storage/steps.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type {
@@ -53,7 +54,7 @@ export class BudgetedStore implements RecordStore {
     return this.#store.removedAfter(sequence);
   }
 
-  apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+  apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
     return this.#budget.apply(this.#id, this.#store, plan);
   }
 

@@ -40,12 +40,13 @@ import type { QueryContext } from "../query/query-context.ts";
 import type { TenantRegexes } from "../query/regex-pool.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
+import { type Steps, afterSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, lostRecord } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
-import { planOperations, planRemove, planWrite } from "./plan-write.ts";
+import { isLargeWrite, planOperations, planRemove, planWrite, planWriteInSteps } from "./plan-write.ts";
 import { type KindsByKey, SeenKinds } from "./seen-kinds.ts";
 import { WriteGate } from "./write-gate.ts";
 
@@ -152,7 +153,8 @@ export class OpenCollection {
 
   write(request: WriteRequest): Promise<void> {
     if (request.records.length === 0) return Promise.resolve();
-    return this.#track((view) => planWrite(view, request));
+    const isLarge = isLargeWrite(request);
+    return this.#track((view) => (isLarge ? planWriteInSteps(view, request) : planWrite(view, request)));
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
@@ -226,7 +228,7 @@ export class OpenCollection {
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
-  #track(plan: (view: StoreView) => StoreChange): Promise<void> {
+  #track(plan: (view: StoreView) => Steps<StoreChange>): Promise<void> {
     return this.#progress.track(() =>
       this.#gate.shared(async () => {
         const change = await this.#commit(plan);
@@ -289,14 +291,15 @@ export class OpenCollection {
    * The one way to the store: the index is changed in the same continuation of every commit, and commits resolve in
    * the order of their plans, so the index goes through the same states as the store.
    */
-  async #commit(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
+  async #commit(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
     let settled = (): void => {};
     try {
-      const change = await this.#store.apply((view) => {
-        const planned = plan(view);
-        settled = this.#versions.keep(view, planned);
-        return planned;
-      });
+      const change = await this.#store.apply((view) =>
+        afterSteps(plan(view), (planned) => {
+          settled = this.#versions.keep(view, planned);
+          return planned;
+        }),
+      );
       this.#damaged.apply(change);
       this.#toIndex(change);
       return change;

@@ -17,12 +17,35 @@ import {
   isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
+import { runSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
 /** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
 export function planWrite(view: StoreView, request: WriteRequest): StoreChange {
   return new WritePlan(view).write(request, "").change;
+}
+
+/** The same, a record at a time. */
+export function* planWriteInSteps(view: StoreView, request: WriteRequest): Generator<void, StoreChange> {
+  const plan = new WritePlan(view);
+  yield* plan.writeInSteps(request, "");
+  return plan.change;
+}
+
+/** Whether planning and storing it takes many milliseconds. */
+export function isLargeWrite({ records }: WriteRequest): boolean {
+  if (records.length > LARGE_RECORDS) return true;
+  let size = 0;
+  for (const { document, embedding, metadata } of records) {
+    size += (document?.length ?? 0) + (embedding?.byteLength ?? 0);
+    if (metadata === null) continue;
+    for (const value of metadata.values()) {
+      if (typeof value === "string" || Array.isArray(value)) size += value.length;
+      else if (ArrayBuffer.isView(value)) size += value.byteLength;
+    }
+  }
+  return size > LARGE_SIZE;
 }
 
 /** Removes the records with these ids as far as they exist. */
@@ -39,6 +62,11 @@ export function planOperations(view: StoreView, operations: readonly CommitOpera
   }
   return plan.change;
 }
+
+/** Such a write takes some ten milliseconds. */
+const LARGE_RECORDS = 2_000;
+/** Bytes and characters; an integer of one byte takes eight on disk. */
+const LARGE_SIZE = 1024 * 1024;
 
 class WritePlan {
   readonly #view: StoreView;
@@ -61,12 +89,18 @@ class WritePlan {
 
   /** `path` stands before the members of the request in messages. */
   write(request: WriteRequest, path: string): this {
+    runSteps(this.writeInSteps(request, path));
+    return this;
+  }
+
+  *writeInSteps(request: WriteRequest, path: string): Generator<void, void> {
     const { kind, records } = request;
     let { sequence, nextOffset, dimension } = this.#head;
     if (kind !== "update") for (const record of records) dimension = checkDimension(dimension, record);
     let stored = false;
     for (const [position, record] of records.entries()) {
       sequence += 1;
+      yield;
       const current = this.#currentState(kind, record.id);
       if (current === "skip") continue;
       if (kind === "update") dimension = checkDimension(dimension, record);
@@ -92,7 +126,6 @@ class WritePlan {
       stored = true;
     }
     this.#head = { sequence, nextOffset, dimension: stored ? dimension : this.#head.dimension };
-    return this;
   }
 
   remove(ids: Iterable<string>): this {

@@ -4,6 +4,7 @@
  * writes at the same time cannot go over a quota together. Bytes are those of committed pages; of a write those that it may
  * take. A fork is charged like what it copies, and admitted only if that fits whole.
  */
+import { type Steps, afterSteps } from "../storage/steps.ts";
 import { SheafError } from "@sheaf/protocol";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
 
@@ -27,7 +28,7 @@ export interface CollectionUsage {
 export interface MeasuredStore {
   readonly usedBytes: number;
   /** `admit` is told by how many bytes a batch makes the entries larger at most, and throws if it must not be stored. */
-  apply(plan: (view: StoreView) => StoreChange, admit: (growth: number) => void): Promise<StoreChange>;
+  apply(plan: (view: StoreView) => Steps<StoreChange>, admit: (growth: number) => void): Promise<StoreChange>;
 }
 
 export class TenantBudget {
@@ -85,17 +86,18 @@ export class TenantBudget {
   async apply(
     id: string,
     store: MeasuredStore,
-    plan: (view: StoreView) => StoreChange,
+    plan: (view: StoreView) => Steps<StoreChange>,
   ): Promise<StoreChange> {
     let pending = 0;
     let pendingBytes = 0;
-    const planned = (view: StoreView): StoreChange => {
+    const planned = (view: StoreView): Steps<StoreChange> => {
       const { nextOffset } = view.head;
-      const change = plan(view);
-      const added = change.puts.filter(({ offset }) => offset >= nextOffset).length - change.removes.length;
-      this.require(added, 0);
-      this.#pending += pending = added;
-      return change;
+      return afterSteps(plan(view), (change) => {
+        const added = change.puts.filter(({ offset }) => offset >= nextOffset).length - change.removes.length;
+        this.require(added, 0);
+        this.#pending += pending = added;
+        return change;
+      });
     };
     const admit = (growth: number): void => {
       this.require(0, growth);

@@ -5,7 +5,8 @@ import * as fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { crc32c } from "./crc32c.ts";
 import { createDiskSpace } from "./disk-space.ts";
-import { type KeyRange, LmdbEnvironment } from "./lmdb-environment.ts";
+import type { KeyRange } from "./key-range.ts";
+import { LmdbEnvironment } from "./lmdb-environment.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-environment-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -74,6 +75,27 @@ function digest(value: Uint8Array): string {
 }
 
 describe("an LMDB environment", () => {
+  it("lets the loop turn between the steps of an action, and shows readers what is committed", async () => {
+    const environment = open();
+    const key = Uint8Array.of(1);
+    const seen: (Uint8Array | null)[] = [];
+    const reader = setInterval(() => seen.push(environment.get(key)), 0);
+    function* steps(): Generator<void, number> {
+      environment.put(key, Uint8Array.of(7));
+      for (let step = 0; step < 20; step++) {
+        busyFor(2);
+        expect(environment.get(key)?.[0]).toBe(7);
+        yield;
+      }
+      return 5;
+    }
+    expect(await environment.transact(() => steps())).toBe(5);
+    clearInterval(reader);
+    expect(seen.filter((value) => value === null).length).toBeGreaterThan(1);
+    expect(environment.get(key)?.[0]).toBe(7);
+    await environment.close();
+  });
+
   it("shows each action what those before it have written, and leaves nothing of one that throws", async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -16,6 +16,8 @@ import { checkFile } from "./check-file.ts";
 import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskSpace, storageFull } from "./disk-space.ts";
+import { type KeyRange, toOptions } from "./key-range.ts";
+import { type Steps, isInSteps, runInTurns } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "./sync-files.ts";
 
@@ -52,15 +54,6 @@ export interface EnvironmentOptions {
   readonly readOnly?: boolean;
 }
 
-export interface KeyRange {
-  /** Included. */
-  readonly start: Uint8Array;
-  /** Excluded. */
-  readonly end: Uint8Array;
-  readonly limit?: number | undefined;
-  readonly offset?: number | undefined;
-}
-
 export interface Entry {
   readonly key: Uint8Array;
   readonly value: Uint8Array;
@@ -78,7 +71,7 @@ interface EnvironmentStats {
 
 interface QueuedAction {
   /** Runs it on what the group has so far; returns what resolves its caller. */
-  readonly run: () => () => void;
+  readonly run: () => (() => void) | Promise<() => void>;
   readonly reject: (error: unknown) => void;
 }
 
@@ -211,12 +204,17 @@ export class LmdbEnvironment {
     return committed + this.#pending.growth(range, exists);
   }
 
-  /** Runs `action` alone, after everything asked before; inside it `put` and `remove` may be called. */
-  transact<T>(action: () => T): Promise<T> {
+  /**
+   * Runs `action` alone, after everything asked before; inside it `put` and `remove` may be called. Where it gives steps,
+   * the event loop turns in between: readers then see what is committed, and no other action comes in.
+   */
+  transact<T>(action: () => Steps<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const run = (): (() => void) => {
+      const run = (): (() => void) | Promise<() => void> => {
+        const before = this.#pending.size;
         const value = this.#pending.run(action);
-        return () => resolve(value);
+        if (!isInSteps(value)) return () => resolve(value);
+        return this.#runSteps(value, before).then((result) => () => resolve(result));
       };
       this.#queue.push({ run, reject });
       this.#draining ??= this.#drain();
@@ -273,7 +271,7 @@ export class LmdbEnvironment {
   async #commitGroup(): Promise<boolean> {
     this.#committing = true;
     const startedAt = performance.now();
-    const group = this.#runGroup();
+    const group = await this.#runGroup();
     const isLong = performance.now() - startedAt >= GROUP_MS;
     try {
       if (this.#pending.size > 0) await this.#commit();
@@ -288,21 +286,31 @@ export class LmdbEnvironment {
   }
 
   /** No commit is under way, so what is committed is what the former group left. */
-  #runGroup(): CommittedAction[] {
+  async #runGroup(): Promise<CommittedAction[]> {
     const group: CommittedAction[] = [];
     const until = performance.now() + GROUP_MS;
-    this.#running = true;
     do {
       const action = this.#queue.shift();
       if (action === undefined) break;
+      this.#running = true;
       try {
-        group.push({ resolve: action.run(), reject: action.reject });
+        const ran = action.run();
+        group.push({ resolve: ran instanceof Promise ? await ran : ran, reject: action.reject });
       } catch (error) {
         action.reject(this.#named(error));
       }
+      this.#running = false;
     } while (performance.now() < until);
-    this.#running = false;
     return group;
+  }
+
+  async #runSteps<T>(steps: Generator<void, T>, before: number): Promise<T> {
+    try {
+      return await runInTurns(steps, (isRunning) => (this.#running = isRunning));
+    } catch (error) {
+      this.#pending.undoTo(before);
+      throw error;
+    }
   }
 
   /** Everything pending in one transaction, committed and synced on a thread of lmdb-js. */
@@ -381,18 +389,4 @@ export class LmdbEnvironment {
 
 function dataFile(folder: string): string {
   return join(folder, "data.mdb");
-}
-
-function toOptions({ start, end, limit, offset }: KeyRange): {
-  start: Uint8Array;
-  end: Uint8Array;
-  limit?: number;
-  offset?: number;
-} {
-  return {
-    start,
-    end,
-    ...(limit === undefined ? {} : { limit }),
-    ...(offset === undefined ? {} : { offset }),
-  };
 }

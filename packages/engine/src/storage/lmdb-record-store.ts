@@ -18,6 +18,7 @@ import {
   oldestTracked,
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import { type Steps, isInSteps, runSteps } from "./steps.ts";
 import {
   type Decoding,
   decodeDistance,
@@ -134,32 +135,51 @@ export class LmdbRecordStore implements RecordStore {
    * and nothing is written if it throws.
    */
   async apply(
-    plan: (view: StoreView) => StoreChange,
+    plan: (view: StoreView) => Steps<StoreChange>,
     admit?: (growth: number) => void,
   ): Promise<StoreChange> {
     const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
     return environment.transact(() => {
       const before = this.#readHead();
-      const change = this.#plan(plan, before);
-      for (const { id, offset, sequence } of change.removes) {
-        environment.remove(idKey(id));
-        environment.remove(offsetKey(offset));
-        environment.put(removalKey(sequence), Buffer.from(id));
-      }
-      forgetRemovals(environment, change);
-      this.#put(environment, change, before.nextOffset, admit);
-      environment.put(RECORD_KEYS.head, encodeHead(this.#writer, change.head));
-      return change;
+      const planned = this.#plan(plan, before);
+      if (isInSteps(planned)) return this.#applyInSteps(environment, planned, before, admit);
+      return runSteps(this.#store(environment, planned, before, admit));
     });
   }
 
+  *#applyInSteps(
+    environment: LmdbEnvironment,
+    planned: Generator<void, StoreChange>,
+    before: StoreHead,
+    admit: ((growth: number) => void) | undefined,
+  ): Generator<void, StoreChange> {
+    return yield* this.#store(environment, yield* planned, before, admit);
+  }
+
+  *#store(
+    environment: LmdbEnvironment,
+    change: StoreChange,
+    before: StoreHead,
+    admit: ((growth: number) => void) | undefined,
+  ): Generator<void, StoreChange> {
+    for (const { id, offset, sequence } of change.removes) {
+      environment.remove(idKey(id));
+      environment.remove(offsetKey(offset));
+      environment.put(removalKey(sequence), Buffer.from(id));
+    }
+    forgetRemovals(environment, change);
+    yield* this.#put(environment, change, before.nextOffset, admit);
+    environment.put(RECORD_KEYS.head, encodeHead(this.#writer, change.head));
+    return change;
+  }
+
   /** Throws before anything of it is stored where there is no room for it. */
-  #put(
+  *#put(
     environment: LmdbEnvironment,
     { puts, removes }: StoreChange,
     nextOffset: number,
     admit: ((growth: number) => void) | undefined,
-  ): void {
+  ): Generator<void, void> {
     // Deletes need the reserve and always fit, so only what adds data is measured.
     if (puts.length === 0) return;
     const growth = new PageGrowth();
@@ -173,10 +193,12 @@ export class LmdbRecordStore implements RecordStore {
       if (typeof before === "number") growth.replace(key.length, value.length, before);
       else growth.append(key.length, value.length);
       environment.put(key, value);
-      if (!isNew) continue;
-      const id = idKey(record.id);
-      growth.insertId(id.length, key.length);
-      environment.put(id, key);
+      if (isNew) {
+        const id = idKey(record.id);
+        growth.insertId(id.length, key.length);
+        environment.put(id, key);
+      }
+      yield;
     }
     environment.disk.require(bytes);
     if (admit === undefined) return;
@@ -184,7 +206,7 @@ export class LmdbRecordStore implements RecordStore {
     admit(growth.bytes(environment.leafPages, nextOffset));
   }
 
-  #plan(plan: (view: StoreView) => StoreChange, head: StoreHead): StoreChange {
+  #plan(plan: (view: StoreView) => Steps<StoreChange>, head: StoreHead): Steps<StoreChange> {
     this.#planned = head;
     try {
       return plan(this);

@@ -1,4 +1,5 @@
 /** A record store that lives as long as its process: for tests and as the plain meaning of the seam. */
+import { type Steps, isInSteps, runSteps } from "./steps.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import {
   EMPTY_HEAD,
@@ -55,8 +56,9 @@ export class MemoryRecordStore implements RecordStore {
     for (const [at, id] of this.#removals) if (at > sequence) yield id;
   }
 
-  async apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange> {
-    const change = plan(this);
+  async apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+    const planned = plan(this);
+    const change = isInSteps(planned) ? runSteps(planned) : planned;
     for (const { id, offset, sequence } of change.removes) {
       this.#offsets.delete(id);
       this.#records.delete(offset);

@@ -41,10 +41,15 @@ export class PendingWrites {
     try {
       return action();
     } catch (error) {
-      this.#writes.length = before;
-      if (this.#indexed > before) this.#forgetIndex();
+      this.undoTo(before);
       throw error;
     }
+  }
+
+  /** Takes back all but the first `count`. */
+  undoTo(count: number): void {
+    this.#writes.length = count;
+    if (this.#indexed > count) this.#forgetIndex();
   }
 
   /** `undefined`: what is committed counts. */

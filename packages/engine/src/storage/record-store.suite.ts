@@ -136,6 +136,21 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       expect(resolved).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
     });
 
+    it("applies batches in steps whole and in their order", async () => {
+      function* inSteps(view: StoreView, offset: number): Generator<void, StoreChange> {
+        expect(view.head.nextOffset).toBe(offset);
+        for (const until = performance.now() + 12; performance.now() < until;) yield;
+        if (offset === 1) throw new Error("no");
+        return append(storedRecord(offset))(view);
+      }
+      const first = store.apply((view) => inSteps(view, 0));
+      const broken = store.apply((view) => inSteps(view, 1));
+      const last = store.apply(append(storedRecord(1)));
+      await expect(broken).rejects.toThrow("no");
+      await Promise.all([first, last]);
+      expect([...store.scan(0)].map(({ id }) => id)).toEqual(["r0", "r1"]);
+    });
+
     it("leaves nothing of a batch whose plan throws, and everything of its neighbours", async () => {
       const before = store.apply(append(storedRecord(0)));
       const broken = store.apply(() => {

@@ -3,6 +3,7 @@
  * implementation, memory the second; `record-store.suite.ts` holds both to the same behaviour. Reads are synchronous
  * and see the newest committed batch. The store is the truth; every index is a cache of it.
  */
+import type { Steps } from "./steps.ts";
 import { LIMITS } from "@sheaf/protocol";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import type { CorruptDataError } from "./corrupt-data-error.ts";
@@ -74,10 +75,10 @@ export interface RemovedRecord {
 export interface RecordStore extends StoreView {
   /**
    * Plans and writes one batch, whole or not at all, and resolves once it is on disk. `plan` runs after every earlier
-   * batch and alone; when it throws, nothing is written and its error is the result. Batches of several callers
+   * batch and alone, also where it takes steps, between which the event loop turns; when it throws, nothing is written and its error is the result. Batches of several callers
    * share one commit and resolve in the order of their plans.
    */
-  apply(plan: (view: StoreView) => StoreChange): Promise<StoreChange>;
+  apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange>;
   /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
   scan(from: number, options?: ScanOptions): Iterable<StoredRecord>;
   /** Id of the record with this offset, whether the record can be read or not; goes through all ids. */

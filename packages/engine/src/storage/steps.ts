@@ -1,0 +1,48 @@
+/**
+ * Work that may be done in steps: a value at once, or a generator that yields wherever the event loop may turn and returns
+ * the value in the end. Small work stays a plain call.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+/** Longest stretch between two turns. */
+const STRETCH_MS = 5;
+
+export type Steps<T> = T | Generator<void, T>;
+
+export function isInSteps<T>(steps: Steps<T>): steps is Generator<void, T> {
+  return typeof steps === "object" && steps !== null && Symbol.iterator in steps && "next" in steps;
+}
+
+/** `next` of the value, when it is there. */
+export function afterSteps<T>(steps: Steps<T>, next: (value: T) => T): Steps<T> {
+  return isInSteps(steps) ? continued(steps, next) : next(steps);
+}
+
+/** All steps at once. */
+export function runSteps<T>(steps: Generator<void, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** @param onRunning Told before each stretch of steps, and with `false` before each turn of the event loop. */
+export async function runInTurns<T>(
+  steps: Generator<void, T>,
+  onRunning: (isRunning: boolean) => void,
+): Promise<T> {
+  for (;;) {
+    const until = performance.now() + STRETCH_MS;
+    onRunning(true);
+    do {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    } while (performance.now() < until);
+    onRunning(false);
+    await nextTurn();
+  }
+}
+
+function* continued<T>(steps: Generator<void, T>, next: (value: T) => T): Generator<void, T> {
+  return next(yield* steps);
+}
