@@ -1,6 +1,7 @@
 /** Ends engine hosts for real: by signals from outside, and by exhausting their heap. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { CollectionRef } from "@sheaf/protocol";
 import { expect, onTestFinished } from "vitest";
@@ -10,6 +11,8 @@ import { temporaryFolder } from "./temporary-folder.ts";
 const PATIENCE = { timeout: 20_000, interval: 20 };
 /** Enough that some are unanswered when the host ends. */
 const CALLS = 1_000;
+const UNTIL_BUSY_MS = 50;
+const EVERYTHING = { ids: null, where: null };
 /** Exhausts the heap of a process that `withExhaustibleHeap` has prepared. */
 export const EXHAUST_HEAP = "SIGUSR2";
 
@@ -30,33 +33,49 @@ export function withExhaustibleHeap(): void {
     `process.on("${EXHAUST_HEAP}", () => { for (const held = []; ; ) held.push({ held }); });`,
   );
   const before = process.env["NODE_OPTIONS"];
-  process.env["NODE_OPTIONS"] = `--max-old-space-size=64 --import=${pathToFileURL(hook).href}`;
+  process.env["NODE_OPTIONS"] = `--max-old-space-size=160 --import=${pathToFileURL(hook).href}`;
   onTestFinished(() => {
     if (before === undefined) delete process.env["NODE_OPTIONS"];
     else process.env["NODE_OPTIONS"] = before;
   });
 }
 
-/**
- * Has calls on these collections in flight when the host ends by `signal`. A stopped host answers none before, but V8 has
- * a handler for some signals: until the thread that runs it has ended the process, the others may answer a few.
- */
+/** Has calls on these collections in flight when the host ends by `signal`, the first collection's first. */
 export async function endUnder(
   engine: HostedEngine,
   refs: readonly CollectionRef[],
   signal: NodeJS.Signals,
 ): Promise<void> {
   const { pid } = engine;
-  end(engine, "SIGSTOP");
-  const calls = Promise.allSettled(
-    Array.from({ length: CALLS }, () =>
-      refs.map((ref) => engine.count(ref, { ids: null, where: null })),
-    ).flat(),
-  );
-  end(engine, signal);
-  end(engine, "SIGCONT");
-  for (const settled of (await calls).slice(-refs.length)) {
+  const calls = signal === EXHAUST_HEAP ? await exhaustUnder(engine, refs) : stopUnder(engine, refs, signal);
+  for (const settled of (await Promise.allSettled(calls)).slice(-refs.length)) {
     expect(settled).toMatchObject({ reason: { code: "unavailable" } });
   }
   await restarted(engine, pid);
+}
+
+/**
+ * A stopped host answers none before, but V8 has a handler for some signals: until the thread that runs it has ended the
+ * process, the others may answer a few.
+ */
+function stopUnder(
+  engine: HostedEngine,
+  refs: readonly CollectionRef[],
+  signal: NodeJS.Signals,
+): Promise<number>[] {
+  end(engine, "SIGSTOP");
+  const calls = Array.from({ length: CALLS }, () => refs.map((ref) => engine.count(ref, EVERYTHING))).flat();
+  end(engine, signal);
+  end(engine, "SIGCONT");
+  return calls;
+}
+
+/** Filling up the heap takes long enough for calls to come, of which none is read any more. */
+async function exhaustUnder(
+  engine: HostedEngine,
+  refs: readonly CollectionRef[],
+): Promise<readonly Promise<number>[]> {
+  end(engine, EXHAUST_HEAP);
+  await pause(UNTIL_BUSY_MS);
+  return refs.map((ref) => engine.count(ref, EVERYTHING));
 }
