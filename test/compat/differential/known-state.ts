@@ -27,8 +27,8 @@ export function stateAfter(
   const { slot, verb } = step;
   const next = new Map(state);
   const before = state.get(slot) ?? EMPTY;
-  // A second collection under the name of the first is the first.
-  if (verb === "create") next.set(slot, state.get(slot) ?? EMPTY);
+  // The collection that was there, or, where that one was renamed, a new one.
+  if (verb === "create") next.set(slot, { ...before, ids: new Set(ids), dimension: shownDimension(answer) });
   else if (verb === "drop") next.delete(slot);
   else
     next.set(slot, {
@@ -37,6 +37,10 @@ export function stateAfter(
       lists: before.lists || hasLists(step),
     });
   return next;
+}
+
+function shownDimension({ body }: Answer): number | null {
+  return (body as { readonly dimension: number | null }).dimension;
 }
 
 function dimensionOf(step: Step): number | null {

@@ -40,10 +40,16 @@ class Terminal:
             self._read(0.1)
 
     def until(self, text):
+        self._until(lambda: text in self.screen, f"no {text!r}")
+
+    def until_gone(self, text):
+        self._until(lambda: text not in self.screen, f"still {text!r}")
+
+    def _until(self, condition, problem):
         deadline = time.monotonic() + SECONDS
-        while text not in self.screen:
-            assert time.monotonic() < deadline, f"no {text!r} on\n{self.screen}"
-            assert self._read(0.2) or text in self.screen, f"it ended without {text!r}:\n{self.screen}"
+        while not condition():
+            assert time.monotonic() < deadline, f"{problem} on\n{self.screen}"
+            assert self._read(0.2) or condition(), f"{problem}, and it has ended:\n{self.screen}"
 
     def close(self):
         os.kill(self._pid, signal.SIGKILL)
