@@ -68,6 +68,8 @@ export interface ResultBatch {
   readonly lists: readonly (readonly ResultRecord[])[];
   /** For `nextBatch`; `null`: there is no more. */
   readonly cursor: number | null;
+  /** Of the first batch: about as many bytes as the documents behind the cursor have at least. */
+  readonly leastBytes?: number;
 }
 
 export interface IndexingStatus {

@@ -370,8 +370,9 @@ export class LocalEngine implements Engine {
     return this.#use(ref, options, async (collection, signal, times) => {
       const { first, rest } = await start(collection, signal, times);
       const hold = (): CollectionHold => this.#pool.hold(ref.id);
-      const cursor = rest === null ? null : this.#reads.open(ref.tenant, ref.id, rest, hold);
-      return { ...first, cursor };
+      if (rest === null) return { ...first, cursor: null };
+      const cursor = this.#reads.open(ref.tenant, ref.id, rest, hold);
+      return { ...first, cursor, leastBytes: rest.leastBytes };
     });
   }
 

@@ -46,6 +46,10 @@ export class BudgetedStore implements RecordStore {
     return this.#store.readDocument(offset);
   }
 
+  documentBytes(offset: number): number {
+    return this.#store.documentBytes(offset);
+  }
+
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {
     return this.#store.readDistance(offset, query);
   }

@@ -38,6 +38,8 @@ export interface StartedRead {
 
 /** What is left of a read, until it is closed. */
 export interface OpenRead {
+  /** About as many as it will hand out at least. */
+  readonly leastBytes: number;
   readonly reader: ResultReader;
   readonly ticket: ReadTicket;
   readonly requireStored: QueryContext["requireStored"];
@@ -60,7 +62,7 @@ export async function executeSearch(
   }
   if (!patterns.isEmpty) await patterns.check();
   if (context.dimension === null) return nothing(request.searches);
-  return startRead(context, async (view, reader) => {
+  return startRead(context, pace, async (view, reader) => {
     for (const [i, search] of request.searches.entries()) {
       const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
       const list = listOf(page, fieldsOfSelect(search.select));
@@ -84,7 +86,7 @@ export async function executeQuery(
   const filter = compile(request.where, "where", patterns);
   if (!patterns.isEmpty) await patterns.check();
   if (context.dimension === null || k === 0) return nothing(embeddings);
-  return startRead(context, async (view, reader) => {
+  return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(index, request, view);
     const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
     const fields = fieldsOfInclude(request.include);
@@ -124,11 +126,12 @@ export async function executeGet(
   const patterns = new RequestPatterns(context.regexes, signal);
   const filter = compile(request.where, "where", patterns);
   if (!patterns.isEmpty) await patterns.check();
-  return startRead(context, async (view, reader) => {
+  return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(context.index, request, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
     const list: SelectedList = {
       positions: insertionOrder(rows, view.snapshot),
+      known: null,
       scores: null,
       fields: fieldsOfInclude(request.include),
       skip: request.offset,
@@ -196,20 +199,21 @@ async function readRows<T>(
 /** Runs `select`, which adds the lists of the read one after the other. */
 async function startRead(
   context: QueryContext,
+  pace: Pace,
   select: (view: RecordView, reader: ResultReader) => Promise<void>,
 ): Promise<StartedRead> {
-  const { result: reader, ticket } = await openSnapshot(
+  const { result, ticket } = await openSnapshot(
     context,
     async (view) => {
-      const made = new ResultReader(view);
-      await select(view, made);
-      return made;
+      const reader = new ResultReader(view);
+      await select(view, reader);
+      return { reader, leastBytes: reader.isDone ? 0 : await reader.leastBytes(pace) };
     },
-    (made) => !made.isDone,
+    ({ reader }) => !reader.isDone,
   );
-  const first = reader.firstBatch();
-  if (!reader.isDone && ticket !== null)
-    return { first, rest: { reader, ticket, requireStored: context.requireStored } };
+  const first = result.reader.firstBatch();
+  if (!result.reader.isDone && ticket !== null)
+    return { first, rest: { ...result, ticket, requireStored: context.requireStored } };
   ticket?.close();
   return { first, rest: null };
 }

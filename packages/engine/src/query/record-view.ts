@@ -18,6 +18,8 @@ export interface ViewedStore {
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** The document alone; its bytes are others after the next read. `null` as `read`. */
   readDocument(offset: number): DocumentVersion | null;
+  /** About as many bytes as the document has. */
+  documentBytes(offset: number): number;
   /** How far the record's vector is from a query; `null` as `read`. */
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
 }
@@ -111,6 +113,11 @@ export class RecordView {
   /** `read` with the vector. */
   readWhole(position: number): StoredRecord {
     return this.#read(position, undefined);
+  }
+
+  /** About as many bytes as the newest document of the record has. */
+  documentBytes(position: number): number {
+    return this.#reader.documentBytes(this.snapshot.offset(position));
   }
 
   /** The next distances, about so many, are of records that will most likely be read: that then costs nothing more. */

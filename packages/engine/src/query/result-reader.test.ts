@@ -91,6 +91,17 @@ describe("a read of several batches", () => {
     expect(lists.map(ids)).toStrictEqual([["r0", "r1", "r2", "r3"], [], ["r10", "r11"], [], ["r0"], []]);
   });
 
+  it("says how much will follow where that is much", async () => {
+    const collection = filled(10, () => "é".repeat(3_000_000));
+    const searches = Array.from({ length: 9 }, () => ({ select }));
+    const { rest } = await searched(collection, ...searches);
+    expect(rest?.leastBytes).toBe(9 * 10 * 6_000_000);
+    rest?.ticket.close();
+    const some = await searched(large(), { select });
+    expect(some.rest?.leastBytes).toBe(0);
+    some.rest?.ticket.close();
+  });
+
   it("shows the state at its beginning, whatever is written between two batches", async () => {
     const collection = large();
     let version = 0;

@@ -13,12 +13,16 @@ import { type Fields, selectRecord } from "./select.ts";
 
 /** Bytes of records from which on a batch is full; one record may be longer. */
 const BATCH_BYTES = 1024 * 1024;
+/** What is left may be so much that it is worth looking how much it is. */
+const WORTH_LOOKING_BYTES = 256 * 1024 * 1024;
 const RECORDS_PER_BREATH = 64;
 const BYTES_PER_BREATH = 128 * 1024;
 
 /** One list of a reply: which records, in which order. */
 export interface SelectedList {
   readonly positions: Iterator<number, undefined>;
+  /** The same, where they are known; `null`: they are found as the list is read. */
+  readonly known: Int32Array | null;
   /** Of each position; `null`: not asked for. */
   readonly scores: Float32Array | null;
   readonly fields: Fields;
@@ -30,12 +34,13 @@ export interface SelectedList {
 }
 
 /** A batch as it leaves the reader. */
-export type RecordBatch = Omit<ResultBatch, "cursor">;
+export type RecordBatch = Pick<ResultBatch, "first" | "lists">;
 
 /** A list of records that are known already. */
 export function listOf({ positions, scores }: Scored, fields: Fields): SelectedList {
   return {
     positions: positions.values(),
+    known: positions,
     scores: fields.score ? scores : null,
     fields,
     skip: 0,
@@ -58,6 +63,8 @@ export class ResultReader {
   #batchFirst = 0;
   #batchBytes = 0;
   #isFull = false;
+  /** Bytes of the longest record so far. */
+  #longest = 0;
   #isFirst = true;
 
   constructor(view: RecordView) {
@@ -83,6 +90,29 @@ export class ResultReader {
   async add(list: SelectedList, pace: Pace): Promise<void> {
     this.#lists.push(list);
     if (!this.#isFull) await this.#fill(pace);
+  }
+
+  /**
+   * Bytes that the documents of what is left are about, so that nobody begins with what is too much in any case. Where
+   * records are short it is not worth looking: 0.
+   */
+  async leastBytes(pace: Pace): Promise<number> {
+    const records = this.#lists.reduce((sum, { known }) => sum + (known?.length ?? 0), 0);
+    if (records * this.#longest < WORTH_LOOKING_BYTES) return 0;
+    const known = new Map<number, number>();
+    let bytes = 0;
+    for (const [i, list] of this.#lists.entries()) {
+      if (list.known === null || !list.fields.document) continue;
+      for (const position of list.known.subarray(i === 0 ? this.#place : 0)) {
+        let length = known.get(position);
+        if (length === undefined) {
+          known.set(position, (length = this.#view.documentBytes(position)));
+          await pace.breathe();
+        }
+        bytes += length;
+      }
+    }
+    return bytes;
   }
 
   /** Once all lists are added. */
@@ -138,6 +168,7 @@ export class ResultReader {
   #read(list: SelectedList, into: ResultRecord[]): number {
     const record = selectRecord(this.#position!, list.fields, this.#view);
     const bytes = recordBytes(record);
+    this.#longest = Math.max(this.#longest, bytes);
     // An answer that begins a read is small whatever the records are; what is too long for it comes with the next.
     if (this.#isFirst && this.#batchBytes + bytes > BATCH_BYTES) {
       this.#isFull = true;

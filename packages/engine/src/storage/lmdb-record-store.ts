@@ -28,6 +28,7 @@ import {
   decodeVector,
   encodeHead,
   encodeRecord,
+  peekDocumentBytes,
 } from "./value-codec.ts";
 import { PageGrowth } from "./page-growth.ts";
 import { ValueWriter } from "./value-writer.ts";
@@ -113,6 +114,11 @@ export class LmdbRecordStore implements RecordStore {
     const key = offsetKey(offset);
     const value = environment.peek(key);
     return value === null ? null : decodeDocument(value, offset, environment.origin(key));
+  }
+
+  documentBytes(offset: number): number {
+    const value = this.#environment?.peek(offsetKey(offset)) ?? null;
+    return value === null ? 0 : peekDocumentBytes(value);
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {

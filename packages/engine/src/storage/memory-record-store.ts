@@ -47,6 +47,10 @@ export class MemoryRecordStore implements RecordStore {
     return { sequence, document: document === null ? null : Buffer.from(document) };
   }
 
+  documentBytes(offset: number): number {
+    return Buffer.byteLength(this.read(offset)?.document ?? "");
+  }
+
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {
     const record = this.read(offset);
     return record === null ? null : { sequence: record.sequence, distance: query.to(record.embedding) };

@@ -33,6 +33,8 @@ export interface StoreView {
   readVector(offset: number): VectorVersion | null;
   /** `read` of the document alone; its bytes are others after the next read. */
   readDocument(offset: number): DocumentVersion | null;
+  /** About as many bytes as the document has, unchecked; 0 where there is none. */
+  documentBytes(offset: number): number;
   /** How far the record's vector is from a query. */
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */

@@ -16,6 +16,8 @@ const HAS_URI = 2;
 const HAS_METADATA = 4;
 /** Version and kind of a record's value, as they lie in its second word. */
 const RECORD_FRAME = VALUE_VERSION | (VALUE_KIND.record << 8);
+/** Byte of a value's flags. */
+const FLAGS_AT = 6;
 /** Byte at which a record's vector begins: behind the frame, offset, sequence and length. */
 const VECTOR_AT = FRAME_BYTES + 20;
 
@@ -66,6 +68,17 @@ export function decodeDocument(value: Uint8Array, offset: number, origin: DataOr
   reader.skip(reader.u32() * 4);
   reader.skip(reader.u32());
   return { sequence, document: (reader.flags & HAS_DOCUMENT) === 0 ? null : reader.view(reader.u32()) };
+}
+
+/** How long the document of a record's value says it is, unchecked but for the value's own length. */
+export function peekDocumentBytes(value: Uint8Array): number {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (bytes.length < VECTOR_AT || (bytes[FLAGS_AT]! & HAS_DOCUMENT) === 0) return 0;
+  const idAt = VECTOR_AT + 4 * bytes.readUInt32LE(VECTOR_AT - 4);
+  if (idAt + 4 > bytes.length) return 0;
+  const documentAt = idAt + 4 + bytes.readUInt32LE(idAt);
+  if (documentAt + 4 > bytes.length) return 0;
+  return Math.min(bytes.readUInt32LE(documentAt), bytes.length);
 }
 
 export interface Comparing {

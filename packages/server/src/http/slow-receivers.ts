@@ -75,7 +75,10 @@ export class SlowReceivers {
     const seconds = (now - watched.since) / MS;
     if (isWaiting && seconds < receiverSeconds) return false;
     const taken = bytesTaken(response);
-    const expected = receiverBytesPerSecond * seconds - WRITE_BYTES;
+    const expected = Math.max(
+      receiverBytesPerSecond * seconds - WRITE_BYTES,
+      Math.sign(receiverBytesPerSecond),
+    );
     const isSlow = isWaiting && taken - watched.taken < expected;
     watched.since = now;
     watched.taken = taken;

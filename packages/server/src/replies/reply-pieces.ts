@@ -48,6 +48,11 @@ export class ReplyPieces {
     if (into.text.length >= SEAL_CHARACTERS) this.#seal(into);
   }
 
+  /** Throws 413 where so many bytes more are too many. */
+  expect(bytes: number): void {
+    if (this.#bytes + bytes > this.#store.replyBytes) throw tooLong(this.#store.replyBytes);
+  }
+
   /** Moves what is in memory to the file. */
   async flush(): Promise<void> {
     const buffers: Buffer[] = [];
@@ -103,7 +108,7 @@ export class ReplyPieces {
   }
 
   #charge(bytes: number): void {
-    if (this.#bytes + bytes > this.#store.replyBytes) throw tooLong(this.#store.replyBytes);
+    this.expect(bytes);
     this.#lease.grow(bytes);
     this.#bytes += bytes;
     this.#pendingBytes += bytes;

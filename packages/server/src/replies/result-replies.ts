@@ -16,7 +16,7 @@ import {
   throwIfAborted,
 } from "@sheaf/protocol";
 import type { EngineSource } from "../request/engine-source.ts";
-import { FairTurns } from "../request/fair-turns.ts";
+import { FairTurns, type TurnOwner } from "../request/fair-turns.ts";
 import { intercept } from "../request/intercept.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { ReplyBody } from "./reply-body.ts";
@@ -42,6 +42,8 @@ export class ResultReplies {
   readonly #engine: EngineSource;
   readonly #store: ReplyStore;
   readonly #turns = new FairTurns(FETCHED_AT_ONCE);
+  /** Long replies so far. */
+  #begun = 0;
   /** Being sent. */
   readonly #sending = new Map<ReplyBody, CollectionRef>();
 
@@ -83,8 +85,11 @@ export class ResultReplies {
     const writer = new ResultWriter(shape, (column, text) => pieces.write(column, text));
     let cursor = read.first.cursor;
     try {
-      await this.#turns.run(ref.tenant, budget.signal, () => this.#add(read, read.first, writer, pieces));
-      while (cursor !== null) cursor = await this.#next(read, cursor, writer, pieces);
+      pieces.expect(read.first.leastBytes ?? 0);
+      const owner = { tenant: ref.tenant, age: this.#begun++ };
+      const fetched = { ...read, owner };
+      await this.#turns.run(owner, budget.signal, () => this.#add(read, read.first, writer, pieces));
+      while (cursor !== null) cursor = await this.#next(fetched, cursor, writer, pieces);
       if (onRead !== undefined) await onRead();
       throwIfAborted(budget.signal);
       return this.#owned(pieces.body(writer.end()), read);
@@ -111,9 +116,14 @@ export class ResultReplies {
     return body;
   }
 
-  #next(read: Read, cursor: number, writer: ResultWriter, pieces: ReplyPieces): Promise<number | null> {
-    const { ref, budget } = read;
-    return this.#turns.run(ref.tenant, budget.signal, async () => {
+  #next(
+    read: Read & { readonly owner: TurnOwner },
+    cursor: number,
+    writer: ResultWriter,
+    pieces: ReplyPieces,
+  ): Promise<number | null> {
+    const { ref, owner, budget } = read;
+    return this.#turns.run(owner, budget.signal, async () => {
       const batch = await this.#engine().nextBatch(ref, cursor, budget);
       await this.#add(read, batch, writer, pieces);
       return batch.cursor;

@@ -7,7 +7,7 @@ function makeWork(turns: FairTurns) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const run = (name: string, signal = new Cancellation()): Promise<void> =>
-    turns.run(name.charAt(0), signal, () => {
+    turns.run({ tenant: name.charAt(0), age: Number(name.slice(1)) }, signal, () => {
       begun.push(name);
       return new Promise((resolve) => ends.set(name, resolve));
     });
@@ -19,9 +19,9 @@ function makeWork(turns: FairTurns) {
 }
 
 describe("FairTurns", () => {
-  it("lets tenants take turns, each in its own order", async () => {
+  it("lets tenants take turns, each with what is oldest", async () => {
     const { begun, run, end } = makeWork(new FairTurns(2));
-    const all = ["a1", "a2", "a3", "a4", "b1", "b2", "c1"].map((name) => run(name));
+    const all = ["a1", "a2", "a4", "a3", "b1", "b2", "c1"].map((name) => run(name));
     const order = ["a1", "a2", "a3", "b1", "c1", "a4", "b2"];
     for (let i = 0; i < order.length; i++) {
       expect(begun).toEqual(order.slice(0, i + 2));
@@ -44,8 +44,10 @@ describe("FairTurns", () => {
     expect(begun).toEqual(["a1", "c1"]);
     await end("c1");
     await last;
-    const failing = turns.run("d", new Cancellation(), () => Promise.reject(new Error("no")));
+    const failing = turns.run({ tenant: "d", age: 0 }, new Cancellation(), () =>
+      Promise.reject(new Error("no")),
+    );
     await expect(failing).rejects.toThrow("no");
-    expect(await turns.run("d", new Cancellation(), () => Promise.resolve(7))).toBe(7);
+    expect(await turns.run({ tenant: "d", age: 0 }, new Cancellation(), () => Promise.resolve(7))).toBe(7);
   });
 });

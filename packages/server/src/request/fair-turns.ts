@@ -1,17 +1,24 @@
 /**
  * Runs work of many tenants a few at a time, and lets the tenants take turns: one that has much waiting holds up nobody
- * else by more than what is running.
+ * else by more than what is running. Of one tenant what is oldest goes first, so that what was begun is finished.
  */
 import { type CancelSignal, abortError, throwIfAborted } from "@sheaf/protocol";
 
+/** Whose work it is, and when what it is part of began. */
+export interface TurnOwner {
+  readonly tenant: string;
+  readonly age: number;
+}
+
 interface Waiting {
+  readonly age: number;
   readonly start: () => void;
 }
 
 export class FairTurns {
   readonly #atOnce: number;
-  /** By tenant, those that have waited longest first; the tenant whose turn it is first. */
-  readonly #waiting = new Map<string, Set<Waiting>>();
+  /** By tenant, the oldest first; the tenant whose turn it is first. */
+  readonly #waiting = new Map<string, Waiting[]>();
   #running = 0;
 
   constructor(atOnce: number) {
@@ -19,10 +26,10 @@ export class FairTurns {
   }
 
   /** Rejects with the signal's reason if it aborts before the turn has come. */
-  async run<T>(tenant: string, signal: CancelSignal, work: () => Promise<T>): Promise<T> {
+  async run<T>(owner: TurnOwner, signal: CancelSignal, work: () => Promise<T>): Promise<T> {
     throwIfAborted(signal);
     if (this.#running < this.#atOnce) this.#running++;
-    else await this.#turn(tenant, signal);
+    else await this.#turn(owner, signal);
     try {
       return await work();
     } finally {
@@ -30,45 +37,41 @@ export class FairTurns {
     }
   }
 
-  #turn(tenant: string, signal: CancelSignal): Promise<void> {
+  #turn({ tenant, age }: TurnOwner, signal: CancelSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         this.#forget(tenant, waiting);
         reject(abortError(signal));
       };
-      const waiting: Waiting = {
-        start: () => {
-          signal.removeEventListener("abort", onAbort);
-          resolve();
-        },
+      const start = (): void => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
       };
+      const waiting = { age, start };
       signal.addEventListener("abort", onAbort, { once: true });
-      const others = this.#waiting.get(tenant);
-      if (others === undefined) this.#waiting.set(tenant, new Set([waiting]));
-      else others.add(waiting);
+      const others = this.#waiting.get(tenant) ?? [];
+      const place = others.findIndex((other) => other.age > age);
+      others.splice(place < 0 ? others.length : place, 0, waiting);
+      this.#waiting.set(tenant, others);
     });
   }
 
   /** Hands the turn that has ended to the tenant that has waited for one the longest. */
   #next(): void {
     for (const [tenant, queue] of this.#waiting) {
-      for (const waiting of queue) {
-        this.#forget(tenant, waiting);
-        // Behind the others, if it has more.
-        if (queue.size > 0) {
-          this.#waiting.delete(tenant);
-          this.#waiting.set(tenant, queue);
-        }
-        waiting.start();
-        return;
-      }
+      const waiting = queue.shift();
+      this.#waiting.delete(tenant);
+      // Behind the others, if it has more.
+      if (queue.length > 0) this.#waiting.set(tenant, queue);
+      waiting?.start();
+      return;
     }
     this.#running--;
   }
 
   #forget(tenant: string, waiting: Waiting): void {
-    const queue = this.#waiting.get(tenant);
-    queue?.delete(waiting);
-    if (queue?.size === 0) this.#waiting.delete(tenant);
+    const left = (this.#waiting.get(tenant) ?? []).filter((other) => other !== waiting);
+    if (left.length > 0) this.#waiting.set(tenant, left);
+    else this.#waiting.delete(tenant);
   }
 }

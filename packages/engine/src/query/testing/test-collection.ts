@@ -79,6 +79,10 @@ export class TestCollection implements OracleCollection {
     return { sequence, document: document === null ? null : Buffer.from(document) };
   }
 
+  documentBytes(offset: number): number {
+    return Buffer.byteLength(this.#byOffset.get(offset)?.document ?? "");
+  }
+
   readVector(offset: number): StoredRecord | null {
     return this.#byOffset.get(offset) ?? null;
   }
