@@ -37,5 +37,5 @@ function joined(pieces: readonly ArrayBuffer[]): Uint8Array {
 function transferable(piece: Uint8Array): Uint8Array {
   return piece.byteLength === piece.buffer.byteLength && !Buffer.isBuffer(piece)
     ? piece
-    : Uint8Array.from(piece);
+    : new Uint8Array(piece);
 }
