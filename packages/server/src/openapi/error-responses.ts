@@ -21,7 +21,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   failed_precondition: "The state does not allow it.",
   stale_read: "The read token is too old.",
   too_large: "The body is over the size limit, or a text is over the limit of its model.",
-  unsupported_media_type: "The body is not `application/json`.",
+  unsupported_media_type: "The body is not `application/json`, or has a `Content-Encoding` other than gzip.",
   unprocessable: "A value has the wrong JSON type, a field is missing, or a quota is exceeded.",
   rate_limited: "Too many requests, or the queue of the model is full; `Retry-After` says when to try again.",
   cancelled: "The caller has gone.",
@@ -61,12 +61,15 @@ function usualErrors(route: Route): readonly ErrorCode[] {
   if (path.includes(":") || description?.query !== undefined) codes.push("invalid_argument");
   // The engine serves every route that names a tenant; a server that only embeds has none.
   if (route.tenant !== "none") codes.push("unimplemented");
-  if (description?.body !== undefined) codes.push("invalid_argument", ...bodyErrors(route));
+  if (route.method !== "GET") codes.push("invalid_argument", ...bodyErrors(route));
   return codes;
 }
 
+/** Of a request with a body, also where the route has no use for one: it is received before the route is asked. */
 function bodyErrors(route: Route): readonly ErrorCode[] {
   const tooLarge: ErrorCode = route.tooLargeStatus === 400 ? "invalid_argument" : "too_large";
-  // The embedding contract knows no 415 and no 422: both are 400 there.
-  return route.surface === "embed" ? [tooLarge] : [tooLarge, "unsupported_media_type", "unprocessable"];
+  const codes: ErrorCode[] = [tooLarge, "unsupported_media_type"];
+  // The embedding contract knows no 422: it is 400 there.
+  if (route.surface !== "embed" && route.description?.body !== undefined) codes.push("unprocessable");
+  return codes;
 }
