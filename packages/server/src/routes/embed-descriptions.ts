@@ -18,8 +18,7 @@ const EMBED = {
     "x-service-embedding-model": words(MODELS, "Identifier of the model."),
   },
   body: ref("EmbedBody"),
-  // 422 for the tokens of a tenant's day alone: what else is unprocessable is a 400 here.
-  errors: ["rate_limited", "unprocessable", "unimplemented", "model_unavailable"],
+  errors: ["rate_limited", "unimplemented", "model_unavailable"],
 } as const satisfies Partial<RouteDescription>;
 
 const headers = {
