@@ -56,6 +56,19 @@ export function engineReadsSuite(current: () => Engine): void {
       expect((await engine.statistics()).openReads).toBe(0);
     });
 
+    it("are closed whenever their caller leaves", async () => {
+      const leave = async (afterMs: number): Promise<void> => {
+        const gone = new AbortController();
+        setTimeout(() => gone.abort(), afterMs);
+        const batch = await engine.get(ref, GET, { signal: gone.signal }).catch(() => null);
+        if (batch !== null && batch.cursor !== null) await engine.closeRead(batch.cursor);
+      };
+      for (let round = 0; round < 4; round++) {
+        await Promise.all(Array.from({ length: 24 }, (_, i) => leave(i / 2)));
+      }
+      await expect.poll(async () => (await engine.statistics()).openReads, { timeout: 10_000 }).toBe(0);
+    });
+
     it("show one state while writers never rest", async () => {
       const over = new AbortController();
       const writing = (async () => {

@@ -372,6 +372,9 @@ export class LocalEngine implements Engine {
       const hold = (): CollectionHold => this.#pool.hold(ref.id);
       if (rest === null) return { ...first, cursor: null };
       const cursor = this.#reads.open(ref.tenant, ref.id, rest, hold);
+      // Whoever leaves before it has the cursor cannot close the read.
+      if (signal.aborted) this.#reads.close(cursor);
+      else signal.addEventListener("abort", () => this.#reads.close(cursor), { once: true });
       return { ...first, cursor, leastBytes: rest.leastBytes };
     });
   }

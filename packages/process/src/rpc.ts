@@ -61,6 +61,14 @@ export interface InFlightCall {
   readonly args: readonly unknown[];
 }
 
+export interface RpcClientHooks {
+  /** Makes the error of every call that the channel's end leaves unanswered. */
+  readonly closedError: () => Error;
+  readonly onEvent?: ((name: string, value: unknown) => void) | undefined;
+  /** Hears the result of a call that was cancelled after the other side had answered it. */
+  readonly onUnclaimed?: ((value: unknown) => void) | undefined;
+}
+
 export class RpcClient {
   readonly #channel: Channel;
   readonly #pending = new Map<number, Pending>();
@@ -70,14 +78,10 @@ export class RpcClient {
   #isCallExpected = false;
   #heard = 0;
 
-  /** `closedError` makes the error of every call that the channel's end leaves unanswered. */
-  constructor(
-    channel: Channel,
-    hooks: { closedError: () => Error; onEvent?: (name: string, value: unknown) => void },
-  ) {
+  constructor(channel: Channel, hooks: RpcClientHooks) {
     this.#channel = channel;
     this.#closedError = hooks.closedError;
-    channel.onMessage((message) => this.#receive(message as Frame, hooks.onEvent));
+    channel.onMessage((message) => this.#receive(message as Frame, hooks));
   }
 
   get inFlight(): readonly InFlightCall[] {
@@ -173,7 +177,7 @@ export class RpcClient {
     return pending;
   }
 
-  #receive(frame: Frame, onEvent: ((name: string, value: unknown) => void) | undefined): void {
+  #receive(frame: Frame, { onEvent, onUnclaimed }: RpcClientHooks): void {
     this.#heard++;
     if (frame.type === "event") {
       onEvent?.(frame.name, frame.value);
@@ -182,7 +186,10 @@ export class RpcClient {
     if (frame.type === "near" && this.#pending.has(frame.id)) this.#wait.begin(EXPECTED_ANSWER_MS);
     if (frame.type !== "result" && frame.type !== "error") return;
     const pending = this.#settled(frame.id);
-    if (pending === undefined) return;
+    if (pending === undefined) {
+      if (frame.type === "result") onUnclaimed?.(frame.value);
+      return;
+    }
     if (frame.report !== undefined) pending.options.onReport?.(frame.report);
     if (frame.type === "result") pending.resolve(frame.value);
     else pending.reject(SheafError.fromMessage(frame.error));

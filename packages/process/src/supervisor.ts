@@ -35,6 +35,8 @@ export interface SupervisorOptions {
   /** Asked before every start, so that a restart can carry what was learnt from a death. */
   readonly spawnOptions?: () => SpawnOptions;
   readonly onEvent?: (name: string, value: unknown) => void;
+  /** Hears the result of a call that was cancelled after the child had answered it. */
+  readonly onUnclaimed?: (value: unknown) => void;
   /** Called for every unexpected death, before the restart. */
   readonly onDeath?: (death: ChildDeath) => void;
   /** `false`: stay down after a death until `start` is called again. */
@@ -147,6 +149,7 @@ export class ChildSupervisor {
     const channel = new Channel(childSocket(child));
     const client: RpcClient = new RpcClient(channel, {
       closedError: () => this.#unavailable(),
+      onUnclaimed: this.#options.onUnclaimed,
       onEvent: (name, value) => {
         // The socket may deliver a dead child's last frames after its exit, or its first ones after a close.
         if (this.#client !== client || this.#closed) return;

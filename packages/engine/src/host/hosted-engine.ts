@@ -103,6 +103,7 @@ export class HostedEngine implements Engine {
       module: siblingModule(import.meta.url, "./engine-host"),
       spawnOptions: () => ({ args: [JSON.stringify(hostArguments)], env: HOST_ENVIRONMENT, stderr: "pipe" }),
       onEvent: (name, value) => this.#onEvent(name, value),
+      onUnclaimed: (value) => this.#closeUnclaimed(value),
       onDeath: (death) => this.#onDeath(death),
       hangAfterMs: options.hangAfterMs ?? HANG_AFTER_MS,
       onHang: () => {
@@ -336,6 +337,14 @@ export class HostedEngine implements Engine {
       return Promise.reject(new SheafError("collection_unavailable", this.#failure));
     }
     return this.#supervisor.call(method, args, options);
+  }
+
+  /** Whoever left before it had the cursor of its read cannot close it. */
+  #closeUnclaimed(value: unknown): void {
+    const { cursor } = (value ?? {}) as Partial<ResultBatch>;
+    if (typeof cursor !== "number") return;
+    // A host that has ended has no reads.
+    this.closeRead(cursor).catch(() => undefined);
   }
 
   #onEvent(name: string, value: unknown): void {
