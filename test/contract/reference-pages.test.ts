@@ -33,7 +33,7 @@ describe("docs/guide/clients.md", () => {
 
   it.each(NAMED)("names the bound %s", async (name) => {
     const page = await readFile(new URL("../../docs/guide/clients.md", import.meta.url), "utf8");
-    const [, section = ""] = page.split("## Bounds that the existing server lacks");
+    const [, section = ""] = page.split("## Limits that Chroma's server lacks");
     const value = (LIMITS[name] / (UNITS[name] ?? 1)).toLocaleString("en");
     expect(section.split("\n## ")[0]).toMatch(new RegExp(`(?<![\\d,.])${value}(?![\\d,.]*\\d)`, "u"));
   });
