@@ -13,22 +13,22 @@ function limitsPage(): string {
       `| \`${name}\` | ${value.toLocaleString("en-US")} | ${over ?? ""} | ${doc} |`,
   );
   const settings = Object.values(BOUND_SETTINGS).map(
-    ({ flag, default: initial, over, doc }) =>
-      `| \`--${flag?.name}\` | ${initial === "0" ? "none" : initial} | ${over} | ${doc} |`,
+    ({ flag, default: initial, over, overDoc, doc }) =>
+      `| \`--${flag?.name}\` | ${initial === "0" ? "none" : initial} | ${overDoc ?? over} | ${doc} |`,
   );
   return page(
     "Limits",
-    "Every bound of Sheaf. Going over one is refused with the status beside it and a message that names the place in the body. A test sends each of them what is at the bound and what is over it.",
+    "Every limit of Sheaf. Going over one is refused with the status beside it and a message that names the place in the body. A test sends each of them what is at the limit and what is over it.",
     [
-      "| limit | value | over it | what it bounds |",
+      "| limit | value | over it | what it limits |",
       "|---|---:|---:|---|",
       ...rows,
       "",
-      "## Bounds that are settings",
+      "## Limits that are settings",
       "",
       "A key may have rates of its own, which go before these; 429 comes with `Retry-After` and the `RateLimit` headers.",
       "",
-      "| setting | unless set | over it | what it bounds |",
+      "| setting | unless set | over it | what it limits |",
       "|---|---:|---:|---|",
       ...settings,
     ],

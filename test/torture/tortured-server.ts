@@ -61,7 +61,7 @@ export class TorturedServer {
       } catch (error) {
         const { output } = server.#served;
         await server.kill("group");
-        if (!output.includes("EADDRINUSE") || attempt === PORT_ATTEMPTS) {
+        if (!/port \d+ is in use/u.test(output) || attempt === PORT_ATTEMPTS) {
           throw new Violation(`the server does not start on ${data}`, [String(error)]);
         }
       }

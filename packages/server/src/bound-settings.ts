@@ -25,6 +25,8 @@ export interface BoundSettings {
 interface BoundSetting extends Setting<number> {
   /** Status of a request that goes over it. */
   readonly over: number;
+  /** For the page of limits, where the status depends on the route. */
+  readonly overDoc?: string;
 }
 
 const MOST_SECONDS = 24 * 3_600;
@@ -43,11 +45,10 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
   requestsPerMinute: bound("requests-per-minute", 429, "Requests per minute and API key."),
   tokensPerMinute: bound("tokens-per-minute", 429, "Embedded tokens per minute and API key."),
   concurrentRequests: bound("concurrent-requests", 429, "Concurrent requests per API key."),
-  quotaTokensPerDay: bound(
-    "quota-tokens-per-day",
-    429,
-    "Embedded tokens per tenant and day (UTC). A write or search over it is 422.",
-  ),
+  quotaTokensPerDay: {
+    ...bound("quota-tokens-per-day", 429, "Embedded tokens per tenant and day (UTC)."),
+    overDoc: "429 on /embed and /embed_sparse, 422 otherwise",
+  },
   quotaDatabases: bound("quota-databases", 422, "Databases of a tenant.", 100_000),
   quotaCollections: bound(
     "quota-collections",

@@ -78,7 +78,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_DATA",
     flag: { name: "data", operand: "folder" },
     default: "./sheaf-data",
-    doc: "Data folder. It is made if need be, and closed to everybody but its owner: folders 0700, files 0600.",
+    doc: "Data folder. Created if missing, with mode 0700.",
     parse: parseFolder,
   },
   auth: {
@@ -231,15 +231,20 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
   };
   if (!settings.auth && !isLoopback(settings.host)) {
     throw new SettingError(
-      `auth can be off on a loopback address only, and ${SETTINGS.host.env} is ${settings.host}: anyone who reaches it could read and remove everything`,
+      `auth can be off on a loopback address only, and ${sourceName(SETTINGS.host, flags.host)} is ${settings.host}: anyone who reaches it could read and remove everything`,
     );
   }
   if (!settings.auth && settings.corsAllowOrigins.includes("*")) {
     throw new SettingError(
-      `auth cannot be off while ${SETTINGS.corsAllowOrigins.env} is *: every web page that is open in a browser of this machine could read and remove everything`,
+      `auth cannot be off while ${sourceName(SETTINGS.corsAllowOrigins, flags.corsAllowOrigins)} is *: every web page that is open in a browser of this machine could read and remove everything`,
     );
   }
   return settings;
+}
+
+/** As the user gave the setting. */
+function sourceName({ flag, env }: Setting, text: string | undefined): string {
+  return flag === null || text === undefined ? env : `--${flag.name}`;
 }
 
 /** `null`: not set, and without a default. An empty variable counts as not set. */

@@ -1,5 +1,6 @@
 /** A whole server in this process, with its engine host as a child. */
 import { lookup } from "node:dns/promises";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
@@ -114,9 +115,13 @@ describe("startServer", () => {
     expect(await status(server, "/api/v2/tenants/default_tenant")).toBe(501);
   });
 
-  it("refuses a port that is taken", async () => {
+  it("refuses a port that is taken, and makes neither data folder nor root key", async () => {
     const first = await start({ role: "embed", auth: "off" });
     const port = new URL(first.url).port;
-    await expect(start({ role: "embed", auth: "off", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    const unmade = join(dataFolder, "unmade");
+    await expect(start({ dataFolder: unmade, port })).rejects.toThrow(
+      `port ${port} is in use; choose another with --port`,
+    );
+    expect(existsSync(unmade)).toBe(false);
   });
 });

@@ -16,7 +16,7 @@ import { createRootKeyStore } from "./auth/key-store.ts";
 import { type RootKey, loadRootKey } from "./auth/root-key.ts";
 import type { Settings } from "./config.ts";
 import { BrowserGuard } from "./http/browser-guard.ts";
-import { listen } from "./http/listen.ts";
+import { listen, requireFreePort } from "./http/listen.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -60,6 +60,8 @@ export async function startServer(
   logger: Logger,
   embedding: EmbedderOptions = {},
 ): Promise<RunningServer> {
+  // Before the data folder and the root key are made: a start that fails here leaves no trace.
+  await requireFreePort(settings.host, settings.port);
   for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
   const rootKey = settings.auth && settings.rootKey === null ? await loadRootKey(settings.dataFolder) : null;
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { TenantCounts } from "./tenant-counts.ts";
 
-const full = "Quota exceeded: the tenant may have 2 databases";
+const full = "Quota exceeded: the limit of this tenant is 2 databases";
 
 describe("counts of tenants", () => {
   it("are counted once, and follow what is changed", async () => {

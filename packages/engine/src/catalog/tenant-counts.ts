@@ -46,7 +46,7 @@ export class TenantCounts {
   requireRoom(what: Counted, tenant: string, count: () => number): void {
     const most = this.#quotas[what];
     if (most === 0 || this.#get(what, tenant, count) < most) return;
-    throw new SheafError("unprocessable", `Quota exceeded: the tenant may have ${most} ${what}`);
+    throw new SheafError("unprocessable", `Quota exceeded: the limit of this tenant is ${most} ${what}`);
   }
 
   /** Inside `change`. */

@@ -56,11 +56,13 @@ export class TenantBudget {
   require(records: number, bytes: number): void {
     const { records: most, bytes: mostBytes } = this.#quotas;
     if (most !== 0 && records > 0 && this.records + this.#pending + records > most) {
-      throw exceeded(`the tenant may keep ${most} records`);
+      throw exceeded(`the limit of this tenant is ${most} records`);
     }
     const kept = this.bytes + this.#pendingBytes;
     if (mostBytes !== 0 && bytes > 0 && kept + bytes > mostBytes) {
-      throw exceeded(`the tenant keeps ${kept} bytes and may keep ${mostBytes}, ${bytes} more do not fit`);
+      throw exceeded(
+        `the limit of this tenant is ${mostBytes} bytes; it keeps ${kept}, and ${bytes} more do not fit`,
+      );
     }
   }
 

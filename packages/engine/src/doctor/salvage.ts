@@ -29,13 +29,13 @@ export interface Salvaged {
   readonly problems: readonly string[];
 }
 
-/** 404 for a collection without files; the error of the system where the file cannot be made. */
+/** 404 for a collection without files, 409 where the file exists; the error of the system where it cannot be created. */
 export function salvage(request: SalvageRequest): Salvaged {
   const folder = new DataFolder(request.dataFolder);
   const id = findCollection(folder, request);
   if (folder.collectionBytes(id) === 0)
     throw new SheafError("not_found", `there is nothing in the files of ${id}`);
-  const file = openSync(request.to, "wx");
+  const file = createFile(request.to);
   const problems: string[] = [];
   let records = 0;
   let text = "";
@@ -57,6 +57,17 @@ export function salvage(request: SalvageRequest): Salvaged {
     return { id, records, problems: [...pages, ...problems] };
   } finally {
     closeSync(file);
+  }
+}
+
+function createFile(path: string): number {
+  try {
+    return openSync(path, "wx");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    throw new SheafError("already_exists", `${path}: the file exists already; choose a new name`, {
+      cause: error,
+    });
   }
 }
 

@@ -12,10 +12,10 @@ function unwritable(): { readonly folder: string; readonly reason: string } {
     execFileSync("mount", ["-t", "tmpfs", "-o", "ro,size=4k", "tmpfs", folder], { stdio: "ignore" });
   } catch {
     chmodSync(folder, 0o500);
-    return { folder, reason: "this user may not write there (EACCES)" };
+    return { folder, reason: "permission denied" };
   }
   onTestFinished(() => void execFileSync("umount", [folder]));
-  return { folder, reason: "its file system is read-only (EROFS)" };
+  return { folder, reason: "the file system is read-only" };
 }
 
 describe("makeFolder", () => {
@@ -31,21 +31,23 @@ describe("makeFolder", () => {
   it("names the file that stands in the way", () => {
     const file = join(temporaryFolder(), "file");
     writeFileSync(file, "");
-    for (const folder of [file, join(file, "data"), join(file, "a", "b")]) {
-      expect(() => makeFolder(folder)).toThrow(`folder ${folder} cannot be made in ${file}: it is no folder`);
+    const obstacle = `${file} is a file, not a folder`;
+    expect(() => makeFolder(file)).toThrow(obstacle);
+    for (const folder of [join(file, "data"), join(file, "a", "b")]) {
+      expect(() => makeFolder(folder)).toThrow(`cannot create folder ${folder}: ${obstacle}`);
     }
   });
 
-  it("ends where a file system takes no folders", () => {
+  it("ends where a file system does not allow folders", () => {
     expect(() => makeFolder("/proc/x/y")).toThrow(
-      "folder /proc/x/y cannot be made in /proc: its file system takes no folders (ENOENT)",
+      "cannot create folder /proc/x/y: the file system does not allow it (/proc)",
     );
   });
 
   it("says why nothing can be made somewhere, however much is missing there", () => {
     const { folder, reason } = unwritable();
     for (const path of [join(folder, "data"), join(folder, "a", "b", "data")]) {
-      expect(() => makeFolder(path)).toThrow(`folder ${path} cannot be made in ${folder}: ${reason}`);
+      expect(() => makeFolder(path)).toThrow(`cannot create folder ${path}: ${reason} (${folder})`);
     }
   });
 });

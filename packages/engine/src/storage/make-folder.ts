@@ -9,12 +9,11 @@ import { SheafError } from "@sheaf/protocol";
 export const OWNER_ONLY_FOLDER = 0o700;
 
 const REASONS: Readonly<Record<string, string>> = {
-  EROFS: "its file system is read-only",
-  EACCES: "this user may not write there",
-  EPERM: "this user may not write there",
-  ENOENT: "its file system takes no folders",
-  ENOTDIR: "it is no folder",
-  ENOSPC: "its disk is full",
+  EROFS: "the file system is read-only",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  ENOENT: "the file system does not allow it",
+  ENOSPC: "the disk is full",
   EDQUOT: "this user's disk quota is used up",
   ENAMETOOLONG: "the name is too long",
 };
@@ -45,19 +44,20 @@ function isThere(path: string, folder: string): boolean {
   }
   if (found === undefined) return false;
   if (found.isDirectory()) return true;
-  throw refused(path, folder, Object.assign(new Error("not a folder"), { code: "ENOTDIR" }));
+  const obstacle = `${folder} is a file, not a folder`;
+  const isItself = folder === resolve(path);
+  throw new SheafError(
+    "failed_precondition",
+    isItself ? obstacle : `cannot create folder ${path}: ${obstacle}`,
+  );
 }
 
 function refused(path: string, where: string, cause: unknown): SheafError {
   const code = codeOf(cause) ?? "";
   const reason = REASONS[code] ?? (cause instanceof Error ? cause.message : String(cause));
-  return new SheafError(
-    "failed_precondition",
-    `folder ${path} cannot be made in ${where}: ${reason} (${code})`,
-    {
-      cause,
-    },
-  );
+  return new SheafError("failed_precondition", `cannot create folder ${path}: ${reason} (${where})`, {
+    cause,
+  });
 }
 
 function codeOf(error: unknown): string | null {

@@ -1,8 +1,8 @@
 /** The `sheaf` command line. Exit codes: what the command says, 1 for a failure, 2 for wrong usage. */
-import { createRequire } from "node:module";
 import { CommanderError, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../setting-error.ts";
+import { VERSION } from "../version.ts";
 import type { Command, OptionTexts } from "./command.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -33,10 +33,6 @@ const GROUPS: Readonly<Record<string, string>> = {
   keys: "Create, list, rotate and revoke API keys.",
   models: "List, download, check and remove model weights.",
 };
-/** Of this package, two folders up from the sources as from the build. */
-const { version: VERSION } = createRequire(import.meta.url)("../../package.json") as {
-  readonly version: string;
-};
 const FAILURE = 1;
 const WRONG_USAGE = 2;
 
@@ -47,6 +43,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .description("Self-hosted embedding and hybrid-search server.")
     .version(VERSION, "-V, --version", "print the version and end")
     .helpCommand(false)
+    .showHelpAfterError("See `sheaf --help`.")
     .exitOverride();
   for (const command of COMMANDS) {
     const sub = addCommand(program, command);
@@ -56,7 +53,10 @@ export async function main(args: readonly string[]): Promise<number> {
     });
   }
   try {
-    await program.parseAsync(args, { from: "user" });
+    const words = args[0] === "help" ? [...args.slice(1), "--help"] : args;
+    const unknown = unknownCommand(program, words);
+    if (unknown !== null) throw new SettingError(`unknown command ${unknown}; see \`sheaf --help\``);
+    await program.parseAsync(words, { from: "user" });
   } catch (error) {
     return explain(error);
   }
@@ -78,10 +78,23 @@ function addCommand(program: Program, command: Command): Program {
         .exitOverride();
   }
   const sub = parent.command(name).description(command.summary).exitOverride();
+  sub.showHelpAfterError(`See \`sheaf ${command.name} --help\`.`);
   for (const { flags, doc } of command.options) sub.option(flags, doc);
   for (const operand of command.operands ?? []) sub.argument(`<${operand}>`);
   if (command.notes !== undefined) sub.addHelpText("after", `\n${command.notes}`);
   return sub;
+}
+
+/** Commander answers an unknown command beside `--help` with the general help. `null`: there is none. */
+function unknownCommand(program: Program, words: readonly string[]): string | null {
+  let parent = program;
+  for (const [i, word] of words.entries()) {
+    if (parent.commands.length === 0 || word.startsWith("-")) return null;
+    const next = parent.commands.find((known) => known.name() === word);
+    if (next === undefined) return words.slice(0, i + 1).join(" ");
+    parent = next;
+  }
+  return null;
 }
 
 /** A flag without an operand is given as `true`. */

@@ -5,10 +5,15 @@ import type { CommandOption } from "./command.ts";
 
 /** Options of every command that speaks to a server. */
 export const SERVER_OPTIONS: readonly CommandOption[] = [
-  { flags: "--url <url>", doc: "The server. [SHEAF_URL, default http://127.0.0.1:8000]" },
-  { flags: "--key <key>", doc: "A key that may do this; better in the environment. [SHEAF_KEY]" },
+  { flags: "--url <url>", doc: "URL of the server. [SHEAF_URL, default http://127.0.0.1:8000]" },
+  {
+    flags: "--key <key>",
+    doc: "API key with the required scope. Prefer the environment variable. [SHEAF_KEY]",
+  },
   { flags: "--json", doc: "Print the answer of the server as JSON." },
 ];
+
+const UNAUTHORIZED = 401;
 
 /** What the server said instead of doing it. */
 export class ServerRefusal extends Error {
@@ -42,6 +47,8 @@ export async function askServer<T>(
   const body = json === undefined ? null : JSON.stringify(json);
   const response = await reach(`${url}${path}`, { method, headers, body }, url);
   const text = await response.text();
+  if (response.status === UNAUTHORIZED && key === null)
+    throw new ServerRefusal(response.status, "the server requires an API key; set SHEAF_KEY or --key");
   if (!response.ok)
     throw new ServerRefusal(response.status, messageOf(text) ?? `${url} said ${response.status}`);
   return JSON.parse(text) as T;

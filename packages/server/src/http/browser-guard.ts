@@ -49,7 +49,7 @@ export class BrowserGuard {
       if (!isOrigin(origin, host)) return `Origin: ${ORIGIN_RULE}`;
     }
     const isForeign = site !== undefined && site !== "same-origin" && site !== "none";
-    return isForeign && !isPageVisit(request) ? `Sec-Fetch-Site: ${ORIGIN_RULE}` : null;
+    return isForeign && !isPageVisit(request) ? `Sec-Fetch-Site: ${SITE_RULE}` : null;
   }
 
   #isOurs(host: string, request: IncomingMessage): boolean {
@@ -72,9 +72,9 @@ export class BrowserGuard {
   }
 }
 
-const HOST_RULE = "where no key is asked for, it must name the loopback address or be one of --allowed-hosts";
-const ORIGIN_RULE =
-  "where no key is asked for, pages of other origins than those of --cors-allow-origins are refused";
+const HOST_RULE = "with --auth off it must be a loopback name or one of --allowed-hosts";
+const ORIGIN_RULE = "with --auth off it must be the server's own origin or one of --cors-allow-origins";
+const SITE_RULE = "with --auth off pages of other sites are refused";
 
 /** Node keeps the first and drops the others. */
 function countHosts(rawHeaders: readonly string[]): number {

@@ -3,13 +3,19 @@
  * listeners are those of the app's server, with its bounds.
  */
 import { lookup } from "node:dns/promises";
+import { once } from "node:events";
 import { type AddressInfo, type Server, createServer } from "node:net";
 import type { FastifyInstance } from "fastify";
+import { SettingError } from "../setting-error.ts";
 
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const [first = host, ...others] =
     host === "localhost" ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
-  await app.listen({ host: first, port });
+  try {
+    await app.listen({ host: first, port });
+  } catch (error) {
+    throw portError(error, port);
+  }
   const taken = (app.server.address() as AddressInfo).port;
   for (const address of new Set(others)) {
     const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
@@ -18,6 +24,26 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
     app.server.on("close", () => listener.close());
     await bound(listener, address, taken);
   }
+}
+
+/** Throws a `SettingError` where another program listens on the port. */
+export async function requireFreePort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const probe = createServer();
+  try {
+    probe.listen({ host, port });
+    await once(probe, "listening");
+  } catch (error) {
+    throw portError(error, port);
+  }
+  probe.close();
+  await once(probe, "close");
+}
+
+function portError(error: unknown, port: number): unknown {
+  const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+  if (!isTaken) return error;
+  return new SettingError(`port ${port} is in use; choose another with --port`, { cause: error });
 }
 
 /** An address that this machine does not have, or that somebody else listens on, is left out. */

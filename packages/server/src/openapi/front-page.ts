@@ -15,9 +15,9 @@ export const FRONT_PAGE = `<!doctype html>
     <h1>Sheaf</h1>
     <p>This is a Sheaf server: text embedding and hybrid search over HTTP. Programs speak to it; there is nothing else to see here.</p>
     <ul>
-      <li><a href="docs">The API, to browse</a></li>
+      <li><a href="docs">API documentation</a></li>
       <li><a href="openapi.json">Its description</a>, and <a href="embed/openapi.json">that of the embedding endpoints</a>, as OpenAPI</li>
-      <li><a href="readyz">Whether the server is ready</a></li>
+      <li><a href="readyz">Readiness</a></li>
     </ul>
   </body>
 </html>

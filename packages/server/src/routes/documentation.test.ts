@@ -50,14 +50,30 @@ describe("GET /", () => {
   );
 
   it.each([undefined, "*/*", "application/json", "text/*", "text/html;q=0, */*", "text/htmlx"])(
-    "is 405 to who accepts %s",
+    "is JSON to who accepts %s",
     async (accept) => {
       const headers = accept === undefined ? {} : { accept };
       const reply = await test.app.http.inject({ method: "GET", url: "/", headers });
-      expect([reply.statusCode, reply.headers["allow"]]).toEqual([405, "POST, OPTIONS"]);
-      expect(reply.json()).toEqual({ error: "this path takes POST, OPTIONS" });
+      expect([reply.statusCode, reply.headers["content-type"]]).toEqual([
+        200,
+        "application/json; charset=utf-8",
+      ]);
+      expect(reply.headers["vary"]).toBe("accept");
+      expect(reply.json()).toEqual({
+        name: "sheaf",
+        version: expect.stringMatching(/^\d+\.\d+\.\d+/u) as unknown,
+        docs: "/docs",
+        ready: "/readyz",
+      });
+      const head = await test.app.http.inject({ method: "HEAD", url: "/", headers });
+      expect([head.statusCode, head.body]).toEqual([200, ""]);
     },
   );
+
+  it("names its methods to others", async () => {
+    const reply = await test.app.http.inject({ method: "PUT", url: "/" });
+    expect([reply.statusCode, reply.headers.allow]).toEqual([405, "POST, GET, HEAD, OPTIONS"]);
+  });
 });
 
 describe("/docs", () => {

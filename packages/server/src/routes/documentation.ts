@@ -4,6 +4,7 @@ import { type Reply, type Route, ok } from "../http/route.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { FRONT_PAGE, asksForHtml } from "../openapi/front-page.ts";
 import { DOCUMENTATION_HEADERS, DOCUMENTATION_PAGE, documentationFile } from "../openapi/swagger-ui.ts";
+import { VERSION } from "../version.ts";
 import { SYSTEM as described } from "./system-descriptions.ts";
 
 const PUBLIC = { scope: "public", tenant: "none", method: "GET" } as const;
@@ -30,11 +31,10 @@ export function documentationRoutes(routes: readonly Route[]): readonly Route[] 
 }
 
 /** What others than browsers are told of `GET /`. */
-const NO_PAGE: Reply = {
-  status: 405,
-  body: JSON.stringify({ error: "this path takes POST, OPTIONS" }),
-  headers: { allow: "POST, OPTIONS", vary: "accept" },
-};
+const FRONT_JSON: Reply = ok(
+  JSON.stringify({ name: "sheaf", version: VERSION, docs: "/docs", ready: "/readyz" }),
+  { vary: "accept" },
+);
 
 function pageRoutes(): readonly Route[] {
   const page = { ...DOCUMENTATION_HEADERS, "content-type": "text/html; charset=utf-8" };
@@ -44,7 +44,7 @@ function pageRoutes(): readonly Route[] {
       path: "/",
       surface: "embed",
       handle: (call) =>
-        asksForHtml(call.header("accept")) ? ok(FRONT_PAGE, { ...page, vary: "accept" }) : NO_PAGE,
+        asksForHtml(call.header("accept")) ? ok(FRONT_PAGE, { ...page, vary: "accept" }) : FRONT_JSON,
     },
     { ...PUBLIC, path: "/docs", handle: () => ok(DOCUMENTATION_PAGE, page) },
     {

@@ -13,8 +13,8 @@ interface AcceptedReply {
 }
 
 const COLLECTION_OPTIONS: readonly CommandOption[] = [
-  { flags: "--tenant <tenant>", doc: `Whose collection it is. [default ${DEFAULT_TENANT}]` },
-  { flags: "--database <database>", doc: `Where it is. [default ${DEFAULT_DATABASE}]` },
+  { flags: "--tenant <tenant>", doc: `Tenant of the collection. [default ${DEFAULT_TENANT}]` },
+  { flags: "--database <database>", doc: `Database of the collection. [default ${DEFAULT_DATABASE}]` },
   ...SERVER_OPTIONS,
 ];
 

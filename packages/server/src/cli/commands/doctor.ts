@@ -1,4 +1,5 @@
 /** `sheaf doctor`: looks a data folder over without a server, and saves what can be read of a damaged collection. */
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Finding, type FolderExamination, examineFolder, salvage } from "@sheaf/engine";
@@ -19,7 +20,7 @@ export const doctor: Command = {
   name: "doctor",
   summary: "Check a data folder for damage and print what to do. The server must not be running.",
   options: [
-    { flags: "--data <folder>", doc: `${FOLDER.doc} [${FOLDER.env}, default ${FOLDER.default}]` },
+    { flags: "--data <folder>", doc: `Data folder. [${FOLDER.env}, default ${FOLDER.default}]` },
     {
       flags: "--salvage <collection>",
       doc: "Save the readable records of a collection, given by id or name.",
@@ -33,12 +34,14 @@ export const doctor: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "The folder is not changed. Exit code 0: no damage; 1: damage was found, or --salvage could not read a record.",
+    "The folder is not changed. Exit code 0: no damage; 1: damage was found, or --salvage could not read a record; 3: the\n" +
+    "folder is in use and was not checked.",
   run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
 };
 
 async function examine(options: OptionTexts): Promise<number> {
   const { dataFolder, diskReserve } = readSettings({ dataFolder: options["data"] });
+  requireFolder(dataFolder);
   const examined = await examineFolder({ dataFolder, diskReserve });
   const findings = [...(await examineRootKey(dataFolder)), ...examined.findings];
   const isSound = findings.every(({ severity }) => severity === "note");
@@ -54,12 +57,17 @@ async function save(options: OptionTexts, collection: string): Promise<number> {
   const { tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE, to } = options;
   if (to === undefined) throw new SettingError("--salvage needs --to with the name of a new file");
   const { dataFolder } = readSettings({ dataFolder: options["data"] });
+  requireFolder(dataFolder);
   const saved = salvage({ dataFolder, collection, tenant, database, to });
   if (options["json"] === undefined) {
     console.log(`${saved.records} records of ${saved.id} saved to ${to}`);
     for (const problem of saved.problems) console.log(`not read: ${problem}`);
   } else console.log(JSON.stringify({ ...saved, to }, null, 2));
   return saved.problems.length === 0 ? HEALTHY : FOUND_SOMETHING;
+}
+
+function requireFolder(path: string): void {
+  if (!existsSync(path)) throw new SettingError(`data folder ${path} does not exist`);
 }
 
 async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
@@ -85,7 +93,7 @@ function print(dataFolder: string, examined: FolderExamination, healthy: boolean
     console.log(`${severity}: ${subject}: ${problem}\n  what to do: ${remedy}`);
   }
   if (usedBy !== null) {
-    console.log(`${dataFolder}: in use by process ${usedBy}; not judged`);
+    console.log(`${dataFolder}: in use by process ${usedBy}; not checked`);
     return;
   }
   const counted = `${collections} collections with ${records} records that can be read`;

@@ -16,6 +16,11 @@ async function create(...args: readonly string[]): Promise<{ id: string; key: st
   return JSON.parse(out.splice(0).join("\n")) as { id: string; key: string };
 }
 
+async function listed(): Promise<unknown> {
+  expect(await run("list", "--json")).toBe(0);
+  return JSON.parse(out.splice(0).join("\n"));
+}
+
 const status = async (key: string): Promise<number> =>
   (await cli.app.ask("GET /api/v2/tenants/default_tenant", { key })).status;
 
@@ -46,8 +51,10 @@ describe("sheaf keys", () => {
   });
 
   it.each([
-    [["create", "--scopes", "read", "--tenant", "x"], 2, "--name and --scopes"],
-    [["create", "--name", "n", "--scopes", "read"], 2, "--tenant or --all-tenants"],
+    [["create", "--scopes", "read", "--tenant", "x"], 2, "--name is required"],
+    [["create", "--name", "n", "--tenant", "x"], 2, "--scopes is required"],
+    [["create", "--name", "n", "--scopes", "read"], 2, "--tenant or --all-tenants is required"],
+    [["create", "--name", "n", "--scopes", "read", "--tenant", "x", "--all-tenants"], 2, "give only one"],
     [["create", "--name", "n", "--scopes", "fly", "--all-tenants"], 1, "scopes[0]"],
     [["create", "--name", "n", "--scopes", "read", "--tenant", "nobody"], 1, "Tenant [nobody] not found"],
     [["revoke", "key_0000000000000000"], 1, "not found"],
@@ -56,6 +63,19 @@ describe("sheaf keys", () => {
   ])("%j ends with %i and says why", async (args, code, message) => {
     expect(await run(...args)).toBe(code);
     expect(errors.join("\n")).toContain(message);
+  });
+
+  it("says that there are no keys besides the root key", async () => {
+    const keys = (await listed()) as readonly { readonly id: string }[];
+    for (const { id } of keys) expect(await run("revoke", id)).toBe(0);
+    out.length = 0;
+    expect(await run("list")).toBe(0);
+    expect(out).toEqual(["no keys besides the root key"]);
+  });
+
+  it("asks for a key where none is given", async () => {
+    expect(await main(["keys", "list", "--url", cli.url])).toBe(1);
+    expect(errors.join("\n")).toContain("set SHEAF_KEY or --key");
   });
 
   it("says so where no server answers, or the key is wrong", async () => {

@@ -18,21 +18,24 @@ interface KeyReply {
 }
 
 const KEYS = "/api/v2/keys";
-const EXPIRES = { flags: "--expires-at <time>", doc: "When it ends, such as 2030-01-31T12:00:00Z." };
+const EXPIRES = { flags: "--expires-at <time>", doc: "Expiry time, such as 2030-01-31T12:00:00Z." };
 
 export const keysCreate: Command = {
   name: "keys create",
   summary: "Create an API key and print it. It cannot be shown again.",
   options: [
-    { flags: "--name <name>", doc: "What it is for, for the list." },
-    { flags: "--scopes <scopes>", doc: "What it may do: embed, read, write, admin, separated by commas." },
-    { flags: "--tenant <tenant>", doc: "The only tenant that it may touch." },
-    { flags: "--all-tenants", doc: "Let it touch every tenant, instead." },
-    { flags: "--database <database>", doc: "The only database of that tenant." },
+    { flags: "--name <name>", doc: "Required. Name shown in `sheaf keys list`." },
+    { flags: "--scopes <scopes>", doc: "Required. Scopes, separated by commas: embed, read, write, admin." },
+    {
+      flags: "--tenant <tenant>",
+      doc: "Restrict the key to this tenant. Required unless --all-tenants is given.",
+    },
+    { flags: "--all-tenants", doc: "Make the key valid for all tenants." },
+    { flags: "--database <database>", doc: "Restrict the key to this database of the tenant." },
     EXPIRES,
-    { flags: "--requests-per-minute <number>", doc: "Instead of what the server is set to; 0 for no bound." },
-    { flags: "--tokens-per-minute <number>", doc: "Instead of what the server is set to; 0 for no bound." },
-    { flags: "--concurrent-requests <number>", doc: "Instead of what the server is set to; 0 for no bound." },
+    { flags: "--requests-per-minute <number>", doc: "Overrides the server's limit; 0 means no limit." },
+    { flags: "--tokens-per-minute <number>", doc: "Overrides the server's limit; 0 means no limit." },
+    { flags: "--concurrent-requests <number>", doc: "Overrides the server's limit; 0 means no limit." },
     ...SERVER_OPTIONS,
   ],
   run: (options) => issue({ method: "POST", path: KEYS, json: newKey(options) }, options),
@@ -44,8 +47,9 @@ export const keysList: Command = {
   options: SERVER_OPTIONS,
   async run(options) {
     const keys = await askServer<readonly KeyReply[]>({ method: "GET", path: KEYS }, options);
-    if (options["json"] === undefined) for (const key of keys) console.log(describe(key));
-    else console.log(JSON.stringify(keys, null, 2));
+    if (options["json"] !== undefined) console.log(JSON.stringify(keys, null, 2));
+    else if (keys.length === 0) console.log("no keys besides the root key");
+    else for (const key of keys) console.log(describe(key));
     return 0;
   },
 };
@@ -69,7 +73,7 @@ export const keysRotate: Command = {
   options: [
     {
       flags: "--overlap-seconds <seconds>",
-      doc: "How long the old key goes on; the server's setting if left out.",
+      doc: "How long the old key stays valid. The default is the server's setting.",
     },
     EXPIRES,
     ...SERVER_OPTIONS,
@@ -92,10 +96,12 @@ async function issue(request: ServerRequest, options: OptionTexts): Promise<numb
 
 function newKey(options: OptionTexts): object {
   const { name, scopes, tenant, allTenants, database } = options;
-  if (name === undefined || scopes === undefined) throw new SettingError("--name and --scopes are required");
-  if ((tenant === undefined) === (allTenants === undefined)) {
-    throw new SettingError("either --tenant or --all-tenants is required");
-  }
+  if (name === undefined) throw new SettingError("--name is required");
+  if (scopes === undefined) throw new SettingError("--scopes is required");
+  if (tenant === undefined && allTenants === undefined)
+    throw new SettingError("--tenant or --all-tenants is required");
+  if (tenant !== undefined && allTenants !== undefined)
+    throw new SettingError("--tenant and --all-tenants: give only one");
   return {
     name,
     tenant: tenant ?? null,

@@ -23,7 +23,7 @@ export const serve: Command = {
     const stopped = firstSignal();
     optimizeEarly();
     const server = await startServer(settings, logger);
-    announce(server);
+    announce(server, settings.metricsHost);
     if (!settings.auth) console.log(NO_AUTH);
     server.open();
     const signal = await stopped;
@@ -54,8 +54,10 @@ function firstSignal(): Promise<string> {
   });
 }
 
-function announce({ url, rootKey }: RunningServer): void {
+function announce({ url, metricsPort, rootKey }: RunningServer, metricsHost: string): void {
   console.log(`Sheaf listens on ${url}`);
+  const host = metricsHost.includes(":") ? `[${metricsHost}]` : metricsHost;
+  if (metricsPort !== null) console.log(`Metrics are at http://${host}:${metricsPort}/metrics`);
   if (rootKey === null) return;
   if (rootKey.isNew) console.log(`Root key, shown this once and kept in ${rootKey.file}:\n${rootKey.key}`);
   else console.log(`The root key is in ${rootKey.file}`);
