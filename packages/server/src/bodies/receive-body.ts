@@ -19,8 +19,17 @@ const PIECE_BYTES = 1024 * 1024;
 const MOST_WAIT_MS = 10_000;
 const RETRY_MS = 20;
 
-/** In one buffer, or in pieces where it is large. */
-export type ReceivedBody = Buffer | LargeBody;
+/** In one buffer, in pieces where it is large, or not at all: a route that takes no body does not mind. */
+export type ReceivedBody = Buffer | LargeBody | UnreadableBody;
+
+/** A body in a coding that is not known, or broken. */
+export class UnreadableBody {
+  readonly reason: SheafError;
+
+  constructor(reason: SheafError) {
+    this.reason = reason;
+  }
+}
 
 export class LargeBody {
   readonly pieces: readonly ArrayBuffer[];
@@ -65,7 +74,7 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** Calls `done` once, with 413, 415, 429 or 503 where the body is refused, and with the connection's error where it ends. */
+/** Calls `done` once, with 413, 429 or 503 where the body is refused, and with the connection's error where it ends. */
 export function receiveBody(payload: Readable, reception: Reception, done: Done): void {
   const { headers, mostBytes } = reception;
   if (Number(headers["content-length"]) > mostBytes) {
@@ -76,7 +85,11 @@ export function receiveBody(payload: Readable, reception: Reception, done: Done)
   if (encoding === undefined || encoding === "identity") {
     new Receiver(payload, reception, done).begin(() => payload.resume());
   } else if (/^(?:x-)?gzip$/iu.test(encoding)) receiveInflated(payload, reception, done);
-  else done(new SheafError("unsupported_media_type", "Content-Encoding: must be gzip, or absent"));
+  else {
+    payload.resume();
+    const message = "Content-Encoding: must be gzip, or absent";
+    done(null, new UnreadableBody(new SheafError("unsupported_media_type", message)));
+  }
 }
 
 function receiveInflated(payload: Readable, reception: Reception, done: Done): void {
@@ -147,12 +160,13 @@ class Receiver {
   }
 
   readonly #onError = (error: Error): void => {
-    const isData = "code" in error && String(error.code).startsWith("Z_");
-    this.#finish(
-      isData
-        ? new SheafError("invalid_argument", "the request body is not valid gzip", { cause: error })
-        : error,
-    );
+    if (!("code" in error) || !String(error.code).startsWith("Z_")) this.#finish(error);
+    else {
+      const message = "the request body is not valid gzip";
+      const reason = new SheafError("invalid_argument", message, { cause: error });
+      this.#stop();
+      this.#finish(null, new UnreadableBody(reason));
+    }
   };
 
   /** `null`: there was room. */

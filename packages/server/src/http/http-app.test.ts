@@ -313,3 +313,16 @@ describe("time and leaving", () => {
     expect((await app.inject({ method: "GET", url: "/livez" })).statusCode).toBe(200);
   });
 });
+
+describe("a body in a coding that is not known", () => {
+  it.each([
+    ["v2", true, 415],
+    ["embed", true, 400],
+    ["v2", false, 200],
+  ] as const)("on a route of %s that reads it (%s) is %i", async (surface, reads, status) => {
+    const { app } = fixture([{ ...(reads ? ECHO : route(() => DONE)), surface }]);
+    const headers = { ...AUTHORIZED, "content-encoding": "br" };
+    const reply = await app.inject({ method: "POST", url: "/thing", headers, payload: "{}" });
+    expect(reply.statusCode).toBe(status);
+  });
+});

@@ -10,7 +10,7 @@ import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
 import { type ParsedBody, type Parsing, parseBody } from "../bodies/body-parsers.ts";
 import type { BodyWorkers } from "../bodies/body-workers.ts";
-import { LargeBody } from "../bodies/receive-body.ts";
+import { LargeBody, UnreadableBody } from "../bodies/receive-body.ts";
 import type { StageClock } from "../metrics/stage-clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isJsonMediaType } from "./media-type.ts";
@@ -112,6 +112,10 @@ function parsed(
   deadline: RequestContext,
   { clock, workers }: RouteParts,
 ): MaybePromise<unknown> {
+  if (body instanceof UnreadableBody) {
+    // The embedding contract knows no 415.
+    throw parsing.isEmbedding ? new SheafError("invalid_argument", body.reason.message) : body.reason;
+  }
   const { stages, owner, signal } = deadline;
   if (!(body instanceof LargeBody)) {
     const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
