@@ -1,0 +1,13 @@
+/** `sheaf doctor` where there is nothing to examine; test/damage holds it to what it finds. */
+import { expect, it, vi } from "vitest";
+import { main } from "../main.ts";
+
+it.each([[[]], [["--salvage", "any", "--to", "/tmp/never"]]])(
+  "says that the data folder does not exist, with %j",
+  async (options) => {
+    const errors = vi.spyOn(console, "error").mockReturnValue();
+    expect(await main(["doctor", "--data", "/tmp/no/such/folder", ...options])).toBe(2);
+    expect(errors.mock.calls).toEqual([["sheaf: data folder /tmp/no/such/folder does not exist"]]);
+    errors.mockRestore();
+  },
+);
