@@ -91,6 +91,11 @@ export class IndexSnapshot {
     return this.#segment(position).metadata.value(position % SEGMENT_ROWS, key);
   }
 
+  /** What a look at a value of the record's metadata may have to walk through. */
+  metadataBytes(position: number): number {
+    return this.#segment(position).metadata.bytes(position % SEGMENT_ROWS);
+  }
+
   #segment(position: number): Segment {
     return this.segments[Math.floor(position / SEGMENT_ROWS)]!;
   }

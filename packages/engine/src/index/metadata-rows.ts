@@ -73,10 +73,19 @@ export class MetadataRows {
     return undefined;
   }
 
+  /** What a look at a value of the row may have to walk through. */
+  bytes(row: number): number {
+    return this.#ends[row]! - this.#start(row);
+  }
+
   /** `false`: the row has none. */
   #moveTo(row: number): boolean {
-    const start = row % BLOCK_ROWS === 0 ? 0 : this.#ends[row - 1]!;
+    const start = this.#start(row);
     this.#reader.moveTo(this.#blocks[Math.floor(row / BLOCK_ROWS)] ?? this.#writer.bytes, start);
     return this.#ends[row]! > start;
+  }
+
+  #start(row: number): number {
+    return row % BLOCK_ROWS === 0 ? 0 : this.#ends[row - 1]!;
   }
 }

@@ -1,5 +1,6 @@
 import type { GroupBy, MetadataValue } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
+import { groupIdentity, identityPart } from "./group-identity.ts";
 import { groupRecords } from "./group.ts";
 import { Pace } from "./pace.ts";
 import { RecordView } from "./record-view.ts";
@@ -7,11 +8,30 @@ import { TestCollection } from "./testing/test-collection.ts";
 
 const PLAN = { space: "l2", embeddingFunction: null, sparse: [] } as const;
 
+const LONG = 200_000;
+/** Half of them share all but their last character. */
+const LONG_TEXTS = ["é", "a"].flatMap((letter) => ["", "x", "y"].map((last) => letter.repeat(LONG) + last));
+
+interface GroupOptions {
+  readonly scores?: number[];
+  readonly wanted?: number;
+  readonly pace?: Pace;
+}
+
+class CountingPace extends Pace {
+  breaths = 0;
+
+  override breathe(): Promise<void> {
+    this.breaths++;
+    return super.breathe();
+  }
+}
+
 /** Records `0`, `1`, ... in the order of their scores: 0, 1, ... */
 async function group(
   values: Record<string, MetadataValue>[],
   groupBy: GroupBy,
-  { scores, wanted = Infinity }: { scores?: number[]; wanted?: number } = {},
+  { scores, wanted = Infinity, pace = new Pace(undefined) }: GroupOptions = {},
 ): Promise<string[]> {
   const collection = new TestCollection(PLAN);
   for (const [i, metadata] of values.entries()) {
@@ -28,7 +48,7 @@ async function group(
   };
   const snapshot = collection.index.snapshot();
   const view = new RecordView(snapshot, collection, null);
-  const { positions } = await groupRecords(ranked, groupBy, wanted, { view, pace: new Pace(undefined) });
+  const { positions } = await groupRecords(ranked, groupBy, wanted, { view, pace });
   return Array.from(positions, (position) => snapshot.id(position));
 }
 
@@ -100,5 +120,86 @@ describe("groupRecords", () => {
     const values = [{ c: "a" }, { c: "a" }, { c: "a" }, { c: "b" }, { c: "b" }, { c: "a" }];
     const kept = await group(values, groupBy("$min_k", ["#score"], 2), { wanted: 3 });
     expect(kept).toStrictEqual(["0", "1", "3"]);
+  });
+});
+
+describe("long metadata", () => {
+  it("groups by the whole value", async () => {
+    const values = [...LONG_TEXTS, ...LONG_TEXTS].map((c) => ({ c }));
+    const kept = await group(values, groupBy("$min_k", ["#score"], 1));
+    expect(kept).toStrictEqual(["0", "1", "2", "3", "4", "5"]);
+    const last = await group(values, groupBy("$max_k", ["#score"], 1));
+    expect(last).toStrictEqual(["6", "7", "8", "9", "10", "11"]);
+  });
+
+  it("orders by the whole value, ties by rank", async () => {
+    const values = [...LONG_TEXTS, ...LONG_TEXTS].map((k) => ({ c: 0n, k }));
+    expect(await group(values, groupBy("$max_k", ["k"], 3))).toStrictEqual(["1", "2", "8"]);
+    expect(await group(values, groupBy("$min_k", ["k"], 3))).toStrictEqual(["3", "4", "9"]);
+  });
+
+  it("orders by arrays, and short strings beside long ones", async () => {
+    const start = "a".repeat(64);
+    const texts = [`${start}b`, start, `${start}a`, start.slice(1), start];
+    const values: Record<string, MetadataValue>[] = texts.map((k) => ({ c: 0n, k }));
+    values.push({ c: 0n, k: Int8Array.of(1, 2) }, { c: 0n }, { c: 0n, k: Int8Array.of(1) }, { c: 0n, k: 1n });
+    const order = ["6", "8", "3", "1", "4", "2", "0", "7", "5"];
+    for (let k = 1; k <= order.length; k++) {
+      const expected = order.slice(0, k).sort();
+      expect(await group(values, groupBy("$min_k", ["k"], k))).toStrictEqual(expected);
+    }
+  });
+
+  it("takes a key again for nothing", async () => {
+    const values = [{ c: "a", k: 1n }, { c: "a", k: 2n }, { c: "b" }];
+    const kept = await group(values, groupBy("$max_k", ["k", "k", "#score", "k"], 1, ["c", "c"]));
+    expect(kept).toStrictEqual(["1", "2"]);
+  });
+
+  it("looks at the clock with each long value, read or compared", async () => {
+    const keys = ["c", "d", "e"];
+    const values = LONG_TEXTS.map((text) => ({ c: text, d: text, e: text }));
+    const grouping = new CountingPace(undefined);
+    await group(values, groupBy("$max_k", ["c"], 1, keys), { pace: grouping });
+    expect(grouping.breaths).toBeGreaterThanOrEqual(keys.length * values.length);
+    const same = values.map(({ c }) => ({ c: 0n, d: LONG_TEXTS[0]!, e: c }));
+    const ordering = new CountingPace(undefined);
+    await group(same, groupBy("$max_k", ["d", "e"], 1), { pace: ordering });
+    // All three values of a record are in its bytes; then each member but the first is compared with the best.
+    expect(ordering.breaths).toBeGreaterThanOrEqual(3 * same.length + (same.length - 1));
+  });
+});
+
+describe("groupIdentity", () => {
+  const longValues: readonly MetadataValue[] = [
+    ...LONG_TEXTS,
+    LONG_TEXTS,
+    LONG_TEXTS.slice(1),
+    Array.from({ length: LONG }, () => ""),
+    Array.from({ length: LONG }, (_, i) => i % 3 === 0),
+    new Int8Array(LONG),
+    new Int8Array(LONG).fill(1),
+    new Int16Array(LONG / 2).fill(257),
+    new Float64Array(LONG),
+    new Float64Array(LONG).fill(1),
+    { indices: Uint32Array.from({ length: LONG }, (_, i) => i), values: new Float32Array(LONG) },
+  ];
+
+  it("is short however long the values are, and one for each of them", () => {
+    const parts = longValues.map((value) => identityPart(value));
+    expect(new Set(parts).size).toBe(longValues.length);
+    for (const part of parts) expect(part.length).toBeLessThan(100);
+    const whole = groupIdentity(parts.join(""));
+    expect(whole.length).toBeLessThan(100);
+    expect(whole).not.toBe(groupIdentity(parts.toReversed().join("")));
+    expect(longValues.map((value) => identityPart(structuredClone(value)))).toStrictEqual(parts);
+  });
+
+  it("has one for -0 and 0, alone and in short and long lists", () => {
+    for (const length of [1, 1_000]) {
+      const zeros = new Float64Array(length);
+      expect(identityPart(zeros.map((zero) => -zero))).toBe(identityPart(zeros));
+    }
+    expect(identityPart(-0)).toBe(identityPart(0));
   });
 });

@@ -1,30 +1,29 @@
 /**
  * The group stage: of each group of ranked records the best k by the aggregate's keys stay, and what stays is in the
  * order of the ranking. A missing value is the smallest one; ties within a group keep the order of the ranking.
+ *
+ * A value may have a megabyte, and a record sixteen of them. So each is read once and not kept; what is held of a record is
+ * bounded, and the pace is told of every byte.
  */
-import type { GroupBy, MetadataValue } from "@sheaf/protocol";
-import { compareTotal } from "../index/total-order.ts";
-import { compareMetadata, metadataIdentity } from "./metadata-order.ts";
+import type { GroupBy } from "@sheaf/protocol";
+import {
+  type KeptValue,
+  type Member,
+  MemberOrder,
+  type Reading,
+  SCORE_KEY,
+  keptValue,
+  readBytes,
+} from "./member-order.ts";
+import { groupIdentity, identityPart } from "./group-identity.ts";
 import type { Scored } from "./order.ts";
-import type { Pace } from "./pace.ts";
-import type { RecordView } from "./record-view.ts";
 
-const RECORDS_PER_BREATH = 1_024;
-const SCORE_KEY = "#score";
-
-type Aggregate = GroupBy["aggregate"];
-
-/** Where the records are read, and how long the thread is held. */
-interface Reading {
-  readonly view: RecordView;
-  readonly pace: Pace;
-}
-
-interface Member {
-  /** In the ranking. */
-  readonly place: number;
-  /** Values of the aggregate's keys; an entry of `#score` is not used. */
-  readonly values: readonly (MetadataValue | undefined)[];
+/** A metadata key that is read of each record. */
+interface Field {
+  readonly key: string;
+  readonly groups: boolean;
+  /** Place among the fields of the order; -1: it is none. */
+  readonly orders: number;
 }
 
 /** The first `wanted` of what stays. */
@@ -44,73 +43,77 @@ export async function groupRecords(
 }
 
 /** The best of a group are those that the ranking has first. */
-function isByRank({ operator, keys }: Aggregate): boolean {
-  return operator === "$min_k" && keys.length === 1 && keys[0] === SCORE_KEY;
+function isByRank({ operator, keys }: GroupBy["aggregate"]): boolean {
+  return operator === "$min_k" && keys.every((key) => key === SCORE_KEY);
 }
 
 /** Stops at the last that is wanted: a record's metadata is cold memory, and most of the ranking is behind it. */
 async function firstOfGroups(
-  { positions }: Scored,
+  ranked: Scored,
   { keys, aggregate }: GroupBy,
   wanted: number,
-  { view, pace }: Reading,
+  reading: Reading,
 ): Promise<number[]> {
   const sizes = new Map<string, number>();
   const kept: number[] = [];
-  for (let place = 0; place < positions.length && kept.length < wanted; place++) {
-    const group = groupOf(positions[place]!, keys, view);
+  await readMembers(ranked, fieldsOf(keys, []), reading, (group, place) => {
     const size = (sizes.get(group) ?? 0) + 1;
     sizes.set(group, size);
     if (size <= aggregate.k) kept.push(place);
-    if (place % RECORDS_PER_BREATH === RECORDS_PER_BREATH - 1) await pace.breathe();
-  }
+    return kept.length < wanted;
+  });
   return kept;
 }
 
 async function bestOfGroups(
-  { positions, scores }: Scored,
+  ranked: Scored,
   { keys, aggregate }: GroupBy,
-  { view, pace }: Reading,
-): Promise<number[]> {
+  reading: Reading,
+): Promise<Int32Array> {
+  const order = new MemberOrder(aggregate, reading);
   const groups = new Map<string, Member[]>();
-  for (let place = 0; place < positions.length; place++) {
-    const position = positions[place]!;
-    const group = groupOf(position, keys, view);
-    const values = aggregate.keys.map((key) => view.metadataValue(position, key));
+  await readMembers(ranked, fieldsOf(keys, order.fields), reading, (group, place, values) => {
+    const member = { place, position: ranked.positions[place]!, score: ranked.scores[place]!, values };
     const members = groups.get(group);
-    if (members === undefined) groups.set(group, [{ place, values }]);
-    else members.push({ place, values });
-    if (place % RECORDS_PER_BREATH === RECORDS_PER_BREATH - 1) await pace.breathe();
-  }
-  const direction = aggregate.operator === "$min_k" ? 1 : -1;
+    if (members === undefined) groups.set(group, [member]);
+    else members.push(member);
+    return true;
+  });
   const kept: number[] = [];
   for (const members of groups.values()) {
-    members.sort((a, b) => direction * compareMembers(a, b, { keys: aggregate.keys, scores }));
-    for (const { place } of members.slice(0, aggregate.k)) kept.push(place);
+    const best = members.length <= aggregate.k ? members : await order.best(members, aggregate.k);
+    for (const { place } of best) kept.push(place);
   }
-  return kept.sort((a, b) => a - b);
+  return Int32Array.from(kept).sort();
 }
 
-function groupOf(position: number, keys: readonly string[], view: RecordView): string {
-  return keys.map((key) => identityOf(view.metadataValue(position, key))).join("");
-}
-
-function identityOf(value: MetadataValue | undefined): string {
-  const identity = value === undefined ? "" : metadataIdentity(value);
-  return `${identity.length}/${identity}`;
-}
-
-function compareMembers(
-  a: Member,
-  b: Member,
-  { keys, scores }: { readonly keys: readonly string[]; readonly scores: Float32Array },
-): number {
-  for (let i = 0; i < keys.length; i++) {
-    const order =
-      keys[i] === SCORE_KEY
-        ? compareTotal(scores[a.place]!, scores[b.place]!)
-        : compareMetadata(a.values[i], b.values[i]);
-    if (order !== 0) return order;
+/** Calls `take` for one record after the other, while it says so. */
+async function readMembers(
+  { positions }: Scored,
+  fields: readonly Field[],
+  reading: Reading,
+  take: (group: string, place: number, values: readonly KeptValue[]) => boolean,
+): Promise<void> {
+  const { view, pace } = reading;
+  for (let place = 0; place < positions.length; place++) {
+    const position = positions[place]!;
+    const values: KeptValue[] = [];
+    let parts = "";
+    for (const { key, groups, orders } of fields) {
+      const value = view.metadataValue(position, key);
+      if (groups) parts += identityPart(value);
+      if (orders !== -1) values[orders] = keptValue(value);
+      if (pace.spend(readBytes(value, position, reading))) await pace.breathe();
+    }
+    if (!take(groupIdentity(parts), place, values)) return;
   }
-  return 0;
+}
+
+/** In the order of `keys`, then of `orderKeys`; each once. */
+function fieldsOf(keys: readonly string[], orderKeys: readonly string[]): readonly Field[] {
+  return [...new Set([...keys, ...orderKeys])].map((key) => ({
+    key,
+    groups: keys.includes(key),
+    orders: orderKeys.indexOf(key),
+  }));
 }

@@ -70,6 +70,7 @@ function compareScalars(a: MetadataScalar, b: MetadataScalar): number {
 }
 
 function compareUtf8(a: string, b: string): number {
+  if (a === b) return 0;
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
     const x = a.charCodeAt(i);

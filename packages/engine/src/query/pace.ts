@@ -9,6 +9,8 @@ import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
 
 /** Longest stretch of work between two turns of the event loop. */
 const SLICE_MS = 4;
+/** Between two looks at the clock: a fraction of a millisecond, whatever is done to the bytes. */
+const LOOK_BYTES = 64 * 1024;
 
 /** Reads of this thread that pause, in the order they began to. */
 const paused: (() => void)[] = [];
@@ -16,6 +18,7 @@ const paused: (() => void)[] = [];
 export class Pace {
   readonly signal: CancelSignal | undefined;
   #turnedAt = performance.now();
+  #spent = 0;
 
   /** Throws for a signal that is aborted already. */
   constructor(signal: CancelSignal | undefined) {
@@ -23,8 +26,15 @@ export class Pace {
     this.signal = signal;
   }
 
+  /** Counts work on so many bytes. `true`: it is time to `breathe`. */
+  spend(bytes: number): boolean {
+    this.#spent += bytes;
+    return this.#spent >= LOOK_BYTES;
+  }
+
   /** Throws after an abort. Waits for its turn if the last one is some milliseconds ago. */
   async breathe(): Promise<void> {
+    this.#spent = 0;
     if (performance.now() - this.#turnedAt >= SLICE_MS) {
       await nextSlice();
       this.#turnedAt = performance.now();

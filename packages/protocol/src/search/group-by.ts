@@ -79,13 +79,14 @@ function parseAggregate(value: unknown, path: string): GroupBy["aggregate"] {
   return Object.freeze({ operator, keys, k });
 }
 
+/** Each key once: again it says nothing. */
 function parseKeys(value: unknown, path: string, rule: KeyRule): readonly string[] {
   const keys = itemsOf(value, path).map((key, index) => stringOf(key, itemPath(path, index)));
   if (keys.length === 0) throw invalid(path, "must hold at least 1 key");
   if (keys.length > rule.limit) throw invalid(path, `must hold at most ${rule.limit} keys`);
   const refused = keys.findIndex((key) => !rule.accepts(key));
   if (refused !== -1) throw invalid(itemPath(path, refused), rule.problem);
-  return Object.freeze(keys);
+  return Object.freeze([...new Set(keys)]);
 }
 
 function isEmptyList(value: unknown): boolean {

@@ -82,7 +82,8 @@ describe("a search", () => {
   });
 
   it("reads groups", () => {
-    const group_by = { keys: ["a", "b"], aggregate: { $max_k: { keys: ["#score", "c"], k: 2 } } };
+    // Again a key says nothing.
+    const group_by = { keys: ["a", "b", "a"], aggregate: { $max_k: { keys: ["#score", "c", "c"], k: 2 } } };
     expect(search({ rank: { $val: 1 }, group_by }).groupBy).toEqual({
       keys: ["a", "b"],
       aggregate: { operator: "$max_k", keys: ["#score", "c"], k: 2 },

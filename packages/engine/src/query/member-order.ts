@@ -1,0 +1,168 @@
+/**
+ * The best k members of a group by the keys of its aggregate, found with pauses. Of their values only short ones are kept beside the
+ * members: long strings are compared by how they begin, and read again where that is the same, as arrays are always.
+ */
+import { type GroupBy, type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { compareTotal } from "../index/total-order.ts";
+import { compareMetadata } from "./metadata-order.ts";
+import type { Pace } from "./pace.ts";
+import type { RecordView } from "./record-view.ts";
+
+export const SCORE_KEY = "#score";
+/** What the pace is told of a value that is read, beside its bytes: some microseconds of cold memory. */
+const READ_BYTES = 1_024;
+/** As `READ_BYTES`, for a member that finds its place among those kept. */
+const PLACING_BYTES = 1_024;
+/** A sparse vector comes with its whole record from the store. */
+const SPARSE_BYTES = 1024 * 1024;
+const KEPT_CHARACTERS = 64;
+
+/** Of a value that is not kept: how a string begins; `null`: it is an array or a sparse vector, after all scalars. */
+class Unkept {
+  readonly beginning: string | null;
+
+  constructor(beginning: string | null) {
+    this.beginning = beginning;
+  }
+}
+
+export type KeptValue = MetadataScalar | Unkept | undefined;
+
+export interface Member {
+  /** In the ranking. */
+  readonly place: number;
+  readonly position: number;
+  readonly score: number;
+  /** By `MemberOrder.fields`. */
+  readonly values: readonly KeptValue[];
+}
+
+/** Where the records are read, and how long the thread is held. */
+export interface Reading {
+  readonly view: RecordView;
+  readonly pace: Pace;
+}
+
+export function keptValue(value: MetadataValue | undefined): KeptValue {
+  if (typeof value === "object") return new Unkept(null);
+  if (typeof value !== "string" || value.length <= KEPT_CHARACTERS) return value;
+  // A slice of a string keeps all of it in memory.
+  const beginning = Buffer.from(value.slice(0, KEPT_CHARACTERS), "utf16le");
+  return new Unkept(beginning.toString("utf16le"));
+}
+
+/** What to tell the pace of a value that was read. */
+export function readBytes(value: MetadataValue | undefined, position: number, { view }: Reading): number {
+  const bytes = READ_BYTES + view.snapshot.metadataBytes(position);
+  if (typeof value !== "object") return bytes;
+  if (isSparseVector(value)) return bytes + SPARSE_BYTES;
+  return bytes + (ArrayBuffer.isView(value) ? value.byteLength : 0);
+}
+
+/** Which of two members is better; of equals the first in the ranking. */
+export class MemberOrder {
+  /** Metadata keys, each once. */
+  readonly fields: readonly string[];
+  /** Places in `fields`; -1 is the score. */
+  readonly #keys: readonly number[];
+  readonly #direction: number;
+  readonly #reading: Reading;
+
+  constructor({ operator, keys }: GroupBy["aggregate"], reading: Reading) {
+    this.fields = [...new Set(keys)].filter((key) => key !== SCORE_KEY);
+    this.#keys = [...new Set(keys)].map((key) => this.fields.indexOf(key));
+    this.#direction = operator === "$min_k" ? 1 : -1;
+    this.#reading = reading;
+  }
+
+  /** Of more than `k` members, in no order. */
+  async best(members: readonly Member[], k: number): Promise<readonly Member[]> {
+    const { pace } = this.#reading;
+    // A heap whose root is the worst.
+    const heap = members.slice(0, k);
+    for (let at = (k >>> 1) - 1; at >= 0; at--) {
+      await this.#siftDown(heap, at);
+      if (pace.spend(PLACING_BYTES)) await pace.breathe();
+    }
+    for (let i = k; i < members.length; i++) {
+      const member = members[i]!;
+      let order = this.#compareKept(member, heap[0]!);
+      if (Number.isNaN(order)) order = await this.#compareWhole(member, heap[0]!);
+      if (order < 0) {
+        heap[0] = member;
+        await this.#siftDown(heap, 0);
+      }
+      if (pace.spend(PLACING_BYTES)) await pace.breathe();
+    }
+    return heap;
+  }
+
+  async #siftDown(heap: Member[], from: number): Promise<void> {
+    const moved = heap[from]!;
+    let at = from;
+    for (let child = 2 * at + 1; child < heap.length; child = 2 * at + 1) {
+      if (child + 1 < heap.length) {
+        let order = this.#compareKept(heap[child + 1]!, heap[child]!);
+        if (Number.isNaN(order)) order = await this.#compareWhole(heap[child + 1]!, heap[child]!);
+        if (order > 0) child++;
+      }
+      let order = this.#compareKept(heap[child]!, moved);
+      if (Number.isNaN(order)) order = await this.#compareWhole(heap[child]!, moved);
+      if (order < 0) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = moved;
+  }
+
+  /** Negative where `a` is better. NaN: what is kept does not tell. */
+  #compareKept(a: Member, b: Member): number {
+    for (const field of this.#keys) {
+      const order = compareKept(a, b, field);
+      // NaN is one that is not 0.
+      if (order !== 0) return this.#direction * order;
+    }
+    return a.place - b.place;
+  }
+
+  async #compareWhole(a: Member, b: Member): Promise<number> {
+    const { pace } = this.#reading;
+    for (const field of this.#keys) {
+      let order = compareKept(a, b, field);
+      if (Number.isNaN(order)) {
+        order = compareMetadata(this.#read(a, field), this.#read(b, field));
+        if (pace.spend(0)) await pace.breathe();
+      }
+      if (order !== 0) return this.#direction * order;
+    }
+    return a.place - b.place;
+  }
+
+  #read({ position }: Member, field: number): MetadataValue | undefined {
+    const { view, pace } = this.#reading;
+    const value = view.metadataValue(position, this.fields[field]!);
+    pace.spend(readBytes(value, position, this.#reading));
+    return value;
+  }
+}
+
+/** As `compareMetadata`; NaN: what is kept does not tell. */
+function compareKept(a: Member, b: Member, field: number): number {
+  if (field === -1) return compareTotal(a.score, b.score);
+  const x = a.values[field];
+  const y = b.values[field];
+  if (!(x instanceof Unkept) && !(y instanceof Unkept)) return compareMetadata(x, y);
+  const isList = isUnkeptList(x);
+  if (isList || isUnkeptList(y)) return isList && isUnkeptList(y) ? Number.NaN : isList ? 1 : -1;
+  // A string that is kept is no longer than what is kept of the others, so it cannot seem to come after one that goes on.
+  const order = compareMetadata(beginningOf(x), beginningOf(y));
+  return order === 0 ? Number.NaN : order;
+}
+
+function isUnkeptList(value: KeptValue): boolean {
+  return value instanceof Unkept && value.beginning === null;
+}
+
+function beginningOf(value: KeptValue): MetadataScalar | undefined {
+  return value instanceof Unkept ? (value.beginning ?? undefined) : value;
+}
