@@ -19,11 +19,14 @@ describe("docs/guide/clients.md", () => {
     bodyBytes: MIB,
     regexBytes: MIB,
     configurationBytes: 1024,
+    collectionMetadataBytes: 1024,
+    listBytes: MIB,
   };
   const NAMED: readonly LimitName[] = [
     ..."idBytes dimensions documentBytes uriBytes metadataKeys metadataKeyBytes metadataValueBytes".split(
       " ",
     ),
+    ..."collectionMetadataBytes listBytes".split(" "),
     ..."sparseNonZeros configurationBytes schemaKeys tenantNameBytes bodyBytes jsonDepth jsonNodes".split(
       " ",
     ),

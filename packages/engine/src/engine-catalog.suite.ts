@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type Collection, type CollectionRef, type Metadata, parseCreateCollection } from "@sheaf/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Engine } from "./engine.ts";
+import type { Engine, ListBatch } from "./engine.ts";
 import { ALL, AT, makeCollection, record, write } from "./testing/engine-fixtures.ts";
 
 /** `current` gives the engine under test. */
@@ -36,7 +36,10 @@ export function engineCatalogSuite(current: () => Engine): void {
         message: `Tenant [${tenant}] already exists`,
       });
       await engine.updateTenant(tenant, "resource");
-      expect(await engine.listTenants()).toContainEqual({ name: tenant, resourceName: "resource" });
+      expect((await engine.listTenants(ALL)).items).toContainEqual({
+        name: tenant,
+        resourceName: "resource",
+      });
       const database = { tenant, database: "inside" };
       await engine.createDatabase(database);
       const { id } = await engine.createCollection(parseCreateCollection({ name: "doomed" }, database));
@@ -57,11 +60,11 @@ export function engineCatalogSuite(current: () => Engine): void {
         message: "Database [aa] already exists",
       });
       const names = async (limit: number | null, offset: number): Promise<string[]> =>
-        (await engine.listDatabases(tenant, { limit, offset })).map((database) => database.name);
+        (await engine.listDatabases(tenant, { limit, offset })).items.map((database) => database.name);
       expect(await names(null, 0)).toEqual(["aa", "bb", "cc"]);
       expect(await names(1, 1)).toEqual(["bb"]);
       expect(await names(0, 0)).toEqual([]);
-      expect(await engine.listDatabases("nobody", ALL)).toEqual([]);
+      expect(await engine.listDatabases("nobody", ALL)).toEqual({ items: [], next: null });
       await engine.deleteDatabase({ tenant, database: "bb" });
       expect(await names(null, 0)).toEqual(["aa", "cc"]);
       await expect(engine.getDatabase({ tenant, database: "bb" })).rejects.toMatchObject({
@@ -96,13 +99,35 @@ export function engineCatalogSuite(current: () => Engine): void {
       for (const name of ["zzz", "aaa", "mmm"]) {
         await engine.createCollection(parseCreateCollection({ name }, database));
       }
-      const names = (page: readonly Collection[]): string[] => page.map((collection) => collection.name);
+      const names = ({ items }: ListBatch<Collection>): string[] => items.map(({ name }) => name);
       expect(names(await engine.listCollections(database, ALL))).toEqual(["zzz", "aaa", "mmm"]);
       expect(names(await engine.listCollections(database, { limit: 1, offset: 2 }))).toEqual(["mmm"]);
       expect(await engine.countCollections(database)).toBe(3);
       await engine.deleteCollection({ ...database, name: "aaa" });
       expect(names(await engine.listCollections(database, ALL))).toEqual(["zzz", "mmm"]);
       expect(await engine.countCollections({ ...database, database: "none" })).toBe(0);
+    });
+
+    it("gives long lists in batches that have everything once, whatever goes meanwhile", async () => {
+      const database = { tenant: "default_tenant", database: `d-${randomUUID()}` };
+      await engine.createDatabase(database);
+      const all = Array.from({ length: 12 }, (_, i) => `collection-${i}`);
+      const metadata: Metadata = new Map([["long", "x".repeat(100_000)]]);
+      for (const name of all) {
+        await engine.createCollection({ ...parseCreateCollection({ name }, database), metadata });
+      }
+      const first = await engine.listCollections(database, { limit: 11, offset: 2 });
+      const names = first.items.map(({ name }) => name);
+      expect(names).toEqual(all.slice(2, 5));
+      // The one that the batch ended with is where the next begins.
+      await engine.deleteCollection({ ...database, name: "collection-4" });
+      for (let { next } = first; next !== null;) {
+        const batch = await engine.listCollections(database, { limit: null, offset: 0, after: next });
+        expect(batch.items.length).toBeLessThan(4);
+        names.push(...batch.items.map(({ name }) => name));
+        next = batch.next;
+      }
+      expect(names).toEqual(all.slice(2));
     });
 
     it("refuses a collection in a database that does not exist", async () => {

@@ -113,7 +113,9 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
       await write(engine, ref, "add", record("a"));
       await engine.createTenant("short-lived");
       await engine.reset();
-      expect(await engine.listTenants()).toEqual([{ name: "default_tenant", resourceName: null }]);
+      expect((await engine.listTenants({ limit: null, offset: 0 })).items).toEqual([
+        { name: "default_tenant", resourceName: null },
+      ]);
       expect(await engine.countCollections(AT)).toBe(0);
       await expect(engine.getCollection(ref)).rejects.toMatchObject({ code: "not_found" });
       expect((await engine.getDatabase(AT)).name).toBe("default_database");

@@ -44,9 +44,18 @@ export interface CallReport {
   readonly rowsScanned: number;
 }
 
-export interface Page {
+export interface ListPage {
   readonly limit: number | null;
   readonly offset: number;
+  /** `next` of the batch before, behind which `limit` and `offset` count. */
+  readonly after?: string;
+}
+
+/** Part of a list, of some 256 KiB or one entry beyond. */
+export interface ListBatch<T> {
+  readonly items: readonly T[];
+  /** For `after`; `null`: there is no more. */
+  readonly next: string | null;
 }
 
 export interface DatabaseRef {
@@ -126,7 +135,8 @@ export interface Activity {
 export interface Engine {
   createTenant(name: string): Promise<void>;
   getTenant(name: string): Promise<Tenant>;
-  listTenants(): Promise<readonly Tenant[]>;
+  /** By name, ascending. */
+  listTenants(page: ListPage): Promise<ListBatch<Tenant>>;
   /** 409 if another tenant has the resource name. */
   updateTenant(name: string, resourceName: string): Promise<void>;
   /** Name of the tenant with this resource name, else of the one with this name; `null`: neither. */
@@ -137,14 +147,14 @@ export interface Engine {
   createDatabase(ref: DatabaseRef): Promise<void>;
   getDatabase(ref: DatabaseRef): Promise<Database>;
   /** By name, ascending. */
-  listDatabases(tenant: string, page: Page): Promise<readonly Database[]>;
+  listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>>;
   deleteDatabase(ref: DatabaseRef): Promise<void>;
 
   createCollection(request: CreateCollection): Promise<Collection>;
   getCollection(ref: CollectionRef): Promise<Collection>;
   getCollectionByName(name: CollectionName): Promise<Collection>;
   /** In order of creation. */
-  listCollections(ref: DatabaseRef, page: Page): Promise<readonly Collection[]>;
+  listCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>>;
   countCollections(ref: DatabaseRef): Promise<number>;
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void>;
   /**

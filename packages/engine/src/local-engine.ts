@@ -43,7 +43,8 @@ import type {
   EngineStatistics,
   IndexingStatus,
   KeyReplacement,
-  Page,
+  ListBatch,
+  ListPage,
   ResultBatch,
   StoredKey,
   TokenUsage,
@@ -134,8 +135,8 @@ export class LocalEngine implements Engine {
     return this.#catalog.tenant(name);
   }
 
-  async listTenants(): Promise<readonly Tenant[]> {
-    return this.#catalog.tenants();
+  async listTenants(page: ListPage): Promise<ListBatch<Tenant>> {
+    return this.#catalog.tenants(page);
   }
 
   updateTenant(name: string, resourceName: string): Promise<void> {
@@ -158,7 +159,7 @@ export class LocalEngine implements Engine {
     return this.#catalog.database(ref);
   }
 
-  async listDatabases(tenant: string, page: Page): Promise<readonly Database[]> {
+  async listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>> {
     return this.#catalog.databases(tenant, page);
   }
 
@@ -178,7 +179,7 @@ export class LocalEngine implements Engine {
     return this.#catalog.collectionByName(name);
   }
 
-  async listCollections(ref: DatabaseRef, page: Page): Promise<readonly Collection[]> {
+  async listCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>> {
     return this.#catalog.collections(ref, page);
   }
 

@@ -125,6 +125,16 @@ const table = {
     over: 400,
     doc: "`configuration` or `schema` of a collection, as JSON.",
   },
+  collectionMetadataBytes: {
+    value: 256 * 1024,
+    over: 400,
+    doc: "`metadata` of a collection, as JSON. Collections that were stored with more stay readable.",
+  },
+  listBytes: {
+    value: 64 * 1024 * 1024,
+    over: 413,
+    doc: "JSON of one list of collections, databases or tenants. Longer ones are read with `limit` and `offset`.",
+  },
   schemaKeys: {
     value: 4_096,
     over: 400,

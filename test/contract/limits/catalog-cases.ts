@@ -1,5 +1,5 @@
 /** Bounds of names, collections, forks and keys. */
-import type { LimitName } from "@sheaf/protocol";
+import { type LimitName, parseCreateCollection } from "@sheaf/protocol";
 import { COLLECTIONS } from "../../../packages/server/src/testing/test-app.ts";
 import { Bench, type CaseOf, bySize, times, toServer } from "./limit-case.ts";
 
@@ -25,6 +25,14 @@ export const CATALOG_CASES = {
     name: `configured-${size}`,
     configuration: ofBytes(size),
   })),
+  collectionMetadataBytes: toServer(MAKE, /^metadata/u, (size) => ({
+    name: `with-metadata-${size}`,
+    metadata: ofBytes(size),
+  })),
+  listBytes: bySize(async (bench, size) => {
+    const list = await listOfBytes(bench, size);
+    return bench.send(`GET ${list}`, {});
+  }, /^limit: /u),
   schemaKeys: toServer(MAKE, /^schema\.keys/u, (size) => ({
     name: `keyed-${size}`,
     schema: { keys: Object.fromEntries(times(size, (i) => [`key-${i}`, {}])) },
@@ -55,6 +63,28 @@ export const CATALOG_CASES = {
 function ofBytes(size: number): object {
   const empty = JSON.stringify({ unheard_of: "" }).length;
   return { unheard_of: "x".repeat(size - empty) };
+}
+
+/**
+ * Path of a database's collections, whose list is so long. Made through the engine: it takes two, with more metadata than
+ * requests may have.
+ */
+async function listOfBytes(bench: Bench, size: number): Promise<string> {
+  const half = Math.floor(size / 2);
+  const at = { tenant: "default_tenant", database: `listed-${size}` };
+  const app = await bench.app();
+  const make = async (name: string, characters: number): Promise<void> => {
+    const metadata = new Map([["k", "x".repeat(characters)]]);
+    await app.engine.createCollection({ ...parseCreateCollection({ name }, at), metadata });
+  };
+  await app.engine.createDatabase(at);
+  const list = `/api/v2/tenants/${at.tenant}/databases/${at.database}/collections`;
+  await make("first", half);
+  const { text } = await app.ask(`GET ${list}`);
+  // Both are equally long but for their text; one comma is between them.
+  const around = text.length - "[]".length - half;
+  await make("other", size - "[,]".length - 2 * around - half);
+  return list;
 }
 
 /** Through the engine: a request each would take most of the test. */

@@ -18,18 +18,18 @@ import {
   type UpdateCollection,
   invalid,
 } from "@sheaf/protocol";
-import type { CollectionName, DatabaseRef, Page } from "../engine.ts";
+import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
 import { ALL_UNFOLDED, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, unfoldedKey } from "./catalog-keys.ts";
-import { CollectionEntries, type EntryRange } from "./collection-entries.ts";
+import { CollectionEntries } from "./collection-entries.ts";
 import { DatabaseEntries } from "./database-entries.ts";
 import { KeyCatalog } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
 import { type CatalogQuotas, TenantCounts } from "./tenant-counts.ts";
 import { TenantEntries } from "./tenant-entries.ts";
 
-/** Of a change that a tenant asks for, schema and metadata included; it must not take what is kept free of the disk. */
+/** Of a change that a tenant asks for, beside the description itself; it must not take what is kept free of the disk. */
 const CHANGE_BYTES = 1024 * 1024;
 const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0 });
 
@@ -94,8 +94,8 @@ export class Catalog {
     return this.#tenants.require(name);
   }
 
-  tenants(): readonly Tenant[] {
-    return this.#tenants.list();
+  tenants(page: ListPage): ListBatch<Tenant> {
+    return this.#tenants.list(page);
   }
 
   /** 409 if another tenant has the resource name. */
@@ -113,7 +113,7 @@ export class Catalog {
     return this.#counts.change(
       () => {
         this.#tenants.require(name);
-        const ids = this.#databases.list(name).flatMap((database) => this.#removeDatabase(database));
+        const ids = this.#databases.all(name).flatMap((database) => this.#removeDatabase(database));
         this.#tenants.remove(name);
         this.keys.removeBoundTo(name, null);
         return ids;
@@ -138,8 +138,8 @@ export class Catalog {
   }
 
   /** By name; none for a tenant that does not exist. */
-  databases(tenant: string, page: Page): readonly Database[] {
-    return this.#databases.list(tenant, toRange(page));
+  databases(tenant: string, page: ListPage): ListBatch<Database> {
+    return this.#databases.list(tenant, page);
   }
 
   /** Ids of the collections that went with it. */
@@ -159,12 +159,12 @@ export class Catalog {
       if (owner === null) throw invalid("", `Database [${database}] does not exist`);
       const known = request.getOrCreate ? this.#collections.findByName(owner.id, name) : null;
       if (known !== null) return toCollection(known);
-      this.#environment.disk.require(CHANGE_BYTES);
       const id = randomUUID();
       const entry = this.#collections.insert({
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
         ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },
       });
+      this.#environment.disk.require(CHANGE_BYTES + this.#collections.bytes(id));
       return toCollection(entry);
     });
   }
@@ -229,9 +229,11 @@ export class Catalog {
   }
 
   /** In order of creation; none for a database that does not exist. */
-  collections(ref: DatabaseRef, page: Page): readonly Collection[] {
+  collections(ref: DatabaseRef, page: ListPage): ListBatch<Collection> {
     const owner = this.#databases.find(ref);
-    return owner === null ? [] : this.#collections.list(owner.id, toRange(page)).map(toCollection);
+    if (owner === null) return { items: [], next: null };
+    const { items, next } = this.#collections.list(owner.id, page);
+    return { items: items.map(toCollection), next };
   }
 
   countCollections(ref: DatabaseRef): number {
@@ -251,7 +253,6 @@ export class Catalog {
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
     return this.#environment.transact(() => {
       const entry = this.#requireCollection(ref);
-      this.#environment.disk.require(CHANGE_BYTES);
       const { name = entry.name } = change;
       if (name !== entry.name) this.#collections.rename(entry, name);
       const {
@@ -260,6 +261,7 @@ export class Catalog {
         schema = entry.schema,
       } = change;
       this.#collections.put({ ...entry, name, metadata, configuration, schema });
+      this.#environment.disk.require(CHANGE_BYTES + this.#collections.bytes(entry.id));
     });
   }
 
@@ -368,10 +370,9 @@ export class Catalog {
   }
 
   #removeDatabase(database: Database): readonly string[] {
-    const entries = this.#collections.list(database.id);
-    for (const entry of entries) this.#collections.remove(entry);
+    const ids = this.#collections.removeAll(database.id);
     this.#databases.remove(database);
-    return entries.map((entry) => entry.id);
+    return ids;
   }
 }
 
@@ -387,10 +388,6 @@ function toCollection(entry: CollectionEntry): Collection {
 
 function byIdentifier(models: readonly ModelIdentity[]): CollectionModels {
   return Object.fromEntries(models.map((model) => [model.identifier, model]));
-}
-
-function toRange({ limit, offset }: Page): EntryRange {
-  return { ...(limit === null ? {} : { limit }), ...(offset === 0 ? {} : { offset }) };
 }
 
 function missing(message: string): SheafError {

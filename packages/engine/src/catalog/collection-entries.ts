@@ -3,6 +3,7 @@
  * Reads see the newest commit; whatever writes is to be called inside a transaction.
  */
 import { SheafError } from "@sheaf/protocol";
+import type { ListBatch, ListPage } from "../engine.ts";
 import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import {
   type CollectionEntry,
@@ -30,12 +31,8 @@ import {
   unfoldedKey,
 } from "./catalog-keys.ts";
 import { ForkTrees } from "./fork-trees.ts";
+import { type ListedItem, readBatch } from "./list-batch.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
-
-export interface EntryRange {
-  readonly limit?: number;
-  readonly offset?: number;
-}
 
 export class CollectionEntries {
   readonly trees: ForkTrees;
@@ -63,8 +60,18 @@ export class CollectionEntries {
 
   /** For an id that a key of the catalog leads to. */
   read(id: Uint8Array): CollectionEntry {
+    return this.#readListed(id).item;
+  }
+
+  #readListed(id: Uint8Array): ListedItem<CollectionEntry> {
     const key = collectionKey(id);
-    return decodeCollection(this.#require(key), this.#environment.origin(key));
+    const value = this.#require(key);
+    return { item: decodeCollection(value, this.#environment.origin(key)), bytes: value.length };
+  }
+
+  /** What the entry is stored in; inside a transaction as that has it. */
+  bytes(id: string): number {
+    return this.#environment.peek(collectionKey(idBytes(id)))?.length ?? 0;
   }
 
   /** `null`: the database has none with this id; of one elsewhere nothing is read. */
@@ -80,10 +87,9 @@ export class CollectionEntries {
   }
 
   /** In order of creation. */
-  list(databaseId: string, range: EntryRange = {}): readonly CollectionEntry[] {
-    return this.#environment
-      .entries({ ...collectionsOf(idBytes(databaseId)), ...range })
-      .map(({ value }) => this.read(value));
+  list(databaseId: string, page: ListPage): ListBatch<CollectionEntry> {
+    const range = collectionsOf(idBytes(databaseId));
+    return readBatch(this.#environment, range, page, ({ value }) => this.#readListed(value));
   }
 
   count(databaseId: string): number {
@@ -151,6 +157,16 @@ export class CollectionEntries {
     this.requireFreeName(databaseId, newName);
     this.#environment.remove(nameKey(idBytes(databaseId), name));
     this.#environment.put(nameKey(idBytes(databaseId), newName), idBytes(id));
+  }
+
+  /** All of a database; their ids. */
+  removeAll(databaseId: string): readonly string[] {
+    return this.#environment.entries(collectionsOf(idBytes(databaseId))).map(({ value }) => {
+      // One by one: descriptions take far more memory than ids.
+      const entry = this.read(value);
+      this.remove(entry);
+      return entry.id;
+    });
   }
 
   remove({ id, databaseId, tenant, name, created, tree }: CollectionEntry): void {

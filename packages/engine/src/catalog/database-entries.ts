@@ -4,11 +4,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Database, SheafError } from "@sheaf/protocol";
-import type { DatabaseRef } from "../engine.ts";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { DatabaseRef, ListBatch, ListPage } from "../engine.ts";
+import type { Entry, LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
 import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
-import type { EntryRange } from "./collection-entries.ts";
+import { readBatch } from "./list-batch.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
 
 export class DatabaseEntries {
@@ -28,13 +28,23 @@ export class DatabaseEntries {
   }
 
   /** By name; none for a tenant that does not exist. */
-  list(tenant: string, range: EntryRange = {}): readonly Database[] {
-    const prefix = databasesOf(tenant);
-    return this.#environment.entries({ ...prefix, ...range }).map(({ key, value }) => ({
-      id: decodeDatabase(value, this.#environment.origin(key)).id,
-      name: nameBehind(key, prefix.start.length),
-      tenant,
+  list(tenant: string, page: ListPage): ListBatch<Database> {
+    return readBatch(this.#environment, databasesOf(tenant), page, (entry) => ({
+      item: this.#decode(tenant, entry),
+      bytes: entry.key.length + entry.value.length,
     }));
+  }
+
+  all(tenant: string): readonly Database[] {
+    return this.#environment.entries(databasesOf(tenant)).map((entry) => this.#decode(tenant, entry));
+  }
+
+  #decode(tenant: string, { key, value }: Entry): Database {
+    return {
+      id: decodeDatabase(value, this.#environment.origin(key)).id,
+      name: nameBehind(key, databasesOf(tenant).start.length),
+      tenant,
+    };
   }
 
   /** Under a new id; 409 if there is one already, 422 if the tenant has all that it may have. */

@@ -3,14 +3,16 @@
  * be called inside `change`.
  */
 import { SheafError, type Tenant } from "@sheaf/protocol";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { ListBatch, ListPage } from "../engine.ts";
+import type { Entry, LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import { decodeTenant, encodeTenant } from "./catalog-codec.ts";
 import { ALL_TENANTS, nameBehind, tenantKey } from "./catalog-keys.ts";
+import { readBatch } from "./list-batch.ts";
 import { ResourceNames } from "./resource-names.ts";
 
 export class TenantEntries {
   readonly #environment: LmdbEnvironment;
-  readonly #resources = new ResourceNames(() => this.list());
+  readonly #resources = new ResourceNames(() => this.#all());
 
   constructor(environment: LmdbEnvironment) {
     this.#environment = environment;
@@ -29,11 +31,23 @@ export class TenantEntries {
     return tenant;
   }
 
-  list(): readonly Tenant[] {
-    return this.#environment.entries(ALL_TENANTS).map(({ key, value }) => ({
+  /** By name. */
+  list(page: ListPage): ListBatch<Tenant> {
+    return readBatch(this.#environment, ALL_TENANTS, page, (entry) => ({
+      item: this.#decode(entry),
+      bytes: entry.key.length + entry.value.length,
+    }));
+  }
+
+  #all(): readonly Tenant[] {
+    return this.#environment.entries(ALL_TENANTS).map((entry) => this.#decode(entry));
+  }
+
+  #decode({ key, value }: Entry): Tenant {
+    return {
       name: nameBehind(key, ALL_TENANTS.start.length),
       ...decodeTenant(value, this.#environment.origin(key)),
-    }));
+    };
   }
 
   /** The tenant with this resource name, else the one with this name; `null`: neither. */

@@ -78,7 +78,7 @@ describe("an engine host that ends", () => {
       retryAfterSeconds: expect.any(Number),
     });
     // The catalog is not heavy, and a tenant must be able to remove what it cannot use.
-    expect(await engine.listCollections(AT, { limit: null, offset: 0 })).toHaveLength(1);
+    expect((await engine.listCollections(AT, { limit: null, offset: 0 })).items).toHaveLength(1);
     expect(await engine.count(bystander, EVERYTHING)).toBe(1);
   });
 

@@ -35,7 +35,8 @@ import type {
   EngineStatistics,
   IndexingStatus,
   KeyReplacement,
-  Page,
+  ListBatch,
+  ListPage,
   ResultBatch,
   StoredKey,
   TokenUsage,
@@ -148,8 +149,8 @@ export class HostedEngine implements Engine {
     return this.#call("getTenant", [name]);
   }
 
-  listTenants(): Promise<readonly Tenant[]> {
-    return this.#call("listTenants", []);
+  listTenants(page: ListPage): Promise<ListBatch<Tenant>> {
+    return this.#call("listTenants", [page]);
   }
 
   updateTenant(name: string, resourceName: string): Promise<void> {
@@ -172,7 +173,7 @@ export class HostedEngine implements Engine {
     return this.#call("getDatabase", [ref]);
   }
 
-  listDatabases(tenant: string, page: Page): Promise<readonly Database[]> {
+  listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>> {
     return this.#call("listDatabases", [tenant, page]);
   }
 
@@ -192,7 +193,7 @@ export class HostedEngine implements Engine {
     return this.#call("getCollectionByName", [name]);
   }
 
-  listCollections(ref: DatabaseRef, page: Page): Promise<readonly Collection[]> {
+  listCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>> {
     return this.#call("listCollections", [ref, page]);
   }
 

@@ -280,6 +280,14 @@ describe("parseCreateCollection refuses", () => {
       });
     expect(() => createOf(text(LIMITS.configurationBytes - 200))).not.toThrow();
     expect(refusalOf(() => createOf(text(LIMITS.configurationBytes)))).toMatch(/^400 configuration: is over/);
+    const metadata = (bytes: number): object => {
+      const value = "é".repeat((bytes - '{"k":""}'.length) / 2);
+      return { metadata: { k: value } };
+    };
+    expect(() => createOf(metadata(LIMITS.collectionMetadataBytes))).not.toThrow();
+    expect(refusalOf(() => createOf(metadata(LIMITS.collectionMetadataBytes + 2)))).toBe(
+      "400 metadata: is over 262144 bytes",
+    );
     const keys = (count: number): object => ({
       schema: { keys: Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, {}])) },
     });

@@ -1,8 +1,8 @@
 /** Bodies of the collection routes and the reply that describes a collection. */
 import { invalid } from "../errors.ts";
-import { exceedsBytes } from "../json-shape.ts";
+import { exceedsBytes, utf8Length } from "../json-shape.ts";
 import { LIMITS } from "../limits.ts";
-import { writeMetadata } from "../json-writer.ts";
+import { writeLongMetadata } from "../json-writer-long.ts";
 import type { Metadata, MetadataPatch, MetadataValue } from "../metadata.ts";
 import { parseMetadata, parseMetadataPatch } from "../metadata-parser.ts";
 import type { Collection, CreateCollection, JsonObject, UpdateCollection } from "./ast.ts";
@@ -92,7 +92,20 @@ function parseCollectionMetadata<M extends MetadataPatch>(
   if (value === undefined) return null;
   const metadata = parse(value, key);
   if (metadata.size === 0) throw invalid(key, "Metadata cannot be empty");
+  requireShort(metadata, key);
   return metadata;
+}
+
+/** The lists of a database hold the metadata of all its collections. Written in pieces, of which the first too many is the last. */
+function requireShort(patch: MetadataPatch, key: string): void {
+  const limit = LIMITS.collectionMetadataBytes;
+  const metadata = withoutNulls(patch);
+  if (metadata === null) return;
+  let bytes = 0;
+  for (const piece of writeLongMetadata(metadata, () => true)) {
+    bytes += utf8Length(piece);
+    if (bytes > limit) throw invalid(key, `is over ${limit} bytes`);
+  }
 }
 
 /** The new metadata replaces the old one whole, so a key that is `null` is a key that is not there. */
@@ -112,8 +125,11 @@ function describing(reader: BodyReader, key: string): BodyReader | null {
   return described;
 }
 
-/** The JSON of a collection, in the order of members that clients have always seen. */
-export function writeCollection(collection: Collection): string {
+/**
+ * The JSON of a collection, in the order of members that clients have always seen, in pieces: collections of before
+ * `collectionMetadataBytes` may hold far more metadata.
+ */
+export function* writeCollection(collection: Collection): Generator<string> {
   const head = { id: collection.id, name: collection.name };
   const described = { configuration_json: collection.configuration, schema: collection.schema };
   const tail = {
@@ -124,5 +140,7 @@ export function writeCollection(collection: Collection): string {
     version: collection.version,
   };
   const members = (part: JsonObject): string => writePlainJson(part).slice(1, -1);
-  return `{${members(head)},${members(described)},"metadata":${writeMetadata(collection.metadata)},${members(tail)}}`;
+  yield `{${members(head)},${members(described)},"metadata":`;
+  yield* writeLongMetadata(collection.metadata, () => true);
+  yield `,${members(tail)}}`;
 }

@@ -1,6 +1,7 @@
 /** A reply of known length that is sent from memory and a file, as fast as its receiver reads it. */
 import type { FileHandle } from "node:fs/promises";
 import { Readable } from "node:stream";
+import type { CancelSignal } from "@sheaf/protocol";
 
 /** Bytes in memory, or where bytes lie in the file. */
 export type ReplyPart = Buffer | { readonly position: number; readonly length: number };
@@ -32,6 +33,13 @@ export class ReplyBody extends Readable {
     this.#parts = parts;
     this.#file = file;
     this.#onClose = onClose;
+  }
+
+  /** Ends with the signal, whether somebody has begun to send it or not. */
+  endWith(signal: CancelSignal): void {
+    const end = (): void => void this.destroy();
+    signal.addEventListener("abort", end, { once: true });
+    this.once("close", () => signal.removeEventListener("abort", end));
   }
 
   override _read(): void {

@@ -20,18 +20,30 @@ interface Column {
   readonly parts: ReplyPart[];
 }
 
+export interface ReplyPiecesOptions {
+  readonly columns: number;
+  /** Longest reply; what every reply may have, where that is less or nothing is said. */
+  readonly mostBytes?: number;
+  /** What to do about one that is longer. */
+  readonly advice: string;
+}
+
 export class ReplyPieces {
   readonly #store: ReplyStore;
   readonly #lease: ByteLease;
   readonly #columns: readonly Column[];
+  readonly #mostBytes: number;
+  readonly #advice: string;
   #file: FileHandle | null = null;
   #fileBytes = 0;
   #lookAt = 0;
   #pendingBytes = 0;
   #bytes = 0;
 
-  constructor(store: ReplyStore, tenant: string, columns: number) {
+  constructor(store: ReplyStore, tenant: string, { columns, mostBytes, advice }: ReplyPiecesOptions) {
     this.#store = store;
+    this.#mostBytes = Math.min(mostBytes ?? store.replyBytes, store.replyBytes);
+    this.#advice = advice;
     this.#lease = store.budget.charge(tenant, 0);
     this.#columns = Array.from({ length: columns }, () => ({ text: "", pending: [], parts: [] }));
   }
@@ -50,7 +62,11 @@ export class ReplyPieces {
 
   /** Throws 413 where so many bytes more are too many. */
   expect(bytes: number): void {
-    if (this.#bytes + bytes > this.#store.replyBytes) throw tooLong(this.#store.replyBytes);
+    if (this.#bytes + bytes <= this.#mostBytes) return;
+    throw new SheafError(
+      "too_large",
+      `limit: the reply is longer than ${this.#mostBytes} bytes; ${this.#advice}`,
+    );
   }
 
   /** Moves what is in memory to the file. */
@@ -77,6 +93,13 @@ export class ReplyPieces {
     this.#store.spooled += data.length;
     this.#fileBytes = position;
     this.#forgetPending();
+  }
+
+  /** The whole reply where it is so short that none of it is bytes yet; `null` where it is not. */
+  shortText(end: string): string | null {
+    if (this.#bytes > 0) return null;
+    this.#release();
+    return this.#columns.map(({ text }) => text).join("") + end;
   }
 
   /** The whole reply, which owns the file from here on. `end` follows after the columns. */
@@ -133,11 +156,4 @@ async function writeAll(file: FileHandle, data: Buffer, position: number): Promi
     const { bytesWritten } = await file.write(data, written, data.length - written, position + written);
     written += bytesWritten;
   }
-}
-
-function tooLong(bytes: number): SheafError {
-  return new SheafError(
-    "too_large",
-    `limit: the reply is longer than ${bytes} bytes; ask for fewer records with limit (n_results of a query), or for less of each`,
-  );
 }

@@ -81,7 +81,10 @@ export class ResultReplies {
 
   async #long(read: Read, shape: ResultShape): Promise<ReplyBody> {
     const { ref, budget, onRead } = read;
-    const pieces = new ReplyPieces(this.#store, ref.tenant, shape.columns.length);
+    const pieces = new ReplyPieces(this.#store, ref.tenant, {
+      columns: shape.columns.length,
+      advice: "ask for fewer records with limit (n_results of a query), or for less of each",
+    });
     const writer = new ResultWriter(shape, (column, text) => pieces.write(column, text));
     let cursor = read.first.cursor;
     try {
@@ -106,13 +109,9 @@ export class ResultReplies {
 
   /** Ends with its request, whether somebody has begun to send it or not. */
   #owned(body: ReplyBody, { ref, budget }: Read): ReplyBody {
-    const end = (): void => void body.destroy();
-    budget.signal.addEventListener("abort", end, { once: true });
+    body.endWith(budget.signal);
     this.#sending.set(body, ref);
-    body.once("close", () => {
-      budget.signal.removeEventListener("abort", end);
-      this.#sending.delete(body);
-    });
+    body.once("close", () => this.#sending.delete(body));
     return body;
   }
 

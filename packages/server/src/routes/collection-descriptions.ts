@@ -23,6 +23,7 @@ export const COLLECTIONS = {
     tag: "Collections",
     query: PAGE,
     replies: answers(Type.Array(ref("Collection")), "In order of creation."),
+    errors: ["too_large"],
   },
   count: { summary: "Count collections", tag: "Collections", replies: answers(count()) },
   getByName: { summary: "Get a collection by name", tag: "Collections", path: BY_NAME, replies: ANSWER },

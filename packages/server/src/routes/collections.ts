@@ -1,5 +1,7 @@
 /** Collections: GET and DELETE address one by name, everything else by id. */
+import type { ListBatch, ListPage } from "@sheaf/engine";
 import {
+  type Collection,
   type CollectionRef,
   parsePage,
   parseUpdateCollection,
@@ -18,11 +20,11 @@ const COLLECTION = `${COLLECTIONS}/:collection`;
 const READ = { scope: "read", tenant: "path" } as const;
 const WRITE = { scope: "write", tenant: "path" } as const;
 
-export function collectionRoutes({ engine }: Services): readonly Route[] {
-  return [...routesOfDatabase(engine), ...routesOfCollection(engine)];
+export function collectionRoutes(services: Services): readonly Route[] {
+  return [...routesOfDatabase(services), ...routesOfCollection(services)];
 }
 
-function routesOfDatabase(engine: EngineSource): readonly Route[] {
+function routesOfDatabase({ engine, lists }: Services): readonly Route[] {
   return [
     {
       ...WRITE,
@@ -31,7 +33,9 @@ function routesOfDatabase(engine: EngineSource): readonly Route[] {
       description: described.create,
       async handle(call) {
         const request = await call.parse("createCollection", databaseParams(call.params));
-        return ok(writeCollection(await engine().createCollection(request)));
+        const made = await engine().createCollection(request);
+        const whose = { tenant: request.tenant, budget: call.budget };
+        return ok(await lists.collection(whose, () => Promise.resolve(made)));
       },
     },
     {
@@ -39,9 +43,11 @@ function routesOfDatabase(engine: EngineSource): readonly Route[] {
       method: "GET",
       path: COLLECTIONS,
       description: described.list,
-      async handle({ params, query }) {
-        const collections = await engine().listCollections(databaseParams(params), parsePage(query));
-        return ok(`[${collections.map(writeCollection).join(",")}]`);
+      async handle({ params, query, budget }) {
+        const ref = databaseParams(params);
+        const page = parsePage(query);
+        const fetch = (of: ListPage): Promise<ListBatch<Collection>> => engine().listCollections(ref, of);
+        return ok(await lists.body({ tenant: ref.tenant, budget, page, fetch, write: writeCollection }));
       },
     },
     {
@@ -56,15 +62,17 @@ function routesOfDatabase(engine: EngineSource): readonly Route[] {
   ];
 }
 
-function routesOfCollection(engine: EngineSource): readonly Route[] {
+function routesOfCollection({ engine, lists }: Services): readonly Route[] {
   return [
     {
       ...READ,
       method: "GET",
       path: COLLECTION,
       description: described.getByName,
-      async handle({ params }) {
-        return ok(writeCollection(await engine().getCollectionByName(collectionNameParams(params))));
+      async handle({ params, budget }) {
+        const ref = collectionNameParams(params);
+        const { tenant } = ref;
+        return ok(await lists.collection({ tenant, budget }, () => engine().getCollectionByName(ref)));
       },
     },
     {
@@ -72,8 +80,10 @@ function routesOfCollection(engine: EngineSource): readonly Route[] {
       method: "GET",
       path: `${COLLECTIONS}/by-id/:collection`,
       description: described.getById,
-      async handle({ params }) {
-        return ok(writeCollection(await engine().getCollection(collectionParams(params))));
+      async handle({ params, budget }) {
+        const ref = collectionParams(params);
+        const { tenant } = ref;
+        return ok(await lists.collection({ tenant, budget }, () => engine().getCollection(ref)));
       },
     },
     {

@@ -1,5 +1,13 @@
 /** Databases of a tenant. */
-import { DEFAULT_DATABASE, DEFAULT_TENANT, SheafError, parsePage, writeDatabase } from "@sheaf/protocol";
+import type { ListBatch, ListPage } from "@sheaf/engine";
+import {
+  DEFAULT_DATABASE,
+  DEFAULT_TENANT,
+  type Database,
+  SheafError,
+  parsePage,
+  writeDatabase,
+} from "@sheaf/protocol";
 import { databaseParams, tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -9,7 +17,7 @@ import type { TenantOptions } from "./tenants.ts";
 const DATABASES = "/api/v2/tenants/:tenant/databases";
 const DATABASE = `${DATABASES}/:database`;
 
-export function databaseRoutes({ engine }: Services, { allowReset }: TenantOptions): readonly Route[] {
+export function databaseRoutes({ engine, lists }: Services, { allowReset }: TenantOptions): readonly Route[] {
   return [
     {
       method: "POST",
@@ -29,15 +37,15 @@ export function databaseRoutes({ engine }: Services, { allowReset }: TenantOptio
       description: described.list,
       scope: "read",
       tenant: "path",
-      async handle({ params, query, principal }) {
+      async handle({ params, query, principal, budget }) {
         const tenant = tenantParam(params);
         const page = parsePage(query);
         const { database } = principal;
-        const databases =
-          database === null
-            ? await engine().listDatabases(tenant, page)
-            : [await engine().getDatabase({ tenant, database })];
-        return ok(`[${databases.map(writeDatabase).join(",")}]`);
+        if (database !== null) {
+          return ok(`[${writeDatabase(await engine().getDatabase({ tenant, database }))}]`);
+        }
+        const fetch = (of: ListPage): Promise<ListBatch<Database>> => engine().listDatabases(tenant, of);
+        return ok(await lists.body({ tenant, budget, page, fetch, write: (item) => [writeDatabase(item)] }));
       },
     },
     {

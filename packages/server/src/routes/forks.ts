@@ -1,5 +1,4 @@
 /** Forks of a collection: making one, and how many its tree has seen. */
-import { writeCollection } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -7,7 +6,7 @@ import { COLLECTIONS as described } from "./collection-descriptions.ts";
 
 const COLLECTION = "/api/v2/tenants/:tenant/databases/:database/collections/:collection";
 
-export function forkRoutes({ engine }: Services): readonly Route[] {
+export function forkRoutes({ engine, lists }: Services): readonly Route[] {
   return [
     {
       method: "POST",
@@ -19,7 +18,9 @@ export function forkRoutes({ engine }: Services): readonly Route[] {
         const ref = collectionParams(call.params);
         const { newName } = await call.parse("forkCollection");
         call.budget.expectCopy();
-        return ok(writeCollection(await engine().forkCollection(ref, newName, call.budget)));
+        const { budget } = call;
+        const fork = await engine().forkCollection(ref, newName, budget);
+        return ok(await lists.collection({ tenant: ref.tenant, budget }, () => Promise.resolve(fork)));
       },
     },
     {

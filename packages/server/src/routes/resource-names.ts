@@ -1,5 +1,5 @@
 /** A collection by its resource name, `tenant_resource:database:collection`. */
-import { invalid, writeCollection } from "@sheaf/protocol";
+import { invalid } from "@sheaf/protocol";
 import type { PathParams } from "../auth/authorize.ts";
 import { collectionNameParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";
@@ -7,7 +7,7 @@ import type { EngineSource } from "../request/engine-source.ts";
 import type { Services } from "../services/services.ts";
 import { COLLECTIONS as described } from "./collection-descriptions.ts";
 
-export function resourceNameRoutes({ engine }: Services): readonly Route[] {
+export function resourceNameRoutes({ engine, lists }: Services): readonly Route[] {
   return [
     {
       method: "GET",
@@ -16,8 +16,10 @@ export function resourceNameRoutes({ engine }: Services): readonly Route[] {
       scope: "read",
       tenant: "located",
       locate: (params) => locate(engine, params["crn"] ?? ""),
-      async handle({ params }) {
-        return ok(writeCollection(await engine().getCollectionByName(collectionNameParams(params))));
+      async handle({ params, budget }) {
+        const ref = collectionNameParams(params);
+        const { tenant } = ref;
+        return ok(await lists.collection({ tenant, budget }, () => engine().getCollectionByName(ref)));
       },
     },
   ];

@@ -103,17 +103,21 @@ function answerPreFlight(): Reply {
   return ok(JSON.stringify({ max_batch_size: LIMITS.advertisedBatchSize, supports_base64_encoding: true }));
 }
 
-async function answerIdentity({ principal }: Call, { authEnabled, services }: SystemOptions): Promise<Reply> {
+async function answerIdentity(
+  { principal, budget }: Call,
+  { authEnabled, services }: SystemOptions,
+): Promise<Reply> {
   const { id, tenant, database } = principal;
   if (!authEnabled) return identity("", DEFAULT_TENANT, [DEFAULT_DATABASE]);
   if (tenant === null) return identity(id, "*", ["*"]);
   if (database !== null) return identity(id, tenant, [database]);
-  const databases = await services.engine().listDatabases(tenant, { limit: null, offset: 0 });
-  return identity(
-    id,
-    tenant,
-    databases.map(({ name }) => name),
-  );
+  const start = JSON.stringify({ user_id: id, tenant }).slice(0, -1);
+  const body = await services.lists.body({
+    ...{ tenant, budget, page: { limit: null, offset: 0 }, around: [`${start},"databases":[`, "]}"] },
+    fetch: (page) => services.engine().listDatabases(tenant, page),
+    write: ({ name }) => [JSON.stringify(name)],
+  });
+  return ok(body);
 }
 
 function identity(userId: string, tenant: string, databases: readonly string[]): Reply {

@@ -20,7 +20,13 @@ export const TENANTS = {
     replies: EMPTY,
     errors: ["already_exists"],
   },
-  list: { summary: "List tenants", tag: "Tenants", replies: answers(Type.Array(ref("Tenant"))) },
+  list: {
+    summary: "List tenants",
+    tag: "Tenants",
+    query: PAGE,
+    replies: answers(Type.Array(ref("Tenant")), "By name."),
+    errors: ["too_large"],
+  },
   get: { summary: "Get a tenant", tag: "Tenants", replies: answers(ref("Tenant")) },
   update: {
     summary: "Set the resource name of a tenant",
@@ -51,6 +57,7 @@ export const DATABASES = {
     tag: "Databases",
     query: PAGE,
     replies: answers(Type.Array(ref("Database")), "By name."),
+    errors: ["too_large"],
   },
   get: { summary: "Get a database", tag: "Databases", replies: answers(ref("Database")) },
   delete: {

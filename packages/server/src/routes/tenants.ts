@@ -1,5 +1,6 @@
 /** Tenants: making, changing, listing and removing them takes a key that is bound to none. */
-import { DEFAULT_TENANT, SheafError, writeTenant } from "@sheaf/protocol";
+import type { ListBatch, ListPage } from "@sheaf/engine";
+import { DEFAULT_TENANT, SheafError, type Tenant, parsePage, writeTenant } from "@sheaf/protocol";
 import { tenantParam } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -13,7 +14,7 @@ export interface TenantOptions {
   readonly allowReset: boolean;
 }
 
-export function tenantRoutes({ engine }: Services, { allowReset }: TenantOptions): readonly Route[] {
+export function tenantRoutes({ engine, lists }: Services, { allowReset }: TenantOptions): readonly Route[] {
   return [
     {
       method: "POST",
@@ -33,9 +34,11 @@ export function tenantRoutes({ engine }: Services, { allowReset }: TenantOptions
       description: described.list,
       scope: "admin",
       tenant: "unbound",
-      async handle() {
-        const tenants = await engine().listTenants();
-        return ok(`[${tenants.map(writeTenant).join(",")}]`);
+      async handle({ query, budget }) {
+        const page = parsePage(query);
+        const fetch = (of: ListPage): Promise<ListBatch<Tenant>> => engine().listTenants(of);
+        const tenant = budget.owner;
+        return ok(await lists.body({ tenant, budget, page, fetch, write: (item) => [writeTenant(item)] }));
       },
     },
     {

@@ -13,6 +13,7 @@ import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "../request/engine-source.ts";
+import { ListReplies } from "../replies/list-replies.ts";
 import { type ReplyBounds, ReplyStore } from "../replies/reply-store.ts";
 import { ResultReplies } from "../replies/result-replies.ts";
 import { GetService } from "./get-service.ts";
@@ -48,6 +49,7 @@ export interface Services {
   readonly embed: EmbedService;
   readonly get: GetService;
   readonly replies: ResultReplies;
+  readonly lists: ListReplies;
   readonly search: SearchService;
   readonly write: WriteService;
   readonly transactions: TransactionService;
@@ -111,6 +113,7 @@ export function createServices(options: ServiceOptions): Services {
     embed: new EmbedService(embedder, tasks),
     get,
     replies,
+    lists: new ListReplies(store),
     search: new SearchService({ engine, embedder, tasks }),
     write,
     models: new ModelService({ engine, embedder, tasks }),

@@ -1,0 +1,102 @@
+/**
+ * Replies that describe the catalog: lists, and single collections. Batches are fetched and written one by one, those of
+ * a few replies at a time and tenants in turn, and what is long is held and bounded as replies with records are.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ListBatch, ListPage } from "@sheaf/engine";
+import { type Collection, LIMITS, throwIfAborted, writeCollection } from "@sheaf/protocol";
+import { FairTurns } from "../request/fair-turns.ts";
+import type { RequestBudget } from "../request/request-context.ts";
+import type { ReplyBody } from "./reply-body.ts";
+import { ReplyPieces } from "./reply-pieces.ts";
+import type { ReplyStore } from "./reply-store.ts";
+
+/** Replies whose batches are fetched and written at once. */
+const FETCHED_AT_ONCE = 3;
+/** Longest stretch of writing between two turns of the event loop. */
+const SLICE_MS = 4;
+const TOO_LONG = "ask for fewer with limit and offset";
+
+export interface List<T> {
+  /** Whose share of the replies it takes. */
+  readonly tenant: string;
+  readonly budget: RequestBudget;
+  readonly page: ListPage;
+  readonly fetch: (page: ListPage) => Promise<ListBatch<T>>;
+  /** JSON of an item, in pieces. */
+  readonly write: (item: T) => Iterable<string>;
+  /** What stands around the items; brackets, unless it says otherwise. */
+  readonly around?: readonly [string, string];
+}
+
+export class ListReplies {
+  readonly #store: ReplyStore;
+  readonly #turns = new FairTurns(FETCHED_AT_ONCE);
+  #begun = 0;
+
+  constructor(store: ReplyStore) {
+    this.#store = store;
+  }
+
+  body<T>(list: List<T>): Promise<string | ReplyBody> {
+    return this.#make(list, LIMITS.listBytes);
+  }
+
+  /** Of one that is looked up, or was just made. */
+  collection(
+    { tenant, budget }: { readonly tenant: string; readonly budget: RequestBudget },
+    find: () => Promise<Collection>,
+  ): Promise<string | ReplyBody> {
+    const list: List<Collection> = {
+      ...{ tenant, budget, page: { limit: 1, offset: 0 }, around: ["", ""], write: writeCollection },
+      fetch: async () => ({ items: [await find()], next: null }),
+    };
+    return this.#make(list, this.#store.replyBytes);
+  }
+
+  async #make<T>(list: List<T>, mostBytes: number): Promise<string | ReplyBody> {
+    const { tenant, budget, around = ["[", "]"] } = list;
+    const pieces = new ReplyPieces(this.#store, tenant, { columns: 1, mostBytes, advice: TOO_LONG });
+    const owner = { tenant, age: this.#begun++ };
+    try {
+      pieces.write(0, around[0]);
+      let { page } = list;
+      for (let before = ""; ; before = ",") {
+        const { items, next } = await this.#turns.run(owner, budget.signal, async () => {
+          const batch = await list.fetch(page);
+          await this.#write(list, batch.items, before, pieces);
+          return batch;
+        });
+        if (next === null) break;
+        page = { limit: page.limit === null ? null : page.limit - items.length, offset: 0, after: next };
+      }
+      throwIfAborted(budget.signal);
+      const body = pieces.shortText(around[1]) ?? pieces.body(around[1]);
+      if (typeof body !== "string") body.endWith(budget.signal);
+      return body;
+    } catch (error) {
+      await pieces.close();
+      throw error;
+    }
+  }
+
+  async #write<T>(
+    { write, budget }: List<T>,
+    items: readonly T[],
+    before: string,
+    pieces: ReplyPieces,
+  ): Promise<void> {
+    let turnedAt = performance.now();
+    for (const [i, item] of items.entries()) {
+      if (i > 0 || before !== "") pieces.write(0, ",");
+      for (const piece of write(item)) {
+        pieces.write(0, piece);
+        if (pieces.isFull) await pieces.flush();
+        else if (performance.now() - turnedAt >= SLICE_MS) await nextTurn();
+        else continue;
+        throwIfAborted(budget.signal);
+        turnedAt = performance.now();
+      }
+    }
+  }
+}
