@@ -39,8 +39,9 @@ export class BusyClient {
 }
 
 async function answer(child: ChildProcess): Promise<unknown> {
-  const exited = once(child, "exit").then(([code]) => {
-    throw new Error(`the client ended with ${String(code)}`);
+  // Comes after the last message, which "exit" need not.
+  const exited = once(child, "disconnect").then(() => {
+    throw new Error("the client ended");
   });
   const [message] = (await Promise.race([once(child, "message"), exited])) as unknown[];
   // It may well end once it has answered.

@@ -38,6 +38,8 @@ export class ReplyPieces {
   #fileBytes = 0;
   #lookAt = 0;
   #pendingBytes = 0;
+  /** Bytes in memory at which a disk without room is asked again. */
+  #keepBytes = 0;
   #bytes = 0;
 
   constructor(store: ReplyStore, tenant: string, { columns, mostBytes, advice }: ReplyPiecesOptions) {
@@ -50,7 +52,7 @@ export class ReplyPieces {
 
   /** So much is in memory that `flush` should be called. */
   get isFull(): boolean {
-    return this.#pendingBytes >= this.#store.memoryBytes;
+    return this.#pendingBytes >= Math.max(this.#store.memoryBytes, this.#keepBytes);
   }
 
   /** Throws 413 for a reply that is too long, 429 and 503 over the budgets. */
@@ -69,8 +71,13 @@ export class ReplyPieces {
     );
   }
 
-  /** Moves what is in memory to the file. */
+  /** Moves what is in memory to the file, if the disk has room. */
   async flush(): Promise<void> {
+    const file = await this.#openWithRoom();
+    if (file === null) {
+      this.#keepBytes = this.#pendingBytes + this.#store.memoryBytes;
+      return;
+    }
     const buffers: Buffer[] = [];
     let position = this.#fileBytes;
     for (const column of this.#columns) {
@@ -83,13 +90,7 @@ export class ReplyPieces {
       column.pending = [];
     }
     const data = Buffer.concat(buffers);
-    const { folder } = this.#store;
-    this.#file ??= await folder.open();
-    if (position >= this.#lookAt) {
-      await folder.require(BYTES_PER_LOOK);
-      this.#lookAt = position + BYTES_PER_LOOK;
-    }
-    await folder.guard(() => writeAll(this.#file!, data, this.#fileBytes));
+    await this.#store.folder.guard(() => writeAll(file, data, this.#fileBytes));
     this.#store.spooled += data.length;
     this.#fileBytes = position;
     this.#forgetPending();
@@ -100,6 +101,23 @@ export class ReplyPieces {
     if (this.#bytes > 0) return null;
     this.#release();
     return this.#columns.map(({ text }) => text).join("") + end;
+  }
+
+  /** `null`: the reply stays in memory, since reads go on while the disk is full. Throws 503 once that is full, too. */
+  async #openWithRoom(): Promise<FileHandle | null> {
+    const { folder, hasMemory } = this.#store;
+    const position = this.#fileBytes + this.#pendingBytes;
+    if (this.#file !== null && position < this.#lookAt) return this.#file;
+    try {
+      this.#file ??= await folder.open();
+      await folder.require(BYTES_PER_LOOK);
+      this.#lookAt = position + BYTES_PER_LOOK;
+      return this.#file;
+    } catch (error) {
+      if (hasMemory) return null;
+      throw error;
+    }
+    }
   }
 
   /** The whole reply, which owns the file from here on. `end` follows after the columns. */

@@ -46,6 +46,11 @@ export class ReplyStore {
     this.folder = new SpoolFolder({ path: folder, diskReserve });
   }
 
+  /** Whether replies may stay in memory where the disk has no room for them. */
+  get hasMemory(): boolean {
+    return this.inMemory < ALL_MEMORY_BYTES;
+  }
+
   /** From how many bytes on a reply goes to disk. */
   get memoryBytes(): number {
     return this.inMemory > ALL_MEMORY_BYTES ? LITTLE_BYTES : MEMORY_BYTES;
