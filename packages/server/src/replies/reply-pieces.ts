@@ -117,7 +117,6 @@ export class ReplyPieces {
       if (hasMemory) return null;
       throw error;
     }
-    }
   }
 
   /** The whole reply, which owns the file from here on. `end` follows after the columns. */
