@@ -226,10 +226,11 @@ describe("a long reply", () => {
   it("cuts a client that reads too slowly, and one that takes too long, and nobody else", async () => {
     await start({ receiverSeconds: 1, receiverBytesPerSecond: 200_000, replySeconds: 6 });
     const unread = ask("search", LONG_SEARCH);
+    // Fast enough for its periods, too slow to be done within the time of a reply.
     const slow = ask("search", LONG_SEARCH);
     slow.on("data", () => {
       slow.pause();
-      setTimeout(() => slow.resume(), 10);
+      setTimeout(() => slow.resume(), 40);
     });
     slow.resume();
     const closed = once(unread, "close");
