@@ -2,10 +2,10 @@
  * Many collections with the largest legal metadata, listed many times at once and by receivers that read nothing: within
  * 2 GB over all processes, while whoever reads a list gets every collection as it was described.
  */
-import { type Socket, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "@sheaf/protocol";
 import { Stage } from "./testing/stage.ts";
+import { askUnread, receiversCut, replyBytes } from "./testing/unread-replies.ts";
 
 const WITHIN_MIB = 2_000;
 const COLLECTIONS = 200;
@@ -32,30 +32,6 @@ function nameOf(i: number): string {
 
 function textOf(i: number): string {
   return `metadata of ${i}: `.padEnd(CHARACTERS, "lorem ipsum ");
-}
-
-/** Sends a request and reads nothing of the answer. */
-function askUnread(path: string): Socket {
-  const { hostname, port } = new URL(stage.served.url);
-  const socket = connect(Number(port), hostname);
-  socket.pause();
-  socket.on("error", () => undefined);
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\nx-service-token: ${stage.attacker.key}\r\n\r\n`);
-  return socket;
-}
-
-async function metrics(pattern: RegExp): Promise<readonly number[]> {
-  const page = await (await stage.served.request("/metrics")).text();
-  return [...page.matchAll(pattern)].map((match) => Number(match[1]));
-}
-
-/** Bytes of replies that are being made or sent, in memory and on disk. */
-function replyBytes(): Promise<readonly number[]> {
-  return metrics(/^sheaf_reply_bytes\{where="\w+"\} (\d+)$/gmu);
-}
-
-async function receiversCut(): Promise<number> {
-  return (await metrics(/^sheaf_receivers_cut_total (\d+)$/gmu))[0] ?? Number.NaN;
 }
 
 /** Reads a list without keeping it: the bystander's clock is in this process. */
@@ -102,15 +78,15 @@ describe("collections with as much metadata as they may have", () => {
     async () => {
       const { attacker } = stage;
       await stage.unharmed(WITHIN_MIB, async () => {
-        const cut = await receiversCut();
-        const lists = Array.from({ length: UNREAD }, () => askUnread(attacker.collections));
+        const cut = await receiversCut(stage);
+        const lists = Array.from({ length: UNREAD }, () => askUnread(stage, attacker.collections));
         const single = Array.from({ length: UNREAD }, (_, i) =>
-          askUnread(`${attacker.collections}/${nameOf(i)}`),
+          askUnread(stage, `${attacker.collections}/${nameOf(i)}`),
         );
-        await expect.poll(receiversCut, WAIT).toBeGreaterThan(cut);
+        await expect.poll(() => receiversCut(stage), WAIT).toBeGreaterThan(cut);
         for (const socket of [...lists, ...single]) socket.destroy();
       });
-      await expect.poll(replyBytes, WAIT).toEqual([0, 0]);
+      await expect.poll(() => replyBytes(stage), WAIT).toEqual([0, 0]);
     },
     MOST_MS,
   );

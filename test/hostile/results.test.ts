@@ -2,9 +2,9 @@
  * Replies that are far larger than the memory of the server, asked for by few bytes and read by nobody: within 2 GB over
  * all processes, while the same reads by somebody who reads them are right to the byte.
  */
-import { type Socket, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Stage } from "./testing/stage.ts";
+import { askUnread, receiversCut, replyBytes } from "./testing/unread-replies.ts";
 
 const WITHIN_MIB = 2_000;
 const DOCUMENTS = 14;
@@ -41,34 +41,6 @@ function versionsOf(documents: readonly string[]): readonly number[] {
   return documents.map((document, i) => [0, 1].find((version) => document === text(i, version)) ?? -1);
 }
 
-/** Sends a request and reads nothing of the answer. */
-function askUnread(path: string, body: unknown): Socket {
-  const { hostname, port } = new URL(stage.served.url);
-  const json = JSON.stringify(body);
-  const socket = connect(Number(port), hostname);
-  socket.pause();
-  socket.on("error", () => undefined);
-  socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\nx-service-token: ${stage.attacker.key}\r\n` +
-      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(json)}\r\n\r\n${json}`,
-  );
-  return socket;
-}
-
-async function metrics(pattern: RegExp): Promise<readonly number[]> {
-  const page = await (await stage.served.request("/metrics")).text();
-  return [...page.matchAll(pattern)].map((match) => Number(match[1]));
-}
-
-/** Bytes of replies that are being made or sent, in memory and on disk. */
-function replyBytes(): Promise<readonly number[]> {
-  return metrics(/^sheaf_reply_bytes\{where="\w+"\} (\d+)$/gmu);
-}
-
-async function receiversCut(): Promise<number> {
-  return (await metrics(/^sheaf_receivers_cut_total (\d+)$/gmu))[0] ?? Number.NaN;
-}
-
 describe("searches of a few bytes", () => {
   it(
     "for GiB of documents are 413 and name limit, and the legal part of them is right",
@@ -100,11 +72,11 @@ describe("gets that nobody reads", () => {
     async () => {
       const { attacker } = stage;
       await stage.unharmed(WITHIN_MIB, async () => {
-        const sockets = Array.from({ length: UNREAD }, () => askUnread(`${collection}/get`, {}));
-        await expect.poll(receiversCut, WAIT).toBeGreaterThan(0);
+        const sockets = Array.from({ length: UNREAD }, () => askUnread(stage, `${collection}/get`, {}));
+        await expect.poll(() => receiversCut(stage), WAIT).toBeGreaterThan(0);
         for (const socket of sockets) socket.destroy();
       });
-      await expect.poll(replyBytes, WAIT).toEqual([0, 0]);
+      await expect.poll(() => replyBytes(stage), WAIT).toEqual([0, 0]);
       const rewriting = (async () => {
         for (let i = 0; i < DOCUMENTS; i++) await write(i, 1);
       })();

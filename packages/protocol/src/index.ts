@@ -149,3 +149,4 @@ export {
   type TaskInstructions,
   type TaskTable,
 } from "./embed/instruction.ts";
+export { TurnQueue } from "./turn-queue.ts";

@@ -3,8 +3,8 @@
  * while without. V8 counts shared memory in no heap, so it collects by itself when blocks it kept are gone.
  */
 import assert from "node:assert/strict";
-import { Session } from "node:inspector";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { collectGarbage } from "./collect-garbage.ts";
 import { attachSeat } from "./sparse-block.ts";
 import type { SideThreadData, SideThreadMessage } from "./side-thread.ts";
 import { SearchBest, type SparseSeat } from "./sparse-seat.ts";
@@ -36,8 +36,5 @@ function sitDown(): void {
 function leaveClosed(): void {
   if (!seats.some((seat) => seat.isClosed)) return;
   seats = seats.filter((seat) => !seat.isClosed);
-  const session = new Session();
-  session.connect();
-  session.post("HeapProfiler.collectGarbage");
-  session.disconnect();
+  collectGarbage();
 }

@@ -3,7 +3,14 @@
  * pieces of a few thousand characters with one piece under way: owners take turns, and so do the calls of an owner; an
  * aborted call stops at its next piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
  */
-import { LIMITS, type SparseVector, SheafError, type Truncation, throwIfAborted } from "@sheaf/protocol";
+import {
+  LIMITS,
+  type SparseVector,
+  SheafError,
+  type Truncation,
+  TurnQueue,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import { siblingModule, spawnWorker } from "@sheaf/process";
 import type { Worker } from "node:worker_threads";
 import { abortable } from "../abort.ts";
@@ -12,7 +19,6 @@ import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
 import type { TextAnswer, TextJob } from "./text-jobs.ts";
 import type { TextReply } from "./text.worker.ts";
-import { TurnQueue } from "./turn-queue.ts";
 
 const WORKER_MODULE = siblingModule(import.meta.url, "./text.worker");
 /** About 20 ms of the slowest tokenizer. */
@@ -155,7 +161,7 @@ export class TextWorkerPool {
   }
 
   #dispatch(): void {
-    while (!this.#queue.empty) {
+    while (this.#queue.size > 0) {
       const seat = this.#seats.reduce((least, other) => (other.waiting < least.waiting ? other : least));
       if (seat.waiting >= PIECES_OF_WORKER) return;
       const waiting = this.#queue.shift();

@@ -8,7 +8,7 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { type PackedMessage, siblingModule, spawnWorker, unpackMessage } from "@sheaf/process";
-import { type CancelSignal, SheafError, abortError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, TurnQueue, abortError } from "@sheaf/protocol";
 import type { BodyOutcome, BodyTask } from "./body-message.ts";
 
 /** Parsing holds some four bytes for each of a body; more is no ordinary body. */
@@ -41,11 +41,9 @@ interface Waiting extends BodyJob {
 export class BodyWorkers {
   readonly #threads: number;
   readonly #heapMegabytes: number;
-  /** Owner -> its jobs in order. The owner whose turn is next is the first. */
-  readonly #queues = new Map<string, Waiting[]>();
+  readonly #queue = new TurnQueue<Waiting>();
   readonly #idle: BodyThread[] = [];
   readonly #busy = new Set<BodyThread>();
-  #queued = 0;
   #closed = false;
 
   constructor({ threads, heapMegabytes = HEAP_MEGABYTES }: BodyWorkersOptions = {}) {
@@ -55,7 +53,7 @@ export class BodyWorkers {
 
   /** Bodies that wait for a thread. */
   get queued(): number {
-    return this.#queued;
+    return this.#queue.size;
   }
 
   /**
@@ -70,9 +68,7 @@ export class BodyWorkers {
   async close(): Promise<void> {
     this.#closed = true;
     const error = new SheafError("unavailable", "the server is shutting down");
-    for (const queue of this.#queues.values()) for (const { reject } of queue) reject(error);
-    this.#queues.clear();
-    this.#queued = 0;
+    for (const { reject } of this.#queue.clear()) reject(error);
     await Promise.all([...this.#idle, ...this.#busy].map((thread) => thread.end(error)));
   }
 
@@ -83,42 +79,23 @@ export class BodyWorkers {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { ...job, resolve, reject, onAbort: () => this.#drop(waiting) };
       signal.addEventListener("abort", () => waiting.onAbort(), { once: true });
-      const queue = this.#queues.get(owner);
-      if (queue === undefined) this.#queues.set(owner, [waiting]);
-      else queue.push(waiting);
-      this.#queued += 1;
+      this.#queue.push(owner, waiting);
       this.#assign();
     });
   }
 
   #drop(waiting: Waiting): void {
-    const queue = this.#queues.get(waiting.owner);
-    const place = queue?.indexOf(waiting) ?? -1;
-    if (queue === undefined || place === -1) return;
-    queue.splice(place, 1);
-    if (queue.length === 0) this.#queues.delete(waiting.owner);
-    this.#queued -= 1;
-    waiting.reject(abortError(waiting.signal));
+    if (this.#queue.remove(waiting.owner, waiting)) waiting.reject(abortError(waiting.signal));
   }
 
   #assign(): void {
-    while (this.#queued > 0 && !this.#closed) {
+    while (this.#queue.size > 0 && !this.#closed) {
       const thread =
         this.#idle.pop() ?? (this.#busy.size < this.#threads ? new BodyThread(this.#heapMegabytes) : null);
       if (thread === null) return;
       this.#busy.add(thread);
-      void this.#run(thread, this.#next());
+      void this.#run(thread, this.#queue.shift()!);
     }
-  }
-
-  #next(): Waiting {
-    const [[owner, queue]] = this.#queues as unknown as [[string, Waiting[]]];
-    const waiting = queue.shift()!;
-    // To the end: the others come first now.
-    this.#queues.delete(owner);
-    if (queue.length > 0) this.#queues.set(owner, queue);
-    this.#queued -= 1;
-    return waiting;
   }
 
   async #run(thread: BodyThread, waiting: Waiting): Promise<void> {

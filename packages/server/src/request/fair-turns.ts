@@ -2,7 +2,7 @@
  * Runs work of many tenants a few at a time, and lets the tenants take turns: one that has much waiting holds up nobody
  * else by more than what is running. Of one tenant what is oldest goes first, so that what was begun is finished.
  */
-import { type CancelSignal, abortError, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, TurnQueue, abortError, throwIfAborted } from "@sheaf/protocol";
 
 /** Whose work it is, and when what it is part of began. */
 export interface TurnOwner {
@@ -17,8 +17,8 @@ interface Waiting {
 
 export class FairTurns {
   readonly #atOnce: number;
-  /** By tenant, the oldest first; the tenant whose turn it is first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** By tenant, the oldest first. */
+  readonly #waiting = new TurnQueue<Waiting>();
   #running = 0;
 
   constructor(atOnce: number) {
@@ -40,7 +40,7 @@ export class FairTurns {
   #turn({ tenant, age }: TurnOwner, signal: CancelSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
-        this.#forget(tenant, waiting);
+        this.#waiting.remove(tenant, waiting);
         reject(abortError(signal));
       };
       const start = (): void => {
@@ -49,29 +49,14 @@ export class FairTurns {
       };
       const waiting = { age, start };
       signal.addEventListener("abort", onAbort, { once: true });
-      const others = this.#waiting.get(tenant) ?? [];
-      const place = others.findIndex((other) => other.age > age);
-      others.splice(place < 0 ? others.length : place, 0, waiting);
-      this.#waiting.set(tenant, others);
+      this.#waiting.push(tenant, waiting, (other) => other.age > age);
     });
   }
 
   /** Hands the turn that has ended to the tenant that has waited for one the longest. */
   #next(): void {
-    for (const [tenant, queue] of this.#waiting) {
-      const waiting = queue.shift();
-      this.#waiting.delete(tenant);
-      // Behind the others, if it has more.
-      if (queue.length > 0) this.#waiting.set(tenant, queue);
-      waiting?.start();
-      return;
-    }
-    this.#running--;
-  }
-
-  #forget(tenant: string, waiting: Waiting): void {
-    const left = (this.#waiting.get(tenant) ?? []).filter((other) => other !== waiting);
-    if (left.length > 0) this.#waiting.set(tenant, left);
-    else this.#waiting.delete(tenant);
+    const waiting = this.#waiting.shift();
+    if (waiting === undefined) this.#running--;
+    else waiting.start();
   }
 }
