@@ -5,14 +5,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ListBatch, ListPage } from "@sheaf/engine";
 import { type Collection, LIMITS, throwIfAborted, writeCollection } from "@sheaf/protocol";
-import { FairTurns } from "../request/fair-turns.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { ReplyBody } from "./reply-body.ts";
 import { ReplyPieces } from "./reply-pieces.ts";
 import type { ReplyStore } from "./reply-store.ts";
 
-/** Replies whose batches are fetched and written at once. */
-const FETCHED_AT_ONCE = 3;
 /** Longest stretch of writing between two turns of the event loop. */
 const SLICE_MS = 4;
 const TOO_LONG = "ask for fewer with limit and offset";
@@ -31,8 +28,6 @@ export interface List<T> {
 
 export class ListReplies {
   readonly #store: ReplyStore;
-  readonly #turns = new FairTurns(FETCHED_AT_ONCE);
-  #begun = 0;
 
   constructor(store: ReplyStore) {
     this.#store = store;
@@ -57,12 +52,12 @@ export class ListReplies {
   async #make<T>(list: List<T>, mostBytes: number): Promise<string | ReplyBody> {
     const { tenant, budget, around = ["[", "]"] } = list;
     const pieces = new ReplyPieces(this.#store, tenant, { columns: 1, mostBytes, advice: TOO_LONG });
-    const owner = { tenant, age: this.#begun++ };
+    const owner = this.#store.newOwner(tenant);
     try {
       pieces.write(0, around[0]);
       let { page } = list;
       for (let before = ""; ; before = ",") {
-        const { items, next } = await this.#turns.run(owner, budget.signal, async () => {
+        const { items, next } = await this.#store.turns.run(owner, budget.signal, async () => {
           const batch = await list.fetch(page);
           await this.#write(list, batch.items, before, pieces);
           return batch;

@@ -16,15 +16,13 @@ import {
   throwIfAborted,
 } from "@sheaf/protocol";
 import type { EngineSource } from "../request/engine-source.ts";
-import { FairTurns, type TurnOwner } from "../request/fair-turns.ts";
+import type { TurnOwner } from "../request/fair-turns.ts";
 import { intercept } from "../request/intercept.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { ReplyBody } from "./reply-body.ts";
 import { ReplyPieces } from "./reply-pieces.ts";
 import type { ReplyStore } from "./reply-store.ts";
 
-/** Replies whose batches are fetched and written at once; each holds one batch or one long record. */
-const FETCHED_AT_ONCE = 3;
 /** Longest stretch of writing between two turns of the event loop. */
 const SLICE_MS = 4;
 
@@ -41,9 +39,6 @@ export interface Read {
 export class ResultReplies {
   readonly #engine: EngineSource;
   readonly #store: ReplyStore;
-  readonly #turns = new FairTurns(FETCHED_AT_ONCE);
-  /** Long replies so far. */
-  #begun = 0;
   /** Being sent. */
   readonly #sending = new Map<ReplyBody, CollectionRef>();
 
@@ -89,9 +84,9 @@ export class ResultReplies {
     let cursor = read.first.cursor;
     try {
       pieces.expect(read.first.leastBytes ?? 0);
-      const owner = { tenant: ref.tenant, age: this.#begun++ };
+      const owner = this.#store.newOwner(ref.tenant);
       const fetched = { ...read, owner };
-      await this.#turns.run(owner, budget.signal, () => this.#add(read, read.first, writer, pieces));
+      await this.#store.turns.run(owner, budget.signal, () => this.#add(read, read.first, writer, pieces));
       while (cursor !== null) cursor = await this.#next(fetched, cursor, writer, pieces);
       if (onRead !== undefined) await onRead();
       throwIfAborted(budget.signal);
@@ -122,7 +117,7 @@ export class ResultReplies {
     pieces: ReplyPieces,
   ): Promise<number | null> {
     const { ref, owner, budget } = read;
-    return this.#turns.run(owner, budget.signal, async () => {
+    return this.#store.turns.run(owner, budget.signal, async () => {
       const batch = await this.#engine().nextBatch(ref, cursor, budget);
       await this.#add(read, batch, writer, pieces);
       return batch.cursor;
