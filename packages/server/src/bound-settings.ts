@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "@sheaf/protocol";
 import type { Setting } from "./config.ts";
-import { parseCount } from "./parse-count.ts";
+import { countSetting } from "./count-setting.ts";
 
 /** 0: no bound, except for the times. */
 export interface BoundSettings {
@@ -78,39 +78,20 @@ function bodyBytes(
   over: number,
   { initial, doc }: { initial: number; doc: string },
 ): BoundSetting {
-  return {
-    env: environmentName(name),
-    flag: { name, operand: "bytes" },
-    default: String(initial),
-    doc,
-    over,
-    parse: (text) => parseCount(text, LIMITS.bodyBytes),
-  };
+  return { ...countSetting(name, { operand: "bytes", initial, doc, least: LIMITS.bodyBytes }), over };
 }
 
 function seconds(name: string, initial: number, doc: string): BoundSetting {
   return {
-    env: environmentName(name),
-    flag: { name, operand: "seconds" },
-    default: String(initial),
-    doc,
+    ...countSetting(name, { operand: "seconds", initial, doc, least: 1, most: MOST_SECONDS }),
     over: 504,
-    parse: (text) => parseCount(text, 1, MOST_SECONDS),
   };
 }
 
 /** @param initial 0: it is off unless it is set. */
 function bound(name: string, over: number, doc: string, initial = 0): BoundSetting {
   return {
-    env: environmentName(name),
-    flag: { name, operand: "number" },
-    default: String(initial),
-    doc: `${doc} 0 means no limit.`,
+    ...countSetting(name, { operand: "number", initial, doc: `${doc} 0 means no limit.` }),
     over,
-    parse: (text) => parseCount(text),
   };
-}
-
-function environmentName(flag: string): string {
-  return `SHEAF_${flag.toUpperCase().replaceAll("-", "_")}`;
 }

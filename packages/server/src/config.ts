@@ -11,9 +11,10 @@ import { isLoopback } from "./is-loopback.ts";
 import { isRootKey } from "./auth/root-key.ts";
 import { REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
-import { parseCount } from "./parse-count.ts";
+import { countSetting } from "./count-setting.ts";
 import { parseDiskReserve } from "./parse-disk-reserve.ts";
 import { parseGibibytes } from "./parse-gibibytes.ts";
+import { parseList } from "./parse-list.ts";
 import { parseSwitch } from "./parse-switch.ts";
 import { SettingError } from "./setting-error.ts";
 
@@ -125,22 +126,19 @@ export const SETTINGS: SettingTable = {
   },
   ...CONNECTION_SETTINGS,
   ...MODEL_SETTINGS,
-  keyOverlapSeconds: {
-    env: "SHEAF_KEY_OVERLAP_SECONDS",
-    flag: { name: "key-overlap-seconds", operand: "seconds" },
-    default: "86400",
+  keyOverlapSeconds: countSetting("key-overlap-seconds", {
+    operand: "seconds",
+    initial: 86_400,
     doc: "How long a rotated API key stays valid unless the rotation says otherwise; at most 30 days.",
-    parse: (text) => parseCount(text, 0, LIMITS.keyOverlapSeconds),
-  },
+    most: LIMITS.keyOverlapSeconds,
+  }),
   ...BOUND_SETTINGS,
   ...REPLY_SETTINGS,
-  slowRequestMs: {
-    env: "SHEAF_SLOW_REQUEST_MS",
-    flag: { name: "slow-request-ms", operand: "milliseconds" },
-    default: "1000",
+  slowRequestMs: countSetting("slow-request-ms", {
+    operand: "milliseconds",
+    initial: 1_000,
     doc: "Requests that take longer are logged as slow, with the time spent in each stage; 0 disables this.",
-    parse: (text) => parseCount(text),
-  },
+  }),
   metricsPort: {
     env: "SHEAF_METRICS_PORT",
     flag: { name: "metrics-port", operand: "number" },
@@ -295,10 +293,7 @@ function parseRootKey(text: string): string {
 }
 
 function parseOrigins(text: string): readonly string[] {
-  const origins = text
-    .split(",")
-    .map((origin) => origin.trim())
-    .filter((origin) => origin !== "");
+  const origins = parseList(text);
   for (const origin of origins) {
     const valid = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
     if (!valid) throw new SettingError(`"${origin}" is not an origin such as https://example.org`);

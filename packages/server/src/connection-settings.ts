@@ -3,8 +3,9 @@
  */
 import { isIP } from "node:net";
 import type { Setting } from "./config.ts";
+import { countSetting } from "./count-setting.ts";
 import { hostName } from "./http/host-name.ts";
-import { parseCount } from "./parse-count.ts";
+import { parseList } from "./parse-list.ts";
 import { SettingError } from "./setting-error.ts";
 
 export interface ConnectionSettings {
@@ -29,36 +30,32 @@ export const CONNECTION_SETTINGS: {
     flag: { name: "allowed-hosts", operand: "names" },
     default: "",
     doc: "Host names, separated by commas, that requests may name in their Host header under --auth off and on the port for metrics, beside those of the loopback address.",
-    parse: (text) => parseList(text, parseHost),
+    parse: (text) => parseList(text).map(parseHost),
   },
   trustedProxies: {
     env: "SHEAF_TRUSTED_PROXIES",
     flag: { name: "trusted-proxies", operand: "networks" },
     default: "",
     doc: "Addresses and networks of proxies, separated by commas (10.0.0.0/8, ::1). X-Forwarded-For is trusted only from these; they are exempt from --max-connections-per-address.",
-    parse: (text) => parseList(text, parseNetwork),
+    parse: (text) => parseList(text).map(parseNetwork),
   },
-  maxConnections: {
-    env: "SHEAF_MAX_CONNECTIONS",
-    flag: { name: "max-connections", operand: "number" },
-    default: "2048",
+  maxConnections: countSetting("max-connections", {
+    operand: "number",
+    initial: 2_048,
     doc: "Maximum number of open connections. Beyond it idle ones are closed, then requests on new ones are answered with 503. 0 means no limit.",
-    parse: (text) => parseCount(text),
-  },
-  maxConnectionsPerAddress: {
-    env: "SHEAF_MAX_CONNECTIONS_PER_ADDRESS",
-    flag: { name: "max-connections-per-address", operand: "number" },
-    default: "512",
+  }),
+  maxConnectionsPerAddress: countSetting("max-connections-per-address", {
+    operand: "number",
+    initial: 512,
     doc: "Maximum number of open connections of one client address, or one /64 network of IPv6. 0 means no limit.",
-    parse: (text) => parseCount(text),
-  },
-  idleConnectionSeconds: {
-    env: "SHEAF_IDLE_CONNECTION_SECONDS",
-    flag: { name: "idle-connection-seconds", operand: "seconds" },
-    default: "75",
+  }),
+  idleConnectionSeconds: countSetting("idle-connection-seconds", {
+    operand: "seconds",
+    initial: 75,
     doc: "How long an idle connection stays open. Set it higher than the keep-alive timeout of a proxy in front.",
-    parse: (text) => parseCount(text, 1, MOST_IDLE_SECONDS),
-  },
+    least: 1,
+    most: MOST_IDLE_SECONDS,
+  }),
   metricsHost: {
     env: "SHEAF_METRICS_HOST",
     flag: { name: "metrics-host", operand: "address" },
@@ -67,14 +64,6 @@ export const CONNECTION_SETTINGS: {
     parse: (text) => text,
   },
 };
-
-function parseList<T>(text: string, parse: (item: string) => T): readonly T[] {
-  return text
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== "")
-    .map(parse);
-}
 
 function parseHost(text: string): string {
   const name = hostName(isIP(text) === 6 ? `[${text}]` : text);

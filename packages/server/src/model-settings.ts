@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { HubOptions } from "@sheaf/inference";
 import type { Setting } from "./config.ts";
 import { parseGibibytes } from "./parse-gibibytes.ts";
+import { parseList } from "./parse-list.ts";
 import { parseSwitch } from "./parse-switch.ts";
 import { SettingError } from "./setting-error.ts";
 
@@ -50,11 +51,7 @@ export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<M
     flag: { name: "pin-models", operand: "identifiers" },
     default: "",
     doc: "Models, separated by commas, that are never unloaded.",
-    parse: (text) =>
-      text
-        .split(",")
-        .map((identifier) => identifier.trim())
-        .filter((identifier) => identifier !== ""),
+    parse: parseList,
   },
   autoPull: {
     env: "SHEAF_AUTO_PULL",

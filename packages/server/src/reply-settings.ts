@@ -1,6 +1,6 @@
 /** The settings that bound replies: how long they may be, and how slowly they may be read. Part of the table in `config.ts`. */
 import type { Setting } from "./config.ts";
-import { parseCount } from "./parse-count.ts";
+import { countSetting } from "./count-setting.ts";
 
 export interface ReplySettings {
   readonly replyBytes: number;
@@ -15,48 +15,43 @@ const GIB = 2 ** 30;
 const MOST_SECONDS = 7 * 24 * 3_600;
 
 export const REPLY_SETTINGS: { readonly [name in keyof ReplySettings]: Setting<number> } = {
-  replyBytes: {
-    env: "SHEAF_REPLY_BYTES",
-    flag: { name: "reply-bytes", operand: "bytes" },
-    default: String(GIB),
+  replyBytes: countSetting("reply-bytes", {
+    operand: "bytes",
+    initial: GIB,
     doc: "Size of one reply with records. A longer one is answered with 413, which names `limit`.",
-    parse: (text) => parseCount(text, 1),
-  },
-  replyBytesPerTenant: {
-    env: "SHEAF_REPLY_BYTES_PER_TENANT",
-    flag: { name: "reply-bytes-per-tenant", operand: "bytes" },
-    default: String(GIB),
+    least: 1,
+  }),
+  replyBytesPerTenant: countSetting("reply-bytes-per-tenant", {
+    operand: "bytes",
+    initial: GIB,
     doc: "Size of all such replies of a tenant that are being made or sent, over all its keys; then 429. A tenant with a single one may always have it.",
-    parse: (text) => parseCount(text, 1),
-  },
-  replyBytesTotal: {
-    env: "SHEAF_REPLY_BYTES_TOTAL",
-    flag: { name: "reply-bytes-total", operand: "bytes" },
-    default: String(4 * GIB),
+    least: 1,
+  }),
+  replyBytesTotal: countSetting("reply-bytes-total", {
+    operand: "bytes",
+    initial: 4 * GIB,
     doc: "The same for all tenants; then 503. So much disk can be in use in the folder `spool` of the data folder, where replies over 1 MiB wait to be read.",
-    parse: (text) => parseCount(text, 1),
-  },
-  replySeconds: {
-    env: "SHEAF_REPLY_SECONDS",
-    flag: { name: "reply-seconds", operand: "seconds" },
-    default: "3600",
+    least: 1,
+  }),
+  replySeconds: countSetting("reply-seconds", {
+    operand: "seconds",
+    initial: 3600,
     doc: "Time to send one reply. A connection that takes longer is closed.",
-    parse: (text) => parseCount(text, 1, MOST_SECONDS),
-  },
-  receiverBytesPerSecond: {
-    env: "SHEAF_RECEIVER_BYTES_PER_SECOND",
-    flag: { name: "receiver-bytes-per-second", operand: "bytes" },
-    default: String(16 * 1024),
+    least: 1,
+    most: MOST_SECONDS,
+  }),
+  receiverBytesPerSecond: countSetting("receiver-bytes-per-second", {
+    operand: "bytes",
+    initial: 16 * 1024,
     doc: "How fast a client must read its reply. The connection of a slower one is closed; 0 for any speed.",
-    parse: (text) => parseCount(text),
-  },
-  receiverSeconds: {
-    env: "SHEAF_RECEIVER_SECONDS",
-    flag: { name: "receiver-seconds", operand: "seconds" },
-    default: "30",
+  }),
+  receiverSeconds: countSetting("receiver-seconds", {
+    operand: "seconds",
+    initial: 30,
     doc: "Seconds over which that speed is measured.",
-    parse: (text) => parseCount(text, 1, MOST_SECONDS),
-  },
+    least: 1,
+    most: MOST_SECONDS,
+  }),
 };
 
 /** For an app that is made without settings. */
