@@ -1,7 +1,8 @@
 /**
  * The reads of a collection: each parses nothing, runs the stages on one snapshot of the index and returns plain
- * records, those that fit into a first batch at once and the others batch by batch. Every function throws `SheafError`: 400 for a regular expression or a vector that does not fit, and the
- * signal's reason (or `cancelled`) within some milliseconds of an abort.
+ * records, those that fit into a first batch at once and the others batch by batch. Every function throws `SheafError`:
+ * 400 for a regular expression or a vector that does not fit, and the signal's reason (or `cancelled`) within some
+ * milliseconds of an abort.
  */
 import {
   type CancelSignal,
@@ -82,9 +83,7 @@ export async function executeQuery(
   const { embeddings } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
   const k = neighboursOf(request, index.size);
-  const patterns = new RequestPatterns(context.regexes, signal);
-  const filter = compile(request.where, "where", patterns);
-  if (!patterns.isEmpty) await patterns.check();
+  const filter = await planWhere(context, request.where, signal);
   if (context.dimension === null || k === 0) return nothing(embeddings);
   return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(index, request, view);
@@ -116,16 +115,14 @@ function neighboursOf({ limit, embeddings }: QueryRequest, records: number): num
   return k;
 }
 
-/** One stretch of the matching records in insertion order; `cursor` is the `next` of the stretch before. */
+/** The matching records in insertion order. */
 export async function executeGet(
   context: QueryContext,
   request: GetRequest,
   signal?: CancelSignal,
 ): Promise<StartedRead> {
   const pace = new Pace(signal);
-  const patterns = new RequestPatterns(context.regexes, signal);
-  const filter = compile(request.where, "where", patterns);
-  if (!patterns.isEmpty) await patterns.check();
+  const filter = await planWhere(context, request.where, signal);
   return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(context.index, request, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
@@ -186,9 +183,7 @@ async function readRows<T>(
   use: (rows: RowSet, snapshot: IndexSnapshot) => T,
 ): Promise<T> {
   const pace = new Pace(signal);
-  const patterns = new RequestPatterns(context.regexes, signal);
-  const filter = compile(selector.where, "where", patterns);
-  if (!patterns.isEmpty) await patterns.check();
+  const filter = await planWhere(context, selector.where, signal);
   return readSnapshot(context, async (view) => {
     const candidates = candidateRows(context.index, selector, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
@@ -220,6 +215,18 @@ async function startRead(
 
 function nothing(lists: readonly unknown[]): StartedRead {
   return { first: { first: 0, lists: lists.map(() => []) }, rest: null };
+}
+
+/** The filter of a read that has one. */
+async function planWhere(
+  context: QueryContext,
+  where: Where | null,
+  signal: CancelSignal | undefined,
+): Promise<Filter | null> {
+  const patterns = new RequestPatterns(context.regexes, signal);
+  const filter = compile(where, "where", patterns);
+  if (!patterns.isEmpty) await patterns.check();
+  return filter;
 }
 
 function compile(where: Where | null, path: string, patterns: RequestPatterns): Filter | null {

@@ -97,10 +97,10 @@ export class WriteService {
     present: PresentRecords,
   ): Promise<WriteRequest> {
     const index = this.#indexOf(embedder.collection);
-    const asks = request.kind === "update" && this.#embeds(request, index, embedder);
+    const asks = request.kind === "update" && this.#fills(request, index, embedder, isText);
     const effective = asks ? await present.withoutAbsent(request) : request;
     // As it came, a large write crosses to the engine without being encoded again.
-    if (!this.#fills(effective, index, embedder)) return effective;
+    if (!this.#fills(effective, index, embedder, isPresent)) return effective;
     const records = [...effective.records];
     await this.#fillDense(records, index, embedder, budget);
     for (const sparse of index.sparse) {
@@ -109,21 +109,17 @@ export class WriteService {
     return { ...effective, records };
   }
 
-  /** Whether filling would change anything. */
-  #fills({ records }: WriteRequest, index: IndexPlan, embedder: CollectionEmbedder): boolean {
+  /** Whether filling would change anything; `needs` says whether it would of a record, by the source of a sparse vector. */
+  #fills(
+    { records }: WriteRequest,
+    index: IndexPlan,
+    embedder: CollectionEmbedder,
+    needs: (source: SparseSource) => boolean,
+  ): boolean {
     if (this.#densePlan(index, embedder) !== null && records.some(lacksDense)) return true;
     return index.sparse.some((sparse) => {
       const isKnown = this.#functions.plan(sparse.embeddingFunction, "sparse") !== null;
-      return isKnown && records.some((record) => sparseSource(record, sparse) !== undefined);
-    });
-  }
-
-  /** Whether filling would embed a text. */
-  #embeds({ records }: WriteRequest, index: IndexPlan, embedder: CollectionEmbedder): boolean {
-    if (this.#densePlan(index, embedder) !== null && records.some(lacksDense)) return true;
-    return index.sparse.some((sparse) => {
-      const isKnown = this.#functions.plan(sparse.embeddingFunction, "sparse") !== null;
-      return isKnown && records.some((record) => typeof sparseSource(record, sparse) === "string");
+      return isKnown && records.some((record) => needs(sparseSource(record, sparse)));
     });
   }
 
@@ -242,10 +238,15 @@ function lacksDense(record: WriteRecord): record is WriteRecord & { readonly doc
 }
 
 /** The text of a sparse vector that is left to the server; `undefined`: it is not, or its source stays as it is. */
+type SparseSource = string | null | undefined;
+
+const isPresent = (source: SparseSource): boolean => source !== undefined;
+const isText = (source: SparseSource): boolean => typeof source === "string";
+
 function sparseSource(
   { document, metadata }: WriteRecord,
   { key, sourceKey }: SparseIndexPlan,
-): string | null | undefined {
+): SparseSource {
   if (sourceKey === null || metadata?.has(key) === true) return undefined;
   if (sourceKey === DOCUMENT_KEY) return document ?? undefined;
   const value = metadata?.get(sourceKey);
