@@ -1,5 +1,5 @@
 import { Cancellation, LIMITS, SheafError } from "@sheaf/protocol";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { RegexPool, type RegexPoolOptions, type TenantRegexes } from "./regex-pool.ts";
 
 /** Takes minutes: a search in 20,000 states at a time. */
@@ -141,10 +141,12 @@ describe("RegexPool", () => {
   it("fails what runs and what comes when it is closed", async () => {
     const pool = newPool({ threads: 1, threadsPerTenant: 1 });
     const regexes = pool.forTenant("t");
+    await regexes.check(new Map([SLOW, "f.x"].map((pattern) => [pattern, "where"])), undefined);
     const [slow, waiting] = [matches(regexes, SLOW, LONG), matches(regexes, "f.x", LONG)];
     const failed = Promise.allSettled([slow, waiting]);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await vi.waitFor(() => expect(pool.waiting).toBe(1));
     await pool.close();
+    expect(pool.waiting).toBe(0);
     for (const outcome of await failed) {
       expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
     }

@@ -42,8 +42,13 @@ interface IdleThread {
   readonly timer: NodeJS.Timeout;
 }
 
+interface WaitingRequest {
+  readonly start: (thread: RegexThread) => void;
+  readonly fail: (reason: unknown) => void;
+}
+
 interface TenantQueue {
-  readonly waiting: ((thread: RegexThread) => void)[];
+  readonly waiting: WaitingRequest[];
   running: number;
 }
 
@@ -87,6 +92,9 @@ export class RegexPool {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const queue of this.#tenants.values()) {
+      for (const request of [...queue.waiting]) request.fail(closedError());
+    }
     const threads = [...this.#busy];
     for (let thread = this.#takeIdle(); thread !== null; thread = this.#takeIdle()) threads.push(thread);
     for (const thread of threads) thread.abandon(closedError());
@@ -151,17 +159,23 @@ export class RegexPool {
     if (queue.waiting.length >= LIMITS.queuedRegexRequests) throw overShare();
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        queue.waiting.splice(queue.waiting.indexOf(start), 1);
-        this.#waiting--;
-        this.#forget(tenant);
-        if (signal !== undefined) reject(abortError(signal));
+        if (signal !== undefined) request.fail(abortError(signal));
       };
-      const start = (thread: RegexThread): void => {
-        signal?.removeEventListener("abort", leave);
-        resolve(thread);
+      const request: WaitingRequest = {
+        start: (thread) => {
+          signal?.removeEventListener("abort", leave);
+          resolve(thread);
+        },
+        fail: (reason) => {
+          signal?.removeEventListener("abort", leave);
+          queue.waiting.splice(queue.waiting.indexOf(request), 1);
+          this.#waiting--;
+          this.#forget(tenant);
+          reject(reason);
+        },
       };
       signal?.addEventListener("abort", leave, { once: true });
-      queue.waiting.push(start);
+      queue.waiting.push(request);
       this.#waiting++;
       this.#dispatch();
     });
@@ -178,7 +192,7 @@ export class RegexPool {
       // A map iterates over what is added to it: the tenant comes last from now on, and again if there is a thread.
       this.#tenants.delete(tenant);
       this.#tenants.set(tenant, queue);
-      queue.waiting.shift()!(thread);
+      queue.waiting.shift()!.start(thread);
     }
   }
 
