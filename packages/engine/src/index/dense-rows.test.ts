@@ -200,7 +200,7 @@ describe("DenseRows", () => {
     await indexed.built();
     const snapshot = indexed.index.snapshot();
     const rows = snapshot.live.words.map((word, i) => word & (0x1234_5678 * (i + 1)));
-    const { found, expected } = indexed.search(20, snapshot, new RowSet(rows));
+    const { found, expected } = indexed.search(20, snapshot, new RowSet(snapshot.bases, rows));
     expect(found).toStrictEqual(expected);
     indexed.index.close();
   });

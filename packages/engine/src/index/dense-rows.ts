@@ -15,7 +15,7 @@ import type { VectorMemory } from "./dense/vector-memory.ts";
 import type { IndexSnapshot } from "./index-snapshot.ts";
 import type { Row } from "./record-index.ts";
 import { RowNumbers } from "./row-numbers.ts";
-import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countOnes, hasBit } from "./row-set.ts";
+import { RowSet, SEGMENT_ROWS, countOnes, hasBit } from "./row-set.ts";
 import type { RowPlace, Segment } from "./segment.ts";
 import type { Nearest } from "./top-k.ts";
 
@@ -308,13 +308,13 @@ function divide(rows: RowSet, snapshot: IndexSnapshot, size: number, limit: numb
   let rest: RowSet | null = null;
   for (const [index, { dense }] of snapshot.segments.entries()) {
     const words = rows.segment(index);
-    for (let i = 0; i < SEGMENT_WORDS; i++) {
+    for (let i = 0; i < words.length; i++) {
       const word = words[i]!;
       const others = word & ~dense[i]!;
       wanted += countOnes(word & dense[i]!);
       if (others === 0) continue;
-      rest ??= RowSet.empty(snapshot.segments.length);
-      rest.words[index * SEGMENT_WORDS + i] = others;
+      rest ??= new RowSet(snapshot.bases);
+      rest.words[snapshot.bases.of(index) / 32 + i] = others;
     }
   }
   if (wanted === size && size <= MAX_UNMASKED) return { mask: null, rest };
@@ -326,7 +326,7 @@ function divide(rows: RowSet, snapshot: IndexSnapshot, size: number, limit: numb
 /** Adds the wanted rows that the fast index holds to `mask`, by number. */
 function addNumbers(rows: Uint32Array, segment: Segment, mask: Uint32Array): void {
   const { dense, numbers } = segment;
-  for (let i = 0; i < SEGMENT_WORDS; i++) {
+  for (let i = 0; i < rows.length; i++) {
     let word = rows[i]! & dense[i]!;
     if (word === 0) continue;
     if (segment.isRun(i)) {

@@ -3,7 +3,6 @@
  * than to search it. Rows never change, so what is kept is never wrong. All collections of an engine share a bound;
  * once it is reached, segments that were not searched for a while make room, and if there is none nothing more is kept.
  */
-import { SEGMENT_ROWS } from "./row-set.ts";
 import type { Segment } from "./segment.ts";
 
 const DOCUMENT_MEMORY_BYTES = 64 * 1024 * 1024;
@@ -14,7 +13,7 @@ const IN_USE_MS = 10_000;
 const FIRST_TEXT_BYTES = 16 * 1024;
 const NOT_KEPT = 0xffff_ffff;
 const NO_DOCUMENT = 0xffff_fffe;
-const TABLE_BYTES = 2 * 4 * SEGMENT_ROWS;
+const TABLE_BYTES_PER_ROW = 2 * 4;
 
 export class DocumentMemory {
   readonly #bound: number;
@@ -36,7 +35,7 @@ export class DocumentMemory {
   of(segment: Segment): SegmentDocuments {
     let documents = this.#bySegment.get(segment);
     if (documents === undefined) {
-      documents = new SegmentDocuments(this);
+      documents = new SegmentDocuments(this, segment.capacity);
       this.#bySegment.set(segment, documents);
     } else if (this.#used.delete(documents)) this.#used.set(documents, performance.now());
     return documents;
@@ -64,18 +63,20 @@ export class DocumentMemory {
 /** Of the rows of one segment. */
 export class SegmentDocuments {
   readonly #memory: DocumentMemory;
+  readonly #rowCount: number;
   /** By row, where the document lies in `#text`. */
   #starts: Uint32Array | null = null;
   #lengths = new Uint32Array(0);
   #text = new Uint8Array(0);
   #end = 0;
 
-  constructor(memory: DocumentMemory) {
+  constructor(memory: DocumentMemory, rows: number) {
     this.#memory = memory;
+    this.#rowCount = rows;
   }
 
   get bytes(): number {
-    return this.#starts === null ? 0 : TABLE_BYTES + this.#text.length;
+    return this.#starts === null ? 0 : TABLE_BYTES_PER_ROW * this.#rowCount + this.#text.length;
   }
 
   /** UTF-8, until the next call; `null`: the row has no document, `undefined`: it is not kept. */
@@ -107,11 +108,12 @@ export class SegmentDocuments {
     const needed = this.#end + length;
     if (this.#starts !== null && needed <= this.#text.length) return true;
     const capacity = Math.max(needed, 2 * this.#text.length, FIRST_TEXT_BYTES);
-    const more = capacity - this.#text.length + (this.#starts === null ? TABLE_BYTES : 0);
+    const more =
+      capacity - this.#text.length + (this.#starts === null ? TABLE_BYTES_PER_ROW * this.#rowCount : 0);
     if (!this.#memory.take(more, this)) return false;
     if (this.#starts === null) {
-      this.#starts = new Uint32Array(SEGMENT_ROWS).fill(NOT_KEPT);
-      this.#lengths = new Uint32Array(SEGMENT_ROWS);
+      this.#starts = new Uint32Array(this.#rowCount).fill(NOT_KEPT);
+      this.#lengths = new Uint32Array(this.#rowCount);
     }
     const text = new Uint8Array(capacity);
     text.set(this.#text.subarray(0, this.#end));

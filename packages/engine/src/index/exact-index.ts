@@ -160,7 +160,7 @@ class SegmentedIndex implements ExactIndex {
   position(id: string): number | null {
     const row = this.#rowById.get(id);
     if (row === undefined) return null;
-    return this.#segmentIndex(row) * SEGMENT_ROWS + (row % SEGMENT_ROWS);
+    return this.snapshot().positionOf(row);
   }
 
   searchDense(

@@ -1,19 +1,21 @@
 /** Rows by value, packed: a list of rows per value, and a ready bitset for values that many rows hold. */
 import type { MetadataScalar } from "@sheaf/protocol";
-import { NO_ROWS, type RowSelection, setRows } from "./row-selection.ts";
-import { SEGMENT_WORDS } from "./row-set.ts";
+import { type RowSelection, noRows, rowArray, setRows } from "./row-selection.ts";
 
-/** Rows of a value from which on it has a bitset: the list would be about as large. */
-const BITSET_ROWS = 256;
+/** Share of the rows from which on a value has a bitset: the list would be about as large. */
+const BITSET_SHARE = 1 / 16;
 
 export class GroupedRows {
+  readonly #words: number;
   readonly #groups = new Map<MetadataScalar, number>();
   /** Group `i` is `#rows` from `#starts[i]` to `#starts[i + 1]`. */
   readonly #starts: Uint32Array;
-  readonly #rows: Uint16Array;
+  readonly #rows: Uint16Array | Uint32Array;
   readonly #bitsets = new Map<number, Uint32Array>();
 
-  constructor(rowsByValue: ReadonlyMap<MetadataScalar, readonly number[]>) {
+  /** Of 32 * `words` rows. */
+  constructor(words: number, rowsByValue: ReadonlyMap<MetadataScalar, readonly number[]>) {
+    this.#words = words;
     this.#starts = new Uint32Array(rowsByValue.size + 1);
     let group = 0;
     for (const [value, rows] of rowsByValue) {
@@ -21,12 +23,12 @@ export class GroupedRows {
       this.#starts[group + 1] = this.#starts[group]! + rows.length;
       group++;
     }
-    this.#rows = new Uint16Array(this.#starts[group]!);
+    this.#rows = rowArray(words, this.#starts[group]!);
     group = 0;
     for (const rows of rowsByValue.values()) {
       this.#rows.set(rows, this.#starts[group]);
-      if (rows.length >= BITSET_ROWS) {
-        const bits = new Uint32Array(SEGMENT_WORDS);
+      if (rows.length >= 32 * words * BITSET_SHARE) {
+        const bits = new Uint32Array(words);
         setRows(bits, rows);
         this.#bitsets.set(group, bits);
       }
@@ -36,7 +38,7 @@ export class GroupedRows {
 
   select(value: MetadataScalar): RowSelection {
     const group = this.#groups.get(value);
-    if (group === undefined) return NO_ROWS;
+    if (group === undefined) return noRows(this.#words);
     const bitset = this.#bitsets.get(group);
     return { count: this.#count(group), bits: () => bitset ?? this.#bitsOf([group]) };
   }
@@ -62,7 +64,7 @@ export class GroupedRows {
   }
 
   #bitsOf(groups: readonly number[]): Uint32Array {
-    const bits = new Uint32Array(SEGMENT_WORDS);
+    const bits = new Uint32Array(this.#words);
     for (const group of groups) setRows(bits, this.#rows, this.#starts[group], this.#starts[group + 1]);
     return bits;
   }

@@ -1,11 +1,12 @@
 /**
  * The live rows of an index at one moment. Rows never change, so everything read through a snapshot stays as it was
- * while writes go on; only the store behind moves. A position is `segment * SEGMENT_ROWS + row` within this snapshot
- * and means nothing outside it.
+ * while writes go on; only the store behind moves. A position is a row of one of its segments (see `DocBases`) and
+ * means nothing outside this snapshot.
  */
 import type { Metadata, MetadataValue } from "@sheaf/protocol";
+import { DocBases } from "./doc-bases.ts";
 import type { Row } from "./record-index.ts";
-import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+import { RowSet, SEGMENT_ROWS } from "./row-set.ts";
 import type { Segment } from "./segment.ts";
 
 /** Filters whose rows are remembered, a bit for each row; most applications ask with few. */
@@ -13,6 +14,7 @@ const MAX_FILTERS = 32;
 
 export class IndexSnapshot {
   readonly segments: readonly Segment[];
+  readonly bases: DocBases;
   readonly live: RowSet;
   readonly size: number;
   /** Place in `segments` by number. */
@@ -25,8 +27,9 @@ export class IndexSnapshot {
     this.segments = segments;
     this.size = size;
     this.#places = new Map(segments.map(({ number }, index) => [number, index]));
-    this.live = RowSet.empty(segments.length);
-    segments.forEach((segment, index) => this.live.words.set(segment.live, index * SEGMENT_WORDS));
+    this.bases = new DocBases(segments.map(({ capacity }) => capacity));
+    this.live = new RowSet(this.bases);
+    segments.forEach((segment, index) => this.live.segment(index).set(segment.live));
   }
 
   /** The rows that a filter left of all live ones, if it is among the last that were asked; `null`: not known. */
@@ -59,44 +62,47 @@ export class IndexSnapshot {
   /** Position of a row, or -1 if its segment is not in the snapshot. */
   positionOf(row: Row): number {
     const index = this.#places.get(Math.floor(row / SEGMENT_ROWS));
-    return index === undefined ? -1 : index * SEGMENT_ROWS + (row % SEGMENT_ROWS);
+    return index === undefined ? -1 : this.bases.of(index) + (row % SEGMENT_ROWS);
   }
 
   /** As it is compared; `null`: the store alone has it. */
   vector(position: number): Float32Array | null {
-    return this.#segment(position).vector(position % SEGMENT_ROWS);
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.vector(position - this.bases.of(index));
   }
 
   /** Place of the record in insertion order. */
   offset(position: number): number {
-    return this.#segment(position).offsets[position % SEGMENT_ROWS]!;
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.offsets[position - this.bases.of(index)]!;
   }
 
   /** Sequence number of the write that made this version. */
   sequence(position: number): number {
-    return this.#segment(position).sequences[position % SEGMENT_ROWS]!;
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.sequences[position - this.bases.of(index)]!;
   }
 
   id(position: number): string {
-    return this.#segment(position).ids[position % SEGMENT_ROWS]!;
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.ids[position - this.bases.of(index)]!;
   }
 
   /** Sparse vectors are empty: only the store has them whole. */
   metadata(position: number): Metadata | null {
-    return this.#segment(position).metadata.get(position % SEGMENT_ROWS);
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.metadata.get(position - this.bases.of(index));
   }
 
   /** As in `metadata`, for one key. */
   metadataValue(position: number, key: string): MetadataValue | undefined {
-    return this.#segment(position).metadata.value(position % SEGMENT_ROWS, key);
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.metadata.value(position - this.bases.of(index), key);
   }
 
   /** What a look at a value of the record's metadata may have to walk through. */
   metadataBytes(position: number): number {
-    return this.#segment(position).metadata.bytes(position % SEGMENT_ROWS);
-  }
-
-  #segment(position: number): Segment {
-    return this.segments[Math.floor(position / SEGMENT_ROWS)]!;
+    const index = this.bases.segmentOf(position);
+    return this.segments[index]!.metadata.bytes(position - this.bases.of(index));
   }
 }

@@ -39,9 +39,9 @@ export class MetadataColumn {
         else numbers.push({ value: scalar, row });
       }
     }
-    this.#scalars = new GroupedRows(scalars);
-    this.#members = new GroupedRows(members);
-    this.#numbers = new SortedNumbers(numbers);
+    this.#scalars = new GroupedRows(Math.ceil(count / 32), scalars);
+    this.#members = new GroupedRows(Math.ceil(count / 32), members);
+    this.#numbers = new SortedNumbers(Math.ceil(count / 32), numbers);
   }
 
   /** The rows that match; a row without the key never does. */

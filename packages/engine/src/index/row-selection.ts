@@ -1,13 +1,20 @@
-/** Rows of one segment that a column found: their number is known before their bits are made. */
-import { SEGMENT_WORDS } from "./row-set.ts";
+/** Rows that a column of a segment found: their number is known before their bits are made. */
 
 export interface RowSelection {
   readonly count: number;
-  /** `SEGMENT_WORDS` words that may belong to the column: not to be changed. */
+  /** A bit for each row that the column covers. May belong to the column: not to be changed. */
   readonly bits: () => Uint32Array;
 }
 
-export const NO_ROWS: RowSelection = { count: 0, bits: () => new Uint32Array(SEGMENT_WORDS) };
+/** Of a column that covers 32 * `words` rows. */
+export function noRows(words: number): RowSelection {
+  return { count: 0, bits: () => new Uint32Array(words) };
+}
+
+/** For rows of a column that covers 32 * `words` of them. */
+export function rowArray(words: number, length: number): Uint16Array | Uint32Array {
+  return 32 * words <= 2 ** 16 ? new Uint16Array(length) : new Uint32Array(length);
+}
 
 /** Sets the bits of the listed rows. */
 export function setRows(bits: Uint32Array, rows: ArrayLike<number>, start = 0, end = rows.length): void {

@@ -1,30 +1,23 @@
-/**
- * A set of positions of an index snapshot as a bitset. Each segment of the snapshot owns `SEGMENT_WORDS` words, so
- * that a scan of a segment works on one aligned stretch.
- */
+/** A set of positions of an index snapshot as a bitset, in which each segment has words of its own. */
+import type { DocBases } from "./doc-bases.ts";
 
 /** Rows of one segment: at 384 dimensions 6.3 MB of vectors. Sealing or dissolving one holds its thread for long. */
 export const SEGMENT_ROWS = 4_096;
 export const SEGMENT_WORDS = SEGMENT_ROWS / 32;
 
 export class RowSet {
+  readonly bases: DocBases;
   readonly words: Uint32Array;
 
-  constructor(words: Uint32Array) {
+  /** `bases`: of the snapshot. Without `words` the set is empty. */
+  constructor(bases: DocBases, words = new Uint32Array(bases.positions / 32)) {
+    this.bases = bases;
     this.words = words;
-  }
-
-  static empty(segments: number): RowSet {
-    return new RowSet(new Uint32Array(segments * SEGMENT_WORDS));
-  }
-
-  get segments(): number {
-    return this.words.length / SEGMENT_WORDS;
   }
 
   /** The words of one segment; bit `i` is its row `i`. */
   segment(index: number): Uint32Array {
-    return this.words.subarray(index * SEGMENT_WORDS, (index + 1) * SEGMENT_WORDS);
+    return this.words.subarray(this.bases.of(index) / 32, this.bases.of(index + 1) / 32);
   }
 
   has(position: number): boolean {

@@ -49,7 +49,7 @@ export class Segment {
   readonly ids: string[] = [];
   /** Sparse vectors are empty: they are in the postings. */
   readonly metadata = new MetadataRows();
-  readonly signatures = new TrigramSignatures();
+  readonly signatures = new TrigramSignatures(SEGMENT_ROWS);
   /** Rows that the fast dense index holds; see `DenseRows`. */
   readonly dense = new Uint32Array(SEGMENT_WORDS);
   /** Rows whose vectors are here. */
@@ -82,6 +82,11 @@ export class Segment {
   /** Rows ever appended, dead ones included. */
   get count(): number {
     return this.ids.length;
+  }
+
+  /** Rows that there is room for, a multiple of 32. */
+  get capacity(): number {
+    return SEGMENT_ROWS;
   }
 
   get liveCount(): number {

@@ -1,23 +1,26 @@
 /** Numbers with their rows, sorted by exact value: JavaScript compares a bigint with a number without rounding. */
 import type { MetadataScalar } from "@sheaf/protocol";
-import { NO_ROWS, type RowSelection, setRows } from "./row-selection.ts";
-import { SEGMENT_WORDS } from "./row-set.ts";
+import { type RowSelection, noRows, rowArray, setRows } from "./row-selection.ts";
 
 type Numeric = bigint | number;
 
 export class SortedNumbers {
   /** Ascending. A plain array only where a number needs to be a bigint. */
   readonly #values: Float64Array | readonly Numeric[];
-  readonly #rows: Uint16Array;
+  readonly #words: number;
+  readonly #rows: Uint16Array | Uint32Array;
   /** All rows that have a number. */
-  readonly #all = new Uint32Array(SEGMENT_WORDS);
+  readonly #all: Uint32Array;
 
-  /** Values are keys as `scalarKey` makes them. */
-  constructor(numbers: readonly { readonly value: Numeric; readonly row: number }[]) {
+  /** Of 32 * `words` rows. Values are keys as `scalarKey` makes them. */
+  constructor(words: number, numbers: readonly { readonly value: Numeric; readonly row: number }[]) {
     const sorted = [...numbers].sort((a, b) => (a.value < b.value ? -1 : Number(a.value > b.value)));
     const values = sorted.map(({ value }) => value);
     this.#values = values.every((value) => typeof value === "number") ? Float64Array.from(values) : values;
-    this.#rows = Uint16Array.from(sorted, ({ row }) => row);
+    this.#words = words;
+    this.#rows = rowArray(words, sorted.length);
+    for (const [i, { row }] of sorted.entries()) this.#rows[i] = row;
+    this.#all = new Uint32Array(words);
     setRows(this.#all, this.#rows);
   }
 
@@ -45,7 +48,7 @@ export class SortedNumbers {
     return {
       count: rows.length,
       bits: () => {
-        const bits = new Uint32Array(SEGMENT_WORDS);
+        const bits = new Uint32Array(this.#words);
         setRows(bits, rows);
         return bits;
       },
@@ -53,13 +56,13 @@ export class SortedNumbers {
   }
 
   #slice(start: number, end: number): RowSelection {
-    if (start === end) return NO_ROWS;
+    if (start === end) return noRows(this.#words);
     return { count: end - start, bits: () => this.#bits(start, end) };
   }
 
   #bits(start: number, end: number): Uint32Array {
     if (end - start === this.#rows.length) return this.#all;
-    const bits = new Uint32Array(SEGMENT_WORDS);
+    const bits = new Uint32Array(this.#words);
     if (2 * (end - start) <= this.#rows.length) {
       setRows(bits, this.#rows, start, end);
       return bits;

@@ -2,6 +2,7 @@
  * The sparse vectors of one key as a snapshot sees them: the blocks that hold lists of its segments, and the tails of
  * those that still fill. Found once at the beginning of a search: lists that move meanwhile say the same in both places.
  */
+import type { DocBases } from "./doc-bases.ts";
 import type { IndexSnapshot } from "./index-snapshot.ts";
 import { type RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits } from "./row-set.ts";
 import { SLOT_BITS } from "./posting-lists.ts";
@@ -26,8 +27,11 @@ export class BlockPart {
   /** Of the snapshot's segments, by slot. */
   readonly #segments: Int32Array;
 
-  constructor(block: SparseBlock) {
+  readonly #bases: DocBases;
+
+  constructor(block: SparseBlock, bases: DocBases) {
     this.block = block;
+    this.#bases = bases;
     this.#segments = new Int32Array(block.slots).fill(NO_SEGMENT);
   }
 
@@ -51,12 +55,12 @@ export class BlockPart {
 
   /** Position in the snapshot of a row of the block. */
   position(row: number): number {
-    return this.#segments[row >>> SLOT_BITS]! * SEGMENT_ROWS + (row & (SEGMENT_ROWS - 1));
+    return this.#bases.of(this.#segments[row >>> SLOT_BITS]!) + (row & (SEGMENT_ROWS - 1));
   }
 }
 
 /** Nothing where the key is not indexed. */
-export function sparseParts({ segments }: IndexSnapshot, key: string): SparseParts {
+export function sparseParts({ segments, bases }: IndexSnapshot, key: string): SparseParts {
   const blocks = new Map<SparseBlock, BlockPart>();
   const tails: TailPart[] = [];
   for (const [index, segment] of segments.entries()) {
@@ -65,7 +69,7 @@ export function sparseParts({ segments }: IndexSnapshot, key: string): SparsePar
     const { block, slot, tail } = postings;
     if (tail.postings > 0) tails.push({ tail, segment: index });
     if (block === null) continue;
-    const part = blocks.get(block) ?? new BlockPart(block);
+    const part = blocks.get(block) ?? new BlockPart(block, bases);
     blocks.set(block, part);
     part.place(slot, index);
   }

@@ -5,7 +5,7 @@ import { TrigramSignatures } from "./trigram-signatures.ts";
 import { containing } from "./trigram-query.ts";
 
 function signaturesOf(documents: readonly (string | null)[]): TrigramSignatures {
-  const signatures = new TrigramSignatures();
+  const signatures = new TrigramSignatures(4_096);
   for (const [row, document] of documents.entries()) signatures.add(row, document);
   return signatures;
 }
@@ -43,7 +43,7 @@ describe("TrigramSignatures", () => {
 
   it("tells the same of a row that moved", () => {
     const source = signaturesOf(["the fox", null, "y".repeat(20_000)]);
-    const target = new TrigramSignatures();
+    const target = new TrigramSignatures(4_096);
     for (const row of [0, 1, 2]) target.copy(row + 100, source, row);
     expect(rows(target, "fox")).toStrictEqual([100, 102]);
     expect(rows(target, "dog")).toStrictEqual([102]);

@@ -6,7 +6,6 @@
  * Not looked into, and so never ruled out: long documents, whose signatures would have nearly every bit, and texts
  * with a lone surrogate, which the store gives back as another character.
  */
-import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
 import type { TrigramQuery } from "./trigram-query.ts";
 import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
 
@@ -17,8 +16,14 @@ export class TrigramSignatures {
   /** Word `w` of bucket `b` is at `b * #stride + w`. */
   #words = new Uint32Array(0);
   #stride = 0;
-  readonly #documents = new Uint32Array(SEGMENT_WORDS);
-  readonly #unknown = new Uint32Array(SEGMENT_WORDS);
+  readonly #documents: Uint32Array;
+  readonly #unknown: Uint32Array;
+
+  /** For at most so many rows, a multiple of 32. */
+  constructor(capacity: number) {
+    this.#documents = new Uint32Array(capacity / 32);
+    this.#unknown = new Uint32Array(capacity / 32);
+  }
 
   /** `null`: the row has no document. */
   add(row: number, document: string | null): void {
@@ -96,7 +101,8 @@ export class TrigramSignatures {
     if (word < this.#stride) return;
     let stride = Math.max(1, this.#stride);
     while (stride <= word) stride *= 2;
-    const words = new Uint32Array(TRIGRAM_BUCKETS * Math.min(stride, SEGMENT_ROWS / 32));
+    stride = Math.min(stride, this.#documents.length);
+    const words = new Uint32Array(TRIGRAM_BUCKETS * stride);
     for (let bucket = 0; bucket < TRIGRAM_BUCKETS; bucket++) {
       const from = bucket * this.#stride;
       words.set(this.#words.subarray(from, from + this.#stride), bucket * stride);

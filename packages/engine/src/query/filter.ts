@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { MetadataValue, Selector } from "@sheaf/protocol";
 import type { ExactIndex } from "../index/exact-index.ts";
-import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits, listBits } from "../index/row-set.ts";
+import { RowSet, countBits, listBits } from "../index/row-set.ts";
 import type { Segment } from "../index/segment.ts";
 import type { TrigramQuery } from "../index/trigram-query.ts";
 import type { Pace } from "./pace.ts";
@@ -33,7 +33,7 @@ export function candidateRows(index: ExactIndex, { ids, where }: Selector, { sna
   const fromWhere = where === null || !isNewest ? null : requiredIds(where);
   const lists = [ids, fromWhere].filter((list) => list !== null);
   return lists.reduce((rows, list) => {
-    const kept = RowSet.empty(live.segments);
+    const kept = new RowSet(live.bases);
     for (const id of list) {
       const position = index.position(id);
       if (position !== null && rows.has(position)) kept.add(position);
@@ -71,14 +71,18 @@ async function matchingRows(
 ): Promise<RowSet> {
   const planned = filter.plan(pace);
   const plan = planned instanceof Promise ? await planned : planned;
-  const matches = RowSet.empty(candidates.segments);
+  const matches = new RowSet(candidates.bases);
   const row = new ViewedRow(view);
   let open: { readonly index: number; readonly work: SegmentWork }[] = [];
   for (const [index, segment] of view.snapshot.segments.entries()) {
     const wanted = candidates.segment(index);
     if (isEmpty(wanted)) continue;
     const { patterns } = filter;
-    open.push({ index, work: new SegmentFilter(segment, { index, row, patterns }).matching(plan, wanted) });
+    const place = { index, firstPosition: candidates.bases.of(index) };
+    open.push({
+      index,
+      work: new SegmentFilter(segment, { ...place, row, patterns }).matching(plan, wanted),
+    });
   }
   while (open.length > 0) {
     const tests: RegexTest[] = [];
@@ -109,6 +113,7 @@ async function untilTest(work: SegmentWork, pace: Pace): Promise<RegexTest | Uin
 
 interface SegmentContext {
   readonly index: number;
+  readonly firstPosition: number;
   readonly row: ViewedRow;
   readonly patterns: RequestPatterns;
 }
@@ -116,12 +121,14 @@ interface SegmentContext {
 class SegmentFilter {
   readonly #segment: Segment;
   readonly #index: number;
+  readonly #firstPosition: number;
   readonly #row: ViewedRow;
   readonly #patterns: RequestPatterns;
 
-  constructor(segment: Segment, { index, row, patterns }: SegmentContext) {
+  constructor(segment: Segment, { index, firstPosition, row, patterns }: SegmentContext) {
     this.#segment = segment;
     this.#index = index;
+    this.#firstPosition = firstPosition;
     this.#row = row;
     this.#patterns = patterns;
   }
@@ -147,11 +154,11 @@ class SegmentFilter {
   }
 
   *#any(plans: readonly WherePlan[], rows: Uint32Array): SegmentWork {
-    const found = new Uint32Array(SEGMENT_WORDS);
+    const found = new Uint32Array(rows.length);
     const left = rows.slice();
     for (const plan of [...plans].sort((a, b) => a.cost - b.cost)) {
       const more = yield* this.matching(plan, left);
-      for (let i = 0; i < SEGMENT_WORDS; i++) {
+      for (let i = 0; i < rows.length; i++) {
         found[i]! |= more[i]!;
         left[i]! &= ~more[i]!;
       }
@@ -167,13 +174,13 @@ class SegmentFilter {
     if (!made && countBits(rows) <= FEW_ROWS) return yield* this.#tested(plan.matches, rows);
     const found = query === null ? null : columns.column(key).select(query).bits();
     if (!made) yield;
-    const matches = new Uint32Array(SEGMENT_WORDS);
+    const matches = new Uint32Array(rows.length);
     const covered = columns.rows / 32;
     for (let i = 0; i < covered; i++) {
       const word = found === null ? 0 : found[i]!;
       matches[i] = rows[i]! & (negated ? ~word : word);
     }
-    if (covered === SEGMENT_WORDS) return matches;
+    if (covered === rows.length) return matches;
     const newer = rows.slice();
     newer.fill(0, 0, covered);
     return union(matches, yield* this.#tested(plan.matches, newer));
@@ -188,7 +195,7 @@ class SegmentFilter {
 
   *#regex({ pattern, negated }: RegexPlan, rows: Uint32Array): SegmentWork {
     const possible = this.#possible(this.#patterns.required(pattern), rows);
-    const found = new Uint32Array(SEGMENT_WORDS);
+    const found = new Uint32Array(rows.length);
     yield;
     if (!isEmpty(possible)) yield { pattern, segment: this.#index, rows: possible, found };
     return negated ? without(rows, found) : found;
@@ -197,14 +204,14 @@ class SegmentFilter {
   /** Those of the rows that have a document and its trigrams. */
   #possible(required: TrigramQuery, rows: Uint32Array): Uint32Array {
     const possible = this.#segment.signatures.having(required);
-    for (let i = 0; i < SEGMENT_WORDS; i++) possible[i]! &= rows[i]!;
+    for (let i = 0; i < rows.length; i++) possible[i]! &= rows[i]!;
     return possible;
   }
 
   *#tested(matches: Predicate, rows: Uint32Array): SegmentWork {
-    const found = new Uint32Array(SEGMENT_WORDS);
+    const found = new Uint32Array(rows.length);
     for (const local of listBits(rows)) {
-      this.#row.moveTo(this.#index * SEGMENT_ROWS + local, this.#segment.ids[local]!);
+      this.#row.moveTo(this.#firstPosition + local, this.#segment.ids[local]!);
       if (matches(this.#row)) found[local >>> 5]! |= 1 << (local & 31);
       if (this.#row.work < ROWS_PER_BREATH) continue;
       this.#row.work = 0;
@@ -224,13 +231,13 @@ class SegmentFilter {
   /** Matches as far as the columns that are there can tell. */
   #expected(plan: WherePlan): number {
     if (plan.type === "and")
-      return Math.min(SEGMENT_ROWS, ...plan.children.map((child) => this.#expected(child)));
+      return Math.min(this.#segment.capacity, ...plan.children.map((child) => this.#expected(child)));
     if (plan.type === "or") return plan.children.reduce((sum, child) => sum + this.#expected(child), 0);
-    if (plan.type !== "metadata") return SEGMENT_ROWS;
+    if (plan.type !== "metadata") return this.#segment.capacity;
     const column = this.#segment.columns.peek(plan.key);
-    if (column === undefined) return SEGMENT_ROWS;
+    if (column === undefined) return this.#segment.capacity;
     const count = plan.query === null ? 0 : column.select(plan.query).count;
-    return plan.negated ? SEGMENT_ROWS - count : count;
+    return plan.negated ? this.#segment.capacity - count : count;
   }
 }
 

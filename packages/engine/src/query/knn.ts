@@ -9,7 +9,7 @@ import { type DenseScan, scanSlices, scanWork } from "../index/dense-scan.ts";
 import type { DenseAnswer, DenseRequest } from "../index/dense-rows.ts";
 import type { ExactIndex } from "../index/exact-index.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { RowSet, SEGMENT_ROWS, SEGMENT_WORDS, listBits } from "../index/row-set.ts";
+import { type RowSet, listBits } from "../index/row-set.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import { type Nearest, TopK } from "../index/top-k.ts";
 import { prepare } from "../kernels/distance.ts";
@@ -116,13 +116,13 @@ function divide(
   for (const [index, { vectors, offsets, held }] of snapshot.segments.entries()) {
     const rows = rest.segment(index);
     // Words of its own: sent to a worker, a view would carry the whole bitset along.
-    const mask = new Uint32Array(SEGMENT_WORDS);
-    const others = new Uint32Array(SEGMENT_WORDS);
-    for (let i = 0; i < SEGMENT_WORDS; i++) {
+    const mask = new Uint32Array(rows.length);
+    const others = new Uint32Array(rows.length);
+    for (let i = 0; i < rows.length; i++) {
       mask[i] = rows[i]! & held[i]!;
       others[i] = rows[i]! & ~held[i]!;
     }
-    const firstPosition = index * SEGMENT_ROWS;
+    const firstPosition = snapshot.bases.of(index);
     if (mask.some((word) => word !== 0)) segments.push({ vectors, offsets, mask, firstPosition });
     for (const local of listBits(others)) unheld.push(firstPosition + local);
   }

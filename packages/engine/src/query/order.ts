@@ -3,7 +3,7 @@
  */
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import { orderByScore, permute } from "../index/native-order.ts";
-import { type RowSet, SEGMENT_ROWS, listBits } from "../index/row-set.ts";
+import { type RowSet, listBits } from "../index/row-set.ts";
 
 /** Records with their scores, best first; both arrays have one length. */
 export interface Scored {
@@ -82,7 +82,8 @@ function firstOf(runs: readonly Run[]): [first: Run | null, bound: number] {
 
 /** `null`: none of the rows is in the segment. */
 function runOf(rows: RowSet, index: number, snapshot: IndexSnapshot): Run | null {
-  const positions = listBits(rows.segment(index)).map((local) => index * SEGMENT_ROWS + local);
+  const first = snapshot.bases.of(index);
+  const positions = listBits(rows.segment(index)).map((local) => first + local);
   if (positions.length === 0) return null;
   const byOffset = (a: number, b: number): number => snapshot.offset(a) - snapshot.offset(b);
   const isOrdered = positions.every((position, i) => i === 0 || byOffset(positions[i - 1]!, position) < 0);

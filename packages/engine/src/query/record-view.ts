@@ -6,7 +6,6 @@
 import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import { DocumentMemory, type SegmentDocuments } from "../index/document-memory.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { SEGMENT_ROWS } from "../index/row-set.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../storage/stored-record.ts";
@@ -87,11 +86,14 @@ export class RecordView {
 
   /** The document in UTF-8, until the next read; `null`: it has none. */
   document(position: number): Uint8Array | null {
-    const kept = this.#keptOf(Math.floor(position / SEGMENT_ROWS));
-    const known = kept.get(position % SEGMENT_ROWS);
+    const { bases } = this.snapshot;
+    const segment = bases.segmentOf(position);
+    const row = position - bases.of(segment);
+    const kept = this.#keptOf(segment);
+    const known = kept.get(row);
     if (known !== undefined) return known;
     const document = this.#readDocument(position);
-    kept.keep(position % SEGMENT_ROWS, document);
+    kept.keep(row, document);
     return document;
   }
 

@@ -2,7 +2,7 @@
  * Runs regular expressions over the documents that the trigrams have left: this thread reads documents into batches
  * while another one matches the batches before.
  */
-import { SEGMENT_ROWS, listBits } from "../index/row-set.ts";
+import { listBits } from "../index/row-set.ts";
 import { DocumentBatch, type DocumentRow } from "./document-batch.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
@@ -55,8 +55,9 @@ class PatternScan {
   async run(tests: readonly RegexTest[], view: RecordView, pace: Pace): Promise<void> {
     let work = 0;
     for (const { segment, rows, found } of tests) {
+      const first = view.snapshot.bases.of(segment);
       for (const local of listBits(rows)) {
-        const document = view.document(segment * SEGMENT_ROWS + local);
+        const document = view.document(first + local);
         if (document !== null) this.#add(document, { found, local });
         work += 1 + (document?.length ?? 0) / BYTES_PER_ROW;
         if (this.#asked.length > MAX_AHEAD) await this.#asked.shift();

@@ -21,7 +21,7 @@ function allows({ all, any }: TrigramQuery, document: string): boolean {
 
 /** What the index leaves of one document. */
 function keeps(query: TrigramQuery, document: string): boolean {
-  const signatures = new TrigramSignatures();
+  const signatures = new TrigramSignatures(32);
   signatures.add(0, document);
   return signatures.having(query)[0] === 1;
 }

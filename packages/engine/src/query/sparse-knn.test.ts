@@ -119,7 +119,10 @@ function queryOf(size: number, changes: Partial<SparseQuery> = {}): SparseQuery 
 
 /** About every third of the rows. */
 function someRows(snapshot: IndexSnapshot): RowSet {
-  return new RowSet(snapshot.live.words.map((word) => word & 0x9249_2492));
+  return new RowSet(
+    snapshot.bases,
+    snapshot.live.words.map((word) => word & 0x9249_2492),
+  );
 }
 
 const QUERIES: readonly SparseQuery[] = [
@@ -149,7 +152,7 @@ async function untilDone({ blocks }: Vectors): Promise<void> {
 
 async function expectRight(vectors: Vectors): Promise<void> {
   const { snapshot } = vectors;
-  for (const rows of [snapshot.live, someRows(snapshot), RowSet.empty(snapshot.segments.length)]) {
+  for (const rows of [snapshot.live, someRows(snapshot), new RowSet(snapshot.bases)]) {
     // All at once: searches share the memory of the blocks.
     const found = await Promise.all(QUERIES.map((query) => vectors.search(query, rows)));
     expect(found).toStrictEqual(QUERIES.map((query) => vectors.expected(query, rows)));

@@ -2,7 +2,7 @@
  * Sparse nearest neighbours among the filtered rows: those that share a term with the query, by
  * (1 - dot product, insertion order). The same to the bit wherever a row's vector is kept, and whoever searches it.
  */
-import { type RowSet, SEGMENT_ROWS } from "../index/row-set.ts";
+import type { RowSet } from "../index/row-set.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { SideThread } from "../index/side-thread.ts";
 import { type BlockPart, type SparseParts, sparseParts } from "../index/sparse-parts.ts";
@@ -84,7 +84,7 @@ export async function beginSparse(
     const numbers = numbersOf(terms);
     for (const { tail, segment } of parts.tails) {
       tail.score({ query: numbers, weights }, rows.segment(segment), (row, sum) =>
-        push(segment * SEGMENT_ROWS + row, Math.fround(1 - sum)),
+        push(snapshot.bases.of(segment) + row, Math.fround(1 - sum)),
       );
       await pace.breathe();
     }
