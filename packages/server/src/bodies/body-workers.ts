@@ -13,7 +13,7 @@ import type { BodyOutcome, BodyTask } from "./body-message.ts";
 
 /** Parsing holds some four bytes for each of a body; more is no ordinary body. */
 const HEAP_MEGABYTES = 1_024;
-const IDLE_MS = 60_000;
+const IDLE_MS = 5_000;
 
 export interface BodyWorkersOptions {
   /** Default: the cores but one, two at most. */
