@@ -14,7 +14,8 @@ const POLYNOMIAL = 0x82f63b78;
 const TABLES = 16;
 const TABLE_WORDS = 256;
 const TABLE_BYTES = TABLES * TABLE_WORDS * 4;
-const VALUE_BYTES = 48 * 1024;
+/** A chunk of an index file fits. */
+const VALUE_BYTES = 64 * 1024;
 const VECTOR_BYTES = LIMITS.dimensions * 4;
 /** As `assembly/compare.ts` knows them. */
 const SPACE_NUMBERS: Readonly<Record<Space, number>> = { l2: 0, ip: 1, cosine: 2 };
@@ -22,7 +23,9 @@ const SPACE_NUMBERS: Readonly<Record<Space, number>> = { l2: 0, ip: 1, cosine: 2
 export class ValueMemory {
   /** Bytes that can be loaded. */
   readonly capacity = VALUE_BYTES;
-  /** The loaded bytes as words. */
+  /** The loaded bytes; may also be written to directly. */
+  readonly bytes: Uint8Array;
+  /** The same as words. */
   readonly words: Uint32Array;
   readonly #memory = new KernelMemory(
     [TABLE_BYTES, VALUE_BYTES, VECTOR_BYTES, VECTOR_BYTES, blockBytes(CHECKSUM), blockBytes(COMPARE)].reduce(
@@ -33,7 +36,6 @@ export class ValueMemory {
   readonly #checksum = this.#memory.block(CHECKSUM);
   readonly #compare = this.#memory.block(COMPARE);
   readonly #address = this.#memory.allocate(VALUE_BYTES);
-  readonly #bytes = this.#memory.u8(this.#address, VALUE_BYTES);
   readonly #floats = this.#memory.f32(this.#address, VALUE_BYTES / 4);
   readonly #query: Float32Array;
   /** Whose query is loaded. */
@@ -43,6 +45,7 @@ export class ValueMemory {
     const tables = this.#memory.allocate(TABLE_BYTES);
     const query = this.#memory.allocate(VECTOR_BYTES);
     fillTables(this.#memory.u32(tables, TABLES * TABLE_WORDS));
+    this.bytes = this.#memory.u8(this.#address, VALUE_BYTES);
     this.words = this.#memory.u32(this.#address, VALUE_BYTES / 4);
     this.#query = this.#memory.f32(query, VECTOR_BYTES / 4);
     setFields(this.#checksum, { tables });
@@ -50,7 +53,7 @@ export class ValueMemory {
   }
 
   load(bytes: Uint8Array): void {
-    this.#bytes.set(bytes);
+    this.bytes.set(bytes);
   }
 
   /** Continues a register over the loaded bytes [start, end). */

@@ -1,0 +1,148 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { FolderFiles } from "./folder-files.ts";
+import { SegmentDamaged } from "./segment-damaged.ts";
+import { readFile, segmentFilesSuite, writeFile } from "./segment-files.suite.ts";
+
+segmentFilesSuite({
+  name: "files in a folder",
+  open: () => new FolderFiles(join(temporaryFolder(), "index")),
+});
+
+describe("files in a folder on disk", () => {
+  it("makes no folder before the first file, then one for its owner alone", async () => {
+    const folder = join(temporaryFolder(), "a", "index");
+    const files = new FolderFiles(folder);
+    await files.list();
+    expect(existsSync(folder)).toBe(false);
+    await writeFile(files, "a.seg", Buffer.from("x"));
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, "a.seg")).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(["a.seg"]);
+  });
+
+  it("reads at once, and on when the file has been removed", async () => {
+    const files = new FolderFiles(temporaryFolder());
+    await writeFile(files, "a.seg", Buffer.from("0123456789"));
+    const file = (await files.open("a.seg"))!;
+    await files.remove("a.seg");
+    const into = Buffer.alloc(3);
+    expect(file.tryRead(into, 4)).toBe(true);
+    expect(into.toString()).toBe("456");
+    await file.close();
+  });
+
+  it("says that a file which was cut while it is open is damaged", async () => {
+    const folder = temporaryFolder();
+    const files = new FolderFiles(folder);
+    await writeFile(files, "a.seg", Buffer.alloc(10_000, 1));
+    const file = (await files.open("a.seg"))!;
+    truncateSync(join(folder, "a.seg"), 5_000);
+    const into = Buffer.alloc(100);
+    expect(() => file.tryRead(into, 4_950)).toThrow(SegmentDamaged);
+    await expect(file.read(into, 6_000)).rejects.toThrow("a.seg: it ends at byte 6000");
+    expect(file.tryRead(into, 0)).toBe(true);
+    await file.close();
+    expect(() => file.tryRead(into, 0)).toThrow();
+  });
+
+  it("takes folders and files with other names for none of its own", async () => {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, "quarantine"));
+    closeSync(openSync(join(folder, "LOCK"), "w"));
+    const files = new FolderFiles(folder);
+    expect(await files.list()).toEqual([]);
+    await files.removeUnfinished();
+    expect(readdirSync(folder).toSorted()).toEqual(["LOCK", "quarantine"]);
+  });
+
+  it("keeps no descriptor of a file that is closed or was given up", async () => {
+    const folder = temporaryFolder();
+    const files = new FolderFiles(folder);
+    await writeFile(files, "a.seg", Buffer.from("x"));
+    await readFile(files, "a.seg");
+    const writer = await files.create("b.seg");
+    await writer.abort();
+    expect(openFilesBelow(folder)).toEqual([]);
+  });
+
+  it("opens as before when a process was killed before it committed", async () => {
+    const folder = temporaryFolder();
+    const files = new FolderFiles(folder);
+    await writeFile(files, "a.seg", Buffer.from("before"));
+    for (const name of ["a.seg", "b.seg"]) {
+      const path = fileURLToPath(new URL("testing/unfinished-file-process.ts", import.meta.url));
+      const args = ["--conditions=@sheaf/source", "--import", "tsx", path, folder, name];
+      const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      await once(child.stdout, "data");
+      const exit = once(child, "exit");
+      child.kill("SIGKILL");
+      expect(await exit).toEqual([null, "SIGKILL"]);
+    }
+    expect(readdirSync(folder)).toHaveLength(3);
+    expect(await files.list()).toEqual(["a.seg"]);
+    expect((await readFile(files, "a.seg"))?.toString()).toBe("before");
+    await files.removeUnfinished();
+    expect(readdirSync(folder)).toEqual(["a.seg"]);
+  });
+
+  it("is storage_full on a full disk, and leaves no file", async (context) => {
+    const folder = tinyDisk();
+    if (folder === null) {
+      context.skip("no file system may be mounted here");
+      return;
+    }
+    const files = new FolderFiles(folder);
+    await writeFile(files, "a.seg", Buffer.from("before"));
+    const writer = await files.create("b.seg");
+    const piece = Buffer.alloc(65_536, 1);
+    const fill = async (): Promise<void> => {
+      for (let i = 0; i < 100; i++) await writer.write(piece);
+    };
+    await expect(fill()).rejects.toMatchObject({ code: "storage_full", status: 507 });
+    await writer.abort();
+    expect(readdirSync(folder)).toEqual(["a.seg"]);
+    await writeFile(files, "c.seg", piece);
+    expect(await files.list()).toEqual(["a.seg", "c.seg"]);
+  });
+});
+
+/** A file system of 1 MiB; `null`: this process may mount none. */
+function tinyDisk(): string | null {
+  const folder = temporaryFolder();
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], { stdio: "ignore" });
+  } catch {
+    return null;
+  }
+  onTestFinished(() => void execFileSync("umount", ["--lazy", folder]));
+  return folder;
+}
+
+/** Paths of this process's open files in a folder. */
+function openFilesBelow(folder: string): readonly string[] {
+  return readdirSync("/proc/self/fd")
+    .map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return "";
+      }
+    })
+    .filter((path) => path.startsWith(folder));
+}

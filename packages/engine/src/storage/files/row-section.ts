@@ -1,0 +1,129 @@
+/**
+ * A section of rows of the same length, each with its checksum behind it: one positional read has both. Rows are read
+ * into kernel memory, where their checksums are computed, and copied from there once they fit.
+ */
+import { SheafError } from "@sheaf/protocol";
+import { valueMemory } from "../../kernels/value-memory.ts";
+import { crc32c } from "../crc32c.ts";
+import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
+import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
+import { SegmentDamaged } from "./segment-damaged.ts";
+import type { SegmentFile } from "./segment-files.ts";
+
+export class RowSection {
+  readonly #file: SegmentFile;
+  readonly #entry: RowsEntry;
+  /** Of a row and its checksum. */
+  readonly #stride: number;
+  /** Rows that fit kernel memory. */
+  readonly #window: number;
+
+  constructor(file: SegmentFile, entry: RowsEntry) {
+    this.#file = file;
+    this.#entry = entry;
+    this.#stride = entry.rowBytes + ROW_CHECKSUM_BYTES;
+    this.#window = Math.floor(valueMemory().capacity / this.#stride);
+  }
+
+  /** In the file. */
+  get offset(): number {
+    return this.#entry.offset;
+  }
+
+  /** In bytes of the file. */
+  get length(): number {
+    return this.#entry.length;
+  }
+
+  get rowBytes(): number {
+    return this.#entry.rowBytes;
+  }
+
+  /** Rows. */
+  get count(): number {
+    return this.length / this.#stride;
+  }
+
+  /**
+   * Fills `into` with whole rows from `first` on; or returns `false`: not all of them are on this machine. What is in
+   * `into` is only good once it returns `true`.
+   */
+  tryRead(into: Uint8Array, first: number): boolean {
+    return this.#check(this.#file, first, this.#endOf(into, first), into);
+  }
+
+  /** `tryRead` of rows that may have to be fetched. Nothing is written to `into` once it has settled. */
+  async read(into: Uint8Array, first: number, signal?: AbortSignal): Promise<void> {
+    const end = this.#endOf(into, first);
+    for (let row = first; row < end; row += this.#piece) {
+      const next = Math.min(row + this.#piece, end);
+      const fetched = await this.#fetch(row, next, signal);
+      const [from, to] = [(row - first) * this.rowBytes, (next - first) * this.rowBytes];
+      this.#check(fetched, row, next, into.subarray(from, to));
+    }
+  }
+
+  /** Reads all of it, and yields the lengths of the pieces that it is read in. */
+  async *verify(signal?: AbortSignal): AsyncGenerator<number, void> {
+    let checksum = 0;
+    for (let row = 0; row < this.count; row += this.#piece) {
+      const next = Math.min(row + this.#piece, this.count);
+      const fetched = await this.#fetch(row, next, signal);
+      this.#check(fetched, row, next);
+      const checksums = this.#checksumsOf(fetched.bytes);
+      checksum = crc32c(checksums, 0, checksums.length, checksum);
+      yield fetched.bytes.length;
+    }
+    if (checksum !== this.#entry.checksum)
+      throw new SegmentDamaged(this.#file.name, this.#entry.name, "it has other rows than were written");
+  }
+
+  /** Rows that are fetched at once. */
+  get #piece(): number {
+    return Math.ceil(PIECE_BYTES / this.#stride);
+  }
+
+  /** Holds the rows [first, end) to their checksums and copies them to `into`, if it is given. */
+  #check(source: ByteSource, first: number, end: number, into?: Uint8Array): boolean {
+    const { rowBytes, seed } = this.#entry;
+    const memory = valueMemory();
+    for (let start = first; start < end; start += this.#window) {
+      const count = Math.min(this.#window, end - start);
+      const window = memory.bytes.subarray(0, count * this.#stride);
+      if (!source.tryRead(window, this.offset + start * this.#stride)) return false;
+      for (let row = start, at = 0; row < start + count; row++, at += this.#stride) {
+        const after = at + rowBytes;
+        const stored =
+          window[after]! |
+          (window[after + 1]! << 8) |
+          (window[after + 2]! << 16) |
+          (window[after + 3]! << 24);
+        const checksum = ~memory.checksum(0xffffffff, at, after) ^ rowMask(seed, row);
+        if (checksum !== stored) throw damagedAt(this.#file, this.#entry.name, `row ${row}`);
+        into?.set(window.subarray(at, after), (row - first) * rowBytes);
+      }
+    }
+    return true;
+  }
+
+  #checksumsOf(rows: Buffer): Buffer {
+    const checksums = Buffer.alloc((rows.length / this.#stride) * ROW_CHECKSUM_BYTES);
+    for (let at = this.rowBytes, to = 0; at < rows.length; at += this.#stride, to += ROW_CHECKSUM_BYTES)
+      rows.copy(checksums, to, at, at + ROW_CHECKSUM_BYTES);
+    return checksums;
+  }
+
+  async #fetch(first: number, end: number, signal?: AbortSignal): Promise<FetchedBytes> {
+    const place = [this.offset + first * this.#stride, this.offset + end * this.#stride] as const;
+    return FetchedBytes.read(this.#file, place, signal);
+  }
+
+  /** The row behind the last one that `into` is for. */
+  #endOf(into: Uint8Array, first: number): number {
+    const end = first + into.length / this.rowBytes;
+    if (!Number.isInteger(end))
+      throw new SheafError("internal", `section ${this.#entry.name}: part of a row`);
+    requireWithin(this.#file, this.#entry.name, [end, this.count]);
+    return end;
+  }
+}
