@@ -1,0 +1,103 @@
+/**
+ * Which files are the index of a collection, and up to which write. `manifest-<n>` is written durably before anything
+ * relies on it, and is never changed: the one with the highest `n` that can be read counts.
+ *
+ * A manifest that is damaged is told apart from one that is absent: without any, all rows are indexed anew; of a damaged
+ * one an operator should hear.
+ */
+import { SheafError } from "@sheaf/protocol";
+import type { StoreHead } from "../record-store.ts";
+import { parseManifest } from "./parse-manifest.ts";
+import { SegmentDamaged } from "./segment-damaged.ts";
+import type { SegmentFiles } from "./segment-files.ts";
+import { openAnySections } from "./section-reader.ts";
+import { type FileIdentity, writeSections } from "./section-writer.ts";
+
+export interface SegmentEntry extends FileIdentity {
+  /** With the dead ones. */
+  readonly rows: number;
+}
+
+export interface Manifest {
+  /** Ascending; one that is installed later has a higher number. */
+  readonly n: number;
+  /** UUID of the log that the segments were made from. */
+  readonly lineage: string;
+  /** The newest write that is in the segments. */
+  readonly covers: StoreHead;
+  readonly segments: readonly SegmentEntry[];
+  /** `null`: no row of the segments is dead. */
+  readonly deadRows: FileIdentity | null;
+}
+
+export interface FoundManifest {
+  /** `null`: there is none that can be read. */
+  readonly manifest: Manifest | null;
+  /** Newer ones that cannot be read, newest first. */
+  readonly damaged: readonly SegmentDamaged[];
+  /** Lowest `n` that no file has. */
+  readonly nextN: number;
+}
+
+const SECTION = "manifest";
+const NAME = /^manifest-(0|[1-9][0-9]{0,14})$/;
+
+/** Writes it durably, then removes older ones. Rejects with `already_exists` where one came first that is not older. */
+export async function installManifest(files: SegmentFiles, manifest: Manifest): Promise<void> {
+  const name = `manifest-${manifest.n}`;
+  const text = JSON.stringify(manifest);
+  parseManifest(text, (reason) => new SheafError("internal", `${name}: ${reason}`));
+  if ((await manifestNumbers(files)).some((n) => n >= manifest.n))
+    throw new SheafError("already_exists", `${name} is not the newest manifest`);
+  await writeSections(files, name, async (writer) => {
+    await writer.stream(SECTION);
+    await writer.write(Buffer.from(text));
+  });
+  await removeOlderManifests(files, manifest);
+}
+
+/** Changes nothing. A manifest of a later version of Sheaf throws `collection_unavailable`. */
+export async function readManifest(files: SegmentFiles, signal?: AbortSignal): Promise<FoundManifest> {
+  const numbers = (await manifestNumbers(files)).toSorted((a, b) => b - a);
+  const damaged: SegmentDamaged[] = [];
+  const nextN = (numbers[0] ?? -1) + 1;
+  for (const n of numbers) {
+    try {
+      const manifest = await readNumbered(files, n, signal);
+      if (manifest !== null) return { manifest, damaged, nextN };
+    } catch (error) {
+      if (!(error instanceof SegmentDamaged)) throw error;
+      damaged.push(error);
+    }
+  }
+  return { manifest: null, damaged, nextN };
+}
+
+/** What a crash between two steps of `installManifest` left. */
+export async function removeOlderManifests(files: SegmentFiles, { n }: Manifest): Promise<void> {
+  for (const number of await manifestNumbers(files)) if (number < n) await files.remove(`manifest-${number}`);
+}
+
+async function manifestNumbers(files: SegmentFiles): Promise<readonly number[]> {
+  return (await files.list()).flatMap((name) => {
+    const n = NAME.exec(name)?.[1];
+    return n === undefined ? [] : [Number(n)];
+  });
+}
+
+/** `null`: it was removed meanwhile. */
+async function readNumbered(files: SegmentFiles, n: number, signal?: AbortSignal): Promise<Manifest | null> {
+  const reader = await openAnySections(files, `manifest-${n}`, signal);
+  if (reader === null) return null;
+  try {
+    const section = reader.stream(SECTION);
+    const bytes = Buffer.alloc(section.length);
+    if (!section.tryRead(bytes, 0)) await section.read(bytes, 0, signal);
+    const fail = (reason: string): SegmentDamaged => new SegmentDamaged(reader.name, SECTION, reason);
+    const manifest = parseManifest(bytes.toString("utf8"), fail);
+    if (manifest.n !== n) throw fail(`it is manifest ${manifest.n}`);
+    return manifest;
+  } finally {
+    await reader.close();
+  }
+}
