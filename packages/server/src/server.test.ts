@@ -124,4 +124,16 @@ describe("startServer", () => {
     );
     expect(existsSync(unmade)).toBe(false);
   });
+
+  it("makes no root key where a port of the metrics is taken or the data folder is held by another", async () => {
+    const first = await start({ auth: "off", metricsPort: "0" });
+    const unmade = join(dataFolder, "unmade");
+    const metricsPort = String(first.metricsPort);
+    await expect(start({ dataFolder: unmade, metricsPort })).rejects.toThrow(
+      `port ${metricsPort} is in use; choose another with --metrics-port`,
+    );
+    expect(existsSync(unmade)).toBe(false);
+    await expect(start()).rejects.toThrow(String(process.pid));
+    expect(existsSync(join(dataFolder, "root-key"))).toBe(false);
+  });
 });

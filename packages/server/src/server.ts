@@ -12,11 +12,11 @@ import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { collectDefaultMetrics } from "prom-client";
 import { type App, createApp } from "./app.ts";
-import { createRootKeyStore } from "./auth/key-store.ts";
 import { type RootKey, loadRootKey } from "./auth/root-key.ts";
+import { RootKeySlot } from "./auth/root-key-slot.ts";
 import type { Settings } from "./config.ts";
 import { BrowserGuard } from "./http/browser-guard.ts";
-import { listen, requireFreePort } from "./http/listen.ts";
+import { listen } from "./http/listen.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -60,10 +60,6 @@ export async function startServer(
   logger: Logger,
   embedding: EmbedderOptions = {},
 ): Promise<RunningServer> {
-  // Before the data folder and the root key are made: a start that fails here leaves no trace.
-  await requireFreePort(settings.host, settings.port);
-  for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
-  const rootKey = settings.auth && settings.rootKey === null ? await loadRootKey(settings.dataFolder) : null;
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
   const metrics = new ServerMetrics();
   collectDefaultMetrics({ register: metrics.registry });
@@ -77,6 +73,7 @@ export async function startServer(
   const embedder = settings.role === "search" ? refuseModels(local) : local;
   const lifecycle = new Lifecycle();
   const slot = new EngineSlot();
+  const rootKeySlot = new RootKeySlot();
   const parts: Parts = {
     embedder: local,
     memory: new IdleGc(),
@@ -94,20 +91,26 @@ export async function startServer(
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
     spoolFolder,
-    keys: settings.auth ? createRootKeyStore(settings.rootKey ?? rootKey?.key ?? "") : null,
+    keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
   });
+  let rootKey: RootKey | null = null;
   try {
     await listen(app.http, settings.host, settings.port);
-    if (settings.role !== "embed") {
-      parts.engine = await startEngine(settings, logger, metrics);
-      // What a crash left of replies; the data folder is ours alone by now.
-      await rm(spoolFolder, { recursive: true, force: true });
-      slot.set(parts.engine);
-    }
     if (settings.metricsPort !== null) {
       parts.metricsListener = await openMetrics(settings, settings.metricsPort, app, logger);
     }
+    // Only now: a start that finds a port in use leaves no data folder behind.
+    for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
+    if (settings.role !== "embed") {
+      parts.engine = await startEngine(settings, logger, metrics);
+      // What a crash left of replies; the data folder is locked by now.
+      await rm(spoolFolder, { recursive: true, force: true });
+      slot.set(parts.engine);
+    }
+    // Last: whoever is shown a new key has a server that uses it.
+    if (settings.auth && settings.rootKey === null) rootKey = await loadRootKey(settings.dataFolder);
+    rootKeySlot.set(settings.rootKey ?? rootKey?.key ?? "");
   } catch (error) {
     await stop(app, lifecycle, parts);
     throw error;

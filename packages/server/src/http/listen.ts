@@ -3,10 +3,9 @@
  * listeners are those of the app's server, with its bounds.
  */
 import { lookup } from "node:dns/promises";
-import { once } from "node:events";
 import { type AddressInfo, type Server, createServer } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { SettingError } from "../setting-error.ts";
+import { portError } from "../port-error.ts";
 
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const [first = host, ...others] =
@@ -14,7 +13,7 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
   try {
     await app.listen({ host: first, port });
   } catch (error) {
-    throw portError(error, port);
+    throw portError(error, port, "--port");
   }
   const taken = (app.server.address() as AddressInfo).port;
   for (const address of new Set(others)) {
@@ -24,26 +23,6 @@ export async function listen(app: FastifyInstance, host: string, port: number): 
     app.server.on("close", () => listener.close());
     await bound(listener, address, taken);
   }
-}
-
-/** Throws a `SettingError` where another program listens on the port. */
-export async function requireFreePort(host: string, port: number): Promise<void> {
-  if (port === 0) return;
-  const probe = createServer();
-  try {
-    probe.listen({ host, port });
-    await once(probe, "listening");
-  } catch (error) {
-    throw portError(error, port);
-  }
-  probe.close();
-  await once(probe, "close");
-}
-
-function portError(error: unknown, port: number): unknown {
-  const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-  if (!isTaken) return error;
-  return new SettingError(`port ${port} is in use; choose another with --port`, { cause: error });
 }
 
 /** An address that this machine does not have, or that somebody else listens on, is left out. */

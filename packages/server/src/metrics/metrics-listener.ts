@@ -1,6 +1,7 @@
 /** A port that serves the metrics without a key, for a collector beside the server. */
 import { type IncomingMessage, type Server, createServer } from "node:http";
 import type { Logger } from "pino";
+import { portError } from "../port-error.ts";
 
 const REQUEST_MS = 15_000;
 const MAX_CONNECTIONS = 64;
@@ -57,9 +58,10 @@ export async function listenForMetrics(options: MetricsListenerOptions): Promise
 
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    const refuse = (error: Error): void => reject(portError(error, port, "--metrics-port"));
+    server.once("error", refuse);
     server.listen(port, host, () => {
-      server.off("error", reject);
+      server.off("error", refuse);
       resolve();
     });
   });
