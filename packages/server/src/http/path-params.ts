@@ -38,8 +38,12 @@ export function collectionNameParams(params: PathParams): CollectionName {
 export function collectionParams(params: PathParams): CollectionRef {
   const { tenant, database } = databaseParams(params);
   const id = params["collection"] ?? "";
-  if (!UUID.test(id)) throw invalid("collection_id", "must be a UUID");
+  if (!isCollectionId(id)) throw invalid("collection_id", "must be a UUID");
   return { tenant, database, id: id.toLowerCase() };
+}
+
+export function isCollectionId(text: string): boolean {
+  return UUID.test(text);
 }
 
 /** An absurdly long name, short enough to be sent back. */

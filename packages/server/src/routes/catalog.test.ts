@@ -139,6 +139,25 @@ describe("collections", () => {
     expect((await test.ask(`GET ${COLLECTIONS}/articles`)).status).toBe(404);
   });
 
+  it("are named to whoever sends an id where a route takes a name", async () => {
+    const path = await test.makeCollection({ name: "by-another-name" });
+    const id = path.slice(path.lastIndexOf("/") + 1);
+    for (const method of ["GET", "DELETE"]) {
+      const reply = await test.ask(`${method} ${COLLECTIONS}/${id.toUpperCase()}`);
+      const message = `Collection [${id.toUpperCase()}] does not exist: this is the id of the collection [by-another-name], and this route takes a name; GET .../collections/by-id/${id} takes an id`;
+      expect(reply).toMatchObject({ status: 404, body: { error: "NotFoundError", message } });
+    }
+    const absent = await test.ask(`GET ${COLLECTIONS}/${UNKNOWN_ID}`);
+    expect(absent.body).toMatchObject({ message: `Collection [${UNKNOWN_ID}] does not exist` });
+    const databases = `${TENANTS}/default_tenant/databases`;
+    await test.ask(`POST ${databases}`, { json: { name: "elsewhere" } });
+    const elsewhere = await test.ask(`GET ${databases}/elsewhere/collections/${id}`);
+    expect(elsewhere.body).toMatchObject({ message: `Collection [${id}] does not exist` });
+    // A name that looks like an id is a name.
+    await test.makeCollection({ name: UNKNOWN_ID });
+    expect((await test.ask(`DELETE ${COLLECTIONS}/${UNKNOWN_ID}`)).status).toBe(200);
+  });
+
   it("are returned as they are by get_or_create", async () => {
     await test.ask(`POST ${COLLECTIONS}`, { json: { name: "again", metadata: { a: 1 } } });
     const again = { name: "again", metadata: { b: 2 }, get_or_create: true };

@@ -10,6 +10,7 @@ import {
 } from "@sheaf/protocol";
 import { collectionNameParams, collectionParams, databaseParams } from "../http/path-params.ts";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
+import { explainMissingName } from "./explain-missing-name.ts";
 import type { EngineSource } from "../request/engine-source.ts";
 import type { Services } from "../services/services.ts";
 import { COLLECTIONS as described } from "./collection-descriptions.ts";
@@ -72,7 +73,9 @@ function routesOfCollection({ engine, lists }: Services): readonly Route[] {
       async handle({ params, budget }) {
         const ref = collectionNameParams(params);
         const { tenant } = ref;
-        return ok(await lists.collection({ tenant, budget }, () => engine().getCollectionByName(ref)));
+        const found = (): Promise<Collection> =>
+          explainMissingName(engine, ref, engine().getCollectionByName(ref));
+        return ok(await lists.collection({ tenant, budget }, found));
       },
     },
     {
@@ -105,7 +108,8 @@ function routesOfCollection({ engine, lists }: Services): readonly Route[] {
       path: COLLECTION,
       description: described.delete,
       async handle({ params }) {
-        await engine().deleteCollection(collectionNameParams(params));
+        const ref = collectionNameParams(params);
+        await explainMissingName(engine, ref, engine().deleteCollection(ref));
         return DONE;
       },
     },
