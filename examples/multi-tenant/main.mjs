@@ -1,15 +1,15 @@
-/** One tenant and one key per customer; neither can see the other's things. */
-import { AdminClient, ChromaClient } from "chromadb";
+/** One tenant and one key per customer; neither can see the other's things. Can be run again. */
+import { AdminClient, ChromaClient, ChromaUniqueError } from "chromadb";
 
 const { hostname, port } = new URL(process.env.SHEAF_URL);
 const address = { host: hostname, port: Number(port), ssl: false };
 const operator = { "x-chroma-token": process.env.SHEAF_KEY };
 
-/** Makes what a customer needs, and gives the customer's key. It is shown this once. */
+/** Creates what a customer needs, and returns the customer's key, which the server shows only once. */
 async function signUp(customer) {
   const admin = new AdminClient({ ...address, headers: operator });
-  await admin.createTenant({ name: customer });
-  await admin.createDatabase({ name: "app", tenant: customer });
+  await unlessItExists(admin.createTenant({ name: customer }));
+  await unlessItExists(admin.createDatabase({ name: "app", tenant: customer }));
   const response = await fetch(`${process.env.SHEAF_URL}/api/v2/keys`, {
     method: "POST",
     headers: { ...operator, "content-type": "application/json" },
@@ -20,6 +20,15 @@ async function signUp(customer) {
   return reply.key;
 }
 
+/** A second run finds tenant and database of the first one. */
+async function unlessItExists(created) {
+  try {
+    await created;
+  } catch (error) {
+    if (!(error instanceof ChromaUniqueError)) throw error;
+  }
+}
+
 function clientOf(tenant, key) {
   return new ChromaClient({ ...address, tenant, database: "app", headers: { "x-chroma-token": key } });
 }
@@ -27,11 +36,11 @@ function clientOf(tenant, key) {
 const keys = { acme: await signUp("acme"), globex: await signUp("globex") };
 
 for (const customer of ["acme", "globex"]) {
-  const orders = await clientOf(customer, keys[customer]).createCollection({
+  const orders = await clientOf(customer, keys[customer]).getOrCreateCollection({
     name: "orders",
     embeddingFunction: null,
   });
-  await orders.add({ ids: ["1"], embeddings: [[1, 0]], documents: [`an order of ${customer}`] });
+  await orders.upsert({ ids: ["1"], embeddings: [[1, 0]], documents: [`an order of ${customer}`] });
 }
 
 const own = await clientOf("acme", keys.acme).getCollection({ name: "orders" });

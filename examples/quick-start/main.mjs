@@ -1,4 +1,4 @@
-/** A collection, some documents, a question: npm `chromadb` against Sheaf. */
+/** A collection, some documents, a question: npm `chromadb` against Sheaf. Can be run again. */
 import { ChromaClient } from "chromadb";
 import { SheafEmbeddingFunction } from "./sheaf-embedding.mjs";
 
@@ -11,7 +11,7 @@ const client = new ChromaClient({
 });
 
 const notes = await client.getOrCreateCollection({
-  name: "notes",
+  name: "quick-start",
   embeddingFunction: new SheafEmbeddingFunction(),
 });
 

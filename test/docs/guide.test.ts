@@ -1,40 +1,49 @@
-/** Runs the `sh` blocks of a guide page in one shell, in order, and holds each answer against the `json` block below it. */
+/** Runs the `sh` blocks of guide pages in one shell, in order, and compares each answer with the `json` block below it. */
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 
-const GUIDE = fileURLToPath(new URL("../../docs/guide/getting-started.md", import.meta.url));
+const GUIDE = fileURLToPath(new URL("../../docs/guide/", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MARK = "==== end of block ====";
 /** Printed figures are rounded for the reader. */
 const TOLERANCE = 1e-3;
-
-let served: ServedSheaf;
-
-beforeAll(async () => {
-  served = await ServedSheaf.start();
-});
-
-afterAll(async () => {
-  await served.dispose();
-});
 
 interface Block {
   readonly script: string;
   readonly expected: unknown;
 }
 
-describe("docs/guide/getting-started.md", () => {
-  it("does what it says", async () => {
-    const blocks = readBlocks(await readFile(GUIDE, "utf8"));
-    expect(blocks.length).toBeGreaterThan(6);
-    const outputs = await runAll(blocks.map(({ script }) => script));
-    for (const [position, { script, expected }] of blocks.entries()) {
-      if (expected === undefined) continue;
-      const output = outputs[position] ?? "";
-      expect(() => JSON.parse(output), `${script}\n${output}`).not.toThrow();
-      expectLike(JSON.parse(output), expected, script);
+describe.each([
+  { auth: "on", key: ROOT_KEY },
+  { auth: "off", key: "" },
+])("the guide, with --auth $auth", ({ auth, key }) => {
+  let served: ServedSheaf;
+
+  beforeAll(async () => {
+    served = await ServedSheaf.start({ args: ["--auth", auth], env: { SHEAF_ROOT_KEY: key } });
+  });
+
+  afterAll(async () => {
+    await served.dispose();
+  });
+
+  it.each([
+    { page: "getting-started.md", least: 7 },
+    { page: "models.md", least: 1 },
+  ])("has blocks in $page that can be run, and run again", async ({ page, least }) => {
+    const blocks = readBlocks(await readFile(`${GUIDE}${page}`, "utf8"));
+    expect(blocks.length).toBeGreaterThanOrEqual(least);
+    for (let run = 0; run < 2; run++) {
+      const outputs = await runAll(blocks, { SHEAF_URL: served.url, SHEAF_KEY: key });
+      for (const [position, { script, expected }] of blocks.entries()) {
+        if (expected === undefined) continue;
+        const output = outputs[position] ?? "";
+        expect(() => JSON.parse(output), `${script}\n${output}`).not.toThrow();
+        expectLike(JSON.parse(output), expected, script);
+      }
     }
   });
 });
@@ -52,9 +61,13 @@ function readBlocks(page: string): Block[] {
 }
 
 /** One shell for all blocks, as a reader has; it stops at the first that fails. */
-async function runAll(scripts: readonly string[]): Promise<string[]> {
+async function runAll(
+  blocks: readonly Block[],
+  variables: Readonly<Record<string, string>>,
+): Promise<string[]> {
   const shell = spawn("bash", ["-euo", "pipefail"], {
-    env: { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY },
+    cwd: ROOT,
+    env: { ...process.env, ...variables },
     stdio: ["pipe", "pipe", "pipe"],
   });
   let output = "";
@@ -62,7 +75,7 @@ async function runAll(scripts: readonly string[]): Promise<string[]> {
   shell.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   shell.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const ended = new Promise<number | null>((resolve) => shell.once("close", resolve));
-  shell.stdin.end(scripts.map((script) => `${script}\necho\necho '${MARK}'\n`).join(""));
+  shell.stdin.end(blocks.map(({ script }) => `${script}\necho\necho '${MARK}'\n`).join(""));
   expect(await ended, `${errors}\n${output}`).toBe(0);
   return output.split(MARK).map((part) => part.trim());
 }

@@ -1,5 +1,7 @@
 """The embedding functions that call a server through CHROMA_EMBED_URL, and BM25, which the server has to agree with."""
 
+from pathlib import Path
+
 import httpx
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from chromadb.utils.embedding_functions.chroma_cloud_splade_embedding_function i
 )
 from conftest import HEADERS, KEY, fresh_name
 
+EXAMPLES = Path(__file__).parents[3] / "examples/quick-start"
 TEXTS = ["a harbour at dawn", "bees on the heather"]
 QWEN = ChromaCloudQwenEmbeddingModel.QWEN3_EMBEDDING_0p6B
 
@@ -33,6 +36,27 @@ def post(url, collection, route, body):
     answer = httpx.post(url + path, json=body, headers=HEADERS)
     answer.raise_for_status()
     return answer.json()
+
+
+def test_sheaf_can_be_registered_for_a_collection_that_another_program_made(client, url, monkeypatch):
+    monkeypatch.setenv("SHEAF_URL", url)
+    monkeypatch.setenv("SHEAF_KEY", KEY)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    __import__("sheaf_embedding")
+    name = fresh_name()
+    config = {"model": "sentence-transformers/all-MiniLM-L6-v2", "truncate": True}
+    function = {"type": "known", "name": "sheaf", "config": config}
+    index = {"enabled": True, "config": {"space": "cosine", "embedding_function": function}}
+    schema = {"defaults": {}, "keys": {"#embedding": {"float_list": {"vector_index": index}}}}
+    path = "/api/v2/tenants/default_tenant/databases/default_database/collections"
+    httpx.post(url + path, json={"name": name, "schema": schema}, headers=HEADERS).raise_for_status()
+    found = client.get_collection(name)
+    found.add(ids=["client"], documents=TEXTS[:1])
+    post(url, found, "add", {"ids": ["server", "bees"], "documents": TEXTS[:1] + TEXTS[1:]})
+    vectors = found.get(ids=["client", "server"], include=["embeddings"])["embeddings"]
+    np.testing.assert_allclose(vectors[0], vectors[1], atol=1e-5)
+    assert found.query(query_texts=["insects"], n_results=1)["ids"] == [["bees"]]
+    assert found.search(Search().rank(Knn(query="insects")).limit(1))["ids"] == [["bees"]]
 
 
 def test_qwen_embeds_documents():
