@@ -1,4 +1,4 @@
-/** What a wrong search dictionary is answered with: a status, an `error` name, and a message that starts with the path. */
+/** What a wrong search request is answered with: a status, an `error` name, and a message that starts with the path. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 import { refusal, refused } from "./testing/refusal.ts";

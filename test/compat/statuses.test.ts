@@ -1,6 +1,6 @@
 /**
  * Every status and `error` name that any v2 route can answer with, and those of the record routes; one row per way to
- * meet one. Tenants to schemas, the search dictionary and the embedding routes have tables of their own beside this.
+ * meet one. Tenants to schemas, searches and the embedding routes have tables of their own beside this.
  */
 import { LIMITS } from "@sheaf/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -87,7 +87,7 @@ export function required(members: Members, key: string, path: string): unknown {
   return value;
 }
 
-/** 400 for a member that is not one of `known`: inside the search dictionary a misspelt word must not pass. */
+/** 400 for a member that is not one of `known`: in a search a misspelt member must not be ignored. */
 export function refuseUnknown(members: Members, known: readonly string[], path: string): void {
   for (const key of Object.keys(members)) {
     if (!known.includes(key)) throw invalid(memberPath(path, key), `is unknown, expected ${listOf(known)}`);

@@ -1,5 +1,5 @@
 /**
- * The search dictionary as a frozen tree. Parsers in this folder are the only makers; engine and server trust it.
+ * A search request as a frozen tree. Parsers in this folder are the only makers; engine and server trust it.
  * Every numeric constant is already an f32 (`Math.fround`).
  */
 import type { IntegerArray } from "../integer-array.ts";

@@ -108,7 +108,8 @@ function parseSides(
 
 function parseKnn(value: unknown, path: string, reading: Reading): Knn {
   reading.leaves += 1;
-  if (reading.leaves > LIMITS.knnLeaves) throw invalid(path, `is over ${LIMITS.knnLeaves} \`$knn\` leaves`);
+  if (reading.leaves > LIMITS.knnLeaves)
+    throw invalid(path, `has over ${LIMITS.knnLeaves} \`$knn\` expressions`);
   const members = membersOf(value, path);
   refuseUnknown(members, KNN_MEMBERS, path);
   const fallback = optional(members, "default");

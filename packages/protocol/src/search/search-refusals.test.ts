@@ -303,7 +303,7 @@ describe("a search over a limit, not at it", () => {
       "leaves",
       search({ rank: { $sum: leaves(LIMITS.knnLeaves) } }),
       search({ rank: { $sum: leaves(LIMITS.knnLeaves + 1) } }),
-      "searches[0].rank.$sum[64].$knn: is over 64 `$knn` leaves",
+      "searches[0].rank.$sum[64].$knn: has over 64 `$knn` expressions",
     ],
     [
       "knn limit",

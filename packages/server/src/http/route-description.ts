@@ -11,7 +11,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export const TAGS = {
   Embedding: "Texts in, dense or sparse vectors out.",
   Records: "Writing, reading and removing the records of a collection.",
-  Search: "The search dictionary: filter, rank, group, page, select.",
+  Search: "Searches: filter, rank, group, page, select.",
   Collections: "Making, describing and removing collections.",
   Databases: "Databases of a tenant.",
   Tenants: "Tenants of the server.",

@@ -1,4 +1,4 @@
-/** The search dictionary over HTTP, with text queries that the server embeds. */
+/** Searches over HTTP, with text queries that the server embeds. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { COLLECTIONS, type TestApp, startTestApp } from "../testing/test-app.ts";
 

@@ -1,4 +1,4 @@
-/** The search dictionary over one collection. */
+/** Searches of one collection. */
 import { searchShape } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { type Route, ok } from "../http/route.ts";

@@ -1,4 +1,4 @@
-/** The search dictionary and its reply. */
+/** The search request and its reply. */
 import { LIMITS } from "@sheaf/protocol";
 import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
@@ -23,7 +23,10 @@ const knn = closed({
     Type.Integer({ minimum: 1, maximum: LIMITS.knnLimit }),
     "Neighbours taken after the filter, 16 by default.",
   ),
-  default: maybe(Type.Number(), "Score of a record that this leaf has not found; without one it drops out."),
+  default: maybe(
+    Type.Number(),
+    "Score of a record that this `$knn` has not found; without one such a record is left out.",
+  ),
   return_rank: maybe(Type.Boolean(), "Score by position (0, 1, 2, …) and not by distance."),
   exact: maybe(Type.Boolean(), "Scan without approximation."),
 });
@@ -53,7 +56,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     {
       description:
         `A score in 32-bit arithmetic, lower is better: exactly one operator per object, at most ${LIMITS.rankNodes} of them ` +
-        `and ${LIMITS.knnLeaves} \`$knn\` leaves.`,
+        `and ${LIMITS.knnLeaves} \`$knn\` expressions.`,
     },
   ),
   GroupBy: Type.Union(
