@@ -76,7 +76,7 @@ function rankOf(system: System, query: string): RankExpression {
   const dense = { query, limit: FUSION_DEPTH };
   const sparse = { query, key: SPARSE_KEY, limit: FUSION_DEPTH };
   if (system === "dense") return knn(dense);
-  return system === "bm25" ? knn(sparse) : rrf({ leaves: [dense, sparse] });
+  return system === "bm25" ? knn(sparse) : rrf({ ranks: [dense, sparse] });
 }
 
 /**

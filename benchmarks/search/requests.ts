@@ -68,7 +68,7 @@ export function searchBodies(set: SearchSet, shape: SearchShape): Buffer[] {
       return { searches: [{ rank: { $knn: dense }, limit: { limit: LEAF_LIMIT }, select }] };
     if (shape === "sparse")
       return { searches: [{ rank: { $knn: terms }, limit: { limit: LEAF_LIMIT }, select }] };
-    const search = { rank: rrf({ leaves: [dense, terms] }), limit: { limit: K }, select };
+    const search = { rank: rrf({ ranks: [dense, terms] }), limit: { limit: K }, select };
     if (shape === "hybrid") return { searches: [search] };
     const group_by = { keys: ["category"], aggregate: { $min_k: { keys: ["#score"], k: 2 } } };
     return { searches: [{ ...search, group_by }] };

@@ -1,4 +1,4 @@
-/** Retrieval-augmented generation up to the prompt: chunks, hybrid search, sources. */
+/** Retrieval-augmented generation up to the prompt: chunks, hybrid search, sources. Can be run again. */
 import { SheafClient, hybridSchema, rrf } from "@sheaf/client";
 
 const HANDBOOK = {
@@ -31,7 +31,7 @@ await handbook.upsert(chunks);
 
 // Dense finds what means the same, BM25 finds what is written the same, such as the name of a code.
 const hits = await handbook.search({
-  rank: rrf({ leaves: [{ query: question }, { query: question, key: "bm25" }] }),
+  rank: rrf({ ranks: [{ query: question }, { query: question, key: "bm25" }] }),
   groupBy: { keys: ["file"], aggregate: { $min_k: { keys: ["#score"], k: 2 } } },
   limit: 3,
 });

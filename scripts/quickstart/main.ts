@@ -100,7 +100,7 @@ function recordOf({ path, title, text }: Section, id: number): Parameters<Collec
 async function tour(collection: Collection): Promise<void> {
   const dense = { query: question, limit: CANDIDATES };
   const sparse = { query: question, key: "bm25", limit: CANDIDATES };
-  const hybrid = rrf({ leaves: [dense, sparse] });
+  const hybrid = rrf({ ranks: [dense, sparse] });
   const folder = mostCommonFolder(sections);
   const select = ["title", "path", "#score"];
   const groupBy = { keys: ["path"], aggregate: { $min_k: { keys: ["#score"], k: 1 } } };

@@ -1,5 +1,6 @@
 /** Entry of the TypeScript client: embedding, tenants, databases and collections of one server. */
 import { Collection, type CollectionInfo, type MetadataJson } from "./collection.ts";
+import { type MembersOf, requireKnown } from "./require-known.ts";
 import { type RequestOptions, Transport, type TransportOptions } from "./transport.ts";
 
 export interface SheafClientOptions extends TransportOptions {
@@ -22,6 +23,22 @@ export interface EmbedParams {
   readonly instructions?: string;
 }
 
+const CLIENT_OPTIONS: MembersOf<SheafClientOptions> = {
+  url: true,
+  key: true,
+  tenant: true,
+  database: true,
+  fetch: true,
+};
+const CREATE_COLLECTION: MembersOf<CreateCollectionParams> = {
+  name: true,
+  metadata: true,
+  schema: true,
+  configuration: true,
+  getOrCreate: true,
+};
+const EMBED: MembersOf<EmbedParams> = { model: true, texts: true, instructions: true };
+
 export interface SparseEmbedding {
   readonly indices: readonly number[];
   readonly values: readonly number[];
@@ -29,6 +46,8 @@ export interface SparseEmbedding {
 }
 
 /**
+ * Every method throws a `TypeError` for a member of its arguments that it does not know.
+ *
  * @example
  * const client = new SheafClient({ url: "http://127.0.0.1:8000", key });
  * const notes = await client.createCollection({ name: "notes", getOrCreate: true });
@@ -40,6 +59,7 @@ export class SheafClient {
   readonly #databasePath: string;
 
   constructor(options: SheafClientOptions) {
+    requireKnown(options, CLIENT_OPTIONS, "options");
     this.#transport = new Transport(options);
     const tenant = encodeURIComponent(options.tenant ?? "default_tenant");
     const database = encodeURIComponent(options.database ?? "default_database");
@@ -57,7 +77,11 @@ export class SheafClient {
   }
 
   async createCollection(params: CreateCollectionParams, options?: RequestOptions): Promise<Collection> {
-    const { name, metadata, schema, configuration, getOrCreate } = params;
+    const { name, metadata, schema, configuration, getOrCreate } = requireKnown(
+      params,
+      CREATE_COLLECTION,
+      "params",
+    );
     const body = { name, metadata, schema, configuration, get_or_create: getOrCreate ?? false };
     const info = await this.#transport.post<CollectionInfo>(
       `${this.#databasePath}/collections`,
@@ -81,7 +105,7 @@ export class SheafClient {
     params: EmbedParams,
     options?: RequestOptions,
   ): Promise<{ readonly embeddings: readonly (readonly number[])[]; readonly num_tokens: number }> {
-    return this.#embed("/embed", params, { ...options });
+    return this.#embed("/embed", params, options);
   }
 
   /** Sparse vectors with the term behind each index. */
@@ -89,14 +113,12 @@ export class SheafClient {
     params: EmbedParams,
     options?: RequestOptions,
   ): Promise<{ readonly embeddings: readonly SparseEmbedding[]; readonly num_tokens: number }> {
-    return this.#embed("/embed_sparse", params, { ...options });
+    return this.#embed("/embed_sparse", params, options);
   }
 
-  #embed<T>(path: string, { model, texts, instructions }: EmbedParams, options: RequestOptions): Promise<T> {
+  async #embed<T>(path: string, params: EmbedParams, options: RequestOptions | undefined): Promise<T> {
+    const { model, texts, instructions } = requireKnown(params, EMBED, "params");
     const body = { texts, instructions: instructions ?? "", fetch_labels: path === "/embed_sparse" };
-    return this.#transport.post<T>(path, body, {
-      ...options,
-      headers: { "x-service-embedding-model": model },
-    });
+    return this.#transport.post<T>(path, body, options, { "x-service-embedding-model": model });
   }
 }

@@ -1,5 +1,6 @@
 /** One collection of a server: record writes, reads and search. Made by `SheafClient`. */
 import type { RankExpression } from "./rank.ts";
+import { type MembersOf, requireKnown } from "./require-known.ts";
 import type { RequestOptions, Transport } from "./transport.ts";
 
 export type MetadataJson = Readonly<
@@ -15,7 +16,7 @@ export interface RecordInput {
   readonly metadata?: MetadataJson;
 }
 
-/** A filter of the search dictionary, e.g. `{ year: { $gte: 2020 } }`. */
+/** A filter of a search, e.g. `{ year: { $gte: 2020 } }`. */
 export type WhereJson = Readonly<Record<string, unknown>>;
 
 export interface SearchParams {
@@ -32,6 +33,12 @@ export interface SearchParams {
   readonly offset?: number;
   /** `#document`, `#embedding`, `#metadata`, `#score` or names of metadata fields. */
   readonly select?: readonly string[];
+}
+
+/** By ids, by a filter, or by both. */
+export interface DeleteSelector {
+  readonly ids?: readonly string[];
+  readonly where?: WhereJson;
 }
 
 export interface Hit {
@@ -51,6 +58,23 @@ export interface CollectionInfo {
   readonly dimension: number | null;
   readonly metadata: MetadataJson | null;
 }
+
+const RECORD: MembersOf<RecordInput> = {
+  id: true,
+  embedding: true,
+  document: true,
+  uri: true,
+  metadata: true,
+};
+const SEARCH: MembersOf<SearchParams> = {
+  where: true,
+  rank: true,
+  groupBy: true,
+  limit: true,
+  offset: true,
+  select: true,
+};
+const DELETE: MembersOf<DeleteSelector> = { ids: true, where: true };
 
 interface SearchReply {
   readonly ids: readonly (readonly string[])[];
@@ -86,12 +110,10 @@ export class Collection {
     await this.#transport.post(`${this.#path}/update`, columns(records), options);
   }
 
-  /** Removes by id, by filter, or by both; returns how many records existed. */
-  async delete(
-    selector: { readonly ids?: readonly string[]; readonly where?: WhereJson },
-    options?: RequestOptions,
-  ): Promise<number> {
-    const reply = await this.#transport.post<{ deleted: number }>(`${this.#path}/delete`, selector, options);
+  /** Returns how many records existed. */
+  async delete(selector: DeleteSelector, options?: RequestOptions): Promise<number> {
+    const body = requireKnown(selector, DELETE, "selector");
+    const reply = await this.#transport.post<{ deleted: number }>(`${this.#path}/delete`, body, options);
     return reply.deleted;
   }
 
@@ -101,7 +123,7 @@ export class Collection {
 
   /** One search; `searchAll` sends several in one call. */
   async search(params: SearchParams, options?: RequestOptions): Promise<readonly Hit[]> {
-    const [hits = []] = await this.searchAll([params], options);
+    const [hits = []] = await this.searchAll([requireKnown(params, SEARCH, "params")], options);
     return hits;
   }
 
@@ -109,7 +131,7 @@ export class Collection {
     searches: readonly SearchParams[],
     options?: RequestOptions,
   ): Promise<readonly (readonly Hit[])[]> {
-    const body = { searches: searches.map((search) => searchJson(search)) };
+    const body = { searches: searches.map((search, i) => searchJson(search, `searches[${i}]`)) };
     const reply = await this.#transport.post<SearchReply>(`${this.#path}/search`, body, options);
     return reply.ids.map((ids, search) =>
       ids.map((id, row) => ({
@@ -123,7 +145,8 @@ export class Collection {
   }
 }
 
-function searchJson({ where, rank, groupBy, limit, offset, select }: SearchParams): object {
+function searchJson(search: SearchParams, path: string): object {
+  const { where, rank, groupBy, limit, offset, select } = requireKnown(search, SEARCH, path);
   return {
     ...(where === undefined ? {} : { where }),
     ...(rank === undefined ? {} : { rank }),
@@ -135,6 +158,7 @@ function searchJson({ where, rank, groupBy, limit, offset, select }: SearchParam
 
 /** The wire is column-major; a column that no record fills is left out. */
 function columns(records: readonly RecordInput[]): object {
+  for (const [i, record] of records.entries()) requireKnown(record, RECORD, `records[${i}]`);
   const column = <T>(pick: (record: RecordInput) => T | undefined): (T | null)[] | undefined =>
     records.some((record) => pick(record) !== undefined)
       ? records.map((record) => pick(record) ?? null)

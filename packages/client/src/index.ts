@@ -8,6 +8,7 @@ export {
 export {
   Collection,
   type CollectionInfo,
+  type DeleteSelector,
   type Hit,
   type MetadataJson,
   type RecordInput,

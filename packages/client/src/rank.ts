@@ -1,4 +1,5 @@
-/** Builders of rank expressions. Each returns the plain JSON of the search dictionary, so they nest freely. */
+/** Builders of rank expressions. Each returns the plain JSON of a search, so they nest freely. */
+import { type MembersOf, requireKnown } from "./require-known.ts";
 
 export interface SparseVectorJson {
   readonly indices: readonly number[];
@@ -11,7 +12,7 @@ export interface KnnParams {
   /** `#embedding` if omitted, else the metadata key of a sparse index. */
   readonly key?: string;
   readonly limit?: number;
-  /** Score of records outside this leaf's results, so that a sum becomes a union. */
+  /** Score of records that this query does not find, so that a sum includes them. */
   readonly default?: number;
   readonly return_rank?: boolean;
   readonly exact?: boolean;
@@ -30,26 +31,40 @@ export type RankExpression =
   | { readonly $exp: RankExpression }
   | { readonly $log: RankExpression };
 
+const KNN: MembersOf<KnnParams> = {
+  query: true,
+  key: true,
+  limit: true,
+  default: true,
+  return_rank: true,
+  exact: true,
+};
+
 /** Nearest neighbours of a query; the score is the distance, lower is closer. */
 export function knn(params: KnnParams): RankExpression {
-  return { $knn: params };
+  return { $knn: requireKnown(params, KNN, "params") };
 }
 
 export interface RrfParams {
-  readonly leaves: readonly KnnParams[];
+  /** The nearest-neighbour queries whose rankings are combined. */
+  readonly ranks: readonly KnnParams[];
   /** Damping of the first ranks; 60 as in Cormack, Clarke and Büttcher (SIGIR 2009). */
   readonly k?: number;
   readonly weights?: readonly number[];
 }
 
+const RRF: MembersOf<RrfParams> = { ranks: true, k: true, weights: true };
+
 /**
- * Reciprocal rank fusion: `-sum(weight / (k + rank))`, lower is better. Every leaf gets `return_rank`, and a
- * default at its own limit, so that a record found by one leaf only still takes part.
+ * Reciprocal rank fusion: `-sum(weight / (k + rank))`, lower is better. Every query gets `return_rank`, and its
+ * own limit as the default, so that a record found by only one of them is included.
  */
-export function rrf({ leaves, k = 60, weights }: RrfParams): RankExpression {
-  const terms = leaves.map((leaf, position): RankExpression => {
-    const limit = leaf.limit ?? 100;
-    const rank = knn({ ...leaf, limit, default: leaf.default ?? limit, return_rank: true });
+export function rrf(params: RrfParams): RankExpression {
+  const { ranks, k = 60, weights } = requireKnown(params, RRF, "params");
+  const terms = ranks.map((query, position): RankExpression => {
+    requireKnown(query, KNN, `ranks[${position}]`);
+    const limit = query.limit ?? 100;
+    const rank = knn({ ...query, limit, default: query.default ?? limit, return_rank: true });
     return { $div: { left: { $val: weights?.[position] ?? 1 }, right: { $sum: [{ $val: k }, rank] } } };
   });
   const [only] = terms;

@@ -1,4 +1,5 @@
-/** Schemas whose vectors the server makes by itself. */
+/** Schemas whose vectors the server computes. */
+import { type MembersOf, requireKnown } from "./require-known.ts";
 
 export interface HybridSchemaParams {
   /** Dense model of the documents; the bundled one if omitted. */
@@ -10,8 +11,11 @@ export interface HybridSchemaParams {
   readonly truncate?: boolean;
 }
 
+const HYBRID: MembersOf<HybridSchemaParams> = { model: true, space: true, sparseKey: true, truncate: true };
+
 /** A dense index and a BM25 index over `#document`, both filled on the server at every write. */
 export function hybridSchema(params: HybridSchemaParams = {}): object {
+  requireKnown(params, HYBRID, "params");
   const model = params.model ?? "sentence-transformers/all-MiniLM-L6-v2";
   const dense = { type: "known", name: "sheaf", config: { model, truncate: params.truncate ?? false } };
   const sparse = { type: "known", name: "chroma_bm25", config: {} };

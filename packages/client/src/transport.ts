@@ -1,5 +1,6 @@
 /** HTTP with JSON bodies, the key header and typed errors; knows nothing of what it carries. */
 import { errorOf } from "./errors.ts";
+import { type MembersOf, requireKnown } from "./require-known.ts";
 
 export interface RequestOptions {
   readonly signal?: AbortSignal;
@@ -11,6 +12,8 @@ export interface TransportOptions {
   /** Replaces the global `fetch`, for tests and special networks. */
   readonly fetch?: typeof fetch;
 }
+
+const REQUEST_OPTIONS: MembersOf<RequestOptions> = { signal: true };
 
 export class Transport {
   readonly #url: string;
@@ -34,17 +37,19 @@ export class Transport {
   post<T>(
     path: string,
     body: unknown,
-    options?: RequestOptions & { readonly headers?: Readonly<Record<string, string>> },
+    options?: RequestOptions,
+    headers: Readonly<Record<string, string>> = {},
   ): Promise<T> {
     const init = {
       method: "POST",
       body: JSON.stringify(body),
-      headers: { "content-type": "application/json", ...options?.headers },
+      headers: { "content-type": "application/json", ...headers },
     };
     return this.#send<T>(path, init, options);
   }
 
   async #send<T>(path: string, init: RequestInit, options: RequestOptions | undefined): Promise<T> {
+    requireKnown(options ?? {}, REQUEST_OPTIONS, "options");
     const response = await this.#fetch(`${this.#url}${path}`, {
       ...init,
       headers: { ...this.#headers, ...(init.headers as Record<string, string> | undefined) },

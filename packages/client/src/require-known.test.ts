@@ -1,0 +1,68 @@
+/** A misspelt member of any argument is refused by name, before anything is sent. */
+import { describe, expect, it } from "vitest";
+import { SheafClient } from "./client.ts";
+import { Collection } from "./collection.ts";
+import { knn, rrf } from "./rank.ts";
+import { hybridSchema } from "./schema.ts";
+import { Transport } from "./transport.ts";
+
+const sent: string[] = [];
+const options = {
+  url: "http://127.0.0.1:1",
+  fetch: (url: unknown): Promise<Response> => {
+    sent.push(String(url));
+    return Promise.resolve(Response.json({ ids: [[]], deleted: 0, embeddings: [], num_tokens: 0 }));
+  },
+};
+const client = new SheafClient(options);
+const collection = new Collection(new Transport(options), {
+  id: "00000000-0000-4000-8000-000000000000",
+  name: "notes",
+  tenant: "default_tenant",
+  database: "default_database",
+  dimension: null,
+  metadata: null,
+});
+/** As programs in JavaScript pass it, unseen by the compiler. */
+const wrong = (value: object): never => value as never;
+
+describe("the client", () => {
+  it.each<[string, () => unknown]>([
+    ["options.apiKey", () => new SheafClient(wrong({ url: options.url, apiKey: "k" }))],
+    ["params.get_or_create", () => client.createCollection(wrong({ name: "notes", get_or_create: true }))],
+    ["params.instruction", () => client.embed(wrong({ model: "m", texts: [], instruction: "" }))],
+    ["params.task", () => client.embedSparse(wrong({ model: "m", texts: [], task: "" }))],
+    ["records[1].metadatas", () => collection.add([{ id: "a" }, wrong({ id: "b", metadatas: {} })])],
+    ["records[0].text", () => collection.upsert([wrong({ id: "a", text: "" })])],
+    ["records[0].text", () => collection.update([wrong({ id: "a", text: "" })])],
+    ["selector.id", () => collection.delete(wrong({ id: ["a"] }))],
+    ["params.group_by", () => collection.search(wrong({ group_by: {} }))],
+    ["searches[1].filter", () => collection.searchAll([{}, wrong({ filter: {} })])],
+    ["options.timeout", () => collection.count(wrong({ timeout: 5 }))],
+    ["params.returnRank", () => knn(wrong({ query: "q", returnRank: true }))],
+    ["ranks[0].returnRank", () => rrf({ ranks: [wrong({ query: "q", returnRank: true })] })],
+    ["params.leaves", () => rrf(wrong({ leaves: [] }))],
+    ["params.sparse_key", () => hybridSchema(wrong({ sparse_key: "bm25" }))],
+  ])("refuses %s", async (path, call) => {
+    sent.length = 0;
+    const outcome = Promise.resolve().then(call);
+    await expect(outcome).rejects.toBeInstanceOf(TypeError);
+    await expect(outcome).rejects.toThrow(`${path}: unknown member; known: `);
+    expect(sent).toEqual([]);
+  });
+
+  it("sends what is spelled right", async () => {
+    sent.length = 0;
+    const { signal } = new AbortController();
+    const rank = rrf({
+      ranks: [{ query: "q", key: "bm25", limit: 5, default: 9, exact: true }],
+      k: 1,
+      weights: [2],
+    });
+    await collection.search({ where: {}, rank, limit: 1, offset: 0, select: ["#id"] }, { signal });
+    await collection.add([{ id: "a", embedding: [1], document: "d", uri: "u", metadata: {} }]);
+    await collection.delete({ ids: ["a"], where: {} });
+    await client.embed({ model: "m", texts: ["t"], instructions: "" }, { signal });
+    expect(sent).toHaveLength(4);
+  });
+});
