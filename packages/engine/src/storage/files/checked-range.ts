@@ -1,6 +1,6 @@
 /** What both kinds of sections have in common: a part of a file that is read in pieces, at once or when it is there. */
 import { SegmentDamaged } from "./segment-damaged.ts";
-import type { SegmentFile } from "./segment-files.ts";
+import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 
 /** Bytes that are read at once where a section is gone through: long enough for an object store, soon checked. */
 export const PIECE_BYTES = 1024 * 1024;
@@ -22,10 +22,10 @@ export class FetchedBytes implements ByteSource {
   static async read(
     file: SegmentFile,
     [start, end]: readonly [number, number],
-    signal?: AbortSignal,
+    options: ReadOptions,
   ): Promise<FetchedBytes> {
     const bytes = Buffer.allocUnsafe(end - start);
-    await file.read(bytes, start, signal);
+    await file.read(bytes, start, options);
     return new FetchedBytes(bytes, start);
   }
 

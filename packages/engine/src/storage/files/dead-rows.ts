@@ -4,7 +4,7 @@
  */
 import type { Manifest } from "./manifest.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
-import type { SegmentFiles } from "./segment-files.ts";
+import type { ReadOptions, SegmentFiles } from "./segment-files.ts";
 import { type SectionReader, openSections } from "./section-reader.ts";
 import { type FileIdentity, writeSections } from "./section-writer.ts";
 
@@ -32,31 +32,30 @@ export async function writeDeadRows(
 export async function readDeadRows(
   files: SegmentFiles,
   { deadRows, segments }: Manifest,
-  signal?: AbortSignal,
+  options: ReadOptions = {},
 ): Promise<DeadRows> {
   const dead = new Map<string, Uint8Array>();
   if (deadRows === null) return dead;
-  const reader = await openSections(files, deadRows, signal);
+  const reader = await openSections(files, deadRows, options);
   try {
     const rowsOf = new Map(segments.map(({ name, rows }) => [name, rows]));
     for (const segment of reader.sections)
-      dead.set(segment, await readBitmap(reader, segment, { rows: rowsOf.get(segment), signal }));
+      dead.set(segment, await readBitmap(reader, segment, { ...options, rows: rowsOf.get(segment) }));
     return dead;
   } finally {
     await reader.close();
   }
 }
 
-interface BitmapOptions {
+interface BitmapOptions extends ReadOptions {
   /** Of the segment; `undefined`: there is no such segment. */
   readonly rows: number | undefined;
-  readonly signal: AbortSignal | undefined;
 }
 
 async function readBitmap(
   reader: SectionReader,
   segment: string,
-  { rows, signal }: BitmapOptions,
+  { rows, ...options }: BitmapOptions,
 ): Promise<Uint8Array> {
   const section = reader.stream(segment);
   if (rows === undefined)
@@ -64,7 +63,7 @@ async function readBitmap(
   if (section.length !== bitmapBytes(rows))
     throw new SegmentDamaged(reader.name, segment, `${section.length} bytes are no bitmap of ${rows} rows`);
   const bitmap = new Uint8Array(section.length);
-  if (!section.tryRead(bitmap, 0)) await section.read(bitmap, 0, signal);
+  if (!section.tryRead(bitmap, 0)) await section.read(bitmap, 0, options);
   if (rows % 8 !== 0 && bitmap.at(-1)! >> (rows % 8) !== 0)
     throw new SegmentDamaged(reader.name, segment, `it has rows beyond ${rows}`);
   return bitmap;

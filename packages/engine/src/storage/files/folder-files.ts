@@ -7,14 +7,20 @@ import { existsSync, readSync } from "node:fs";
 import { type FileHandle, open, readdir, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
-import { SheafError } from "@sheaf/protocol";
+import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { errorCode } from "../commit-cause.ts";
 import { storageFull } from "../disk-space.ts";
 import { makeFolder } from "../make-folder.ts";
 import { OWNER_ONLY_FILE } from "../restrict-access.ts";
 import { syncFile, syncFolders } from "../sync-files.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
-import { type SegmentFile, type SegmentFileWriter, type SegmentFiles, isFileName } from "./segment-files.ts";
+import {
+  type ReadOptions,
+  type SegmentFile,
+  type SegmentFileWriter,
+  type SegmentFiles,
+  isFileName,
+} from "./segment-files.ts";
 
 /** No name of a committed file ends so. */
 const UNFINISHED = /\.[0-9a-f-]{36}\.new$/;
@@ -43,8 +49,8 @@ export class FolderFiles implements SegmentFiles {
     }
   }
 
-  async open(name: string, signal?: AbortSignal): Promise<SegmentFile | null> {
-    signal?.throwIfAborted();
+  async open(name: string, { signal }: ReadOptions = {}): Promise<SegmentFile | null> {
+    throwIfAborted(signal);
     if (!isFileName(name)) return null;
     let file;
     try {
@@ -162,9 +168,9 @@ class FolderFile implements SegmentFile {
     return true;
   }
 
-  async read(into: Uint8Array, position: number, signal?: AbortSignal): Promise<void> {
+  async read(into: Uint8Array, position: number, { signal }: ReadOptions = {}): Promise<void> {
     for (let filled = 0; filled < into.length;) {
-      signal?.throwIfAborted();
+      throwIfAborted(signal);
       let read;
       try {
         read = await this.#file.read(into, filled, into.length - filled, position + filled);

@@ -1,12 +1,18 @@
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { beforeEach, describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { bitmapBytes, readDeadRows, writeDeadRows } from "./dead-rows.ts";
+import { FolderFiles } from "./folder-files.ts";
 import { type Manifest, installManifest, readManifest, removeOlderManifests } from "./manifest.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { parseManifest } from "./parse-manifest.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import { writeFile } from "./segment-files.suite.ts";
-import { writeSections } from "./section-writer.ts";
 import { LateFiles } from "./testing/late-files.ts";
 
 const LINEAGE = randomUUID();
@@ -128,6 +134,46 @@ describe("manifests", () => {
     expect(found.manifest).toEqual(manifest(4));
   });
 
+  it("are found to be damaged whichever byte is changed, and wherever they end", async () => {
+    await installManifest(files, manifest(4));
+    const sound = kept.get("manifest-4")!;
+    const broken = sound.length * 2;
+    for (let i = 0; i < broken; i++) {
+      const at = i % sound.length;
+      const flipped = sound.map((byte, place) => (place === at ? byte ^ 0x10 : byte));
+      kept.set("manifest-4", i < sound.length ? flipped : sound.subarray(0, at));
+      const { manifest: found, damaged } = await readManifest(files);
+      expect([found, damaged.length], `byte ${at}`).toEqual([null, 1]);
+    }
+  });
+
+  it("stay readable when their process is killed at any moment", async () => {
+    const folder = temporaryFolder();
+    const place = new FolderFiles(folder);
+    const path = fileURLToPath(new URL("testing/manifest-writer-process.ts", import.meta.url));
+    for (let round = 0, installed = -1; round < 4; round++) {
+      const args = ["--conditions=@sheaf/source", "--import", "tsx", path, folder, String(installed + 1)];
+      const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+      onTestFinished(() => void child.kill("SIGKILL"));
+      let told = "";
+      child.stdout.on("data", (text: Buffer) => (told += text.toString()));
+      await once(child.stdout, "data");
+      await sleep(Math.random() * 100);
+      const closed = once(child, "close");
+      child.kill("SIGKILL");
+      await closed;
+      const found = await readManifest(place);
+      expect(found.damaged).toEqual([]);
+      // What it said last may be the one before the newest, of which it could not tell any more.
+      const last = Number(told.trimEnd().split("\n").at(-1));
+      expect(found.manifest!.n - last).toBeOneOf([0, 1]);
+      installed = found.manifest!.n;
+      await place.removeUnfinished();
+      await removeOlderManifests(place, found.manifest!);
+      expect(readdirSync(folder)).toEqual([`manifest-${installed}`]);
+    }
+  });
+
   it("have no other names", async () => {
     for (const name of [
       "manifest-",
@@ -202,6 +248,18 @@ describe("dead rows", () => {
     await expect(read({ ...deadRows, name: "d.dead" })).rejects.toThrow("d.dead: it is missing");
     damage("c.dead");
     await expect(read()).rejects.toThrow("c.dead, section b.seg: bytes from 0 on");
-    await writeSections(files, "e.dead", (writer) => writer.rows("b.seg", 1));
+  });
+
+  it("are found to be damaged whichever byte is changed", async () => {
+    const deadRows = await writeDeadRows(files, "c.dead", new Map([["a.seg", Uint8Array.of(1, 0, 0x0f)]]));
+    const sound = kept.get("c.dead")!;
+    for (let at = 0; at < sound.length; at++) {
+      kept.set(
+        "c.dead",
+        sound.map((byte, place) => (place === at ? byte ^ 0x10 : byte)),
+      );
+      const reading = readDeadRows(files, manifest(1, { segments, deadRows }));
+      await expect(reading, `byte ${at}`).rejects.toThrow(SegmentDamaged);
+    }
   });
 });

@@ -9,7 +9,7 @@ import { SheafError } from "@sheaf/protocol";
 import type { StoreHead } from "../record-store.ts";
 import { parseManifest } from "./parse-manifest.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
-import type { SegmentFiles } from "./segment-files.ts";
+import type { ReadOptions, SegmentFiles } from "./segment-files.ts";
 import { openAnySections } from "./section-reader.ts";
 import { type FileIdentity, writeSections } from "./section-writer.ts";
 
@@ -57,13 +57,13 @@ export async function installManifest(files: SegmentFiles, manifest: Manifest): 
 }
 
 /** Changes nothing. A manifest of a later version of Sheaf throws `collection_unavailable`. */
-export async function readManifest(files: SegmentFiles, signal?: AbortSignal): Promise<FoundManifest> {
+export async function readManifest(files: SegmentFiles, options: ReadOptions = {}): Promise<FoundManifest> {
   const numbers = (await manifestNumbers(files)).toSorted((a, b) => b - a);
   const damaged: SegmentDamaged[] = [];
   const nextN = (numbers[0] ?? -1) + 1;
   for (const n of numbers) {
     try {
-      const manifest = await readNumbered(files, n, signal);
+      const manifest = await readNumbered(files, n, options);
       if (manifest !== null) return { manifest, damaged, nextN };
     } catch (error) {
       if (!(error instanceof SegmentDamaged)) throw error;
@@ -86,13 +86,13 @@ async function manifestNumbers(files: SegmentFiles): Promise<readonly number[]> 
 }
 
 /** `null`: it was removed meanwhile. */
-async function readNumbered(files: SegmentFiles, n: number, signal?: AbortSignal): Promise<Manifest | null> {
-  const reader = await openAnySections(files, `manifest-${n}`, signal);
+async function readNumbered(files: SegmentFiles, n: number, options: ReadOptions): Promise<Manifest | null> {
+  const reader = await openAnySections(files, `manifest-${n}`, options);
   if (reader === null) return null;
   try {
     const section = reader.stream(SECTION);
     const bytes = Buffer.alloc(section.length);
-    if (!section.tryRead(bytes, 0)) await section.read(bytes, 0, signal);
+    if (!section.tryRead(bytes, 0)) await section.read(bytes, 0, options);
     const fail = (reason: string): SegmentDamaged => new SegmentDamaged(reader.name, SECTION, reason);
     const manifest = parseManifest(bytes.toString("utf8"), fail);
     if (manifest.n !== n) throw fail(`it is manifest ${manifest.n}`);

@@ -1,7 +1,13 @@
 /** Files in memory: for tests, and for what shall not outlive its process. */
-import { SheafError } from "@sheaf/protocol";
+import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { SegmentDamaged } from "./segment-damaged.ts";
-import { type SegmentFile, type SegmentFileWriter, type SegmentFiles, isFileName } from "./segment-files.ts";
+import {
+  type ReadOptions,
+  type SegmentFile,
+  type SegmentFileWriter,
+  type SegmentFiles,
+  isFileName,
+} from "./segment-files.ts";
 
 export class MemoryFiles implements SegmentFiles {
   readonly #files: Map<string, Uint8Array>;
@@ -25,8 +31,8 @@ export class MemoryFiles implements SegmentFiles {
     };
   }
 
-  async open(name: string, signal?: AbortSignal): Promise<SegmentFile | null> {
-    signal?.throwIfAborted();
+  async open(name: string, { signal }: ReadOptions = {}): Promise<SegmentFile | null> {
+    throwIfAborted(signal);
     const bytes = this.#files.get(name);
     return bytes === undefined ? null : new MemoryFile(name, bytes);
   }
@@ -63,8 +69,8 @@ class MemoryFile implements SegmentFile {
     return true;
   }
 
-  async read(into: Uint8Array, position: number, signal?: AbortSignal): Promise<void> {
-    signal?.throwIfAborted();
+  async read(into: Uint8Array, position: number, { signal }: ReadOptions = {}): Promise<void> {
+    throwIfAborted(signal);
     this.tryRead(into, position);
   }
 

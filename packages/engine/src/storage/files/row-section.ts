@@ -8,7 +8,7 @@ import { crc32c } from "../crc32c.ts";
 import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
 import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
-import type { SegmentFile } from "./segment-files.ts";
+import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 
 export class RowSection {
   readonly #file: SegmentFile;
@@ -45,30 +45,30 @@ export class RowSection {
   }
 
   /**
-   * Fills `into` with whole rows from `first` on; or returns `false`: not all of them are on this machine. What is in
-   * `into` is only good once it returns `true`.
+   * Fills `into` with whole rows from `first` on; or returns `false`: not all of them are on this machine.
+   * Only bytes that fit their checksums get there.
    */
   tryRead(into: Uint8Array, first: number): boolean {
     return this.#check(this.#file, first, this.#endOf(into, first), into);
   }
 
   /** `tryRead` of rows that may have to be fetched. Nothing is written to `into` once it has settled. */
-  async read(into: Uint8Array, first: number, signal?: AbortSignal): Promise<void> {
+  async read(into: Uint8Array, first: number, options: ReadOptions = {}): Promise<void> {
     const end = this.#endOf(into, first);
     for (let row = first; row < end; row += this.#piece) {
       const next = Math.min(row + this.#piece, end);
-      const fetched = await this.#fetch(row, next, signal);
+      const fetched = await this.#fetch(row, next, options);
       const [from, to] = [(row - first) * this.rowBytes, (next - first) * this.rowBytes];
       this.#check(fetched, row, next, into.subarray(from, to));
     }
   }
 
   /** Reads all of it, and yields the lengths of the pieces that it is read in. */
-  async *verify(signal?: AbortSignal): AsyncGenerator<number, void> {
+  async *verify(options: ReadOptions = {}): AsyncGenerator<number, void> {
     let checksum = 0;
     for (let row = 0; row < this.count; row += this.#piece) {
       const next = Math.min(row + this.#piece, this.count);
-      const fetched = await this.#fetch(row, next, signal);
+      const fetched = await this.#fetch(row, next, options);
       this.#check(fetched, row, next);
       const checksums = this.#checksumsOf(fetched.bytes);
       checksum = crc32c(checksums, 0, checksums.length, checksum);
@@ -113,9 +113,9 @@ export class RowSection {
     return checksums;
   }
 
-  async #fetch(first: number, end: number, signal?: AbortSignal): Promise<FetchedBytes> {
+  async #fetch(first: number, end: number, options: ReadOptions): Promise<FetchedBytes> {
     const place = [this.offset + first * this.#stride, this.offset + end * this.#stride] as const;
-    return FetchedBytes.read(this.#file, place, signal);
+    return FetchedBytes.read(this.#file, place, options);
   }
 
   /** The row behind the last one that `into` is for. */

@@ -3,7 +3,7 @@
  * anybody sees it. Whatever does not fit is a `SegmentDamaged` with file and section.
  */
 import { SegmentDamaged } from "./segment-damaged.ts";
-import { TAIL_BYTES, type SegmentFile, type SegmentFiles } from "./segment-files.ts";
+import { type ReadOptions, TAIL_BYTES, type SegmentFile, type SegmentFiles } from "./segment-files.ts";
 import { type SectionEntry, TRAILER_BYTES, type Trailer, decodeFooter, decodeTrailer } from "./footer.ts";
 import { RowSection } from "./row-section.ts";
 import type { FileIdentity } from "./section-writer.ts";
@@ -13,9 +13,9 @@ import { StreamSection } from "./stream-section.ts";
 export async function openSections(
   files: SegmentFiles,
   { name, crc }: FileIdentity,
-  signal?: AbortSignal,
+  options: ReadOptions = {},
 ): Promise<SectionReader> {
-  const reader = await openAnySections(files, name, signal);
+  const reader = await openAnySections(files, name, options);
   if (reader === null) throw new SegmentDamaged(name, null, "it is missing");
   if (reader.crc === crc) return reader;
   await reader.close();
@@ -26,15 +26,15 @@ export async function openSections(
 export async function openAnySections(
   files: SegmentFiles,
   name: string,
-  signal?: AbortSignal,
+  options: ReadOptions = {},
 ): Promise<SectionReader | null> {
-  const file = await files.open(name, signal);
+  const file = await files.open(name, options);
   if (file === null) return null;
   try {
-    const tail = await readEnd(file, Math.min(TAIL_BYTES, file.size), signal);
+    const tail = await readEnd(file, Math.min(TAIL_BYTES, file.size), options);
     const trailer = decodeTrailer(name, tail, file.size);
     const length = trailer.footerBytes + TRAILER_BYTES;
-    const footer = length <= tail.length ? tail.subarray(-length) : await readEnd(file, length, signal);
+    const footer = length <= tail.length ? tail.subarray(-length) : await readEnd(file, length, options);
     return new SectionReader(file, trailer, decodeFooter(name, footer, file.size).sections);
   } catch (error) {
     await file.close();
@@ -90,11 +90,11 @@ export class SectionReader {
    * Reads the whole file and throws at the first byte that is not what was written. Yields how many bytes it has gone on
    * by, about a mebibyte each; so who calls decides on the pace, and when to stop.
    */
-  async *verify(signal?: AbortSignal): AsyncGenerator<number, void> {
+  async *verify(options: ReadOptions = {}): AsyncGenerator<number, void> {
     let end = 0;
     for (const section of this.#sections.values()) {
-      await this.#verifyPadding(end, section.offset, signal);
-      yield* section.verify(signal);
+      await this.#verifyPadding(end, section.offset, options);
+      yield* section.verify(options);
       end = section.offset + section.length;
     }
   }
@@ -103,9 +103,9 @@ export class SectionReader {
     await this.#file.close();
   }
 
-  async #verifyPadding(start: number, end: number, signal?: AbortSignal): Promise<void> {
+  async #verifyPadding(start: number, end: number, options: ReadOptions): Promise<void> {
     const padding = new Uint8Array(end - start);
-    await this.#file.read(padding, start, signal);
+    await this.#file.read(padding, start, options);
     if (padding.some((byte) => byte !== 0))
       throw new SegmentDamaged(this.name, null, `bytes between sections, from ${start} on, are not zero`);
   }
@@ -117,9 +117,9 @@ export class SectionReader {
 }
 
 /** The last bytes of a file. */
-async function readEnd(file: SegmentFile, length: number, signal?: AbortSignal): Promise<Buffer> {
+async function readEnd(file: SegmentFile, length: number, options: ReadOptions): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(length);
   const position = file.size - length;
-  if (!file.tryRead(bytes, position)) await file.read(bytes, position, signal);
+  if (!file.tryRead(bytes, position)) await file.read(bytes, position, options);
   return bytes;
 }

@@ -7,6 +7,7 @@
  * `TAIL_BYTES`, and each read says whether its bytes are here already. A query first takes what `tryRead` gives, then
  * waits once for the rest.
  */
+import type { CancelSignal } from "@sheaf/protocol";
 
 /**
  * What opening a file may fetch with the request that learns its size; reading these bytes then takes no other one. The
@@ -14,11 +15,16 @@
  */
 export const TAIL_BYTES = 64 * 1024;
 
+export interface ReadOptions {
+  /** Ends the wait for bytes that have to be fetched. */
+  readonly signal?: CancelSignal | undefined;
+}
+
 export interface SegmentFiles {
   /** Begins a file that nobody sees before its writer commits. */
   create(name: string): Promise<SegmentFileWriter>;
   /** `null`: there is none. */
-  open(name: string, signal?: AbortSignal): Promise<SegmentFile | null>;
+  open(name: string, options?: ReadOptions): Promise<SegmentFile | null>;
   /** Names of all files that were committed, ascending. */
   list(): Promise<readonly string[]>;
   /** Nothing happens where there is none. */
@@ -44,7 +50,7 @@ export interface SegmentFile {
   /** Fills `into` at once from the bytes at `position` on; or returns `false`: they are not on this machine. */
   tryRead(into: Uint8Array, position: number): boolean;
   /** Fills `into`, wherever the bytes are. Once it has settled, nothing writes there any more. */
-  read(into: Uint8Array, position: number, signal?: AbortSignal): Promise<void>;
+  read(into: Uint8Array, position: number, options?: ReadOptions): Promise<void>;
   /** Nothing may be read afterwards; reads under way end first. */
   close(): Promise<void>;
 }

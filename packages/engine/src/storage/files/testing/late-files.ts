@@ -3,7 +3,8 @@
  * unless `isLocal` says so.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SegmentFile, SegmentFileWriter, SegmentFiles } from "../segment-files.ts";
+import { throwIfAborted } from "@sheaf/protocol";
+import type { ReadOptions, SegmentFile, SegmentFileWriter, SegmentFiles } from "../segment-files.ts";
 
 export type LateOperation = "create" | "write" | "commit" | "open" | "list" | "remove" | "read";
 
@@ -40,9 +41,9 @@ export class LateFiles implements SegmentFiles {
     };
   }
 
-  async open(name: string, signal?: AbortSignal): Promise<SegmentFile | null> {
-    await this.#pass("open", name, signal);
-    const file = await this.#files.open(name, signal);
+  async open(name: string, options: ReadOptions = {}): Promise<SegmentFile | null> {
+    await this.#pass("open", name, options);
+    const file = await this.#files.open(name, options);
     return file && this.#late(file);
   }
 
@@ -67,8 +68,8 @@ export class LateFiles implements SegmentFiles {
       ...{ name, size },
       tryRead: (into, position) =>
         this.#options.isLocal?.(name, position) === true && file.tryRead(into, position),
-      read: (into, position, signal) => {
-        const read = this.#pass("read", name, signal).then(() => file.read(into, position, signal));
+      read: (into, position, options) => {
+        const read = this.#pass("read", name, options).then(() => file.read(into, position, options));
         reads.add(read);
         return read.finally(() => reads.delete(read));
       },
@@ -80,9 +81,9 @@ export class LateFiles implements SegmentFiles {
   }
 
   /** Waits, then fails where it shall. */
-  async #pass(operation: LateOperation, name: string, signal?: AbortSignal): Promise<void> {
+  async #pass(operation: LateOperation, name: string, { signal }: ReadOptions = {}): Promise<void> {
     for (let turns = this.#options.turns?.() ?? 2; turns > 0; turns--) await nextTurn();
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     const failure = this.#options.failure?.(operation, name) ?? null;
     if (failure !== null) throw failure;
   }
