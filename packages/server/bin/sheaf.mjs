@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { register } from "node:module";
 
-const built = new URL("../dist/cli/main.js", import.meta.url);
+const built = new URL("../bundle/main.js", import.meta.url);
 
 async function loadSources() {
   register(new URL("source-condition.mjs", import.meta.url));

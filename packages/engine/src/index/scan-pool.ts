@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
-import { spawnWorker } from "@sheaf/process";
+import { siblingModule, spawnWorker } from "@sheaf/process";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { type DenseScan, type SegmentScan, scanWork } from "./dense-scan.ts";
 import type { ScanReply, ScanTask } from "./scan.worker.ts";
@@ -110,8 +110,7 @@ class WorkerScanPool implements ScanPool {
   }
 
   #start(): Worker {
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    const worker = spawnWorker(new URL(`./scan.worker.${extension}`, import.meta.url), null);
+    const worker = spawnWorker(siblingModule(import.meta.url, "./scan.worker"), null);
     let failure: Error | null = null;
     worker.on("message", (reply: ScanReply) => {
       const task = this.#busy.get(worker);
