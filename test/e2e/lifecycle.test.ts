@@ -1,5 +1,5 @@
 /** The serving contract seen from outside: readiness, keys, one server per folder, signals, killed parents. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ import {
   waitUntilGone,
 } from "./testing/served-sheaf.ts";
 
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const MINILM = { "x-service-embedding-model": "sentence-transformers/all-MiniLM-L6-v2" };
 /** What the serving contract promises for SIGTERM, plus nothing. */
@@ -89,6 +90,29 @@ describe("sheaf serve", () => {
     expect(await served.stop()).toBe(0);
     expect(performance.now() - startedAt).toBeLessThan(STOP_MS);
     expect(await waitUntilGone(children, 1_000)).toEqual([]);
+  });
+
+  it("ends when npx, which has started it, gets SIGTERM", async () => {
+    const data = await temporaryFolder();
+    const npx = spawn("npx", ["--offline", "sheaf", "serve", "--port", "0", "--data", data], {
+      cwd: ROOT,
+      env: { ...process.env, SHEAF_ROOT_KEY: ROOT_KEY, SHEAF_LOG_LEVEL: "info" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [npx.stdout, npx.stderr]) {
+      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    }
+    // The pipes close when the server has ended, too.
+    const closed = once(npx, "close");
+    while (!output.includes("Sheaf listens on") && npx.exitCode === null) await sleep(20);
+    const below = await descendants(npx.pid ?? 0);
+    expect(below.length, output).toBeGreaterThanOrEqual(2);
+    npx.kill("SIGTERM");
+    await closed;
+    expect(await waitUntilGone(below)).toEqual([]);
+    expect(output).toContain('"msg":"stopping"');
+    await rm(data, { recursive: true, force: true });
   });
 
   it("ends with exit code 0 when Ctrl-C reaches the whole group while requests run", async () => {

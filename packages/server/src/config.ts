@@ -173,6 +173,11 @@ export const SETTINGS: SettingTable = {
 export type FlagTexts = { readonly [name in keyof Settings]?: string | undefined };
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Whether `npx`, or `npm exec`, has started this process. */
+export function isBelowNpx(environment: Environment = process.env): boolean {
+  return environment["npm_command"] === "exec";
+}
+
 /** Reads all settings; throws a `SettingError` that names the flag or the variable. */
 export function readSettings(flags: FlagTexts, environment: Environment = process.env): Settings {
   const read = <K extends keyof Settings>(name: K): Settings[K] | null =>

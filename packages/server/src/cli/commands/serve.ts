@@ -1,10 +1,11 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
 import { destination, pino } from "pino";
-import { readSettings } from "../../config.ts";
+import { isBelowNpx, readSettings } from "../../config.ts";
 import { optimizeEarly } from "@sheaf/process";
 import { LogLines } from "../../log-lines.ts";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
+import { parentEnd } from "../parent-end.ts";
 import { environmentNotes, flagTexts, settingOptions } from "../setting-options.ts";
 
 const STDERR = 2;
@@ -20,7 +21,7 @@ export const serve: Command = {
   async run(options) {
     const settings = readSettings(flagTexts(options));
     const logger = pino({ level: settings.logLevel, base: null }, logLines());
-    const stopped = firstSignal();
+    const stopped = isBelowNpx() ? Promise.race([firstSignal(), parentEnd()]) : firstSignal();
     optimizeEarly();
     const server = await startServer(settings, logger);
     announce(server, settings.metricsHost);
