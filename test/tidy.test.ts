@@ -10,6 +10,10 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 70;
 const MAX_PARAMETERS = 4;
+/** Without tests, so that a folder can be read as a table of contents. */
+const MAX_FOLDER_FILES = 25;
+/** Still over it, and to be split. */
+const FULL_FOLDERS = ["index", "query", "storage"].map((name) => `packages/engine/src/${name}`);
 const BANNED_NAMES = /(?:^|[/.-])(?:utils?|helpers?|common|misc|types)\.(?:m?ts|mjs)$/u;
 
 /** package -> packages it may import. */
@@ -99,6 +103,17 @@ describe("the tree", () => {
     expect(tracked.filter((path) => BANNED_NAMES.test(path))).toEqual([]);
     const odd = sources.filter((path) => !/^\.?[a-z0-9]+(?:[.-][a-z0-9]+)*$/u.test(basename(path)));
     expect(odd).toEqual([]);
+  });
+
+  it("keeps folders small", () => {
+    const counts = new Map<string, number>();
+    for (const path of sources.filter((source) => !isTest(source))) {
+      counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    }
+    const full = [...counts].filter(
+      ([folder, count]) => count > MAX_FOLDER_FILES && !FULL_FOLDERS.includes(folder),
+    );
+    expect(full).toEqual([]);
   });
 
   it("keeps functions short", () => {

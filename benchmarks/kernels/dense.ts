@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { DenseIndex } from "../../packages/engine/src/index/dense/dense-index.ts";
 import { median } from "../measure/statistics.ts";
 import { type PeerResult, runPythonPeer } from "../peers/python-peer.ts";
-import { FilterMasks, K } from "../search/ground-truth.ts";
-import { type SearchSet, vectorOf } from "../search/search-set.ts";
+import { FilterMasks, K } from "../search/workload/ground-truth.ts";
+import { type SearchSet, vectorOf } from "../search/workload/search-set.ts";
 
 /** `all`: none. The others keep 50 %, 5 %, 0.1 %, and 5 % that are all far from the query. */
 export const DENSE_FILTERS = ["all", "half", "f5", "f01", "adversarial"] as const;

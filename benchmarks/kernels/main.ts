@@ -8,7 +8,7 @@ import { type Bar, reportBars } from "../measure/bar.ts";
 import { textTable } from "../measure/text-table.ts";
 import type { PeerResult } from "../peers/python-peer.ts";
 import { SET_NAMES, type SetName } from "../search/options.ts";
-import { searchSet } from "../search/search-set.ts";
+import { searchSet } from "../search/workload/search-set.ts";
 import { sparseBar } from "./bm25s-bar.ts";
 import {
   DENSE_FILTERS,

@@ -8,7 +8,7 @@ import { executeSearch } from "../../packages/engine/src/query/execute.ts";
 import { TestCollection } from "../../packages/engine/src/query/testing/test-collection.ts";
 import { median, sum } from "../measure/statistics.ts";
 import { type PeerResult, runPythonPeer } from "../peers/python-peer.ts";
-import { type SparseTerms, VOCABULARY, queryTerms, recordTerms } from "../search/record-content.ts";
+import { type SparseTerms, VOCABULARY, queryTerms, recordTerms } from "../search/workload/record-content.ts";
 
 const K = 100;
 const TURNS = 3;

@@ -15,8 +15,8 @@ import {
   recordContent,
   recordId,
   recordTerms,
-} from "../search/record-content.ts";
-import { type SearchSet, type SetSize, searchSet, vectorOf } from "../search/search-set.ts";
+} from "../search/workload/record-content.ts";
+import { type SearchSet, type SetSize, searchSet, vectorOf } from "../search/workload/search-set.ts";
 
 const KEY = "terms";
 const PLAN: IndexPlan = {

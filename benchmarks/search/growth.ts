@@ -2,8 +2,8 @@
 import { textTable } from "../measure/text-table.ts";
 import { measureSet } from "./measure-set.ts";
 import type { BenchmarkOptions } from "./options.ts";
-import { searchSet } from "./search-set.ts";
-import type { SetFigures } from "./set-figures.ts";
+import { searchSet } from "./workload/search-set.ts";
+import type { SetFigures } from "./report/set-figures.ts";
 
 const SIZES = [10_000, 100_000, 300_000];
 const MILLION = 1_000_000;

@@ -2,13 +2,13 @@
 import { rm } from "node:fs/promises";
 import { temporaryFolder } from "../../test/e2e/testing/served-sheaf.ts";
 import { ownMebibytes } from "../measure/process-tree.ts";
-import { launchSheaf } from "./launch-sheaf.ts";
-import { type Loading, loadSet } from "./load-records.ts";
+import { launchSheaf } from "./servers/launch-sheaf.ts";
+import { type Loading, loadSet } from "./workload/load-records.ts";
 import { REPEATS, type RowFigures, measureRows } from "./measured-row.ts";
-import { TERMS_KEY } from "./requests.ts";
-import type { SearchSet } from "./search-set.ts";
-import { COLLECTION, findCollection } from "./server-under-test.ts";
-import type { TableRow } from "./table-rows.ts";
+import { TERMS_KEY } from "./workload/requests.ts";
+import type { SearchSet } from "./workload/search-set.ts";
+import { COLLECTION, findCollection } from "./servers/server-under-test.ts";
+import type { TableRow } from "./report/table-rows.ts";
 
 export interface HybridFigures {
   readonly loading: Loading;

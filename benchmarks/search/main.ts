@@ -7,14 +7,14 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { sparseBar } from "../kernels/bm25s-bar.ts";
 import { type SparseFigures, measureSparse } from "../kernels/sparse.ts";
 import { type Bar, reportBars } from "../measure/bar.ts";
-import { barsOf } from "./bars.ts";
+import { barsOf } from "./report/bars.ts";
 import { measureGrowth } from "./growth.ts";
-import { findChroma } from "./launch-chroma.ts";
+import { findChroma } from "./servers/launch-chroma.ts";
 import { measureSet } from "./measure-set.ts";
 import { type BenchmarkOptions, USAGE, readOptions } from "./options.ts";
-import { searchSet } from "./search-set.ts";
-import type { SetFigures } from "./set-figures.ts";
-import { printSet } from "./tables.ts";
+import { searchSet } from "./workload/search-set.ts";
+import type { SetFigures } from "./report/set-figures.ts";
+import { printSet } from "./report/tables.ts";
 
 /** The bars say nothing about other sizes. */
 const BAR_ROWS = 100_000;

@@ -1,18 +1,18 @@
 /** Measures all of one set: first beside the peer, then what only Sheaf does. */
 import { ownMebibytes } from "../measure/process-tree.ts";
-import { type Contestants, withContestants } from "./contestants.ts";
-import { folderMebibytes } from "./folder-size.ts";
-import { floorPath } from "./floor-server.ts";
+import { type Contestants, withContestants } from "./servers/contestants.ts";
+import { folderMebibytes } from "./servers/folder-size.ts";
+import { floorPath } from "./servers/floor-server.ts";
 import { succeeded } from "./http-client.ts";
 import { type HybridFigures, measureHybrid } from "./hybrid.ts";
-import type { ChromaSource } from "./launch-chroma.ts";
-import { loadRecords } from "./load-records.ts";
+import type { ChromaSource } from "./servers/launch-chroma.ts";
+import { loadRecords } from "./workload/load-records.ts";
 import { REPEATS, type Row, type RowFigures, type Target, measureRow } from "./measured-row.ts";
 import type { BenchmarkOptions } from "./options.ts";
-import type { SearchSet } from "./search-set.ts";
-import { CONFIGURATION, createCollection } from "./server-under-test.ts";
-import type { Cells, SetFigures } from "./set-figures.ts";
-import { HYBRID_ROWS, QUERY_ROWS, THROUGHPUT_ROWS, type TableRow, UPSERT_ROW } from "./table-rows.ts";
+import type { SearchSet } from "./workload/search-set.ts";
+import { CONFIGURATION, createCollection } from "./servers/server-under-test.ts";
+import type { Cells, SetFigures } from "./report/set-figures.ts";
+import { HYBRID_ROWS, QUERY_ROWS, THROUGHPUT_ROWS, type TableRow, UPSERT_ROW } from "./report/table-rows.ts";
 import { measureThroughput } from "./throughput.ts";
 
 /** Records of the writes that are measured apart from loading. */

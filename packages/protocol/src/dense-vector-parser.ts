@@ -1,6 +1,6 @@
 /** Dense vectors off the wire: arrays of numbers, or in writes base64 of little-endian f32. */
 import { invalid, unprocessable } from "./errors.ts";
-import { isNumber, itemPath, itemsOf, toNumber } from "./json-shape.ts";
+import { isNumber, itemPath, itemsOf, toNumber } from "./json/json-shape.ts";
 import { LIMITS } from "./limits.ts";
 import { decodeBase64 } from "./base64.ts";
 

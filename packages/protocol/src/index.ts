@@ -12,8 +12,8 @@ export {
 export { ByteBudget, type ByteBudgetOptions, type ByteLease } from "./byte-budget.ts";
 export { isLatin1 } from "./latin1.ts";
 export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
-export { JsonFloat, readJson, readJsonWithVectors } from "./json-reader.ts";
-export { writeDense, writeFloat64, writeMetadata, writeSparse } from "./json-writer.ts";
+export { JsonFloat, readJson, readJsonWithVectors } from "./json/json-reader.ts";
+export { writeDense, writeFloat64, writeMetadata, writeSparse } from "./json/json-writer.ts";
 export {
   type ResultShape,
   ResultWriter,
@@ -22,7 +22,7 @@ export {
   queryShape,
   readShape,
   searchShape,
-} from "./json-writer-results.ts";
+} from "./json/json-writer-results.ts";
 export {
   emptyIntegerArray,
   INTEGER_WIDTHS,

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readJson } from "./json-reader.ts";
-import { writeMetadata } from "./json-writer.ts";
+import { readJson } from "./json/json-reader.ts";
+import { writeMetadata } from "./json/json-writer.ts";
 import { integerArray } from "./integer-array.ts";
 import { LIMITS } from "./limits.ts";
 import { type MetadataValue, metadataKind } from "./metadata.ts";

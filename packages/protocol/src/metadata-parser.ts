@@ -3,7 +3,7 @@
  * integer literal that fits int64 becomes a `bigint`, every other number a `number` (float64).
  */
 import { invalid, unprocessable } from "./errors.ts";
-import type { JsonFloat } from "./json-float.ts";
+import type { JsonFloat } from "./json/json-float.ts";
 import {
   exceedsBytes,
   isMembers,
@@ -14,7 +14,7 @@ import {
   membersOf,
   toNumber,
   utf8Length,
-} from "./json-shape.ts";
+} from "./json/json-shape.ts";
 import { integerArray, isInt64 } from "./integer-array.ts";
 import { LIMITS } from "./limits.ts";
 import type { Metadata, MetadataArray, MetadataPatch, MetadataScalar, MetadataValue } from "./metadata.ts";

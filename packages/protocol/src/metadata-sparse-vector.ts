@@ -11,7 +11,7 @@ import {
   required,
   stringOf,
   utf8Length,
-} from "./json-shape.ts";
+} from "./json/json-shape.ts";
 import { LIMITS } from "./limits.ts";
 import type { SparseVector } from "./metadata.ts";
 

@@ -1,7 +1,7 @@
 /** Bounds of a body, whatever is in it, and of the texts of an embedding call. */
 import type { LimitName } from "@sheaf/protocol";
-import { Edits } from "../../../packages/protocol/src/json-reader-lossless.ts";
-import { scanJson } from "../../../packages/protocol/src/json-reader-scan.ts";
+import { Edits } from "../../../packages/protocol/src/json/json-reader-lossless.ts";
+import { scanJson } from "../../../packages/protocol/src/json/json-reader-scan.ts";
 import { Admission } from "../../../packages/inference/src/scheduler/admission.ts";
 import { MINILM } from "../../../packages/server/src/testing/test-app.ts";
 import { type CaseOf, type Outcome, bySize, called, times, type Bench } from "./limit-case.ts";

@@ -3,7 +3,7 @@
  * the reply to those two and nowhere else. Times are RFC 3339 on the wire and milliseconds since 1970 inside.
  */
 import { invalid, unprocessable } from "../errors.ts";
-import { integerOf, isMembers, itemPath, itemsOf, listOf } from "../json-shape.ts";
+import { integerOf, isMembers, itemPath, itemsOf, listOf } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { BodyReader } from "./body-reader.ts";
 import { parseName, parseTenantName } from "./name.ts";

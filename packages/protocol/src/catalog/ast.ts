@@ -1,5 +1,5 @@
 /** Tenants, databases and collections as the catalog keeps them. */
-import type { JsonFloat } from "../json-float.ts";
+import type { JsonFloat } from "../json/json-float.ts";
 import type { Metadata } from "../metadata.ts";
 
 export interface Tenant {

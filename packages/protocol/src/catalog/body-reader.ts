@@ -3,7 +3,7 @@
  * whatever they leave out. Every refusal names the path of the member. A wrong type is 422.
  */
 import { unprocessable } from "../errors.ts";
-import { isMembers, listOf, type Members, memberPath } from "../json-shape.ts";
+import { isMembers, listOf, type Members, memberPath } from "../json/json-shape.ts";
 
 export class BodyReader {
   readonly path: string;

@@ -1,8 +1,8 @@
 /** Bodies of the collection routes and the reply that describes a collection. */
 import { invalid } from "../errors.ts";
-import { exceedsBytes, utf8Length } from "../json-shape.ts";
+import { exceedsBytes, utf8Length } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
-import { writeLongMetadata } from "../json-writer-long.ts";
+import { writeLongMetadata } from "../json/json-writer-long.ts";
 import type { Metadata, MetadataPatch, MetadataValue } from "../metadata.ts";
 import { parseMetadata, parseMetadataPatch } from "../metadata-parser.ts";
 import type { Collection, CreateCollection, JsonObject, UpdateCollection } from "./ast.ts";

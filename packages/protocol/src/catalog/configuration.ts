@@ -3,7 +3,7 @@
  * clients describe an index with. All of them become a layer of the dense index (dense-index.ts).
  */
 import { invalid } from "../errors.ts";
-import { listOf, memberPath } from "../json-shape.ts";
+import { listOf, memberPath } from "../json/json-shape.ts";
 import type { Metadata } from "../metadata.ts";
 import type { JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";

@@ -5,8 +5,8 @@
  */
 import { DEFAULT_TASKS, type TaskInstructions, type TaskTable } from "../embed/instruction.ts";
 import { invalid } from "../errors.ts";
-import { JsonFloat } from "../json-float.ts";
-import { itemPath, memberPath } from "../json-shape.ts";
+import { JsonFloat } from "../json/json-float.ts";
+import { itemPath, memberPath } from "../json/json-shape.ts";
 import type { Json, JsonObject } from "./ast.ts";
 import { isPlainObject, objectAt, valueAt } from "./plain-json.ts";
 

@@ -5,8 +5,8 @@
  * moves between servers unchanged; without either, `hnsw` is what a client reads.
  */
 import { invalid, unprocessable } from "../errors.ts";
-import { JsonFloat } from "../json-float.ts";
-import { listOf, type Refuse } from "../json-shape.ts";
+import { JsonFloat } from "../json/json-float.ts";
+import { listOf, type Refuse } from "../json/json-shape.ts";
 import type { Json, JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";
 

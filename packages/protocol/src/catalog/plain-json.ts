@@ -3,9 +3,9 @@
  * tell them apart. An integer that would lose digits is refused.
  */
 import { invalid } from "../errors.ts";
-import { JsonFloat } from "../json-float.ts";
-import { writeFloat64 } from "../json-writer.ts";
-import { isMembers, isNumberList, itemPath, itemsOf, memberPath } from "../json-shape.ts";
+import { JsonFloat } from "../json/json-float.ts";
+import { writeFloat64 } from "../json/json-writer.ts";
+import { isMembers, isNumberList, itemPath, itemsOf, memberPath } from "../json/json-shape.ts";
 import type { Json, JsonObject } from "./ast.ts";
 
 /** @throws SheafError 400 for an integer beyond 2^53-1. */

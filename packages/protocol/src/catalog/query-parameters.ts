@@ -1,6 +1,6 @@
 /** Parameters of the query string: `limit` and `offset` of lists, `read_level` of counts. A bad one is 400. */
 import { invalid } from "../errors.ts";
-import { listOf } from "../json-shape.ts";
+import { listOf } from "../json/json-shape.ts";
 import type { ReadLevel } from "../search/ast.ts";
 
 export interface PageParameters {

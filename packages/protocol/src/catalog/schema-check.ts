@@ -4,7 +4,7 @@
  */
 import { invalid } from "../errors.ts";
 import { isIntegerArray } from "../integer-array.ts";
-import { itemPath, memberPath } from "../json-shape.ts";
+import { itemPath, memberPath } from "../json/json-shape.ts";
 import { type MetadataScalar, metadataKind } from "../metadata.ts";
 import type { FilterValues, Knn, Rank, SearchRequest, Where } from "../search/ast.ts";
 import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";

@@ -4,7 +4,7 @@
  * (`configuration_json` is a view of it). Older spellings (`#string`, `$fts_index`, `key_overrides`) mean the same.
  */
 import { invalid, SheafError, unprocessable } from "../errors.ts";
-import { exceedsBytes } from "../json-shape.ts";
+import { exceedsBytes } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { Json, JsonObject } from "./ast.ts";

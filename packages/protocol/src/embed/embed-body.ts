@@ -13,7 +13,7 @@ import {
   membersOf,
   optional,
   stringOf,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { InstructionFields } from "./instruction.ts";
 

@@ -3,7 +3,7 @@
  * and which side of it (`documents`, `query`) a text stands on; the table maps the one to the other.
  */
 import { invalid } from "../errors.ts";
-import { listOf } from "../json-shape.ts";
+import { listOf } from "../json/json-shape.ts";
 
 export interface TaskInstructions {
   /** Sentence for texts that are stored; empty: none. */

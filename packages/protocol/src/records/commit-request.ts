@@ -14,7 +14,7 @@ import {
   required,
   stringOf,
   type Members,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { CommitOperation, CommitRequest, CommitResult, GetRequest, ReadToken } from "./ast.ts";
 import { parseDeleteRequest } from "./delete-request.ts";

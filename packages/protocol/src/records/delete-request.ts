@@ -1,6 +1,6 @@
 /** The body of `POST .../delete`. */
 import { invalid } from "../errors.ts";
-import { membersOf } from "../json-shape.ts";
+import { membersOf } from "../json/json-shape.ts";
 import type { DeleteRequest } from "./ast.ts";
 import { parseOptionalCount, parseSelector } from "./selector.ts";
 

@@ -1,5 +1,5 @@
 /** The body of `POST .../get`. */
-import { membersOf } from "../json-shape.ts";
+import { membersOf } from "../json/json-shape.ts";
 import type { GetRequest } from "./ast.ts";
 import { parseInclude, parseOptionalCount, parseSelector } from "./selector.ts";
 

@@ -1,7 +1,7 @@
 /** The body of `POST .../query`: nearest neighbours of dense vectors. */
 import { parseDenseVector } from "../dense-vector-parser.ts";
 import { invalid } from "../errors.ts";
-import { itemPath, itemsOf, membersOf, required } from "../json-shape.ts";
+import { itemPath, itemsOf, membersOf, required } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { QueryRequest } from "./ast.ts";
 import { parseInclude, parseOptionalCount, parseSelector } from "./selector.ts";

@@ -1,6 +1,6 @@
 /** get, query and delete bodies: what they mean and how they are refused. */
 import { describe, expect, it } from "vitest";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/json-reader.ts";
 import { LIMITS } from "../limits.ts";
 import { refusal } from "../testing/refusal.ts";
 import { parseDeleteRequest } from "./delete-request.ts";

@@ -9,7 +9,7 @@ import {
   optional,
   stringOf,
   type Members,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { combineWhere, parseWhere, parseWhereDocument } from "../search/where.ts";
 import type { Include, Selector } from "./ast.ts";

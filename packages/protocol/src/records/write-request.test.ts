@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/json-reader.ts";
 import { LIMITS } from "../limits.ts";
 import { refusal } from "../testing/refusal.ts";
 import type { WriteKind } from "./ast.ts";

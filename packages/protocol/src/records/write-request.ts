@@ -15,7 +15,7 @@ import {
   required,
   stringOf,
   type Members,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { parseMetadata, parseMetadataPatch } from "../metadata-parser.ts";
 import type { MetadataPatch } from "../metadata.ts";

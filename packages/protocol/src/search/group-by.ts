@@ -14,7 +14,7 @@ import {
   refuseUnknown,
   required,
   stringOf,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { GroupBy } from "./ast.ts";
 

@@ -18,7 +18,7 @@ import {
   required,
   stringOf,
   type Members,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { parseSparseVector } from "../metadata-sparse-vector.ts";
 import { parseDenseVector } from "../dense-vector-parser.ts";

@@ -1,6 +1,6 @@
 /** Every way a search can be wrong, with the status and the path that the wire contract promises. */
 import { describe, expect, it } from "vitest";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/json-reader.ts";
 import { LIMITS } from "../limits.ts";
 import { refusal } from "../testing/refusal.ts";
 import { parseSearchRequest } from "./search-request.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/json-reader.ts";
 import type { Rank, Search } from "./ast.ts";
 import { parseSearchRequest } from "./search-request.ts";
 

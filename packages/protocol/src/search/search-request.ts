@@ -15,7 +15,7 @@ import {
   refuseUnknown,
   required,
   type Members,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { ReadLevel, Search, SearchRequest, Where } from "./ast.ts";
 import { parseGroupBy } from "./group-by.ts";

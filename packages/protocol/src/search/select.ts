@@ -9,7 +9,7 @@ import {
   optional,
   refuseUnknown,
   stringOf,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { Select } from "./ast.ts";
 

@@ -1,7 +1,7 @@
 /** Every way a filter can be wrong. In a search the same faults are 422. */
 import { describe, expect, it } from "vitest";
 import { unprocessable } from "../errors.ts";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/json-reader.ts";
 import { LIMITS } from "../limits.ts";
 import { refusal } from "../testing/refusal.ts";
 import { parseWhere, parseWhereDocument } from "./where.ts";

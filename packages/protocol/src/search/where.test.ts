@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readJson } from "../json-reader.ts";
+import { readJson } from "../json/json-reader.ts";
 import type { Where } from "./ast.ts";
 import { combineWhere, parseWhere, parseWhereDocument } from "./where.ts";
 

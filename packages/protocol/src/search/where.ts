@@ -15,7 +15,7 @@ import {
   membersOf,
   stringOf,
   type Refuse,
-} from "../json-shape.ts";
+} from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { isInt64 } from "../integer-array.ts";
 import { metadataScalar } from "../metadata-parser.ts";

@@ -1,6 +1,6 @@
 /** What the tests of bodies need: a body as the server reads it, and the error that a call throws. */
 import { SheafError } from "../../errors.ts";
-import { readJson } from "../../json-reader.ts";
+import { readJson } from "../../json/json-reader.ts";
 
 /** The body as a parser gets it; a value is written as JSON first. */
 export function bodyOf(value: unknown): unknown {

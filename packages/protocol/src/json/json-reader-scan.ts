@@ -3,9 +3,9 @@
  * lossless path are reported. It allocates nothing for an ordinary body and does not check the grammar; `JSON.parse`
  * does that afterwards. What is reported is always a complete, valid number token or the start of a string.
  */
-import { invalid } from "./errors.ts";
+import { invalid } from "../errors.ts";
 import type { VectorReader } from "./json-reader-vectors.ts";
-import { LIMITS } from "./limits.ts";
+import { LIMITS } from "../limits.ts";
 
 /**
  * First character of a string that stands for a number token on the lossless path (DEL: one byte, legal unescaped).

@@ -6,8 +6,8 @@
 import { writeMetadata, writeVector } from "./json-writer.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
 import { metadataCharacters, writeLongMetadata, writeLongString } from "./json-writer-long.ts";
-import type { Include, ReadToken, ResultRecord } from "./records/ast.ts";
-import type { SearchRequest, Select } from "./search/ast.ts";
+import type { Include, ReadToken, ResultRecord } from "../records/ast.ts";
+import type { SearchRequest, Select } from "../search/ast.ts";
 
 /** Records that are written at once, and characters of them: some milliseconds. */
 const SLICE_RECORDS = 16;

@@ -9,7 +9,7 @@ import {
   emptyIntegerArray,
   integerWidth,
   isInt64,
-} from "./integer-array.ts";
+} from "../integer-array.ts";
 
 const COMMA = 0x2c;
 const MINUS = 0x2d;

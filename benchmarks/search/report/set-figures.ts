@@ -1,6 +1,6 @@
 /** Everything that was measured on one set. */
-import type { Contender, RowFigures } from "./measured-row.ts";
-import type { SetName } from "./options.ts";
+import type { Contender, RowFigures } from "../measured-row.ts";
+import type { SetName } from "../options.ts";
 
 /** One figure per contender. */
 export type Cells = Partial<Record<Contender, number>>;

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { childSocket, spawnProcess } from "../../packages/process/src/spawn.ts";
+import { childSocket, spawnProcess } from "../../../packages/process/src/spawn.ts";
 
 /** Of a request to the second process: as long as a vector. */
 const FORWARDED_BYTES = 4 * 384;

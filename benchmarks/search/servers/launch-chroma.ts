@@ -6,16 +6,16 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../scripts/free-port.ts";
-import { peerEnvironment } from "../peers/peer-environment.ts";
-import { HttpClient } from "./http-client.ts";
+import { freePort } from "../../../scripts/free-port.ts";
+import { peerEnvironment } from "../../peers/peer-environment.ts";
+import { HttpClient } from "../http-client.ts";
 import { runningServer } from "./running-server.ts";
 import type { Launch } from "./server-under-test.ts";
 
 const PYPI_VERSION = "1.5.9";
 const NPM_PACKAGE = "chromadb-js-bindings-linux-x64-gnu";
 const NPM_VERSION = "1.0.5";
-const NPM_FOLDER = fileURLToPath(new URL("../../node_modules/.cache/bench-chroma-npm", import.meta.url));
+const NPM_FOLDER = fileURLToPath(new URL("../../../node_modules/.cache/bench-chroma-npm", import.meta.url));
 
 /** How to start it and what to call it, or why it cannot be started. */
 export type ChromaSource =

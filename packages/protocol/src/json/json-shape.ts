@@ -3,8 +3,8 @@
  * JSON path. A wrong JSON type or a missing member is 422; a value outside its bounds is 400. A member that is
  * `null` counts as absent everywhere, because clients send explicit nulls for what they leave out.
  */
-import { invalid, unprocessable, type SheafError } from "./errors.ts";
-import { type IntegerArray, isIntegerArray } from "./integer-array.ts";
+import { invalid, unprocessable, type SheafError } from "../errors.ts";
+import { type IntegerArray, isIntegerArray } from "../integer-array.ts";
 import { JsonFloat } from "./json-float.ts";
 
 /** Members of a JSON object. Only names that a parser knows are read from it. */

@@ -1,13 +1,13 @@
 /** The servers that a set is measured on, each loaded, started anew and at rest. */
 import { rm } from "node:fs/promises";
-import { temporaryFolder } from "../../test/e2e/testing/served-sheaf.ts";
+import { temporaryFolder } from "../../../test/e2e/testing/served-sheaf.ts";
 import { type FloorServer, startFloor } from "./floor-server.ts";
 import type { ChromaSource } from "./launch-chroma.ts";
 import { launchSheaf } from "./launch-sheaf.ts";
-import { type Loading, loadAndStop, waitForRest } from "./load-records.ts";
-import { queryBodies } from "./requests.ts";
+import { type Loading, loadAndStop, waitForRest } from "../workload/load-records.ts";
+import { queryBodies } from "../workload/requests.ts";
 import { timeStart } from "./restart.ts";
-import type { SearchSet } from "./search-set.ts";
+import type { SearchSet } from "../workload/search-set.ts";
 import type { Launch, ServerUnderTest } from "./server-under-test.ts";
 
 export interface Contestant {

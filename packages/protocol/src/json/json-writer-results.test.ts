@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type ResultShape, ResultWriter, getShape, queryShape, searchShape } from "./json-writer-results.ts";
-import type { MetadataValue } from "./metadata.ts";
-import type { ResultRecord } from "./records/ast.ts";
-import { parseGetRequest } from "./records/get-request.ts";
-import { parseQueryRequest } from "./records/query-request.ts";
-import { parseSearchRequest } from "./search/search-request.ts";
+import type { MetadataValue } from "../metadata.ts";
+import type { ResultRecord } from "../records/ast.ts";
+import { parseGetRequest } from "../records/get-request.ts";
+import { parseQueryRequest } from "../records/query-request.ts";
+import { parseSearchRequest } from "../search/search-request.ts";
 
 const metadata = new Map<string, MetadataValue>([
   ["n", 1n],

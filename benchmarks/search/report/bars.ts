@@ -1,6 +1,6 @@
 /** What Sheaf has to clear, from the figures of one set. A bar without both of its figures is left out. */
-import type { Bar } from "../measure/bar.ts";
-import { type Contender, latencyRatio } from "./measured-row.ts";
+import type { Bar } from "../../measure/bar.ts";
+import { type Contender, latencyRatio } from "../measured-row.ts";
 import type { Cells, SetFigures } from "./set-figures.ts";
 
 /** Rows of the dense collection that have an exact answer. */

@@ -1,9 +1,9 @@
 /** The rows of the table: what is asked, how often, and what the exact answer is. */
-import type { FilterName } from "./filters.ts";
-import type { Row } from "./measured-row.ts";
-import { recordId } from "./record-content.ts";
-import { getBodies, queryBodies, searchBodies, upsertBodies } from "./requests.ts";
-import type { SearchSet } from "./search-set.ts";
+import type { FilterName } from "../workload/filters.ts";
+import type { Row } from "../measured-row.ts";
+import { recordId } from "../workload/record-content.ts";
+import { getBodies, queryBodies, searchBodies, upsertBodies } from "../workload/requests.ts";
+import type { SearchSet } from "../workload/search-set.ts";
 
 export interface TableRow {
   readonly id: string;

@@ -3,7 +3,7 @@
  * is too deep or too large before anything is built, and looks for number tokens that `JSON.parse` would change.
  * Bodies without one go straight to `JSON.parse`; the others take the lossless path of json-reader-lossless.ts.
  */
-import { SheafError, unprocessable } from "./errors.ts";
+import { SheafError, unprocessable } from "../errors.ts";
 import { Edits, parseLossless } from "./json-reader-lossless.ts";
 import { findRepeatedMember, hasMembers } from "./json-reader-repeats.ts";
 import { scanJson } from "./json-reader-scan.ts";

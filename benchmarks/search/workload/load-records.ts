@@ -1,10 +1,15 @@
 /** Writes a set into a collection in batches, and waits until a server has nothing left to do. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { cpuSeconds, ownMebibytes } from "../measure/process-tree.ts";
-import { succeeded } from "./http-client.ts";
+import { cpuSeconds, ownMebibytes } from "../../measure/process-tree.ts";
+import { succeeded } from "../http-client.ts";
 import { type WriteForm, writeBody } from "./requests.ts";
 import type { SearchSet } from "./search-set.ts";
-import { COLLECTION, CONFIGURATION, type ServerUnderTest, createCollection } from "./server-under-test.ts";
+import {
+  COLLECTION,
+  CONFIGURATION,
+  type ServerUnderTest,
+  createCollection,
+} from "../servers/server-under-test.ts";
 
 const BATCH = 1_000;
 /** A server that uses less of a core is at rest. */

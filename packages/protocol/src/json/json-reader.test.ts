@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonFloat, readJson } from "./json-reader.ts";
-import { LIMITS } from "./limits.ts";
-import { SheafError } from "./errors.ts";
-import { refusal } from "./testing/refusal.ts";
+import { LIMITS } from "../limits.ts";
+import { SheafError } from "../errors.ts";
+import { refusal } from "../testing/refusal.ts";
 
 const encoder = new TextEncoder();
 const read = (text: string): unknown => readJson(encoder.encode(text));

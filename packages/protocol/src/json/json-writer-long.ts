@@ -3,8 +3,8 @@
  * long strings or arrays.
  */
 import { writeMetadata, writeMetadataValue } from "./json-writer.ts";
-import { type Metadata, type MetadataValue, isSparseVector } from "./metadata.ts";
-import { isIntegerArray } from "./integer-array.ts";
+import { type Metadata, type MetadataValue, isSparseVector } from "../metadata.ts";
+import { isIntegerArray } from "../integer-array.ts";
 
 const PIECE_CHARACTERS = 256 * 1024;
 const PIECE_NUMBERS = 16 * 1024;

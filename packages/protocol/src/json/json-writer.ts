@@ -2,7 +2,7 @@
  * JSON of the values that `JSON.stringify` would print as another kind: metadata with its int64 and float64 numbers,
  * f32 vectors, sparse vectors. Parts are strings so that replies can be put together and sent in pieces.
  */
-import { isIntegerArray } from "./integer-array.ts";
+import { isIntegerArray } from "../integer-array.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
 import {
   isSparseVector,
@@ -10,8 +10,8 @@ import {
   type MetadataScalar,
   type MetadataValue,
   type SparseVector,
-} from "./metadata.ts";
-import { SPARSE_VECTOR_TYPE } from "./metadata-sparse-vector.ts";
+} from "../metadata.ts";
+import { SPARSE_VECTOR_TYPE } from "../metadata-sparse-vector.ts";
 
 /** An object, or `null` for metadata that is absent or has no keys to be kept: clients read both back as `null`. */
 export function writeMetadata(

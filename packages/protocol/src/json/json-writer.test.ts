@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MetadataValue } from "./metadata.ts";
+import type { MetadataValue } from "../metadata.ts";
 import { writeDense, writeMetadata, writeSparse } from "./json-writer.ts";
 
 describe("writeMetadata", () => {

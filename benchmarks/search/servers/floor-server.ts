@@ -1,8 +1,8 @@
 /** The floor as a process of its own, or as two, started and ended. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { SOURCE_ARGUMENTS } from "../embed/forked-server.ts";
-import { HttpClient } from "./http-client.ts";
+import { SOURCE_ARGUMENTS } from "../../embed/forked-server.ts";
+import { HttpClient } from "../http-client.ts";
 
 const MODULE = new URL("./floor-process.ts", import.meta.url);
 

@@ -4,10 +4,10 @@
  * misses which integers were written as `1.0`. Elsewhere numbers keep their kinds: in a large body, long lists of one kind
  * come as json-reader-numbers.ts reads them.
  */
-import type { IntegerArray } from "./integer-array.ts";
+import type { IntegerArray } from "../integer-array.ts";
 import { Float32ListReader } from "./json-reader-float32.ts";
 import { readNumberList } from "./json-reader-numbers.ts";
-import { LIMITS } from "./limits.ts";
+import { LIMITS } from "../limits.ts";
 
 /** From this size of a body on, lists of numbers are worth a second look at their bytes. */
 const LARGE_BODY_BYTES = 64 * 1024;

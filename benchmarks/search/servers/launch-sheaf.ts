@@ -1,12 +1,12 @@
 /** Starts the built `sheaf serve` with its defaults: authentication on, every process in its place, no model loaded. */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../scripts/free-port.ts";
-import { HttpClient } from "./http-client.ts";
+import { freePort } from "../../../scripts/free-port.ts";
+import { HttpClient } from "../http-client.ts";
 import { runningServer } from "./running-server.ts";
 import type { Launch } from "./server-under-test.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const COMMAND = fileURLToPath(new URL("../../../packages/server/bin/sheaf.mjs", import.meta.url));
 const ROOT_KEY = "a-root-key-for-benchmarks-only";
 
 export const launchSheaf: Launch = async (dataFolder) => {

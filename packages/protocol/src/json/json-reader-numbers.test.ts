@@ -2,9 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonFloat, readJson } from "./json-reader.ts";
 import { isNumberList, itemsOf } from "./json-shape.ts";
-import { parseMetadata } from "./metadata-parser.ts";
-import { parseWhere } from "./search/where.ts";
-import { refusal } from "./testing/refusal.ts";
+import { parseMetadata } from "../metadata-parser.ts";
+import { parseWhere } from "../search/where.ts";
+import { refusal } from "../testing/refusal.ts";
 
 /** Makes a body large, and its lists such as are read from the bytes. */
 const PADDING = `"padding":"${"x".repeat(70_000)}"`;

@@ -1,7 +1,7 @@
 /** Prints the figures of a set as Markdown. */
-import { textTable } from "../measure/text-table.ts";
+import { textTable } from "../../measure/text-table.ts";
 import { ratio } from "./bars.ts";
-import { type Figures, latencyRatio } from "./measured-row.ts";
+import { type Figures, latencyRatio } from "../measured-row.ts";
 import type { Cells, SetFigures } from "./set-figures.ts";
 import { HYBRID_ROWS, QUERY_ROWS, THROUGHPUT_ROWS, UPSERT_ROW } from "./table-rows.ts";
 

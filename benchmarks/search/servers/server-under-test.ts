@@ -1,5 +1,5 @@
 /** What Sheaf and its peer have in common: one HTTP interface, a process tree, a data folder. */
-import type { HttpClient } from "./http-client.ts";
+import type { HttpClient } from "../http-client.ts";
 
 export interface ServerUnderTest {
   readonly name: string;

@@ -2,7 +2,7 @@
  * What a record holds beside its dense vector: metadata to filter by, a document of about 120 characters, and a sparse
  * vector. Each follows from the seed and the row alone, so nothing of it has to be kept.
  */
-import { seededRandom } from "../measure/random.ts";
+import { seededRandom } from "../../measure/random.ts";
 
 export interface SparseTerms {
   readonly indices: readonly number[];

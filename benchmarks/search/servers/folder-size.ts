@@ -1,7 +1,7 @@
 /** The space that a server takes on disk. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { sum } from "../measure/statistics.ts";
+import { sum } from "../../measure/statistics.ts";
 
 const BLOCKS_PER_MEBIBYTE = 2_048;
 

@@ -5,14 +5,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sampler } from "../../packages/engine/src/index/dense/testing/data-sets.ts";
+import { sampler } from "../../../packages/engine/src/index/dense/testing/data-sets.ts";
 import { type Truth, findTruth } from "./ground-truth.ts";
-import type { SetName } from "./options.ts";
+import type { SetName } from "../options.ts";
 
 const SEED = 1;
 /** Rises with every change that makes other records, queries or answers. */
 const VERSION = 1;
-const CACHE = fileURLToPath(new URL("../../node_modules/.cache/bench-search", import.meta.url));
+const CACHE = fileURLToPath(new URL("../../../node_modules/.cache/bench-search", import.meta.url));
 
 export interface SetSize {
   readonly rows: number;

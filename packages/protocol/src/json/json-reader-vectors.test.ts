@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonFloat, readJson, readJsonWithVectors } from "./json-reader.ts";
-import { LIMITS } from "./limits.ts";
-import { refusal } from "./testing/refusal.ts";
+import { LIMITS } from "../limits.ts";
+import { refusal } from "../testing/refusal.ts";
 
 const read = (text: string): unknown => readJsonWithVectors(Buffer.from(text));
 

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { invalid } from "./errors.ts";
+import { invalid } from "../errors.ts";
 import { findRepeatedMember } from "./json-reader-repeats.ts";
 import { readJson } from "./json-reader.ts";
-import { refusal } from "./testing/refusal.ts";
+import { refusal } from "../testing/refusal.ts";
 
 const encoder = new TextEncoder();
 const read = (text: string): string => refusal(() => readJson(encoder.encode(text)));
