@@ -17,10 +17,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const MIB = 1024 * 1024;
-/** Of the tmpfs, and what the reserve leaves of another disk. */
-const DISK_BYTES = 64 * MIB;
-const RESERVE_BYTES = 8 * MIB;
+const DEFAULT_SIZE: SmallDiskSize = { diskBytes: 64 * MIB, reserveBytes: 8 * MIB };
 const CHUNK = Buffer.alloc(MIB, 0x2e);
+
+export interface SmallDiskSize {
+  /** Of the tmpfs, and what the reserve leaves of another disk. */
+  readonly diskBytes: number;
+  /** Of the tmpfs. */
+  readonly reserveBytes: number;
+}
 
 export interface SmallDisk {
   /** How it came to be small, for the name of a test. */
@@ -37,21 +42,21 @@ export interface SmallDisk {
   dispose(): void;
 }
 
-export function makeSmallDisk(): SmallDisk {
+export function makeSmallDisk({ diskBytes, reserveBytes }: SmallDiskSize = DEFAULT_SIZE): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-disk-"));
   const filler = join(folder, "filler");
   const free = (): void => rmSync(filler, { force: true });
-  if (mount(folder)) {
+  if (mount(folder, diskBytes)) {
     const dispose = (): void => {
       execFileSync("umount", ["--lazy", folder]);
       rmSync(folder, { recursive: true, force: true });
     };
     const fill = (): void => fillUp(filler, Number.POSITIVE_INFINITY);
-    const freeHalfOfReserve = (): void => truncateSync(filler, statSync(filler).size - RESERVE_BYTES / 2);
+    const freeHalfOfReserve = (): void => truncateSync(filler, statSync(filler).size - reserveBytes / 2);
     return {
       kind: "a small tmpfs",
       folder,
-      reserveBytes: RESERVE_BYTES,
+      reserveBytes,
       fill,
       freeHalfOfReserve,
       free,
@@ -62,8 +67,8 @@ export function makeSmallDisk(): SmallDisk {
   return {
     kind: "a reserve on the disk that is there",
     folder,
-    reserveBytes: bavail * bsize - DISK_BYTES,
-    fill: () => fillUp(filler, DISK_BYTES),
+    reserveBytes: bavail * bsize - diskBytes,
+    fill: () => fillUp(filler, diskBytes),
     freeHalfOfReserve: () => {
       // Its reserve is most of the disk that is there, and was never touched.
     },
@@ -72,9 +77,9 @@ export function makeSmallDisk(): SmallDisk {
   };
 }
 
-function mount(folder: string): boolean {
+function mount(folder: string, bytes: number): boolean {
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES}`, "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder], { stdio: "ignore" });
     return true;
   } catch {
     // Not root, or a machine that has no such thing.

@@ -11,8 +11,8 @@ function disk(free: number, diskReserve: DiskReserve, size = 100 * GB): DiskSpac
 describe("the reserve of a disk", () => {
   it("as a share keeps that part of the disk's size free, whatever is written", () => {
     const space = disk(10 * GB + 1_000, "10%");
-    space.requireFile(1_000);
-    expect(() => space.requireFile(1_001)).toThrow(
+    space.claimFile(1_000).release();
+    expect(() => space.claimFile(1_001)).toThrow(
       "the disk of the data folder is full: 10.0 GB of 100.0 GB are free, and 10% are kept free (--disk-reserve)",
     );
     expect(space.problem()).toBeNull();
@@ -21,7 +21,7 @@ describe("the reserve of a disk", () => {
   });
 
   it("as bytes is the same on every disk", () => {
-    disk(1_001_000_000, GB).requireFile(1_000_000);
+    disk(1_001_000_000, GB).claimFile(1_000_000);
     expect(() => disk(999 * 1e6, GB).require(0)).toThrow(
       "999.0 MB of 100.0 GB are free, and 1.0 GB are kept free (--disk-reserve)",
     );
@@ -30,6 +30,21 @@ describe("the reserve of a disk", () => {
   it("of nothing still takes a disk without a megabyte for full", () => {
     expect(disk(0, 0).problem()).not.toBeNull();
     expect(disk(2e6, 0).problem()).toBeNull();
+  });
+
+  it("is kept by writes that are under way at the same time", () => {
+    const space = disk(GB + 1_000, GB);
+    const first = space.claim(300);
+    expect(() => space.claim(201)).toThrow("full");
+    expect(() => space.require(201)).toThrow("full");
+    const second = space.claim(200);
+    expect(() => space.claimFile(1)).toThrow("full");
+    first.release();
+    first.release();
+    expect(() => space.claimFile(601)).toThrow("full");
+    space.claimFile(600);
+    second.release();
+    space.claimFile(400);
   });
 
   it("may be used by the catalog, without which no server starts", () => {

@@ -1,6 +1,9 @@
 /**
  * Refuses to make or grow a store on a disk that is nearly full: LMDB maps its files, and making one without space
  * behind it ends the process with a SIGBUS instead of an error. A reserve is kept free of what tenants write.
+ *
+ * Whoever writes claims the room first and gives it back when its bytes are on disk, where the free space shows them:
+ * writes that are under way at the same time, to any files of the folder, are not promised the same room.
  */
 import { statfsSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
@@ -25,11 +28,19 @@ export interface DiskUsage {
   readonly size: number;
 }
 
+/** Room that is kept for what is being written. */
+export interface DiskClaim {
+  /** A second time it does nothing. */
+  release(): void;
+}
+
 export interface DiskSpace {
-  /** Throws `storage_full` unless `bytes` more fit beside the reserve. */
+  /** Throws `storage_full` unless `bytes` more fit beside the reserve and all claims. */
   require(bytes: number): void;
-  /** As `require`, for a file of this size that is written once from start to end. */
-  requireFile(bytes: number): void;
+  /** As `require`, and nobody else is promised this room until it is released. */
+  claim(bytes: number): DiskClaim;
+  /** As `claim`, for a file of this size that is written once from start to end. */
+  claimFile(bytes: number): DiskClaim;
   /** Throws `storage_full` unless a catalog can be made; it may use the reserve. */
   requireCatalog(): void;
   /** What is wrong where the free space is below the reserve; `null`: it is not. */
@@ -45,14 +56,26 @@ export interface DiskSpaceOptions {
 export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}): DiskSpace {
   const { diskReserve = DEFAULT_RESERVE } = options;
   const usage = options.diskUsage ?? usageOf(folder, diskReserve);
+  let claimed = 0;
   const requireFile = (bytes: number): void => {
     const now = usage();
     const reserve = reserveBytes(diskReserve, now.size);
-    if (now.free < reserve + bytes) throw storageFull(`: ${describe(now, diskReserve)}`);
+    if (now.free < reserve + claimed + bytes) throw storageFull(`: ${describe(now, diskReserve)}`);
+  };
+  const claimFile = (bytes: number): DiskClaim => {
+    requireFile(bytes);
+    claimed += bytes;
+    let held = bytes;
+    const release = (): void => {
+      claimed -= held;
+      held = 0;
+    };
+    return { release };
   };
   return {
     require: (bytes) => requireFile(bytes * WRITE_AMPLIFICATION),
-    requireFile,
+    claim: (bytes) => claimFile(bytes * WRITE_AMPLIFICATION),
+    claimFile,
     requireCatalog: () => {
       if (usage().free < CATALOG_BYTES) throw storageFull();
     },

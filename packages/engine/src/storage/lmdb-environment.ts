@@ -15,7 +15,7 @@ import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
 import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
-import { type DiskSpace, storageFull } from "./disk-space.ts";
+import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
@@ -91,6 +91,7 @@ export class LmdbEnvironment {
   readonly #options: EnvironmentOptions;
   readonly #queue: QueuedAction[] = [];
   readonly #pending = new PendingWrites();
+  readonly #claims: DiskClaim[] = [];
   /** An action is under way. */
   #running = false;
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
@@ -137,8 +138,7 @@ export class LmdbEnvironment {
 
   /** What the entries take of it; the rest is free for the next writes. */
   get usedBytes(): number {
-    const stats = this.#stats();
-    const { treeBranchPageCount, treeLeafPageCount, overflowPages, pageSize } = stats;
+    const { treeBranchPageCount, treeLeafPageCount, overflowPages, pageSize } = this.#stats();
     return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
   }
 
@@ -227,6 +227,11 @@ export class LmdbEnvironment {
     this.#pending.put(key, value);
   }
 
+  /** Only inside `transact`: throws `storage_full` unless so many bytes more have room, which is kept for this commit. */
+  claim(bytes: number): void {
+    this.#claims.push(this.#options.disk.claim(bytes));
+  }
+
   /** Only inside `transact`. */
   remove(key: Uint8Array): void {
     if (key.length <= LONGEST_KEY_BYTES) this.#pending.remove(key);
@@ -238,14 +243,16 @@ export class LmdbEnvironment {
    */
   async copyTo(folder: string): Promise<void> {
     const { disk } = this.#options;
-    disk.requireFile(statSync(dataFile(this.#options.folder)).size);
-    mkdirSync(folder, { recursive: true });
+    const claim = disk.claimFile(statSync(dataFile(this.#options.folder)).size);
     try {
+      mkdirSync(folder, { recursive: true });
       // Compacting: a plain copy holds the lock of the writers until it is done.
       await this.#database.backup(folder, true);
       await syncFile(dataFile(folder));
     } catch (error) {
       throw disk.problem() !== null ? storageFull("", error) : this.#named(error);
+    } finally {
+      claim.release();
     }
     syncFolders(folder);
   }
@@ -356,6 +363,7 @@ export class LmdbEnvironment {
 
   #settled(): void {
     this.#pending.clear();
+    for (const claim of this.#claims.splice(0)) claim.release();
     this.#committing = false;
     this.#commits += 1;
   }
@@ -363,8 +371,8 @@ export class LmdbEnvironment {
   async #explain(error: unknown): Promise<unknown> {
     const cause = await commitCause(error);
     const code = errorCode(cause);
-    const isFull = code === ENOSPC || (code === EIO && this.#options.disk.problem() !== null);
-    if (isFull) return storageFull("", cause);
+    if (code === ENOSPC || (code === EIO && this.#options.disk.problem() !== null))
+      return storageFull("", cause);
     return this.#named(cause);
   }
 

@@ -206,7 +206,7 @@ export class LmdbRecordStore implements RecordStore {
       }
       yield;
     }
-    environment.disk.require(bytes);
+    environment.claim(bytes);
     if (admit === undefined) return;
     for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
     admit(growth.bytes(environment.leafPages, nextOffset));
