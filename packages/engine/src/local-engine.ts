@@ -380,12 +380,12 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** The catalog has dropped them already; files that cannot be removed now go at the next start. */
+  /** Gone from the catalog; files that stay go at the next start. Writes under way are still counted, so that ends last. */
   async #discard(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       try {
-        await this.#budgets.remove(id);
         await this.#pool.drop(id);
+        await this.#budgets.remove(id);
         await this.#folder.discardCollection(id);
       } catch (error) {
         this.#problem("removing the files of a dropped collection failed", error, id);
