@@ -18,6 +18,8 @@ export interface ConnectionBounds {
   /** Rate at which a body has to come, in bytes a second, once the grace is over. */
   readonly bodyBytesPerSecond: number;
   readonly bodyGraceSeconds: number;
+  /** Longest time in which nothing of a body needs to come, however much came before: it holds memory meanwhile. */
+  readonly bodyPauseSeconds: number;
   /**
    * What is read and thrown away of a body whose answer was sent before it had come. Most clients read an answer only
    * once they have sent everything, and find a closed connection instead of the reason.
@@ -37,6 +39,7 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   waitingRequests: 16_384,
   bodyBytesPerSecond: 16 * 1024,
   bodyGraceSeconds: 10,
+  bodyPauseSeconds: 30,
   unreadBodyBytes: 256 * MIB,
   unreadBodySeconds: 30,
 };

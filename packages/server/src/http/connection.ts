@@ -41,10 +41,12 @@ export class Connection {
   /** Nothing more is answered. */
   #isEnding = false;
   #newest: Exchange | null = null;
-  /** The body that is watched, since how many seconds, and the bytes of the socket then. */
+  /** The body that is watched, and the bytes of the socket when that began and at the last look. */
   #watched: IncomingMessage | null = null;
-  #seconds = 0;
   #bytesBefore = 0;
+  #bytesSeen = 0;
+  /** Bytes that it is ahead of the rate. */
+  #creditBytes = 0;
   #secondsUnread = 0;
 
   constructor(
@@ -94,11 +96,8 @@ export class Connection {
       this.#watch(exchange.request);
       return null;
     }
-    // Nothing comes while we do not read.
-    if (!this.socket.isPaused()) this.#seconds++;
-    const { bodyBytesPerSecond, bodyGraceSeconds, unreadBodyBytes, unreadBodySeconds } = this.#bounds;
-    const bytes = this.socket.bytesRead - this.#bytesBefore;
-    const isSlow = bytes < bodyBytesPerSecond * (this.#seconds - bodyGraceSeconds);
+    const { unreadBodyBytes, unreadBodySeconds } = this.#bounds;
+    const isSlow = this.#isSlow();
     if (!exchange.response.writableFinished) {
       if (!isSlow) return null;
       if (this.#running.size === 1) return "slow body";
@@ -107,15 +106,29 @@ export class Connection {
       return null;
     }
     this.#secondsUnread++;
+    const bytes = this.socket.bytesRead - this.#bytesBefore;
     if (isSlow || bytes > unreadBodyBytes || this.#secondsUnread > unreadBodySeconds) this.socket.destroy();
     return null;
   }
 
   #watch(request: IncomingMessage): void {
     this.#watched = request;
-    this.#seconds = 0;
     this.#secondsUnread = 0;
     this.#bytesBefore = this.socket.bytesRead;
+    this.#bytesSeen = this.#bytesBefore;
+    this.#creditBytes = this.#bounds.bodyBytesPerSecond * this.#bounds.bodyGraceSeconds;
+  }
+
+  /** Over the second that ends now. What came fast earns a pause, but no long one. */
+  #isSlow(): boolean {
+    const { bodyBytesPerSecond, bodyPauseSeconds } = this.#bounds;
+    const { bytesRead } = this.socket;
+    const credit = this.#creditBytes + bytesRead - this.#bytesSeen;
+    this.#bytesSeen = bytesRead;
+    this.#creditBytes = Math.min(credit, bodyBytesPerSecond * bodyPauseSeconds);
+    // Nothing comes while we do not read.
+    if (!this.socket.isPaused()) this.#creditBytes -= bodyBytesPerSecond;
+    return this.#creditBytes < 0;
   }
 
   #begin({ request, response, handler }: Exchange): void {

@@ -250,6 +250,17 @@ describe("bodies", () => {
     expect(client.statuses).toEqual([408]);
   });
 
+  it("that stop are ended with 408, however fast they began", async () => {
+    const { held, open } = await fixture({ bodyPauseSeconds: 1, bodyBytesPerSecond: 1_000 });
+    const client = await open();
+    client.write(post(10_000_000));
+    await until(() => held.length === 1);
+    held[0]!.request.resume();
+    client.write(Buffer.alloc(5_000_000));
+    await client.closed;
+    expect(client.statuses).toEqual([408]);
+  });
+
   it("that come fast enough go on, and so do those that nobody reads yet", async () => {
     const { held, open } = await fixture({ bodyGraceSeconds: 0, bodyBytesPerSecond: 1_000 });
     const [steady, unread] = [await open(), await open()];
