@@ -35,7 +35,19 @@ describe("ByteBudget", () => {
     second.release();
     first.grow(90);
     expect(first.bytes).toBe(150);
-    expect(refusal(() => budget.charge("c", 1))).toEqual([503, 2]);
+    expect(refusal(() => budget.charge("c", 5))).toEqual([503, 2]);
+  });
+
+  it("has an eighth more for tenants that hold little, while large ones hold the whole", () => {
+    const budget = new ByteBudget({ ...OPTIONS, whole: 640 });
+    budget.charge("a", 640);
+    expect(refusal(() => budget.charge("b", 11))).toEqual([503, 2]);
+    const small = budget.charge("b", 6);
+    expect(refusal(() => small.grow(5))).toEqual([503, 2]);
+    small.grow(4);
+    for (let i = 0; i < 7; i++) budget.charge(`c${i}`, 10);
+    expect(refusal(() => budget.charge("d", 1))).toEqual([503, 2]);
+    expect(budget.held).toBe(720);
   });
 
   it("gives back what is released, once, and what is shrunk", () => {

@@ -2,7 +2,8 @@
  * A budget of bytes that callers hold for a while: bodies that are being read, replies that are being sent. It has a
  * share for each tenant, over all its keys, and a bound for the whole server.
  *
- * Invariants: the sum of all leases never exceeds `whole`. A tenant that holds one lease alone is never refused by its
+ * Invariants: the sum of all leases never exceeds `whole` and an eighth more. That eighth is for tenants that hold little:
+ * whatever a few large ones hold for long, small requests of others are served. A tenant that holds one lease alone is never refused by its
  * own share, however large the lease grows. Whoever takes a lease releases it, and releasing twice does nothing.
  */
 import { SheafError } from "./errors.ts";
@@ -12,11 +13,15 @@ export interface ByteBudgetOptions {
   readonly what: string;
   /** Most bytes of one tenant, where it holds more than one lease. */
   readonly perTenant: number;
-  /** Most bytes of all tenants. */
+  /** Most bytes of all tenants; those that hold little may take an eighth more. */
   readonly whole: number;
   /** What a refused caller is told to wait. Default 1. */
   readonly retryAfterSeconds?: number;
 }
+
+/** Shares of the whole: what a tenant may have that holds little, and what is there for such tenants alone. */
+const LITTLE = 1 / 64;
+const EXTRA = 1 / 8;
 
 export class ByteBudget {
   readonly #options: ByteBudgetOptions;
@@ -57,7 +62,8 @@ export class ByteBudget {
         { retryAfterSeconds },
       );
     }
-    if (ofAll > whole) {
+    const most = ofTenant <= whole * LITTLE ? whole * (1 + EXTRA) : whole;
+    if (ofAll > most) {
       throw new SheafError(
         "unavailable",
         `${what} in progress on this server may take ${whole} bytes together; try again when others are done`,

@@ -68,7 +68,7 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
   }),
   bodyBytes: bodyBytes("body-bytes", 503, {
     initial: 8 * LIMITS.bodyBytes,
-    doc: "Bytes of request bodies in progress, over all tenants.",
+    doc: "Bytes of request bodies in progress, over all tenants. An eighth more is there for tenants with at most 1/64 of it, so that small requests are served meanwhile.",
   }),
 };
 

@@ -30,7 +30,7 @@ export const REPLY_SETTINGS: { readonly [name in keyof ReplySettings]: Setting<n
   replyBytesTotal: countSetting("reply-bytes-total", {
     operand: "bytes",
     initial: 4 * GIB,
-    doc: "The same for all tenants; then 503. So much disk can be in use in the folder `spool` of the data folder, where replies over 1 MiB wait to be read.",
+    doc: "The same for all tenants, and an eighth more for tenants with at most 1/64 of it; then 503. So much disk can be in use in the folder `spool` of the data folder, where replies over 1 MiB wait to be read.",
     least: 1,
   }),
   replySeconds: countSetting("reply-seconds", {
