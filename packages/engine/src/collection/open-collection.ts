@@ -40,7 +40,7 @@ import type { QueryContext } from "../query/query-context.ts";
 import type { TenantRegexes } from "../query/regex-pool.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
-import { type Steps, afterSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
@@ -294,18 +294,28 @@ export class OpenCollection {
   async #commit(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
     let settled = (): void => {};
     try {
-      const change = await this.#store.apply((view) =>
-        afterSteps(plan(view), (planned) => {
-          settled = this.#versions.keep(view, planned);
-          return planned;
-        }),
-      );
+      const change = await this.#store.apply((view) => {
+        const planned = plan(view);
+        if (isInSteps(planned)) return this.#keepInSteps(view, planned, (release) => (settled = release));
+        settled = this.#versions.keep(view, planned);
+        return planned;
+      });
       this.#damaged.apply(change);
       this.#toIndex(change);
       return change;
     } finally {
       settled();
     }
+  }
+
+  *#keepInSteps(
+    view: StoreView,
+    plan: Generator<void, StoreChange>,
+    onKept: (release: () => void) => void,
+  ): Generator<void, StoreChange> {
+    const planned = yield* plan;
+    onKept(yield* this.#versions.keepInSteps(view, planned));
+    return planned;
   }
 
   #toIndex(change: StoreChange): void {

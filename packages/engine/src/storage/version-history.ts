@@ -10,6 +10,7 @@
 import { CorruptDataError } from "./corrupt-data-error.ts";
 import { recordBytes } from "./record-bytes.ts";
 import type { StoreChange, StoreView } from "./record-store.ts";
+import { runSteps } from "./steps.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
 export interface HistoryBounds {
@@ -18,6 +19,9 @@ export interface HistoryBounds {
   /** Of all collections that share these bounds. */
   readonly whole: number;
 }
+
+/** What a version takes beside its contents: objects, its place in the maps, small buffers. */
+const VERSION_BYTES = 512;
 
 export const HISTORY_BOUNDS: HistoryBounds = { perCollection: 64 * 1024 * 1024, whole: 256 * 1024 * 1024 };
 
@@ -69,11 +73,17 @@ export class VersionHistory {
    * the index has the change, or the change has failed.
    */
   keep(view: ReplacedState, change: Replacements): () => void {
+    return runSteps(this.keepInSteps(view, change));
+  }
+
+  /** The same, a record at a time. A read that opens meanwhile is covered as those before it, or waits. */
+  *keepInSteps(view: ReplacedState, change: Replacements): Generator<void, () => void> {
     const kept: Version[] = [];
     for (const offset of replacedOffsets(view, change)) {
       if (this.#tickets.size === 0) break;
       const version = this.#keepOne(view, offset);
       if (version !== null) kept.push(version);
+      yield;
     }
     if (this.#tickets.size > 0) return () => this.#settle(kept);
     this.#settle(kept);
@@ -119,7 +129,8 @@ export class VersionHistory {
   #keepOne(view: ReplacedState, offset: number): Version | null {
     const record = readable(view, offset);
     if (record === null) return null;
-    const version: Version = { record, bytes: recordBytes(record), at: Infinity };
+    const bytes = VERSION_BYTES + record.id.length + recordBytes(record);
+    const version: Version = { record, bytes, at: Infinity };
     this.#versions.push(version);
     const known = this.#byOffset.get(offset);
     if (known === undefined) this.#byOffset.set(offset, [version]);
