@@ -79,9 +79,9 @@ describe("collections with as much metadata as they may have", () => {
       const { attacker } = stage;
       await stage.unharmed(WITHIN_MIB, async () => {
         const cut = await receiversCut(stage);
-        const lists = Array.from({ length: UNREAD }, () => askUnread(stage, attacker.collections));
+        const lists = Array.from({ length: UNREAD }, () => askUnread(attacker, attacker.collections));
         const single = Array.from({ length: UNREAD }, (_, i) =>
-          askUnread(stage, `${attacker.collections}/${nameOf(i)}`),
+          askUnread(attacker, `${attacker.collections}/${nameOf(i)}`),
         );
         await expect.poll(() => receiversCut(stage), WAIT).toBeGreaterThan(cut);
         for (const socket of [...lists, ...single]) socket.destroy();

@@ -72,7 +72,7 @@ describe("gets that nobody reads", () => {
     async () => {
       const { attacker } = stage;
       await stage.unharmed(WITHIN_MIB, async () => {
-        const sockets = Array.from({ length: UNREAD }, () => askUnread(stage, `${collection}/get`, {}));
+        const sockets = Array.from({ length: UNREAD }, () => askUnread(attacker, `${collection}/get`, {}));
         await expect.poll(() => receiversCut(stage), WAIT).toBeGreaterThan(0);
         for (const socket of sockets) socket.destroy();
       });

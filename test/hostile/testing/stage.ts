@@ -42,6 +42,7 @@ export class Stage {
   async unharmed<T>(withinMib: number, work: () => Promise<T>): Promise<Outcome<T>> {
     const before = await this.hostPid();
     const { value, answers, peakBytes } = await this.#watched(work);
+    report(peakBytes, answers);
     expect(await this.hostPid(), "the engine host was not started again").toBe(before);
     expect(peakBytes / MIB, "anonymous memory in MiB").toBeLessThan(withinMib);
     expect(answers.flatMap(({ fault }) => fault ?? [])).toEqual([]);
@@ -69,4 +70,15 @@ export class Stage {
   close(): Promise<void> {
     return this.served.dispose();
   }
+}
+
+/** With HOSTILE_FIGURES=1, what is measured beside what is asserted. */
+function report(peakBytes: number, answers: readonly Answered[]): void {
+  if (process.env["HOSTILE_FIGURES"] === undefined) return;
+  const { currentTestName } = expect.getState();
+  const worst = answers.toSorted((a, b) => b.milliseconds - a.milliseconds).slice(0, 3);
+  const times = worst.map(({ question, milliseconds }) => `${question} ${Math.round(milliseconds)} ms`);
+  console.log(
+    `${currentTestName}: ${Math.round(peakBytes / MIB)} MiB, worst of ${answers.length}: ${times.join(", ")}`,
+  );
 }

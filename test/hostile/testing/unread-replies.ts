@@ -1,20 +1,17 @@
 /** Requests whose replies nobody reads, and what the server says of replies in its metrics. */
 import { type Socket, connect } from "node:net";
 import type { Stage } from "./stage.ts";
+import type { Tenant } from "./tenant.ts";
 
-/** Sends the attacker's request, a GET without a body, and reads nothing of the answer. */
-export function askUnread(stage: Stage, path: string, body?: unknown): Socket {
-  const { hostname, port } = new URL(stage.served.url);
+/** Sends a tenant's request, a GET without a body, and reads nothing of the answer. */
+export function askUnread({ url, key }: Tenant, path: string, body?: unknown): Socket {
+  const { hostname, port } = new URL(url);
   const json = body === undefined ? "" : JSON.stringify(body);
   const socket = connect(Number(port), hostname);
   socket.pause();
   socket.on("error", () => undefined);
   const method = body === undefined ? "GET" : "POST";
-  const headers = [
-    `${method} ${path} HTTP/1.1`,
-    `host: ${hostname}`,
-    `x-service-token: ${stage.attacker.key}`,
-  ];
+  const headers = [`${method} ${path} HTTP/1.1`, `host: ${hostname}`, `x-service-token: ${key}`];
   if (body !== undefined) {
     headers.push("content-type: application/json", `content-length: ${Buffer.byteLength(json)}`);
   }
@@ -25,6 +22,11 @@ export function askUnread(stage: Stage, path: string, body?: unknown): Socket {
 /** Bytes of replies that are being made or sent, in memory and on disk. */
 export function replyBytes(stage: Stage): Promise<readonly number[]> {
   return metrics(stage, /^sheaf_reply_bytes\{where="\w+"\} (\d+)$/gmu);
+}
+
+/** Reads that the engine host holds open between two batches. */
+export async function openReads(stage: Stage): Promise<number> {
+  return (await metrics(stage, /^sheaf_open_reads (\d+)$/gmu))[0] ?? Number.NaN;
 }
 
 export async function receiversCut(stage: Stage): Promise<number> {
