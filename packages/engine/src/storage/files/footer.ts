@@ -78,7 +78,7 @@ export function encodeFooter({ features, sections }: Footer): Buffer {
   const parts = [u16(features.length), ...features.map(text), u32(sections.length)];
   for (const section of sections) {
     parts.push(u16(KIND[section.kind]), text(section.name), u64(section.offset), u64(section.length));
-    if (section.kind === "stream") parts.push(...Array.from(section.checksums, u32));
+    if (section.kind === "stream") parts.push(u32s(section.checksums));
     else parts.push(u32(section.rowBytes), u32(section.seed), u32(section.checksum));
   }
   const footer = Buffer.concat(parts);
@@ -207,8 +207,13 @@ function u16(value: number): Buffer {
 }
 
 function u32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
+  return u32s([value]);
+}
+
+function u32s(values: Iterable<number> & { readonly length: number }): Buffer {
+  const bytes = Buffer.alloc(4 * values.length);
+  let at = 0;
+  for (const value of values) at = bytes.writeUInt32LE(value, at);
   return bytes;
 }
 
