@@ -66,7 +66,7 @@ export async function createLocalEngine(options: LocalEngineOptions): Promise<En
   const lock = await acquireDataLock(new DataFolder(options.dataFolder).lockFile);
   try {
     const engine = await LocalEngine.open({ ...options, onClosed: () => lock.release() });
-    for (const id of await engine.unfoldedCollections()) await engine.revive(id);
+    for (const id of await engine.dirtyCollections()) await engine.revive(id);
     return engine;
   } catch (error) {
     await lock.release();
@@ -319,9 +319,9 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** Collections with writes that a crash kept from being folded, or that wait for it now. */
-  async unfoldedCollections(): Promise<readonly string[]> {
-    return this.#catalog.unfoldedCollections();
+  /** Collections with writes since their last checkpoint, before a crash or now. */
+  async dirtyCollections(): Promise<readonly string[]> {
+    return this.#catalog.dirtyCollections();
   }
 
   /** These must not be opened, whatever asks for it; what is no longer among them counts for its tenant again. */
@@ -329,7 +329,7 @@ export class LocalEngine implements Engine {
     for (const id of this.#opener.setQuarantined(collections)) await this.#budgets.measureAgain(id);
   }
 
-  /** Opens a collection, which folds what is left to fold. A damaged one is reported, not thrown. */
+  /** Opens a collection, which makes the missing checkpoint. A damaged one is reported, not thrown. */
   async revive(id: string): Promise<void> {
     try {
       await this.#pool.use(id, undefined, () => Promise.resolve());

@@ -8,7 +8,7 @@ export const CATALOG_PREFIX = {
   collection: 0x03,
   collectionByName: 0x04,
   collectionByAge: 0x05,
-  unfolded: 0x06,
+  dirty: 0x06,
   forkTree: 0x07,
   member: 0x10,
   apiKey: 0x11,
@@ -81,11 +81,11 @@ export function tokenUsageKey(tenant: string): Buffer {
   return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.tokenUsage), Buffer.from(tenant)]);
 }
 
-export const ALL_UNFOLDED = allOf(CATALOG_PREFIX.unfolded);
+export const ALL_DIRTY = allOf(CATALOG_PREFIX.dirty);
 
 /** Stands while a collection has writes that `logPosition` does not count yet. */
-export function unfoldedKey(id: Uint8Array): Buffer {
-  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.unfolded), id]);
+export function dirtyKey(id: Uint8Array): Buffer {
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.dirty), id]);
 }
 
 /** `root` is the collection that the tree began with, there or not. */

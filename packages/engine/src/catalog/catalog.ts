@@ -21,7 +21,7 @@ import {
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
-import { ALL_UNFOLDED, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, unfoldedKey } from "./catalog-keys.ts";
+import { ALL_DIRTY, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, dirtyKey } from "./catalog-keys.ts";
 import { CollectionEntries } from "./collection-entries.ts";
 import { DatabaseEntries } from "./database-entries.ts";
 import { KeyCatalog } from "./key-catalog.ts";
@@ -39,8 +39,8 @@ export interface CollectionProgress {
   readonly dimension?: number | null;
   /** The schema with new keys; `null`: nothing new. */
   readonly extend?: (schema: JsonObject) => JsonObject | null;
-  /** Nothing is left to fold: takes the mark of `markUnfolded` away. */
-  readonly folded?: boolean;
+  /** Every write is checkpointed: removes the mark of `markDirty`. */
+  readonly checkpointed?: boolean;
 }
 
 /** What a fork is beside its source. */
@@ -187,7 +187,7 @@ export class Catalog {
       this.#collections.trees.add(source.tree);
       const entry = this.#collections.insert({ ...source, ...fork, version: 0, epoch: randomUUID() });
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
-      if (fork.logPosition > 0) this.#environment.put(unfoldedKey(idBytes(fork.id)), idBytes(fork.id));
+      if (fork.logPosition > 0) this.#environment.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
       return toCollection(entry);
     });
   }
@@ -275,19 +275,19 @@ export class Catalog {
     return this.#changeModels(ref, (known) => ({ ...known, ...byIdentifier(models) }));
   }
 
-  /** Remembers that the collection has writes to fold, for a start after a crash. */
-  markUnfolded(id: string): Promise<void> {
+  /** Remembers that the collection has writes since its last checkpoint, for a start after a crash. */
+  markDirty(id: string): Promise<void> {
     return this.#environment.transact(() => {
-      if (this.hasCollection(id)) this.#environment.put(unfoldedKey(idBytes(id)), idBytes(id));
+      if (this.hasCollection(id)) this.#environment.put(dirtyKey(idBytes(id)), idBytes(id));
     });
   }
 
-  isUnfolded(id: string): boolean {
-    return this.#environment.get(unfoldedKey(idBytes(id))) !== null;
+  isDirty(id: string): boolean {
+    return this.#environment.get(dirtyKey(idBytes(id))) !== null;
   }
 
-  unfoldedCollections(): readonly string[] {
-    return this.#environment.entries(ALL_UNFOLDED).map(({ value }) => formatUuid(value));
+  dirtyCollections(): readonly string[] {
+    return this.#environment.entries(ALL_DIRTY).map(({ value }) => formatUuid(value));
   }
 
   /** Records progress and raises `version` when `logPosition` rises; does nothing if the collection is gone. */
@@ -303,7 +303,7 @@ export class Catalog {
         version: entry.version + (logPosition > entry.logPosition ? 1 : 0),
         logPosition,
       });
-      if (progress.folded === true) this.#environment.remove(unfoldedKey(idBytes(id)));
+      if (progress.checkpointed === true) this.#environment.remove(dirtyKey(idBytes(id)));
     });
   }
 

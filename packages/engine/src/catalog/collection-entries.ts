@@ -28,7 +28,7 @@ import {
   memberKey,
   nameKey,
   parseUuid,
-  unfoldedKey,
+  dirtyKey,
 } from "./catalog-keys.ts";
 import { ForkTrees } from "./fork-trees.ts";
 import { type ListedItem, readBatch } from "./list-batch.ts";
@@ -175,7 +175,7 @@ export class CollectionEntries {
     this.#environment.remove(ageKey(idBytes(databaseId), created));
     this.#environment.remove(collectionKey(idBytes(id)));
     this.#environment.remove(memberKey(idBytes(databaseId), idBytes(id)));
-    this.#environment.remove(unfoldedKey(idBytes(id)));
+    this.#environment.remove(dirtyKey(idBytes(id)));
     this.trees.leave(tree);
   }
 

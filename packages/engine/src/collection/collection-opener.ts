@@ -10,7 +10,7 @@ import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
-import { BudgetedStore } from "./budgeted-store.ts";
+import { QuotaStore } from "./quota-store.ts";
 import { OpenCollection } from "./open-collection.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
@@ -32,7 +32,7 @@ export interface CollectionOpenerOptions {
   readonly historyMemory: HistoryMemory;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
   readonly onTouch: (collection: string, touching: boolean) => void;
-  /** Told of what a collection goes on with: writes that could not be folded, records that cannot be read. */
+  /** Told of what a collection goes on with: checkpoints that failed, records that cannot be read. */
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
@@ -67,7 +67,7 @@ export class CollectionOpener {
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
       const stored = this.openStore(id);
-      const store = budget === null ? stored : new BudgetedStore(id, stored, budget);
+      const store = budget === null ? stored : new QuotaStore(id, stored, budget);
       try {
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
@@ -77,9 +77,9 @@ export class CollectionOpener {
           documents: this.#options.documents,
           vectorMemory,
           historyMemory,
-          unfolded: catalog.isUnfolded(id) || isAhead(store.head, known),
+          dirty: catalog.isDirty(id) || isAhead(store.head, known),
           advance: catalog.advance.bind(catalog, id),
-          markUnfolded: catalog.markUnfolded.bind(catalog, id),
+          markDirty: catalog.markDirty.bind(catalog, id),
           onProblem: (error: unknown) => onProblem(error, id),
         };
         return await OpenCollection.open(options, signal);

@@ -1,6 +1,6 @@
 /**
- * The open collections. A collection opens with its first use and stays open while it is used or has writes to
- * fold; beyond the limit the least recently used idle one is closed. A store is open twice at a time
+ * The open collections. A collection opens with its first use and stays open while it is used or
+ * dirty; beyond the limit the least recently used idle one is closed. A store is open twice at a time
  * only while a fork copies one that was closed when the copy began.
  */
 import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";

@@ -1,23 +1,24 @@
 /**
- * When the catalog counts a write as indexed. Clients write, read `version` and wait for it to rise, so it must not
- * rise with the write itself but within a second after it: a tick folds what was acknowledged before the tick
- * before. While anything is unfolded a mark stands in the catalog, so that a start after a crash folds it.
+ * Checkpoints: when the catalog counts a write as indexed. Clients write, read `version` and wait for it to rise, so it must
+ * not rise with the write itself but within a second after it: a tick checkpoints what was acknowledged before the
+ * previous tick. While a collection is dirty (has writes since its last checkpoint) the catalog holds a mark, so
+ * that the start after a crash makes the checkpoint.
  */
 
-/** A write is folded one to two ticks after it, at most 0.8 s. */
+/** A write is checkpointed one to two ticks after it, at most 0.8 s. */
 const TICK_MS = 400;
 
 export interface IndexProgressHooks {
-  /** Durable note that there is something to fold. */
+  /** Durable note that the collection is dirty. */
   readonly mark: () => Promise<void>;
   /** Durable; `complete` takes the mark away. */
-  readonly fold: (position: number, complete: boolean) => Promise<void>;
+  readonly checkpoint: (position: number, complete: boolean) => Promise<void>;
   readonly onProblem: (error: unknown) => void;
 }
 
 export class IndexProgress {
   readonly #hooks: IndexProgressHooks;
-  #folded: number;
+  #checkpointed: number;
   /** Newest sequence at the last tick. */
   #seen: number;
   #newest: number;
@@ -26,13 +27,13 @@ export class IndexProgress {
   #timer: NodeJS.Timeout | null = null;
   #ticking: Promise<void> = Promise.resolve();
 
-  /** `position`: everything up to this sequence number is folded. */
+  /** `position`: sequence number of the last checkpoint. */
   constructor(position: number, hooks: IndexProgressHooks) {
     this.#hooks = hooks;
-    this.#folded = this.#seen = this.#newest = position;
+    this.#checkpointed = this.#seen = this.#newest = position;
   }
 
-  /** Nothing to fold, no timer, no mark. */
+  /** Not dirty: no timer and no write in progress. */
   get settled(): boolean {
     return this.#timer === null && this.#writing === 0;
   }
@@ -52,11 +53,11 @@ export class IndexProgress {
     }
   }
 
-  /** Folds what is left at once. Nothing may be tracked afterwards. */
+  /** Makes the last checkpoint at once. Nothing may be tracked afterwards. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#ticking;
-    if (this.#mark !== null || this.#folded < this.#newest) await this.#fold(this.#newest, true);
+    if (this.#mark !== null || this.#checkpointed < this.#newest) await this.#checkpoint(this.#newest, true);
   }
 
   async #setMark(): Promise<void> {
@@ -78,18 +79,18 @@ export class IndexProgress {
     const position = this.#seen;
     this.#seen = this.#newest;
     const complete = this.#writing === 0 && position === this.#newest;
-    if (position > this.#folded || complete) await this.#fold(position, complete);
+    if (position > this.#checkpointed || complete) await this.#checkpoint(position, complete);
     this.#timer = null;
-    if (this.#mark !== null || this.#folded < this.#newest) this.#schedule();
+    if (this.#mark !== null || this.#checkpointed < this.#newest) this.#schedule();
   }
 
   /** A failure is reported and tried again with the next tick. */
-  async #fold(position: number, complete: boolean): Promise<void> {
+  async #checkpoint(position: number, complete: boolean): Promise<void> {
     // A write from here on marks again, and the catalog keeps the order.
     if (complete) this.#mark = null;
     try {
-      await this.#hooks.fold(position, complete);
-      this.#folded = position;
+      await this.#hooks.checkpoint(position, complete);
+      this.#checkpointed = position;
     } catch (error) {
       this.#hooks.onProblem(error);
     }

@@ -47,7 +47,7 @@ import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, lostRecord } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { isLargeWrite, planOperations, planRemove, planWrite, planWriteInSteps } from "./plan-write.ts";
-import { type KindsByKey, SeenKinds } from "./seen-kinds.ts";
+import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { WriteGate } from "./write-gate.ts";
 
 /** Longest stretch of rebuilding before other work gets its turn. */
@@ -59,7 +59,7 @@ export interface OpenCollectionOptions {
   readonly copyTo: (folder: string) => Promise<void>;
   readonly schema: JsonObject;
   /** The catalog does not know of all that the store holds. */
-  readonly unfolded: boolean;
+  readonly dirty: boolean;
   readonly scanPool?: ScanPool | undefined;
   readonly regexes: TenantRegexes;
   readonly documents: DocumentMemory;
@@ -69,7 +69,7 @@ export interface OpenCollectionOptions {
   readonly historyMemory?: HistoryMemory | undefined;
   /** Both durable when they resolve. */
   readonly advance: (progress: CollectionProgress) => Promise<void>;
-  readonly markUnfolded: () => Promise<void>;
+  readonly markDirty: () => Promise<void>;
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -79,7 +79,7 @@ export class OpenCollection {
   readonly #index: ExactIndex;
   readonly #gate = new WriteGate();
   readonly #progress: IndexProgress;
-  readonly #kinds = new SeenKinds();
+  readonly #kinds = new SchemaInference();
   readonly #damaged = new DamagedRecords();
   readonly #versions: VersionHistory;
   #schema: JsonObject;
@@ -100,8 +100,8 @@ export class OpenCollection {
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = createExactIndex(this.#plan, store, { vectorMemory, filling: true });
     this.#progress = new IndexProgress(options.store.head.sequence, {
-      mark: options.markUnfolded,
-      fold: (logPosition, folded) => options.advance({ logPosition, folded }),
+      mark: options.markDirty,
+      checkpoint: (logPosition, checkpointed) => options.advance({ logPosition, checkpointed }),
       onProblem: options.onProblem,
     });
   }
@@ -124,12 +124,12 @@ export class OpenCollection {
     return this.#broken;
   }
 
-  /** `false` while writes wait to be folded; closing then would only hasten them. */
+  /** `false` while writes wait for a checkpoint; closing then would only hasten it. */
   get settled(): boolean {
     return this.#progress.settled;
   }
 
-  /** Operations ever written, folded or not. */
+  /** Operations ever written, checkpointed or not. */
   get operations(): number {
     return this.#store.head.sequence;
   }
@@ -277,10 +277,10 @@ export class OpenCollection {
 
   /** Writes that were durable when the process died, but not yet in the catalog. */
   async #reconcile(): Promise<void> {
-    if (!this.#options.unfolded) return;
+    if (!this.#options.dirty) return;
     const { sequence, dimension } = this.#store.head;
     try {
-      await this.#advance({ logPosition: sequence, dimension, folded: true }, this.#kinds.all);
+      await this.#advance({ logPosition: sequence, dimension, checkpointed: true }, this.#kinds.all);
     } catch (error) {
       // A full disk must not stop reads; the mark stays for the next start.
       this.#options.onProblem(error);

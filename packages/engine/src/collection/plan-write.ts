@@ -2,7 +2,7 @@
  * What writes and deletes change, as pure functions of the store's state: `add` ignores ids that exist, `update`
  * ignores ids that do not, and whatever comes with them; `upsert` merges or inserts. Within one batch a later entry sees the earlier ones. Every
  * submitted record counts as one operation, also an ignored one, so that a caller who waits for the write to be
- * folded never waits in vain.
+ * checkpointed never waits in vain.
  */
 import {
   type CommitOperation,

@@ -64,7 +64,7 @@ const METHODS = {
   closeRead: false,
   count: true,
   indexingStatus: false,
-  unfoldedCollections: false,
+  dirtyCollections: false,
   setQuarantined: false,
   revive: false,
 } as const satisfies Record<HostMethod, boolean>;

@@ -18,8 +18,8 @@ import { Quarantine } from "./quarantine.ts";
 export interface RecoveringHost {
   readonly ready: boolean;
   setQuarantined(collections: readonly QuarantinedCollection[]): Promise<void>;
-  unfoldedCollections(): Promise<readonly string[]>;
-  /** Opens the collection, which folds what is left to fold. */
+  dirtyCollections(): Promise<readonly string[]>;
+  /** Opens the collection, which makes the missing checkpoint. */
   revive(id: string): Promise<void>;
 }
 
@@ -77,12 +77,12 @@ export class HostRecovery {
     else this.#attribute(calls);
   }
 
-  /** Tells a new host what it must not open, and opens what the last one has left unfolded, one by one. */
+  /** Tells a new host what it must not open, and opens what the last one has left dirty, one by one. */
   async hostReady(): Promise<void> {
     try {
       const { quarantined } = this.#quarantine;
       if (quarantined.length > 0) await this.#host.setQuarantined(quarantined);
-      for (const id of await this.#host.unfoldedCollections()) {
+      for (const id of await this.#host.dirtyCollections()) {
         if (!this.#endedWhileReviving.has(id)) await this.#revive(id);
       }
     } catch (error) {

@@ -58,7 +58,7 @@ describe("hosted engine", () => {
     for (let i = 0; i < ids.length; i += 2) expect(ids[i + 1]).toBe((ids[i] ?? Number.NaN) + 1);
   });
 
-  it("folds what a crash left unfolded", async () => {
+  it("checkpoints what a crash left dirty", async () => {
     const engine = await openEngine();
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", record("a", { metadata: new Map([["k", 1n]]) }));

@@ -383,7 +383,7 @@ export class HostedEngine implements Engine {
         return isReady();
       },
       setQuarantined: (collections) => this.#call("setQuarantined", [collections]),
-      unfoldedCollections: () => this.#call("unfoldedCollections", []),
+      dirtyCollections: () => this.#call("dirtyCollections", []),
       revive: (id) => this.#call("revive", [id]),
     };
   }

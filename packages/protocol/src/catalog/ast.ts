@@ -67,7 +67,7 @@ export interface Collection {
   readonly schema: JsonObject;
   /** Fixed by the first written embedding; `null` before. */
   readonly dimension: number | null;
-  /** Sequence number of the newest write the index has folded in. */
+  /** Sequence number of the newest write that is checkpointed. */
   readonly logPosition: number;
   readonly version: number;
   /** The server's own memory; no reply shows it. */

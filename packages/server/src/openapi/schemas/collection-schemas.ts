@@ -60,11 +60,11 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     tenant: text,
     database: text,
     log_position: count("Of the last write."),
-    version: count("Rises when the newest writes have been folded into the index."),
+    version: count("Rises when the newest writes have been indexed."),
   }),
   IndexingStatus: Type.Object({
     op_indexing_progress: Type.Number({ minimum: 0, maximum: 1 }),
-    num_unindexed_ops: count("Operations that searches see, but the index has not folded in."),
+    num_unindexed_ops: count("Operations that searches see, but that are not counted as indexed yet."),
     num_indexed_ops: count(),
     total_ops: count(),
   }),

@@ -4,7 +4,7 @@ import type { StoredRecord } from "../storage/stored-record.ts";
 
 export type KindsByKey = ReadonlyMap<string, ReadonlySet<MetadataKind>>;
 
-export class SeenKinds {
+export class SchemaInference {
   readonly #kinds = new Map<string, Set<MetadataKind>>();
 
   get all(): KindsByKey {

@@ -10,7 +10,7 @@ import type {
 } from "../storage/stored-record.ts";
 import type { MeasuredStore, TenantBudget } from "./tenant-quotas.ts";
 
-export class BudgetedStore implements RecordStore {
+export class QuotaStore implements RecordStore {
   readonly #id: string;
   readonly #store: RecordStore & MeasuredStore;
   readonly #budget: TenantBudget;
