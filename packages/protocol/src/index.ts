@@ -10,6 +10,7 @@ export {
   unprocessable,
 } from "./errors.ts";
 export { ByteBudget, type ByteBudgetOptions, type ByteLease } from "./byte-budget.ts";
+export { heapBytes } from "./heap-bytes.ts";
 export { isLatin1 } from "./latin1.ts";
 export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
 export { JsonFloat, readJson, readJsonWithVectors } from "./json/json-reader.ts";

@@ -51,4 +51,28 @@ describe("LookupCache", () => {
     expect(find()).toBe("49");
     await environment.close();
   });
+
+  it("keeps no more than a bound of bytes, and nothing that is larger", async () => {
+    const folder = temporaryFolder();
+    const environment = new LmdbEnvironment({
+      folder: join(folder, "e"),
+      name: "test",
+      disk: createDiskSpace(folder),
+    });
+    const cache = new LookupCache<{ readonly text: string }>(environment, 10_000);
+    let lookups = 0;
+    const find = (key: string, length: number): unknown =>
+      cache.get(key, () => {
+        lookups += 1;
+        return { text: "x".repeat(length) };
+      });
+    for (const key of ["a", "b", "a", "b"]) find(key, 4_000);
+    expect(lookups, "both fit").toBe(2);
+    for (const key of ["c", "b", "c"]) find(key, 4_000);
+    expect(lookups, "a made room").toBe(3);
+    find("a", 4_000);
+    for (let i = 0; i < 2; i++) find("large", 20_000);
+    expect(lookups).toBe(6);
+    await environment.close();
+  });
 });

@@ -57,3 +57,22 @@ it("lets no write into a collection that is gone, or that other weights were acc
   expect((await test.ask(`DELETE ${path.slice(0, path.lastIndexOf("/"))}/gone`)).status).toBe(200);
   expect((await test.ask(`POST ${path}/upsert`, { json })).status).toBe(404);
 });
+
+it("keeps no more than a bound of bytes", async () => {
+  let asked = 0;
+  const engine = intercept(test.engine, (name, method) => (...args) => {
+    if (name === "getCollection") asked++;
+    return method(...args);
+  });
+  const plans = new CollectionPlans(() => engine, 300_000);
+  const refs = await Promise.all(
+    ["large-1", "large-2"].map(async (name) => {
+      const path = await test.makeCollection({ name, metadata: { text: name.padEnd(200_000) } });
+      await test.ask(`POST ${path}/add`, { json: { ids: ["a"], embeddings: [[1, 2]] } });
+      return { ...AT, id: path.slice(path.lastIndexOf("/") + 1) };
+    }),
+  );
+  const [one, other] = refs as [(typeof refs)[0], (typeof refs)[0]];
+  for (const ref of [one, one, other, other, one]) expect((await plans.of(ref)).id).toBe(ref.id);
+  expect(asked).toBe(3);
+});

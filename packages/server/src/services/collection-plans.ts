@@ -5,7 +5,8 @@
  * schema since may be missing.
  */
 import type { Engine } from "@sheaf/engine";
-import type { Collection, CollectionRef } from "@sheaf/protocol";
+import { type Collection, type CollectionRef, heapBytes } from "@sheaf/protocol";
+import { LRUCache } from "lru-cache";
 import { intercept } from "../request/intercept.ts";
 import type { EngineSource } from "../request/engine-source.ts";
 
@@ -37,18 +38,24 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
   "count",
   "indexingStatus",
 ]);
-/** More are forgotten together. */
-const MAX_ENTRIES = 1_024;
+/** Of what is known; an ordinary collection takes some 5 KiB. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+interface Known {
+  readonly ref: CollectionRef;
+  readonly collection: Collection;
+}
 
 export class CollectionPlans {
   readonly #engine: EngineSource;
   /** By id, each with where it was asked for. */
-  readonly #known = new Map<string, { readonly ref: CollectionRef; readonly collection: Collection }>();
+  readonly #known: LRUCache<string, Known>;
   /** How often all were forgotten: what was asked for before must not be kept after. */
   #forgotten = 0;
 
-  constructor(engine: EngineSource) {
+  constructor(engine: EngineSource, maxBytes = MAX_BYTES) {
     this.#engine = engine;
+    this.#known = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: heapBytes });
   }
 
   /** Throws what the engine throws, 404 say. */
@@ -58,7 +65,6 @@ export class CollectionPlans {
     const forgotten = this.#forgotten;
     const collection = await this.#engine().getCollection(ref);
     if (forgotten !== this.#forgotten || collection.dimension === null) return collection;
-    if (this.#known.size >= MAX_ENTRIES) this.#known.clear();
     this.#known.set(ref.id, { ref, collection });
     return collection;
   }
