@@ -113,7 +113,11 @@ const table = {
   regexCharacters: { value: 1_024, over: 400, doc: "Characters of a regular expression." },
   metadataKeys: { value: 1_024, over: 400, doc: "Metadata keys of one record or collection." },
   metadataKeyBytes: { value: 256, over: 400, doc: "One metadata key, UTF-8." },
-  metadataValueBytes: { value: 1024 * 1024, over: 400, doc: "One metadata value." },
+  metadataValueBytes: {
+    value: 1024 * 1024,
+    over: 400,
+    doc: "One metadata value. A member of an array counts eight bytes as a number, else its length and at least one.",
+  },
   documentBytes: { value: 16 * 1024 * 1024, over: 400, doc: "One document, UTF-8." },
   uriBytes: { value: 8_192, over: 400, doc: "One URI, UTF-8." },
   tenantNameBytesMin: { value: 3, over: 400, doc: "Shortest tenant name." },

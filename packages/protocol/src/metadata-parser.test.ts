@@ -165,6 +165,18 @@ describe("metadata is refused", () => {
       /^400 m\.k: is over 1048576 bytes$/,
     ],
     [
+      "strings of an array, which take memory where they are empty",
+      at(
+        "k",
+        Array.from({ length: metadataValueBytes }, () => ""),
+      ),
+      at(
+        "k",
+        Array.from({ length: metadataValueBytes + 1 }, () => ""),
+      ),
+      /^400 m\.k: is over 1048576 bytes$/,
+    ],
+    [
       "entries of a sparse vector",
       at("k", sparse(sparseNonZeros)),
       at("k", sparse(sparseNonZeros + 1)),

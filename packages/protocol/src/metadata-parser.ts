@@ -107,7 +107,7 @@ function parseArray(items: readonly unknown[], path: string): MetadataArray {
     const kind = scalarKind(item);
     if (kind === null) throw unprocessable(itemPath(path, index), "must be a string, number or boolean");
     kinds.add(kind);
-    bytes += typeof item === "string" ? utf8Length(item) : kind === "bool" ? 1 : NUMBER_BYTES;
+    bytes += typeof item === "string" ? Math.max(utf8Length(item), 1) : kind === "bool" ? 1 : NUMBER_BYTES;
   }
   if (bytes > LIMITS.metadataValueBytes) throw tooLarge(path);
   return homogeneous(items, kinds, path);
