@@ -32,6 +32,8 @@ export interface EngineOptions {
   onReport?(report: CallReport): void;
   /** Told that the call has done what takes several cores, and will settle soon. */
   onNear?(): void;
+  /** Called where the call settles by an abort while it is worked on; what it gives is called when that has ended. */
+  keep?(): () => void;
 }
 
 /** What a call goes through: waiting for its collection, then the stages of a read. */

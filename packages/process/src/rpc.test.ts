@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { Cancellation, SheafError } from "@sheaf/protocol";
 import { Channel } from "./channel.ts";
+import { packMessage, unpackMessage } from "./packed-message.ts";
 import { RpcClient, type RpcHandler, RpcServer } from "./rpc.ts";
 import { closeSockets, socketPair } from "./testing/socket-pair.ts";
 
@@ -76,5 +78,42 @@ describe("RpcClient", () => {
     ]);
     for (const call of [plain, awake]) expect(call).not.toHaveProperty("tellNear");
     expect(asleep).toMatchObject({ args: [3], tellNear: true });
+  });
+
+  it("keeps what an aborted call was made of until the other side works on it no more", async () => {
+    const events: string[] = [];
+    const ends: (() => void)[] = [];
+    const [near, far] = await socketPair();
+    const work = (): Promise<void> => new Promise((resolve) => ends.push(resolve));
+    const answer = (): RpcServer => new RpcServer(new Channel(far), work, () => {});
+    answer();
+    const client = new RpcClient(new Channel(near), { closedError });
+    const call = (name: string, arg: unknown): { signal: Cancellation; over: Promise<unknown> } => {
+      const signal = new Cancellation();
+      const keep = (): (() => void) => {
+        events.push(`keeps ${name}`);
+        return () => events.push(`lets ${name} go`);
+      };
+      return { signal, over: client.call("work", [arg], { signal, keep }).catch((error: unknown) => error) };
+    };
+    const answered = call("answered", 1);
+    const left = call("left", 2);
+    // Its arguments are on their way in parts, and the call itself is never made.
+    const parts = call("parts", await unpackMessage(packMessage({ bytes: new Uint8Array(8_000_000) })));
+    parts.signal.abort(new SheafError("cancelled", "left"));
+    await expect.poll(() => events).toEqual(["keeps parts", "lets parts go"]);
+    await expect.poll(() => ends.length).toBe(2);
+    left.signal.abort(new SheafError("cancelled", "left"));
+    expect(await left.over).toMatchObject({ message: "left" });
+    ends[0]!();
+    await answered.over;
+    expect(events.slice(2)).toEqual(["keeps left"]);
+    ends[1]!();
+    await expect.poll(() => events.slice(3)).toEqual(["lets left go"]);
+    // The end of the other side is the end of its work.
+    const last = call("last", 3);
+    last.signal.abort(new SheafError("cancelled", "left"));
+    client.rejectAll();
+    expect(events.slice(4)).toEqual(["keeps last", "lets last go"]);
   });
 });

@@ -25,6 +25,8 @@ type Frame =
   | { readonly type: "near"; readonly id: number }
   | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report: unknown }
   | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report: unknown }
+  /** Instead of an answer to a call that was cancelled: nothing works on it any more. */
+  | { readonly type: "ended"; readonly id: number }
   | { readonly type: "event"; readonly name: string; readonly value: unknown }
   | { readonly type: "ping" }
   | { readonly type: "pong" };
@@ -44,6 +46,8 @@ export interface CallOptions {
   readonly takesCores?: boolean | undefined;
   /** Told what the other side says of the call beside its answer, before the answer. */
   onReport?(report: unknown): void;
+  /** Called where the call is aborted under way; what it gives is called once the other side works on it no more. */
+  keep?(): () => void;
 }
 
 interface Pending {
@@ -72,6 +76,8 @@ export interface RpcClientHooks {
 export class RpcClient {
   readonly #channel: Channel;
   readonly #pending = new Map<number, Pending>();
+  /** Aborted calls that the other side may still work on -> what to call when it does no more. */
+  readonly #kept = new Map<number, () => void>();
   readonly #closedError: () => Error;
   readonly #wait = new BusyWait();
   #nextId = 1;
@@ -111,6 +117,7 @@ export class RpcClient {
   /** Rejects everything unanswered; the owner calls it when the channel has closed. */
   rejectAll(): void {
     for (const id of this.#pending.keys()) this.#settled(id)?.reject(this.#closedError());
+    for (const id of this.#kept.keys()) this.#letGo(id);
   }
 
   call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
@@ -121,6 +128,8 @@ export class RpcClient {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         this.#pending.delete(id);
+        const letGo = options.keep?.();
+        if (letGo !== undefined) this.#kept.set(id, letGo);
         this.#channel.send({ type: "cancel", id } satisfies Frame);
         if (signal !== undefined) reject(abortError(signal));
       };
@@ -159,6 +168,7 @@ export class RpcClient {
     } catch (error) {
       for (const { parts } of packed) for (const part of parts) this.#channel.dropPart(part);
       this.#settled(call.id)?.reject(error as Error);
+      this.#letGo(call.id);
     }
   }
 
@@ -177,6 +187,11 @@ export class RpcClient {
     return pending;
   }
 
+  #letGo(id: number): void {
+    this.#kept.get(id)?.();
+    this.#kept.delete(id);
+  }
+
   #receive(frame: Frame, { onEvent, onUnclaimed }: RpcClientHooks): void {
     this.#heard++;
     if (frame.type === "event") {
@@ -184,7 +199,9 @@ export class RpcClient {
       return;
     }
     if (frame.type === "near" && this.#pending.has(frame.id)) this.#wait.begin(EXPECTED_ANSWER_MS);
-    if (frame.type !== "result" && frame.type !== "error") return;
+    if (frame.type !== "result" && frame.type !== "error" && frame.type !== "ended") return;
+    if (this.#kept.size > 0) this.#letGo(frame.id);
+    if (frame.type === "ended") return;
     const pending = this.#settled(frame.id);
     if (pending === undefined) {
       if (frame.type === "result") onUnclaimed?.(frame.value);
@@ -273,9 +290,8 @@ export class RpcServer {
       reply = { type: "error", id, error: told, report };
     }
     this.#running.delete(id);
-    if (signal.aborted) return;
     try {
-      this.#channel.send(reply);
+      this.#channel.send(signal.aborted ? { type: "ended", id } : reply);
     } catch (error) {
       // A result that cannot be sent must not leave its caller waiting.
       this.#onUnexpected(error);

@@ -11,6 +11,7 @@ import {
   DeadlineRegistry,
   type DeadlineSeconds,
 } from "./request/request-context.ts";
+import { FairTurns } from "./request/fair-turns.ts";
 import { type ConnectionOptions, createHttpApp } from "./http/http-app.ts";
 import { AdaptiveBusyPoll } from "./http/adaptive-busy-poll.ts";
 import { observeRequests } from "./http/observe-requests.ts";
@@ -97,7 +98,7 @@ export function createApp(options: AppOptions): App {
     ...options,
     onCut: () => metrics.receiverCut(),
   });
-  registerRoutes(http, routes, { clock, workers, receivers });
+  registerRoutes(http, routes, { clock, workers, parseTurns: new FairTurns(1), receivers });
   return { http, deadlines, ledger, routes, renderMetrics };
 }
 

@@ -64,11 +64,11 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
   ),
   bodyBytesPerTenant: bodyBytes("body-bytes-per-tenant", 429, {
     initial: 2 * LIMITS.bodyBytes,
-    doc: "Bytes of request bodies in progress per tenant, over all its keys. A single body is never refused by it.",
+    doc: "Bytes of request bodies in progress per tenant, over all its keys, parsed or not, until the work on them ends. A single body is never refused by it.",
   }),
   bodyBytes: bodyBytes("body-bytes", 503, {
     initial: 8 * LIMITS.bodyBytes,
-    doc: "Bytes of request bodies in progress, over all tenants. An eighth more is there for tenants with at most 1/64 of it, so that small requests are served meanwhile.",
+    doc: "The same over all tenants. An eighth more is there for tenants with at most 1/64 of it, so that small requests are served meanwhile.",
   }),
 };
 

@@ -8,9 +8,9 @@ export interface BodyTask extends Parsing {
   readonly pieces: readonly ArrayBuffer[];
 }
 
-/** Pieces of the packed result are transferred. */
+/** Pieces of the packed result are transferred; `heapBytes`: what it takes unpacked. */
 export type BodyOutcome =
-  | { readonly packed: PackedMessage }
+  | { readonly packed: PackedMessage; readonly heapBytes: number }
   | { readonly error: ErrorMessage }
   /** A fault of ours. */
   | { readonly fault: string };

@@ -19,8 +19,8 @@ export class BodyTurns {
   }
 }
 
-export interface BodyTurn {
-  /** To be called once the request is answered; more than once does nothing. */
+interface BodyTurn {
+  /** To be called once the request is over; more than once does nothing. */
   release(): void;
 }
 

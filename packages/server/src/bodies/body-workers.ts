@@ -29,10 +29,14 @@ export interface BodyJob {
   readonly signal: CancelSignal;
   /** Told when a thread begins. */
   readonly onBegin?: () => void;
+  /** Told how much memory the result is going to take. What it throws is thrown instead of the result. */
+  readonly onParsed?: (heapBytes: number) => void;
 }
 
+type Packed = Extract<BodyOutcome, { packed: PackedMessage }>;
+
 interface Waiting extends BodyJob {
-  readonly resolve: (packed: PackedMessage) => void;
+  readonly resolve: (packed: Packed) => void;
   readonly reject: (error: unknown) => void;
   /** Ends it, wherever it is. */
   onAbort: () => void;
@@ -61,7 +65,9 @@ export class BodyWorkers {
    * after an abort. Long typed arrays of the result are views of its packed form.
    */
   async parse(job: BodyJob): Promise<unknown> {
-    return unpackMessage(await this.#packed(job), job.signal);
+    const { packed, heapBytes } = await this.#packed(job);
+    job.onParsed?.(heapBytes);
+    return unpackMessage(packed, job.signal);
   }
 
   /** What waits is refused. */
@@ -72,7 +78,7 @@ export class BodyWorkers {
     await Promise.all([...this.#idle, ...this.#busy].map((thread) => thread.end(error)));
   }
 
-  #packed(job: BodyJob): Promise<PackedMessage> {
+  #packed(job: BodyJob): Promise<Packed> {
     const { signal, owner } = job;
     if (signal.aborted) return Promise.reject(abortError(signal));
     if (this.#closed) return Promise.reject(new SheafError("unavailable", "the server is shutting down"));
@@ -107,9 +113,10 @@ export class BodyWorkers {
       waiting.reject(error);
     }
     waiting.onAbort = () => {};
+    // Its memory is in use until it has ended; a piece of native code goes on for a while.
+    if (thread.ended || this.#closed) await thread.end();
     this.#busy.delete(thread);
-    if (thread.ended || this.#closed) void thread.end();
-    else {
+    if (!thread.ended) {
       this.#idle.push(thread);
       thread.rest(() => this.#idle.splice(this.#idle.indexOf(thread), 1));
     }
@@ -119,8 +126,8 @@ export class BodyWorkers {
 
 class BodyThread {
   readonly #worker: Worker;
-  #settle: { resolve(packed: PackedMessage): void; reject(error: unknown): void } | null = null;
-  #ended = false;
+  #settle: { resolve(packed: Packed): void; reject(error: unknown): void } | null = null;
+  #ending: Promise<unknown> | null = null;
   #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(heapMegabytes: number) {
@@ -134,10 +141,10 @@ class BodyThread {
   }
 
   get ended(): boolean {
-    return this.#ended;
+    return this.#ending !== null;
   }
 
-  parse(task: BodyTask): Promise<PackedMessage> {
+  parse(task: BodyTask): Promise<Packed> {
     clearTimeout(this.#idleTimer);
     this.#worker.ref();
     return new Promise((resolve, reject) => {
@@ -162,15 +169,14 @@ class BodyThread {
     this.#settle?.reject(reason);
     this.#settle = null;
     clearTimeout(this.#idleTimer);
-    if (this.#ended) return;
-    this.#ended = true;
-    await this.#worker.terminate();
+    this.#ending ??= this.#worker.terminate();
+    await this.#ending;
   }
 
   #answered(outcome: BodyOutcome): void {
     const settle = this.#settle;
     this.#settle = null;
-    if ("packed" in outcome) settle?.resolve(outcome.packed);
+    if ("packed" in outcome) settle?.resolve(outcome);
     else if ("error" in outcome) settle?.reject(SheafError.fromMessage(outcome.error));
     else settle?.reject(new Error(`a body worker failed: ${outcome.fault}`));
   }

@@ -4,7 +4,7 @@
  */
 import { parentPort } from "node:worker_threads";
 import { packMessage } from "@sheaf/process";
-import { SheafError } from "@sheaf/protocol";
+import { SheafError, heapBytes } from "@sheaf/protocol";
 import type { BodyOutcome, BodyTask } from "./body-message.ts";
 import { parseBody } from "./body-parsers.ts";
 
@@ -16,7 +16,8 @@ parentPort?.on("message", (task: BodyTask) => {
 
 function run(task: BodyTask): BodyOutcome {
   try {
-    return { packed: packMessage(parseBody(joined(task.pieces), task)).map(transferable) };
+    const parsed = parseBody(joined(task.pieces), task);
+    return { heapBytes: heapBytes(parsed), packed: packMessage(parsed).map(transferable) };
   } catch (error) {
     if (error instanceof SheafError) return { error: error.toMessage() };
     return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) };

@@ -2,9 +2,9 @@ import { PassThrough, Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { ByteBudget } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
+import { RequestHold } from "../request/request-hold.ts";
 import { BodyTurns } from "./body-turns.ts";
 import {
-  BodyHold,
   BodyTooLarge,
   LARGE_BODY_BYTES,
   LargeBody,
@@ -23,7 +23,7 @@ interface Setup {
 }
 
 function receive(payload: Readable, setup: Setup = {}) {
-  const hold = new BodyHold();
+  const hold = new RequestHold();
   const budget = setup.budget ?? new ByteBudget({ what: "bodies", perTenant: Infinity, whole: Infinity });
   const reception = {
     hold,

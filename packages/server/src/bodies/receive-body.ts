@@ -6,8 +6,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { BodyTurn, BodyTurns } from "./body-turns.ts";
-import { type ByteBudget, type ByteLease, SheafError } from "@sheaf/protocol";
+import { type ByteBudget, SheafError } from "@sheaf/protocol";
+import type { RequestHold } from "../request/request-hold.ts";
+import type { BodyTurns } from "./body-turns.ts";
 
 /**
  * A body of more bytes is parsed by another thread, and is kept in pieces of a fixed size until it is there. Parsing this
@@ -39,17 +40,6 @@ export class LargeBody {
   }
 }
 
-/** What a body holds from its first bytes until its request is answered. */
-export class BodyHold {
-  lease: ByteLease | null = null;
-  turn: BodyTurn | null = null;
-
-  release(): void {
-    this.lease?.release();
-    this.turn?.release();
-  }
-}
-
 export interface Reception {
   readonly headers: Pick<IncomingHttpHeaders, "content-length" | "content-encoding">;
   readonly budget: ByteBudget;
@@ -57,8 +47,8 @@ export interface Reception {
   /** Who is charged. */
   readonly owner: string;
   readonly mostBytes: number;
-  /** To be released when the request is answered. */
-  readonly hold: BodyHold;
+  /** To be released when the request is over. */
+  readonly hold: RequestHold;
   /** How long to wait for room. Default 10 s. */
   readonly waitMs?: number;
 }

@@ -8,6 +8,7 @@
  * Order of refusals: what a page may not send (403, only without keys), 400 without Host, 503 draining, 401, 403, 429,
  * then what the body and the handler find.
  */
+import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
@@ -24,7 +25,7 @@ import {
 import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { BodyTurns } from "../bodies/body-turns.ts";
-import { BodyHold, receiveBody } from "../bodies/receive-body.ts";
+import { receiveBody } from "../bodies/receive-body.ts";
 import type { Lifecycle } from "../lifecycle.ts";
 import type { StageClock } from "../metrics/stage-clock.ts";
 import { type OpenAnswers, clientErrorHandler } from "./client-error.ts";
@@ -61,8 +62,6 @@ declare module "fastify" {
     access: RouteAccess | null;
     /** Set once the request is counted. */
     admission: Admission | null;
-    /** Set when its body is read. */
-    bodyHold: BodyHold | null;
   }
 }
 
@@ -149,7 +148,6 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   app.decorateRequest("pattern", null);
   app.decorateRequest("access", null);
   app.decorateRequest("admission", null);
-  app.decorateRequest("bodyHold", null);
   app.addHook("onRoute", ({ config, url }) => {
     if (config?.access === undefined) throw new Error(`route ${url} declares no access`);
   });
@@ -196,7 +194,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
   reply.raw.once("close", () => {
     caller?.end();
     request.admission?.release();
-    request.bodyHold?.release();
+    deadline.hold.release();
     deadlines.finish(deadline);
     if (!reply.raw.writableFinished) {
       deadline.abort(new SheafError("cancelled", "the caller has closed the connection"));
@@ -213,7 +211,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
   headers["content-type"] = takesBody(request) ? ANY_BODY : UNREAD_BODY;
 }
 
-/** What is read is charged until the request is answered. */
+/** What is read is charged until the request is over. */
 function receive(
   request: FastifyRequest,
   payload: Readable,
@@ -221,22 +219,20 @@ function receive(
   done: (error: Error | null, body?: unknown) => void,
 ): void {
   const startedAt = performance.now();
-  const hold = new BodyHold();
-  request.bodyHold = hold;
+  const { deadline } = request;
+  assert(deadline !== null, "a hook sets it before any body is read");
   const reception = {
     headers: request.headers,
     budget: bodies,
     turns,
-    owner: request.deadline?.owner ?? "",
+    owner: deadline.owner,
     mostBytes: LIMITS.bodyBytes,
-    hold,
+    hold: deadline.hold,
   };
   receiveBody(payload, reception, (error, body) => {
     const milliseconds = performance.now() - startedAt;
     // A body that came with its headers took no time.
-    if (request.deadline !== null && milliseconds >= LEAST_RECEIVE_MS) {
-      clock.spent(request.deadline.stages, "receive", milliseconds);
-    }
+    if (milliseconds >= LEAST_RECEIVE_MS) clock.spent(deadline.stages, "receive", milliseconds);
     done(error, body);
   });
 }

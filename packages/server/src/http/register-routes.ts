@@ -3,8 +3,9 @@
  * a path does not have with 405 and those it has.
  */
 import assert from "node:assert/strict";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { SheafError } from "@sheaf/protocol";
+import { SheafError, heapBytes } from "@sheaf/protocol";
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
@@ -12,6 +13,7 @@ import { type ParsedBody, type Parsing, parseBody } from "../bodies/body-parsers
 import type { BodyWorkers } from "../bodies/body-workers.ts";
 import { LargeBody, UnreadableBody } from "../bodies/receive-body.ts";
 import type { StageClock } from "../metrics/stage-clock.ts";
+import type { FairTurns } from "../request/fair-turns.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isJsonMediaType } from "./media-type.ts";
 import type { MaybePromise } from "../request/maybe-promise.ts";
@@ -22,10 +24,14 @@ import type { SlowReceivers } from "./slow-receivers.ts";
 const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const NO_BODY = new Uint8Array(0);
+/** Parsing fewer takes about a millisecond. */
+const LONG_BODY_BYTES = 16 * 1024;
 
 /** What requests and replies go through. */
 export interface RouteParts {
   readonly workers: BodyWorkers;
+  /** Of parsing here what takes some milliseconds. */
+  readonly parseTurns: FairTurns;
   /** Times the parsing of bodies. */
   readonly clock: StageClock;
   /** Watches those who read replies. */
@@ -105,21 +111,31 @@ function createCall(request: FastifyRequest, route: Route, { deadline, principal
   };
 }
 
-/** At once where it takes no more than some milliseconds. */
+/** At once where it takes no more than a millisecond, else in turns of tenants with turns of the event loop in between. */
 function parsed(
   body: unknown,
   parsing: Parsing,
   deadline: RequestContext,
-  { clock, workers }: RouteParts,
+  { clock, workers, parseTurns }: RouteParts,
 ): MaybePromise<unknown> {
   if (body instanceof UnreadableBody) {
     // The embedding contract knows no 415.
     throw parsing.isEmbedding ? new SheafError("invalid_argument", body.reason.message) : body.reason;
   }
-  const { stages, owner, signal } = deadline;
+  const { stages, owner, signal, hold } = deadline;
   if (!(body instanceof LargeBody)) {
     const bytes = Buffer.isBuffer(body) ? body : NO_BODY;
-    return clock.reading(stages, () => parseBody(bytes, parsing));
+    const read = (): unknown => {
+      const value = clock.reading(stages, () => parseBody(bytes, parsing));
+      hold.cover(heapBytes(value));
+      return value;
+    };
+    if (bytes.length < LONG_BODY_BYTES) return read();
+    return parseTurns.run({ tenant: owner, age: 0 }, signal, async () => {
+      const value = read();
+      await nextTurn();
+      return value;
+    });
   }
   const task = { ...parsing, pieces: body.pieces };
   const queuedAt = performance.now();
@@ -129,7 +145,7 @@ function parsed(
     clock.spent(stages, "parse.queue", begunAt - queuedAt);
   };
   return workers
-    .parse({ task, owner, signal, onBegin })
+    .parse({ task, owner, signal, onBegin, onParsed: (size) => hold.cover(size) })
     .finally(() => clock.spent(stages, "parse", performance.now() - begunAt));
 }
 

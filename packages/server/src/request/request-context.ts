@@ -4,6 +4,7 @@
  */
 import type { CallReport } from "@sheaf/engine";
 import { type CancelSignal, Cancellation, LIMITS, SheafError } from "@sheaf/protocol";
+import { RequestHold } from "./request-hold.ts";
 
 /** Stage -> milliseconds, summed up over its calls. */
 export type Stages = Map<string, number>;
@@ -15,6 +16,8 @@ export interface RequestBudget {
   readonly owner: string;
   /** Hears from the engine where the time of each call went. */
   readonly onReport: (report: CallReport) => void;
+  /** Keeps what the body holds beyond the request, for a call that goes on after an abort, until what it gives is called. */
+  readonly keep: () => () => void;
   /** Announces how many texts the server will embed for this request; many earn it the longer time. */
   expectTexts(count: number): void;
   /** Announces the copy of a whole collection, which earns the longer time too. */
@@ -40,6 +43,8 @@ export class RequestContext implements RequestBudget {
   /** Where the time went so far. */
   readonly stages: Stages = new Map();
   readonly signal = new Cancellation();
+  /** Of its body. */
+  readonly hold = new RequestHold();
   readonly #seconds: DeadlineSeconds;
   #owner = "";
   #admitTokens: AdmitTokens = () => Promise.resolve();
@@ -53,6 +58,8 @@ export class RequestContext implements RequestBudget {
   }
 
   readonly onReport = (report: CallReport): void => this.#listener?.(report);
+
+  readonly keep = (): (() => void) => this.hold.keep();
 
   expectTexts(count: number): void {
     const before = this.#texts;

@@ -6,12 +6,14 @@ import type { Call } from "../http/route.ts";
 import { SlowReceivers } from "../http/slow-receivers.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
 import { DEFAULT_REPLY_SETTINGS } from "../reply-settings.ts";
+import { FairTurns } from "../request/fair-turns.ts";
 
 export function testParsing() {
   const clock = new StageClock(() => {});
   return {
     clock,
     workers: new BodyWorkers(),
+    parseTurns: new FairTurns(1),
     turns: new BodyTurns(Infinity),
     receivers: new SlowReceivers({ ...DEFAULT_REPLY_SETTINGS, onCut: () => {} }),
     bodies: new ByteBudget({ what: "request bodies", perTenant: Infinity, whole: Infinity }),
