@@ -139,7 +139,7 @@ function printSpeed(workload: Workload, measured: Rounds): void {
       loop.length === 0 ? "" : median(loop).toFixed(1),
     ];
   });
-  const header = ["", "tokens/CPU-s", "tokens/s", "packed is x times", "padding", "loop p99 ms"];
+  const header = ["", "tokens/CPU-s", "tokens/s", "packed / this", "padding", "loop p99 ms"];
   console.log(textTable(header, rows));
 }
 

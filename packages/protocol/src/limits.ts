@@ -165,7 +165,7 @@ const table = {
   modelHeaderBytes: {
     value: 100_000_000,
     over: 503,
-    doc: "JSON that describes a model: config, shard index, safetensors header (the format's own bound).",
+    doc: "JSON that describes a model: config, shard index, safetensors header (the format's own limit).",
   },
 } as const satisfies Record<string, Limit>;
 
