@@ -142,22 +142,4 @@ describe("ends of the engine host", () => {
     await expect.poll(write, PATIENCE).toBe(200);
     expect(await stage.hostPid(), "nothing had to be started again").toBe(next);
   });
-
-  it("that never come, because it is stopped, are told by readyz and healthcheck within 10 s", async () => {
-    const statuses = (): Promise<readonly number[]> =>
-      Promise.all(
-        ["/readyz", "/api/v2/healthcheck", "/livez"].map((path) =>
-          stage.served.request(path).then(({ status }) => status),
-        ),
-      );
-    const pid = await stage.hostPid();
-    process.kill(pid, "SIGSTOP");
-    try {
-      await expect.poll(statuses, { timeout: 10_000, interval: 100 }).toEqual([503, 503, 200]);
-    } finally {
-      process.kill(pid, "SIGCONT");
-    }
-    await expect.poll(statuses, PATIENCE).toEqual([200, 200, 200]);
-    expect((await stage.bystander.ask("get", 3)).fault).toBeNull();
-  });
 });
