@@ -13,6 +13,9 @@ import { SparseTail } from "./sparse-tail.ts";
 const MIN_TAIL = 8_192;
 /** A tail may become so large beside what is packed: a search walks it, a packing copies what is packed. */
 const MAX_TAIL_SHARE = 1 / 4;
+/** Of the longest vectors so many wait at least: packed after every few, all would be copied again and again. */
+const LONG_VECTORS = 64;
+const LONG_VECTOR = 2_048;
 
 export class SparsePostings {
   #block: SparseBlock | null = null;
@@ -43,7 +46,8 @@ export class SparsePostings {
   add(row: number, vector: SparseVector): void {
     this.#tail.add(row, vector);
     const packed = this.#block?.values ?? 0;
-    if (this.#tail.postings >= Math.max(this.#minTail, packed * MAX_TAIL_SHARE)) this.#pack();
+    const least = vector.indices.length < LONG_VECTOR ? this.#minTail : LONG_VECTORS * vector.indices.length;
+    if (this.#tail.postings >= Math.max(least, packed * MAX_TAIL_SHARE)) this.#pack();
   }
 
   /** Nothing is added afterwards. */
