@@ -33,6 +33,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   keys: "Create, list, rotate and revoke API keys.",
   models: "List, download, check and remove model weights.",
 };
+const HELP_OPTION = ["-h, --help", "Show this help."] as const;
 const FAILURE = 1;
 const WRONG_USAGE = 2;
 
@@ -41,7 +42,8 @@ export async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = new Program("sheaf")
     .description("Self-hosted embedding and hybrid-search server.")
-    .version(VERSION, "-V, --version", "print the version and end")
+    .version(VERSION, "-V, --version", "Print the version.")
+    .helpOption(...HELP_OPTION)
     .helpCommand(false)
     .showHelpAfterError("See `sheaf --help`.")
     .exitOverride();
@@ -74,10 +76,15 @@ function addCommand(program: Program, command: Command): Program {
       parent
         .command(word)
         .description(GROUPS[word] ?? "")
+        .helpOption(...HELP_OPTION)
         .helpCommand(false)
         .exitOverride();
   }
-  const sub = parent.command(name).description(command.summary).exitOverride();
+  const sub = parent
+    .command(name)
+    .description(command.summary)
+    .helpOption(...HELP_OPTION)
+    .exitOverride();
   sub.showHelpAfterError(`See \`sheaf ${command.name} --help\`.`);
   for (const { flags, doc } of command.options) sub.option(flags, doc);
   for (const operand of command.operands ?? []) sub.argument(`<${operand}>`);

@@ -5,6 +5,9 @@ import { hubOptions, MODEL_SETTINGS } from "../../model-settings.ts";
 import { readModelsFile } from "../../models-file.ts";
 import type { CommandOption, OptionTexts } from "../command.ts";
 
+/** Characters of the longest variable, and two spaces. */
+const HUB_COLUMN = "HF_HUB_OFFLINE".length + 2;
+
 export const JSON_OPTION: CommandOption = { flags: "--json", doc: "Print JSON." };
 
 export const MODELS_OPTION: CommandOption = {
@@ -12,12 +15,13 @@ export const MODELS_OPTION: CommandOption = {
   doc: `${SETTINGS.modelsFile.doc} [${SETTINGS.modelsFile.env}]`,
 };
 
-/** Lines after the options. */
+/** Lines after the options: the settings of the hub that only the environment can give. */
 export const HUB_NOTES = [
   "Environment:",
-  ...Object.values(MODEL_SETTINGS).flatMap(({ flag, env, doc }) =>
-    flag === null ? [`  ${env}  ${doc}`] : [],
-  ),
+  ...Object.values(MODEL_SETTINGS).flatMap(({ flag, env, doc, default: initial }) => {
+    if (flag !== null) return [];
+    return [`  ${env.padEnd(HUB_COLUMN)}${doc}${initial === null ? "" : ` [default ${initial}]`}`];
+  }),
 ].join("\n");
 
 export async function openModelStore(options: OptionTexts): Promise<ModelStore> {
