@@ -20,9 +20,10 @@ export function longId(i: number): string {
   return String(i).padStart(LIMITS.idBytes, "i");
 }
 
-export function longIdWrite(): string {
-  const ids = Array.from({ length: LONG_IDS }, (_, i) => longId(i));
-  return JSON.stringify({ ids, embeddings: ids.map((_, i) => [i]) });
+/** Records with some of them. */
+export function longIdWrite(from: number, count: number): string {
+  const ids = Array.from({ length: count }, (_, i) => longId(from + i));
+  return JSON.stringify({ ids, embeddings: ids.map((_, i) => [from + i]) });
 }
 
 function sparseVector(value: number): { indices: readonly number[]; values: readonly number[] } {

@@ -17,7 +17,7 @@ import {
   isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
-import { runSteps } from "../storage/steps.ts";
+import { type Steps, runSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
@@ -48,9 +48,15 @@ export function isLargeWrite({ records }: WriteRequest): boolean {
   return size > LARGE_SIZE;
 }
 
-/** Removes the records with these ids as far as they exist. */
-export function planRemove(view: StoreView, ids: Iterable<string>): StoreChange {
-  return new WritePlan(view).remove(ids).change;
+/** Removes the records with these ids as far as they exist; many of them a record at a time. */
+export function planRemove(view: StoreView, ids: readonly string[]): Steps<StoreChange> {
+  return ids.length > LARGE_RECORDS ? planRemoveInSteps(view, ids) : new WritePlan(view).remove(ids).change;
+}
+
+function* planRemoveInSteps(view: StoreView, ids: readonly string[]): Generator<void, StoreChange> {
+  const plan = new WritePlan(view);
+  yield* plan.removeInSteps(ids);
+  return plan.change;
 }
 
 /** Several writes and deletes as one batch, in their order; throws as `planWrite` does. */
@@ -129,8 +135,14 @@ class WritePlan {
   }
 
   remove(ids: Iterable<string>): this {
+    runSteps(this.removeInSteps(ids));
+    return this;
+  }
+
+  *removeInSteps(ids: Iterable<string>): Generator<void, void> {
     let { sequence } = this.#head;
     for (const id of new Set(ids)) {
+      yield;
       if (this.#planned.get(id) === null) continue;
       const offset = this.#view.offsetOf(id);
       if (offset === null && !this.#planned.has(id)) continue;
@@ -140,7 +152,6 @@ class WritePlan {
       this.#planned.set(id, null);
     }
     this.#head = { ...this.#head, sequence };
-    return this;
   }
 
   #currentState(kind: WriteKind, id: string): StoredRecord | null | "skip" {

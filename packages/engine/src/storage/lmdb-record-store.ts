@@ -172,6 +172,7 @@ export class LmdbRecordStore implements RecordStore {
       environment.remove(idKey(id));
       environment.remove(offsetKey(offset));
       environment.put(removalKey(sequence), Buffer.from(id));
+      yield;
     }
     forgetRemovals(environment, change);
     yield* this.#put(environment, change, before.nextOffset, admit);
