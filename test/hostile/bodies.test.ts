@@ -1,15 +1,20 @@
 /** Request bodies: large legal ones, many at once, ones that are dear to parse, and ones that inflate. */
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  INTEGER_ARRAYS,
+  INTEGER_RECORDS,
+  integerList,
+  integerWrite,
+  listSearches,
+  manyMembers,
+} from "./testing/attack-requests.ts";
 import { Stage } from "./testing/stage.ts";
 import { MIB } from "./testing/memory-watch.ts";
 import { type Tenant, createTenant } from "./testing/tenant.ts";
 
 /** Vectors come from the client. */
 const NO_FUNCTION = { configuration: { embedding_function: null } };
-const INTEGERS = 130_001;
-const ARRAYS = 30;
-const RECORDS = 7;
 const WITHIN_MIB = 2_000;
 
 let stage: Stage;
@@ -19,23 +24,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stage.close();
 });
-
-/** 54 MB: 7 records of 30 metadata arrays of 130,001 digits, which differ from record to record. */
-function integerWrite(): Buffer {
-  const ids = Array.from({ length: RECORDS }, (_, i) => `"r${i}"`);
-  const metadatas = ids.map((_, record) => {
-    const list = integerList(record);
-    return `{${Array.from({ length: ARRAYS }, (_v, k) => `"k${k}":[${list}]`).join(",")}}`;
-  });
-  const embeddings = ids.map((_, record) => `[${record},1]`);
-  return Buffer.from(
-    `{"ids":[${ids.join()}],"embeddings":[${embeddings.join()}],"metadatas":[${metadatas.join()}]}`,
-  );
-}
-
-function integerList(record: number): string {
-  return Array.from({ length: INTEGERS }, (_, i) => (i + record) % 10).join();
-}
 
 interface Sent {
   readonly status: number;
@@ -50,12 +38,12 @@ async function send(tenant: Tenant, path: string, body: string | Uint8Array, hea
 
 /** Whether the collection holds what `integerWrite` sends. */
 async function expectIntegers(tenant: Tenant, collection: string): Promise<void> {
-  expect(await tenant.expect(200, `${collection}/count`)).toBe(RECORDS);
-  for (const record of [0, RECORDS - 1]) {
+  expect(await tenant.expect(200, `${collection}/count`)).toBe(INTEGER_RECORDS);
+  for (const record of [0, INTEGER_RECORDS - 1]) {
     const query = { ids: [`r${record}`], include: ["metadatas"] };
     const reply = await tenant.send(`${collection}/get`, query);
     const text = await reply.text();
-    expect(text.split(`:[${integerList(record)}]`)).toHaveLength(ARRAYS + 1);
+    expect(text.split(`:[${integerList(record)}]`)).toHaveLength(INTEGER_ARRAYS + 1);
   }
 }
 
@@ -116,7 +104,7 @@ describe("large legal bodies", () => {
 describe("bodies that are dear to read", () => {
   it("are refused where an object has 4,000,000 members", async () => {
     const { attacker } = stage;
-    const body = `{${Array.from({ length: 4_000_000 }, (_, i) => `"k${i}":1`).join()}}`;
+    const body = `{${manyMembers()}}`;
     await stage.unharmed(WITHIN_MIB, async () => {
       const collection = await attacker.createCollection("members", NO_FUNCTION);
       for (const path of [`${collection}/upsert`, `${collection}/get`, attacker.collections]) {
@@ -128,9 +116,7 @@ describe("bodies that are dear to read", () => {
   it("are answered right where 100 searches list 100,000 values each", async () => {
     const { attacker } = stage;
     const ids = Array.from({ length: 1_000 }, (_, i) => `r${i}`);
-    const list = Array.from({ length: 100_000 }, (_, i) => i + 500).join();
-    const search = `{"where":{"n":{"$in":[${list}]}},"rank":{"$knn":{"query":[0,1]}},"limit":{"limit":2}}`;
-    const body = `{"searches":[${Array.from({ length: 100 }, () => search).join()}]}`;
+    const body = listSearches("n", 500, `"rank":{"$knn":{"query":[0,1]}},"limit":{"limit":2}`);
     await stage.unharmed(WITHIN_MIB, async () => {
       const collection = await attacker.createCollection("listed", NO_FUNCTION);
       await attacker.expect(201, `${collection}/add`, {

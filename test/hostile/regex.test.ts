@@ -1,11 +1,10 @@
 /** Regular expressions that take long or much memory hurt only the request that brings them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "@sheaf/protocol";
+import { SLOW_PATTERN } from "./testing/attack-requests.ts";
 import { Stage } from "./testing/stage.ts";
 import { type Tenant, createTenant } from "./testing/tenant.ts";
 
-/** A search in thousands of states: 10 s for 100,000 characters, minutes for 2,000,000. */
-const SLOW = "(?:a{1,100}){1,20}b";
 const REQUEST_SECONDS = 8;
 const WITHIN_MIB = 800;
 const WORDS = ["river", "engine", "forest", "bridge"];
@@ -76,7 +75,7 @@ async function endedThreads(): Promise<number> {
 describe("a tenant with slow regular expressions", () => {
   it("waits alone: its request is answered 504 and its thread ended", async () => {
     await stage.unharmed(WITHIN_MIB, async () => {
-      const slow = get(stage.attacker, long, { $regex: SLOW });
+      const slow = get(stage.attacker, long, { $regex: SLOW_PATTERN });
       expect(await beside(slow)).toMatchObject({ status: 504 });
       // The same text, and an expression of the same size that is done in time.
       const legal = await get(stage.attacker, long, {
@@ -89,11 +88,11 @@ describe("a tenant with slow regular expressions", () => {
   it("frees its thread by leaving, and deletes nothing by a filter that is not done", async () => {
     await stage.unharmed(WITHIN_MIB, async () => {
       const before = await endedThreads();
-      const left = get(stage.attacker, long, { $regex: SLOW }, AbortSignal.timeout(500));
+      const left = get(stage.attacker, long, { $regex: SLOW_PATTERN }, AbortSignal.timeout(500));
       expect(await beside(left.catch(String))).toMatch(/aborted|timeout/iu);
       const doomed = stage.attacker.send(
         `${long}/delete`,
-        { where_document: { $not_regex: SLOW } },
+        { where_document: { $not_regex: SLOW_PATTERN } },
         { signal: AbortSignal.timeout(500) },
       );
       await expect(doomed).rejects.toThrow(/aborted|timeout/iu);
@@ -104,7 +103,9 @@ describe("a tenant with slow regular expressions", () => {
 
   it("gets 429 with Retry-After for what its queue does not hold, and everything else answered", async () => {
     await stage.unharmed(WITHIN_MIB, async () => {
-      const slow = get(stage.attacker, long, { $regex: SLOW }, AbortSignal.timeout(4_000)).catch(() => null);
+      const slow = get(stage.attacker, long, { $regex: SLOW_PATTERN }, AbortSignal.timeout(4_000)).catch(
+        () => null,
+      );
       const asked: Promise<Found>[] = [];
       for (let i = 0; i < LIMITS.queuedRegexRequests + 50; i++) {
         asked.push(get(stage.attacker, short, { $regex: `fast (river|engine) ${i} ` }));

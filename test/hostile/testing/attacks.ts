@@ -4,6 +4,13 @@
  */
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import {
+  SLOW_PATTERN,
+  documentSearches,
+  integerWrite,
+  listSearches,
+  manyMembers,
+} from "./attack-requests.ts";
 import { MINILM } from "./bystander.ts";
 import { type HeavyWork, type MakeWork, documentCollection, shortCollection, status } from "./heavy-work.ts";
 import type { Tenant } from "./tenant.ts";
@@ -32,7 +39,7 @@ function attack(callers: number, once: HeavyWork["once"], prepare?: HeavyWork["p
 /** 3 KB that ask for 5.6 GB. */
 function documentSelects(tenant: Tenant): HeavyWork {
   let path = "";
-  const body = { searches: Array.from({ length: 100 }, () => ({ select: { keys: ["#document"] } })) };
+  const body = documentSearches();
   return attack(
     2,
     (_call, signal) => status(tenant, `${path}/search`, body, { signal }),
@@ -58,14 +65,9 @@ function unreadReplies(tenant: Tenant): HeavyWork {
   );
 }
 
-/** 7 records x 30 arrays x 130,001 integers are 54 MB. */
 function integerWrites(tenant: Tenant): HeavyWork {
   let path = "";
-  const list = `[${"1,".repeat(130_000)}1]`;
-  const metadata = `{${Array.from({ length: 30 }, (_, i) => `"k${i}":${list}`).join(",")}}`;
-  const each = (part: (i: number) => string): string =>
-    Array.from({ length: 7 }, (_, i) => part(i)).join(",");
-  const body = `{"ids":[${each((i) => `"r${i}"`)}],"embeddings":[${each(() => "[1]")}],"metadatas":[${each(() => metadata)}]}`;
+  const body = integerWrite();
   return attack(
     5,
     (_call, signal) => status(tenant, `${path}/upsert`, body, { signal }),
@@ -76,25 +78,17 @@ function integerWrites(tenant: Tenant): HeavyWork {
 }
 
 function manyKeys(tenant: Tenant): HeavyWork {
-  const keys = Array.from({ length: 4_000_000 }, (_, i) => `"${i.toString(36)}":1`).join(",");
-  return onShort(tenant, 1, "get", `{"where":{${keys}}}`);
+  return onShort(tenant, 1, "get", `{"where":{${manyMembers()}}}`);
 }
 
 /** 100 searches x 100,000 values. */
 function longLists(tenant: Tenant): HeavyWork {
-  const list = Array.from({ length: 100_000 }, (_, i) => i % 100_000).join(",");
-  const search = `{"filter":{"number":{"$in":[${list}]}},"limit":{"limit":1}}`;
-  return onShort(
-    tenant,
-    1,
-    "search",
-    `{"searches":[${Array.from({ length: 100 }, () => search).join(",")}]}`,
-  );
+  return onShort(tenant, 1, "search", listSearches("number", 0, `"limit":{"limit":1}`));
 }
 
 function slowPatterns(tenant: Tenant): HeavyWork {
   let path = "";
-  const body = { where_document: { $regex: "(?:a{1,100}){1,20}b" }, include: [] };
+  const body = { where_document: { $regex: SLOW_PATTERN }, include: [] };
   return attack(
     4,
     (_call, signal) => status(tenant, `${path}/get`, body, { signal }),
