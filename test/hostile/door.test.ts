@@ -118,35 +118,6 @@ describe("bodies of nobody", () => {
   });
 });
 
-describe("slow callers", () => {
-  it("are cut: headers after 15 s, bodies under 16 KiB/s, while others take the time they need", async () => {
-    const upsert = (length: number): string =>
-      head(`POST ${records}/upsert`, withKey(), `Content-Length: ${length}`);
-    const body = JSON.stringify({ ids: ["s"], embeddings: [[1, 1]], documents: ["word ".repeat(100_000)] });
-    await stage.unharmed(1_500, async () => {
-      const slow = await open(40);
-      slow.forEach((client, i) =>
-        client.write(i % 2 === 0 ? "GET /livez HTTP/1.1\r\nHost: sheaf\r\n" : upsert(MB)),
-      );
-      const drip = setInterval(() => {
-        slow.forEach(({ socket }, i) => socket.write(i % 2 === 0 ? "X-Slow: 1\r\n" : "[[[["));
-      }, 1_000);
-      const [steady] = await open(1);
-      steady!.write(upsert(body.length));
-      for (let sent = 0; sent < body.length; sent += 40_000) {
-        steady!.write(body.slice(sent, sent + 40_000));
-        await sleep(1_000);
-      }
-      await steady!.until(({ statuses }) => statuses.length > 0);
-      expect(steady!.statuses).toEqual([200]);
-      await allClosed(slow);
-      clearInterval(drip);
-      expect(new Set(slow.flatMap(({ statuses }) => statuses))).toEqual(new Set([408]));
-      steady!.close();
-    });
-  });
-});
-
 describe("pipelined requests", () => {
   it("of one connection are worked on eight at a time, and all answered", async () => {
     const { key } = await stage.served.ask<{ key: string }>("/api/v2/keys", {
