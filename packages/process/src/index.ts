@@ -3,7 +3,14 @@ export { Channel } from "./channel.ts";
 export { serveParent, type ChildHooks } from "./child.ts";
 export { optimizeEarly } from "./early-optimization.ts";
 export { IdleGc, type IdleGcOptions } from "./idle-gc.ts";
-export { type PackedMessage, packMessage, packedFormOf, unpackMessage } from "./packed-message.ts";
+export {
+  type PackedMessage,
+  packInTurns,
+  packMessage,
+  packedFormOf,
+  unpackMessage,
+} from "./packed-message.ts";
 export { RpcClient, RpcServer, type CallOptions, type InFlightCall, type RpcHandler } from "./rpc.ts";
 export { CHANNEL_FD, siblingModule, spawnProcess, spawnWorker, type SpawnOptions } from "./spawn.ts";
+export { Turns } from "./turns.ts";
 export { ChildSupervisor, type ChildDeath, type SupervisorOptions } from "./supervisor.ts";

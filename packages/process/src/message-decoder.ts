@@ -14,6 +14,8 @@ import {
 } from "./message-form.ts";
 import type { Turns } from "./turns.ts";
 
+const BYTES_PER_STEP = 4 * 1024;
+
 /** Reads what one `MessageEncoder` wrote. */
 export class MessageDecoder {
   readonly #names: string[] = [];
@@ -38,6 +40,8 @@ class MessageReader {
   readonly #names: string[];
   readonly #detached: readonly Uint8Array[];
   #at = 1;
+  /** Where the clock was thought of last. */
+  #steppedAt = 1;
 
   constructor(bytes: Buffer, names: string[], detached: readonly Uint8Array[] = []) {
     this.#bytes = bytes;
@@ -72,7 +76,7 @@ class MessageReader {
     const list: unknown[] = [];
     for (let left = this.#uint32(); left > 0; left--) {
       list.push(this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
-      if (turns.due()) await turns.take();
+      if (this.#isDue(turns)) await turns.take();
     }
     return list;
   }
@@ -83,7 +87,7 @@ class MessageReader {
     for (let left = this.#uint32(); left > 0; left--) {
       const name = this.#name();
       setMember(members, name, this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
-      if (turns.due()) await turns.take();
+      if (this.#isDue(turns)) await turns.take();
     }
     return members;
   }
@@ -94,9 +98,16 @@ class MessageReader {
     for (let left = this.#uint32(); left > 0; left--) {
       const key = this.#value();
       map.set(key, this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
-      if (turns.due()) await turns.take();
+      if (this.#isDue(turns)) await turns.take();
     }
     return map;
+  }
+
+  /** Long strings take as long as many short ones. */
+  #isDue(turns: Turns): boolean {
+    const steps = 1 + Math.floor((this.#at - this.#steppedAt) / BYTES_PER_STEP);
+    this.#steppedAt = this.#at;
+    return turns.due(steps);
   }
 
   /** What comes next. */

@@ -13,6 +13,7 @@ import {
   aligned,
   viewOf,
 } from "./message-form.ts";
+import type { Turns } from "./turns.ts";
 
 const MAX_NAME_CHARACTERS = 64;
 /** Deeper ones, and so what contains itself, go to V8. */
@@ -22,6 +23,8 @@ const FIRST_BYTES = 8 * 1024;
 const KEPT_BYTES = 1024 * 1024;
 /** Below this length a loop is faster than a call into native code. */
 const SHORT_CHARACTERS = 16;
+/** Long strings take as long as many short ones. */
+const BYTES_PER_STEP = 4 * 1024;
 
 /** Typed arrays that are not copied into the bytes of a message. */
 export interface Detached {
@@ -58,6 +61,12 @@ export class MessageEncoder {
     }
   }
 
+  /** `encode` without headroom, with turns of the event loop in between; another message must not be encoded meanwhile. */
+  async encodeInTurns(message: unknown, detached: Detached, turns: Turns): Promise<Buffer> {
+    const writer = new MessageWriter(0, this.#names, detached);
+    return (await writer.messageInTurns(message, turns)) ? writer.finish() : this.#inV8Form(message, 0, 0);
+  }
+
   #inV8Form(message: unknown, headroom: number, known: number): Buffer {
     this.#forget(known);
     const body = serialize(message);
@@ -73,15 +82,19 @@ export class MessageEncoder {
   }
 }
 
-/** Reused from message to message: encoding is never interrupted. */
-let scratch = Buffer.allocUnsafeSlow(FIRST_BYTES);
+/** Reused from message to message: encoding one at once is never interrupted. */
+let scratch: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
 let scratchView = viewOf(scratch);
 
 class MessageWriter {
   readonly #headroom: number;
   readonly #names: Map<string, number>;
   readonly #detached: Detached | null;
+  #bytes: Buffer = scratch;
+  #view: DataView = scratchView;
   #at: number;
+  /** Where the clock was thought of last. */
+  #steppedAt = 0;
 
   /** New names get their numbers in `names`. */
   constructor(headroom: number, names: Map<string, number>, detached: Detached | null) {
@@ -97,12 +110,66 @@ class MessageWriter {
     return this.#value(message, 0);
   }
 
+  /** `message`, with turns of the event loop in between; the message must not change meanwhile. */
+  messageInTurns(message: unknown, turns: Turns): Promise<boolean> {
+    this.#use(Buffer.allocUnsafeSlow(FIRST_BYTES));
+    this.#byte(OWN_FORM);
+    return this.#valueInTurns(message, 0, turns);
+  }
+
   finish(): Buffer {
-    const written = scratch.subarray(0, this.#at);
-    if (scratch.length <= KEPT_BYTES) return Buffer.from(written);
-    scratch = Buffer.allocUnsafeSlow(FIRST_BYTES);
-    scratchView = viewOf(scratch);
-    return written;
+    const written = this.#bytes.subarray(0, this.#at);
+    if (this.#bytes.length > KEPT_BYTES) return written;
+    scratch = this.#bytes;
+    scratchView = this.#view;
+    return Buffer.from(written);
+  }
+
+  #use(bytes: Buffer): void {
+    this.#bytes = bytes;
+    this.#view = viewOf(bytes);
+  }
+
+  async #valueInTurns(value: unknown, depth: number, turns: Turns): Promise<boolean> {
+    const items = depth < MAX_DEPTH ? this.#begin(value) : null;
+    if (items === null) return this.#value(value, depth);
+    for (const item of items) {
+      const isNested = typeof item === "object" && item !== null && !ArrayBuffer.isView(item);
+      const isWritten = isNested
+        ? await this.#valueInTurns(item, depth + 1, turns)
+        : this.#value(item, depth + 1);
+      if (!isWritten) return false;
+      const steps = 1 + Math.floor((this.#at - this.#steppedAt) / BYTES_PER_STEP);
+      this.#steppedAt = this.#at;
+      if (turns.due(steps)) await turns.take();
+    }
+    return true;
+  }
+
+  /** Writes the head of a container and gives what is in it, names of members written on the way; `null`: it is none. */
+  #begin(value: unknown): Iterable<unknown> | null {
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return null;
+    if (Array.isArray(value)) {
+      this.#head(TAGS.list, value.length);
+      return value;
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === Map.prototype) {
+      const map = value as ReadonlyMap<unknown, unknown>;
+      this.#head(TAGS.map, map.size);
+      return alternating(map);
+    }
+    if (prototype !== Object.prototype && prototype !== null) return null;
+    return this.#members(value as Readonly<Record<string, unknown>>);
+  }
+
+  *#members(members: Readonly<Record<string, unknown>>): Generator<unknown, void> {
+    const names = Object.keys(members);
+    this.#head(TAGS.object, names.length);
+    for (const name of names) {
+      this.#name(name);
+      yield members[name];
+    }
   }
 
   #value(value: unknown, depth: number): boolean {
@@ -138,7 +205,7 @@ class MessageWriter {
       for (const item of value) if (!this.#value(item, depth)) return false;
       return true;
     }
-    if (ArrayBuffer.isView(value)) return this.#view(value);
+    if (ArrayBuffer.isView(value)) return this.#typedArray(value);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype === Map.prototype) return this.#map(value as ReadonlyMap<unknown, unknown>, depth);
     if (prototype === JsonFloat.prototype) return this.#jsonFloat(value as JsonFloat);
@@ -156,7 +223,7 @@ class MessageWriter {
   #jsonFloat({ value }: JsonFloat): boolean {
     this.#byte(TAGS.jsonFloat);
     this.#reserve(8);
-    scratchView.setFloat64(this.#at, value, true);
+    this.#view.setFloat64(this.#at, value, true);
     this.#at += 8;
     return true;
   }
@@ -167,7 +234,7 @@ class MessageWriter {
     return true;
   }
 
-  #view(view: ArrayBufferView): boolean {
+  #typedArray(view: ArrayBufferView): boolean {
     const kind = Buffer.isBuffer(view)
       ? BUFFER_KIND
       : VIEWS.findIndex((constructor) => view.constructor === constructor);
@@ -181,7 +248,7 @@ class MessageWriter {
     this.#byte(kind);
     const start = this.#headroom + aligned(this.#at - this.#headroom);
     this.#reserve(start - this.#at + view.byteLength);
-    scratch.set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), start);
+    this.#bytes.set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), start);
     this.#at = start + view.byteLength;
     return true;
   }
@@ -200,7 +267,7 @@ class MessageWriter {
 
   #uint32(value: number): void {
     this.#reserve(4);
-    scratchView.setUint32(this.#at, value, true);
+    this.#view.setUint32(this.#at, value, true);
     this.#at += 4;
   }
 
@@ -209,25 +276,25 @@ class MessageWriter {
     if (!isLatin1(text)) {
       this.#head(TAGS.utf16, length);
       this.#reserve(2 * length);
-      this.#at += scratch.write(text, this.#at, "utf16le");
+      this.#at += this.#bytes.write(text, this.#at, "utf16le");
       return;
     }
     this.#head(TAGS.latin1, length);
     this.#reserve(length);
-    if (length > SHORT_CHARACTERS) scratch.write(text, this.#at, "latin1");
-    else for (let i = 0; i < length; i++) scratch[this.#at + i] = text.charCodeAt(i);
+    if (length > SHORT_CHARACTERS) this.#bytes.write(text, this.#at, "latin1");
+    else for (let i = 0; i < length; i++) this.#bytes[this.#at + i] = text.charCodeAt(i);
     this.#at += length;
   }
 
   #number(value: number): void {
     this.#reserve(9);
     if ((value | 0) === value && !Object.is(value, -0)) {
-      scratchView.setUint8(this.#at, TAGS.int32);
-      scratchView.setInt32(this.#at + 1, value, true);
+      this.#view.setUint8(this.#at, TAGS.int32);
+      this.#view.setInt32(this.#at + 1, value, true);
       this.#at += 5;
     } else {
-      scratchView.setUint8(this.#at, TAGS.float64);
-      scratchView.setFloat64(this.#at + 1, value, true);
+      this.#view.setUint8(this.#at, TAGS.float64);
+      this.#view.setFloat64(this.#at + 1, value, true);
       this.#at += 9;
     }
   }
@@ -240,29 +307,36 @@ class MessageWriter {
     }
     this.#byte(TAGS.bigint64);
     this.#reserve(8);
-    scratchView.setBigInt64(this.#at, value, true);
+    this.#view.setBigInt64(this.#at, value, true);
     this.#at += 8;
     return true;
   }
 
   #head(tag: number, count: number): void {
     this.#reserve(5);
-    scratchView.setUint8(this.#at, tag);
-    scratchView.setUint32(this.#at + 1, count, true);
+    this.#view.setUint8(this.#at, tag);
+    this.#view.setUint32(this.#at + 1, count, true);
     this.#at += 5;
   }
 
   #byte(byte: number): void {
     this.#reserve(1);
-    scratch[this.#at++] = byte;
+    this.#bytes[this.#at++] = byte;
   }
 
   #reserve(count: number): void {
     const needed = this.#at + count;
-    if (needed <= scratch.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * scratch.length));
-    scratch.copy(larger, 0, 0, this.#at);
-    scratch = larger;
-    scratchView = viewOf(larger);
+    if (needed <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
+    this.#bytes.copy(larger, 0, 0, this.#at);
+    this.#use(larger);
+  }
+}
+
+/** Keys and values. */
+function* alternating(map: ReadonlyMap<unknown, unknown>): Generator<unknown, void> {
+  for (const [key, value] of map) {
+    yield key;
+    yield value;
   }
 }

@@ -1,7 +1,7 @@
 import { Cancellation, JsonFloat, SheafError } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { Channel } from "./channel.ts";
-import { packMessage, packedFormOf, unpackMessage } from "./packed-message.ts";
+import { packInTurns, packMessage, packedFormOf, unpackMessage } from "./packed-message.ts";
 import { RpcClient, RpcServer } from "./rpc.ts";
 import { closeSockets, socketPair } from "./testing/socket-pair.ts";
 
@@ -50,6 +50,25 @@ describe("a packed message", () => {
     expect(packedFormOf(copy)).toBe(packed);
     expect(packedFormOf(MESSAGE)).toBeUndefined();
     expect(turns).toBeGreaterThan(0);
+  });
+
+  it("is the same if it is packed in turns", async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    // Between two turns others encode messages of their own.
+    const other = setInterval(() => packMessage({ texts: ["other"] }), 0);
+    const message = { ...MESSAGE, nothing: [{}, [], new Map()] };
+    await packInTurns(message);
+    clearInterval(timer);
+    clearInterval(other);
+    const bytes = (packed: readonly Uint8Array[] = []): Buffer => Buffer.concat(packed);
+    expect(bytes(packedFormOf(message)).equals(bytes(packMessage(message)))).toBe(true);
+    expect(await unpackMessage(packedFormOf(message)!)).toStrictEqual(message);
+    expect(turns).toBeGreaterThan(0);
+    const signal = new Cancellation();
+    const packed = packInTurns({ ...MESSAGE }, signal);
+    signal.abort(new SheafError("cancelled", "left"));
+    await expect(packed).rejects.toThrow("left");
   });
 
   it("stops at an abort", async () => {

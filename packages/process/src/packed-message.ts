@@ -22,8 +22,14 @@ const forms = new WeakMap<object, PackedMessage>();
 export function packMessage(message: unknown): PackedMessage {
   const detached: Detached = { views: [], fromBytes: LONG_ARRAY_BYTES };
   const bytes = new MessageEncoder().encode(message, 0, undefined, detached);
-  const views = detached.views.map((view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength));
-  return [bytes, ...views];
+  return [bytes, ...detached.views.map(bytesOf)];
+}
+
+/** Has the message sent as packed by whoever sends it; packs it with turns of the event loop. Throws after an abort. */
+export async function packInTurns(message: object, signal?: CancelSignal): Promise<void> {
+  const detached: Detached = { views: [], fromBytes: LONG_ARRAY_BYTES };
+  const bytes = await new MessageEncoder().encodeInTurns(message, detached, new Turns(signal));
+  forms.set(message, [bytes, ...detached.views.map(bytesOf)]);
 }
 
 /** Throws after an abort. Typed arrays of the message are views of the pieces. */
@@ -42,4 +48,8 @@ export async function unpackMessage(packed: PackedMessage, signal?: CancelSignal
 /** `undefined`: the value does not come from a packed message. */
 export function packedFormOf(value: unknown): PackedMessage | undefined {
   return typeof value === "object" && value !== null ? forms.get(value) : undefined;
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }

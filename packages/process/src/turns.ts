@@ -16,10 +16,16 @@ export class Turns {
     this.#signal = signal;
   }
 
-  /** To be asked after each step, which is a small one. */
-  due(): boolean {
-    if (++this.#steps < STEPS_PER_LOOK) return false;
+  /** To be asked after each small step, or after a larger one with how many it was. */
+  due(steps = 1): boolean {
+    this.#steps += steps;
+    if (this.#steps < STEPS_PER_LOOK) return false;
     this.#steps = 0;
+    return this.isOver;
+  }
+
+  /** To be asked after a step that takes some time. */
+  get isOver(): boolean {
     return performance.now() - this.#turnedAt >= SLICE_MS;
   }
 

@@ -21,6 +21,7 @@ import type { RequestBudget } from "../request/request-context.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import { handOn } from "./hand-on.ts";
 
 interface TextLeaf {
   readonly knn: Knn;
@@ -60,7 +61,8 @@ export class SearchService {
     for (const batch of this.#batches(texts, indexPlan(collection.schema))) {
       for (const [knn, query] of await embed(batch, embedder, budget)) vectors.set(knn, query);
     }
-    return engine.search(ref, withVectors(request, vectors), budget);
+    const filled = await handOn(withVectors(request, vectors), request, budget.signal);
+    return engine.search(ref, filled, budget);
   }
 
   #batches(leaves: readonly TextLeaf[], index: IndexPlan): readonly Batch[] {

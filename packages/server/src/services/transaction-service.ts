@@ -17,6 +17,7 @@ import type { ResultBatch } from "@sheaf/engine";
 import type { Read } from "../replies/result-replies.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import { handOn } from "./hand-on.ts";
 import type { WriteService } from "./write-service.ts";
 
 export interface TransactionParts {
@@ -66,7 +67,7 @@ export class TransactionService {
     const engine = this.#engine();
     const collection = await engine.getCollection(ref);
     const operations = await this.#write.fill(collection, request.operations, budget);
-    return engine.commit(ref, { ...request, operations }, budget);
+    return engine.commit(ref, await handOn({ ...request, operations }, request, budget.signal), budget);
   }
 }
 

@@ -31,6 +31,7 @@ import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.t
 import type { EngineSource } from "../request/engine-source.ts";
 import type { GetService } from "./get-service.ts";
 import { PresentRecords } from "./present-records.ts";
+import { handOn } from "./hand-on.ts";
 import { withinTextLimit } from "./text-limit.ts";
 
 /** A text to embed and the record it belongs to. */
@@ -106,7 +107,7 @@ export class WriteService {
     for (const sparse of index.sparse) {
       await this.#fillSparse({ ...effective, records }, sparse, embedder, budget);
     }
-    return { ...effective, records };
+    return handOn({ ...effective, records }, request, budget.signal);
   }
 
   /** Whether filling would change anything; `needs` says whether it would of a record, by the source of a sparse vector. */
