@@ -4,6 +4,7 @@ import {
   type CollectionRef,
   type ResultRecord,
   type SearchRequest,
+  fromDocumentText,
   parseSearchRequest,
 } from "@sheaf/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -27,7 +28,7 @@ export function engineReadsSuite(current: () => Engine): void {
   };
   /** Without what all have in common: nobody can read a difference of megabytes. */
   const shown = (list: readonly ResultRecord[]): readonly string[] =>
-    list.map(({ document }) => `${document?.replace(/x+$/u, "")}of ${document?.length}`);
+    list.map(({ document }) => `${textOf(document).replace(/x+$/u, "")}of ${document?.length}`);
   const version = (number: number): readonly string[] =>
     Array.from({ length: RECORDS }, (_, i) => `${number} of ${i} of 400000`);
   const searches = (count: number): SearchRequest =>
@@ -76,7 +77,7 @@ export function engineReadsSuite(current: () => Engine): void {
       })();
       for (let turn = 0; turn < 10; turn++) {
         const [list = []] = await listsOf(engine, ref, engine.get(ref, GET));
-        expect(shown(list)).toEqual(version(Number(list[0]?.document?.split(" ")[0])));
+        expect(shown(list)).toEqual(version(Number(textOf(list[0]?.document).split(" ")[0])));
       }
       over.abort();
       await writing;
@@ -122,4 +123,8 @@ export function engineReadsSuite(current: () => Engine): void {
       expect(list).toHaveLength(RECORDS);
     });
   });
+}
+
+function textOf(document: ResultRecord["document"]): string {
+  return fromDocumentText(document ?? "");
 }

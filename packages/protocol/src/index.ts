@@ -63,6 +63,13 @@ export type {
   WriteRequest,
 } from "./records/ast.ts";
 export {
+  characterEnd,
+  documentPieces,
+  type DocumentText,
+  fromDocumentText,
+  isLongDocument,
+} from "./records/document-text.ts";
+export {
   parseCommitRequest,
   parseReadRequest,
   type ReadRequest,

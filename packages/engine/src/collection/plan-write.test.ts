@@ -1,4 +1,11 @@
-import type { CommitOperation, Metadata, MetadataPatch, WriteKind, WriteRecord } from "@sheaf/protocol";
+import {
+  type CommitOperation,
+  type Metadata,
+  type MetadataPatch,
+  type WriteKind,
+  type WriteRecord,
+  fromDocumentText,
+} from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryRecordStore } from "../storage/memory-record-store.ts";
@@ -26,7 +33,7 @@ function applyPlainly(state: Map<string, Plain>, operation: Operation): void {
     if (known !== undefined ? operation.kind === "add" : operation.kind === "update") continue;
     const plain = known ?? { embedding: 0, document: null, uri: null, metadata: {} };
     if (embedding !== null) plain.embedding = embedding[0] ?? Number.NaN;
-    if (document !== null) plain.document = document;
+    if (document !== null) plain.document = fromDocumentText(document);
     if (uri !== null) plain.uri = uri;
     for (const [key, value] of metadata ?? []) {
       if (value === null) delete plain.metadata[key];

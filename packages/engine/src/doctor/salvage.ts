@@ -1,6 +1,6 @@
 /** Writes what can still be read of a collection as JSON lines, one record each, in the order of insertion. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
-import { SheafError, writeDense, writeMetadata } from "@sheaf/protocol";
+import { SheafError, fromDocumentText, writeDense, writeMetadata } from "@sheaf/protocol";
 import { DataFolder, collectionName } from "../storage/data-folder.ts";
 import { RECORD_KEYS, readOffset } from "../storage/record-keys.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
@@ -86,8 +86,9 @@ function findCollection(
 
 function recordLine({ id, embedding, document, uri, metadata }: StoredRecord): string {
   const vector = writeDense([embedding]).slice(1, -1);
+  const text = document === null ? null : fromDocumentText(document);
   return (
-    `{"id":${JSON.stringify(id)},"embedding":${vector},"document":${JSON.stringify(document)},` +
+    `{"id":${JSON.stringify(id)},"embedding":${vector},"document":${JSON.stringify(text)},` +
     `"uri":${JSON.stringify(uri)},"metadata":${writeMetadata(metadata)}}`
   );
 }

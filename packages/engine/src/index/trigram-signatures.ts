@@ -6,6 +6,7 @@
  * Not looked into, and so never ruled out: long documents, whose signatures would have nearly every bit, and texts
  * with a lone surrogate, which the store gives back as another character.
  */
+import type { DocumentText } from "@sheaf/protocol";
 import type { TrigramQuery } from "./trigram-query.ts";
 import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
 
@@ -26,12 +27,13 @@ export class TrigramSignatures {
   }
 
   /** `null`: the row has no document. */
-  add(row: number, document: string | null): void {
+  add(row: number, document: DocumentText | null): void {
     if (document === null) return;
     const word = row >>> 5;
     const bit = 1 << (row & 31);
     this.#documents[word]! |= bit;
-    if (document.length > LONGEST_DOCUMENT || LONE_SURROGATE.test(document)) {
+    const isLong = typeof document !== "string" || document.length > LONGEST_DOCUMENT;
+    if (isLong || LONE_SURROGATE.test(document)) {
       this.#unknown[word]! |= bit;
       return;
     }

@@ -109,7 +109,7 @@ export class RecordView {
     const version = this.#reader.readDocument(this.snapshot.offset(position));
     if (version?.sequence === this.snapshot.sequence(position)) return version.document;
     const { document } = this.#former(position);
-    return document === null ? null : Buffer.from(document);
+    return typeof document === "string" ? Buffer.from(document) : document;
   }
 
   /** `read` with the vector. */

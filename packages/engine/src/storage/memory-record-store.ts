@@ -1,4 +1,5 @@
 /** A record store that lives as long as its process: for tests and as the plain meaning of the seam. */
+import type { DocumentText } from "@sheaf/protocol";
 import { type Steps, isInSteps, runSteps } from "./steps.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import {
@@ -44,11 +45,11 @@ export class MemoryRecordStore implements RecordStore {
     const record = this.read(offset);
     if (record === null) return null;
     const { sequence, document } = record;
-    return { sequence, document: document === null ? null : Buffer.from(document) };
+    return { sequence, document: document === null ? null : utf8Of(document) };
   }
 
   documentBytes(offset: number): number {
-    return Buffer.byteLength(this.read(offset)?.document ?? "");
+    return utf8Of(this.read(offset)?.document ?? "").length;
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {
@@ -91,4 +92,8 @@ export class MemoryRecordStore implements RecordStore {
   requireWhole(): void {}
 
   async close(): Promise<void> {}
+}
+
+function utf8Of(document: DocumentText): Uint8Array {
+  return typeof document === "string" ? Buffer.from(document) : document;
 }

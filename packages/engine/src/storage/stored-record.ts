@@ -1,5 +1,5 @@
 /** A record as the store keeps it and as every index is built from it. */
-import type { Metadata } from "@sheaf/protocol";
+import type { DocumentText, Metadata } from "@sheaf/protocol";
 
 /** One version of a record's vector. */
 export interface VectorVersion {
@@ -26,7 +26,7 @@ export interface StoredRecord extends VectorVersion {
   /** Insertion order, from 0, never used twice in a collection. Ties of a score are broken by it. */
   readonly offset: number;
   readonly id: string;
-  readonly document: string | null;
+  readonly document: DocumentText | null;
   readonly uri: string | null;
   readonly metadata: Metadata | null;
 }

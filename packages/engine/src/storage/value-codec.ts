@@ -2,6 +2,7 @@
  * Value codec v1: a record, and the head of a store, as bytes. The layout is documented byte by byte in
  * docs/internals/storage-format.md and held by a golden file; a change of it is a new version.
  */
+import { type DocumentText, isLongDocument } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
 import { type QueryDistance, valueMemory } from "../kernels/value-memory.ts";
 import type { DataOrigin } from "./corrupt-data-error.ts";
@@ -30,7 +31,8 @@ export function encodeRecord(writer: ValueWriter, record: StoredRecord): Uint8Ar
     (metadata === null ? 0 : HAS_METADATA);
   writer.begin(VALUE_KIND.record, flags).u64(record.offset).u64(record.sequence);
   writer.u32(record.embedding.length).array(record.embedding).text(record.id);
-  if (document !== null) writer.text(document);
+  if (typeof document === "string") writer.text(document);
+  else if (document !== null) writer.bytes(document);
   if (uri !== null) writer.text(uri);
   if (metadata !== null) writeMetadataFields(writer, metadata);
   return writer.finish();
@@ -48,7 +50,7 @@ export function decodeRecord(value: Uint8Array, offset: number, { origin, into }
   const sequence = readVersion(reader, offset);
   const embedding = readEmbedding(reader, into);
   const id = reader.text();
-  const document = (reader.flags & HAS_DOCUMENT) === 0 ? null : reader.text();
+  const document = (reader.flags & HAS_DOCUMENT) === 0 ? null : readDocument(reader);
   const uri = (reader.flags & HAS_URI) === 0 ? null : reader.text();
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
@@ -118,6 +120,11 @@ function readEmbedding(reader: ValueReader, into?: Float32Array): Float32Array {
   if (into?.length !== length) return reader.f32Array(length);
   reader.copyTo(new Uint8Array(into.buffer, into.byteOffset, into.byteLength));
   return into;
+}
+
+function readDocument(reader: ValueReader): DocumentText {
+  const length = reader.u32();
+  return isLongDocument(length) ? reader.bytes(length) : reader.text(length);
 }
 
 function readVersion(reader: ValueReader, offset: number): number {

@@ -92,8 +92,12 @@ export class ValueReader {
     return this.#bytes.subarray(at, at + length);
   }
 
-  text(): string {
-    const length = this.u32();
+  bytes(length: number): Uint8Array {
+    return new Uint8Array(this.#copy(length));
+  }
+
+  /** UTF-8; its length stands before it. */
+  text(length = this.u32()): string {
     const at = this.#take(length);
     return this.#bytes.toString("utf8", at, at + length);
   }

@@ -97,6 +97,14 @@ export class ValueWriter {
     return this;
   }
 
+  /** u32 length, then the bytes. */
+  bytes(value: Uint8Array): this {
+    this.u32(value.length);
+    this.#reserve(value.length).set(value, this.#position);
+    this.#position += value.length;
+    return this;
+  }
+
   #reserve(bytes: number): Buffer {
     const needed = this.#position + bytes;
     if (needed > this.#bytes.length) {

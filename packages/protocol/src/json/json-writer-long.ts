@@ -5,6 +5,7 @@
 import { writeMetadata, writeMetadataValue } from "./json-writer.ts";
 import { type Metadata, type MetadataValue, isSparseVector } from "../metadata.ts";
 import { isIntegerArray } from "../integer-array.ts";
+import { type DocumentText, documentPieces } from "../records/document-text.ts";
 
 const PIECE_CHARACTERS = 256 * 1024;
 const PIECE_NUMBERS = 16 * 1024;
@@ -29,8 +30,14 @@ function valueCharacters(value: MetadataValue): number {
   return characters;
 }
 
-/** A string, or `null`. */
-export function* writeLongString(text: string | null): Generator<string> {
+/** A text, or `null`. */
+export function* writeLongString(text: DocumentText | null): Generator<string> {
+  if (text !== null && typeof text !== "string") {
+    yield '"';
+    for (const piece of documentPieces(text)) yield JSON.stringify(piece).slice(1, -1);
+    yield '"';
+    return;
+  }
   if (text === null || text.length <= PIECE_CHARACTERS) {
     yield JSON.stringify(text);
     return;

@@ -8,6 +8,7 @@ import { writeFloat32Array } from "./json-writer-float32.ts";
 import { metadataCharacters, writeLongMetadata, writeLongString } from "./json-writer-long.ts";
 import type { Include, ReadToken, ResultRecord } from "../records/ast.ts";
 import type { SearchRequest, Select } from "../search/ast.ts";
+import { type DocumentText, fromDocumentText } from "../records/document-text.ts";
 
 /** Records that are written at once, and characters of them: some milliseconds. */
 const SLICE_RECORDS = 16;
@@ -223,7 +224,7 @@ const URIS: Column = { write: (records) => itemsOf(records.map(({ uri }) => uri 
 const EMBEDDINGS: Column = { write: embeddings, pieces: null };
 const SCORES: Column = { write: scores, pieces: null };
 const DOCUMENTS: Column = {
-  write: (records) => itemsOf(records.map(({ document }) => document ?? null)),
+  write: (records) => itemsOf(records.map(({ document }) => textOf(document))),
   pieces: ({ document }) => writeLongString(document ?? null),
 };
 const VISIBLE_METADATA = metadataColumn((key) => !key.startsWith(RESERVED_PREFIX));
@@ -252,6 +253,11 @@ function scores(records: Records): string {
   const values = new Float32Array(records.length);
   for (let index = 0; index < values.length; index += 1) values[index] = records[index]?.score ?? Number.NaN;
   return writeFloat32Array(values, "2.0").slice(1, -1);
+}
+
+function textOf(document: DocumentText | null | undefined): string | null {
+  if (typeof document === "string") return document;
+  return document ? fromDocumentText(document) : null;
 }
 
 /** What stands between the brackets of the list. */

@@ -1,6 +1,7 @@
 /** Record writes and reads after parsing: frozen, complete, with absent and `null` made the same. */
 import type { Metadata, MetadataPatch } from "../metadata.ts";
 import type { Where } from "../search/ast.ts";
+import type { DocumentText } from "./document-text.ts";
 
 export type WriteKind = "add" | "update" | "upsert";
 
@@ -8,7 +9,7 @@ export type WriteKind = "add" | "update" | "upsert";
 export interface WriteRecord {
   readonly id: string;
   readonly embedding: Float32Array | null;
-  readonly document: string | null;
+  readonly document: DocumentText | null;
   readonly uri: string | null;
   /** `add` never holds a `null` value inside. */
   readonly metadata: MetadataPatch | null;
@@ -81,7 +82,7 @@ export interface QueryRequest extends Selector {
 export interface ResultRecord {
   readonly id: string;
   readonly embedding?: Float32Array | null;
-  readonly document?: string | null;
+  readonly document?: DocumentText | null;
   readonly uri?: string | null;
   readonly metadata?: Metadata | null;
   /** f32: the distance of a query or the score of a search. */

@@ -20,6 +20,7 @@ import { LIMITS } from "../limits.ts";
 import { parseMetadata, parseMetadataPatch } from "../metadata-parser.ts";
 import type { MetadataPatch } from "../metadata.ts";
 import type { WriteKind, WriteRecord, WriteRequest } from "./ast.ts";
+import { type DocumentText, toDocumentText } from "./document-text.ts";
 
 /**
  * @throws SheafError 422 for wrong JSON types, missing `ids` and a `null` in the metadata of `add`; 400 for empty
@@ -85,8 +86,8 @@ function parseColumn<Value>(
   return items.map((item, index) => (item === null ? null : parse(item, itemPath(key, index))));
 }
 
-function parseDocument(value: unknown, path: string): string {
-  return boundedText(value, path, LIMITS.documentBytes);
+function parseDocument(value: unknown, path: string): DocumentText {
+  return toDocumentText(boundedText(value, path, LIMITS.documentBytes));
 }
 
 function parseUri(value: unknown, path: string): string {

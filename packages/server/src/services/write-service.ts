@@ -15,6 +15,7 @@ import {
   type CollectionRef,
   type CommitOperation,
   DOCUMENT_KEY,
+  type DocumentText,
   type EmbeddingPlan,
   type IndexPlan,
   type SparseIndexPlan,
@@ -32,15 +33,7 @@ import type { EngineSource } from "../request/engine-source.ts";
 import type { GetService } from "./get-service.ts";
 import { PresentRecords } from "./present-records.ts";
 import { handOn } from "./hand-on.ts";
-import { withinTextLimit } from "./text-limit.ts";
-
-/** A text to embed and the record it belongs to. */
-interface Source {
-  /** Position of the record in the write. */
-  readonly record: number;
-  /** `null`: the record's text has gone, and with it the vector made of it. */
-  readonly text: string | null;
-}
+import { wholeText, withinTextLimit } from "./text-limit.ts";
 
 export interface WriteParts extends EmbeddingParts {
   readonly plans: CollectionPlans;
@@ -150,7 +143,11 @@ export class WriteService {
       lacksDense(record) ? [{ record: position, text: record.document }] : [],
     );
     if (sources.length === 0) return;
-    const cut = plan.truncate ? sources.map(firstPart) : sources;
+    const cut: TextSource[] = [];
+    for (const { record, text } of sources) {
+      const read = plan.truncate ? withinTextLimit(text) : await wholeText(text, budget.signal);
+      cut.push({ record, text: read });
+    }
     budget.expectTexts(cut.length);
     const vectors = await embedder.dense(
       plannedTexts(plan, cut, (record) => describe(records, record, "document")),
@@ -176,7 +173,9 @@ export class WriteService {
       const text = sparseSource(record, sparse);
       return text === undefined ? [] : [{ record: position, text }];
     });
-    const texts = sources.flatMap(({ record, text }) => (text === null ? [] : [firstPart({ record, text })]));
+    const texts = sources.flatMap(({ record, text }) =>
+      text === null ? [] : [{ record, text: withinTextLimit(text) }],
+    );
     const vectors = new Map<number, SparseVector>();
     if (texts.length > 0) {
       budget.expectTexts(texts.length);
@@ -211,7 +210,12 @@ export class WriteService {
   }
 }
 
-type TextSource = Source & { readonly text: string };
+/** A text to embed and the record it belongs to. */
+interface TextSource {
+  /** Position of the record in the write. */
+  readonly record: number;
+  readonly text: string;
+}
 
 /** A write whose records are replaced one by one. */
 interface Filling {
@@ -234,15 +238,15 @@ function plannedTexts(
 }
 
 /** Its dense vector is left to the server. */
-function lacksDense(record: WriteRecord): record is WriteRecord & { readonly document: string } {
+function lacksDense(record: WriteRecord): record is WriteRecord & { readonly document: DocumentText } {
   return record.embedding === null && record.document !== null;
 }
 
 /** The text of a sparse vector that is left to the server; `undefined`: it is not, or its source stays as it is. */
-type SparseSource = string | null | undefined;
+type SparseSource = DocumentText | null | undefined;
 
 const isPresent = (source: SparseSource): boolean => source !== undefined;
-const isText = (source: SparseSource): boolean => typeof source === "string";
+const isText = (source: SparseSource): boolean => source !== undefined && source !== null;
 
 function sparseSource(
   { document, metadata }: WriteRecord,
@@ -253,10 +257,6 @@ function sparseSource(
   const value = metadata?.get(sourceKey);
   if (value === undefined) return undefined;
   return typeof value === "string" ? value : null;
-}
-
-function firstPart({ record, text }: TextSource): TextSource {
-  return { record, text: withinTextLimit(text) };
 }
 
 function describe(records: readonly WriteRecord[], record: number, what: string): string {

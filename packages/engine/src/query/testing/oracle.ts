@@ -18,6 +18,7 @@ import {
   type SparseVector,
   type Where,
   arrayMembers,
+  fromDocumentText,
 } from "@sheaf/protocol";
 import { distance } from "../../kernels/distance.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
@@ -110,12 +111,13 @@ function matches(record: StoredRecord, where: Where): boolean {
 /** A clause that can be negated, without its negation. */
 function holds(record: StoredRecord, where: Extract<Where, { negated: boolean }>): boolean {
   if (where.type === "id") return where.ids.includes(record.id);
-  if (where.type === "document_contains") return record.document?.includes(where.text) === true;
+  const document = record.document === null ? null : fromDocumentText(record.document);
+  if (where.type === "document_contains") return document?.includes(where.text) === true;
   if (where.type === "document_regex") {
     // The differential tests use only patterns on which both engines agree.
     const folds = where.pattern.startsWith("(?i)");
     const expression = new RegExp(folds ? where.pattern.slice(4) : where.pattern, folds ? "iu" : "u");
-    return record.document !== null && expression.test(record.document);
+    return document !== null && expression.test(document);
   }
   const stored = record.metadata?.get(where.key);
   if (where.type === "in") return stored !== undefined && where.values.some((value) => same(stored, value));
