@@ -2,6 +2,8 @@
  * `npm run bench:fair`: how long one tenant waits for its answers while another keeps the server busy. A bystander with
  * 20,000 records asks one thing after another; it is measured quiet, then under each kind of heavy legal work and each
  * attack of test/hostile. The goal of a row is a p99 of at most ten times the quiet one, or 100 ms where that is more.
+ * The last columns are the longest turns of the event loops of gateway and engine host meanwhile, by the processor time of
+ * their own threads, whatever else runs on the machine.
  * Exit code 1 where a goal is missed or an answer was wrong.
  */
 import { parseArgs } from "node:util";
@@ -10,6 +12,7 @@ import { type Answered, Bystander, QUESTIONS, type Question } from "../../test/h
 import { BusyClient } from "../../test/hostile/testing/busy-client.ts";
 import { ATTACKS } from "../../test/hostile/testing/attacks.ts";
 import { WORKS } from "../../test/hostile/testing/heavy-work.ts";
+import { type LongestTurns, SliceWatch } from "../../test/hostile/testing/slice-watch.ts";
 import { createTenant } from "../../test/hostile/testing/tenant.ts";
 import { quantile } from "../measure/statistics.ts";
 import { textTable } from "../measure/text-table.ts";
@@ -18,6 +21,8 @@ const BYSTANDER_RECORDS = 20_000;
 const GOAL_FACTOR = 10;
 const GOAL_MS = 100;
 const WARM_UP_SECONDS = 5;
+/** As `slice-probe.mjs`. */
+const NOTED_TURN_MS = 5;
 
 const { values } = parseArgs({
   options: {
@@ -34,30 +39,40 @@ const names = [...Object.keys(WORKS), ...Object.keys(ATTACKS)];
 interface Row {
   readonly work: string;
   readonly answers: readonly Answered[];
+  readonly turns: LongestTurns;
 }
 
-const served = await ServedSheaf.start();
+const slices = await SliceWatch.create();
+const served = await ServedSheaf.start({ env: slices.environment });
 try {
   const bystander = await Bystander.settle(served, { records: BYSTANDER_RECORDS });
   const worker = await createTenant(served, "worker");
   await bystander.during(() => pause(WARM_UP_SECONDS));
-  const quiet = await bystander.during(() => pause(seconds));
-  const rows: Row[] = [{ work: "quiet", answers: quiet.answers }];
+  const rows: Row[] = [await measured("quiet", () => pause(seconds))];
   for (const work of names) {
     if (wanted.length > 0 && !wanted.some((word) => work.includes(word))) continue;
     const client = await BusyClient.start(served.url, worker, work);
     try {
-      const { value, answers } = await bystander.during(() => client.workFor(seconds));
-      rows.push({ work, answers });
-      console.log(`${work}: ${value.answered} calls answered, ${value.refused} refused`);
+      const row = await measured(work, async () => {
+        const { answered, refused } = await client.workFor(seconds);
+        console.log(`${work}: ${answered} calls answered, ${refused} refused`);
+      });
+      rows.push(row);
     } finally {
       client.stop();
     }
     await pause(2);
   }
   process.exitCode = report(rows) ? 0 : 1;
+
+  async function measured(work: string, during: () => Promise<void>): Promise<Row> {
+    const since = Date.now();
+    const { answers } = await bystander.during(during);
+    return { work, answers, turns: await slices.longest(since) };
+  }
 } finally {
   await served.dispose();
+  await slices.dispose();
 }
 
 function pause(length: number): Promise<void> {
@@ -78,10 +93,12 @@ function report(rows: readonly Row[]): boolean {
     }),
     String(row.answers.length),
     missed(row).length === 0 ? "held" : `MISSED: ${missed(row).join(", ")}`,
+    turnText(row.turns.gateway),
+    turnText(row.turns.host),
   ]);
   const header = QUESTIONS.map((question) => `${question}, ms`);
   console.log(`\np50 / p99 of ${BYSTANDER_RECORDS} records' owner while another tenant sends:\n`);
-  console.log(textTable(["work", ...header, "answers", "goal"], lines));
+  console.log(textTable(["work", ...header, "answers", "goal", "turn of gateway, ms", "of host, ms"], lines));
   const goals = QUESTIONS.map((question) => `${question} ${goal(question).toFixed(0)} ms`);
   console.log(`\ngoal: p99 of at most ${goals.join(", ")}`);
   const faults = rows.flatMap(({ work, answers }) =>
@@ -90,6 +107,10 @@ function report(rows: readonly Row[]): boolean {
   for (const fault of faults.slice(0, 10)) console.log(`WRONG ${fault}`);
   if (faults.length > 0) console.log(`${faults.length} answers were wrong or refused`);
   return faults.length === 0 && rows.every((row) => missed(row).length === 0);
+}
+
+function turnText(milliseconds: number): string {
+  return milliseconds === 0 ? `< ${NOTED_TURN_MS}` : milliseconds.toFixed(1);
 }
 
 function times(row: Row | undefined, question: Question): readonly number[] {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BusyClient } from "./testing/busy-client.ts";
 import { WORKS } from "./testing/heavy-work.ts";
-import { Stage } from "./testing/stage.ts";
+import { LONGEST_TURN_MS, Stage } from "./testing/stage.ts";
 
 const SECONDS = 3;
 
@@ -18,9 +18,10 @@ describe("a bystander of heavy legal work", () => {
   it.each(Object.keys(WORKS))("is answered rightly and soon beside %s", async (work) => {
     const client = await BusyClient.start(stage.served.url, stage.attacker, work);
     try {
-      const { value, answers } = await stage.unharmed(2_000, () => client.workFor(SECONDS));
+      const { value, answers, turns } = await stage.unharmed(2_000, () => client.workFor(SECONDS));
       expect(value.answered, "legal calls are served").toBeGreaterThan(0);
       expect(answers.length).toBeGreaterThan(2);
+      expect(turns.host, "processor time of a turn of the engine host in ms").toBeLessThan(LONGEST_TURN_MS);
     } finally {
       client.stop();
     }

@@ -22,6 +22,14 @@ describe("the hostile lane", () => {
     expect(answers.length).toBeGreaterThan(2);
   });
 
+  it("hears how long the turns of the event loops are", async () => {
+    // The loading of modules, if nothing else.
+    const { gateway, host } = await stage.turnsSince(0);
+    expect(gateway).toBeGreaterThan(0);
+    expect(host).toBeGreaterThan(0);
+    expect(await stage.turnsSince(Date.now() + 60_000)).toEqual({ gateway: 0, host: 0 });
+  });
+
   it("notices an engine host that was started again", async () => {
     const ended = stage.unharmed(1_500, async () => {
       process.kill(await stage.hostPid(), "SIGKILL");

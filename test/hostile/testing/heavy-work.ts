@@ -13,6 +13,12 @@ const LARGE_RECORDS = 50;
 const LARGE_DOCUMENT = 1024 * 1024;
 const SHORT_RECORDS = 10_000;
 const RECORDS_PER_CALL = 1_000;
+/** The longest document there may be, in letters of two bytes. */
+const LONGEST_DOCUMENT = "ы".repeat(8 * 1024 * 1024);
+/** Of one record: 31 MB on disk. */
+const ARRAYS = 30;
+const INTEGERS = 130_001;
+const EMBEDDED_RECORDS = 300;
 
 export interface HeavyWork {
   /** Makes what `once` needs. */
@@ -31,6 +37,9 @@ export type MakeWork = (tenant: Tenant) => HeavyWork;
 export const WORKS: Readonly<Record<string, MakeWork>> = {
   "bulk writes": bulkWrites,
   "50 MB reads": largeReads,
+  "long documents": longDocuments,
+  "long records": longRecords,
+  "embedded writes": embeddedWrites,
   "regular expressions": patterns,
   searches,
   "large embeds": largeEmbeds,
@@ -55,14 +64,19 @@ export async function keepBusy(work: HeavyWork, seconds: number): Promise<CallCo
   const endWhenDone = (): void => {
     if ((counts.answered > 0 || work.isAttack === true) && performance.now() >= until) end.abort();
   };
+  // A fetch that is cut while its answer comes may never settle.
+  const cut = new Promise<null>((resolve) =>
+    end.signal.addEventListener("abort", () => resolve(null), { once: true }),
+  );
   const timer = setTimeout(endWhenDone, seconds * 1_000 + 1);
   let call = 0;
   const callers = Array.from({ length: work.callers }, async () => {
     while (!end.signal.aborted) {
-      const outcome = await work.once(call++, end.signal).catch((error: unknown) => {
+      const answered = work.once(call++, end.signal).catch((error: unknown) => {
         if (end.signal.aborted || work.isAttack === true) return null;
         throw error;
       });
+      const outcome = await Promise.race([answered, cut]);
       if (end.signal.aborted) return;
       const isAnswered = outcome === 200 || outcome === 201;
       if (!isAnswered && !REFUSED.has(outcome) && work.isAttack !== true) {
@@ -101,6 +115,52 @@ function largeReads(tenant: Tenant): HeavyWork {
       path = await documentCollection(tenant, LARGE_RECORDS, LARGE_DOCUMENT);
     },
     once: (_call, signal) => status(tenant, `${path}/get`, { include: ["documents"] }, { signal }),
+  };
+}
+
+function longDocuments(tenant: Tenant): HeavyWork {
+  const record = { ids: ["r"], embeddings: [[1]], documents: [LONGEST_DOCUMENT] };
+  return writesAndReads(tenant, "longest", JSON.stringify(record), "documents");
+}
+
+function longRecords(tenant: Tenant): HeavyWork {
+  const list = `[${"1,".repeat(INTEGERS - 1)}1]`;
+  const metadata = Array.from({ length: ARRAYS }, (_, i) => `"k${i}":${list}`).join(",");
+  const record = `{"ids":["r"],"embeddings":[[1]],"metadatas":[{${metadata}}]}`;
+  return writesAndReads(tenant, "arrays", record, "metadatas");
+}
+
+/** In turn. */
+function writesAndReads(tenant: Tenant, name: string, record: string, include: string): HeavyWork {
+  let path = "";
+  return {
+    callers: 2,
+    prepare: async () => {
+      path = await tenant.createCollection(name, { get_or_create: true });
+    },
+    once: (call, signal) =>
+      call % 2 === 0
+        ? status(tenant, `${path}/upsert`, record, { signal })
+        : status(tenant, `${path}/get`, { include: [include] }, { signal }),
+  };
+}
+
+/** Large ones whose vectors the server makes. */
+function embeddedWrites(tenant: Tenant): HeavyWork {
+  let path = "";
+  const numbers = Array.from({ length: EMBEDDED_RECORDS }, (_, i) => i);
+  const body = JSON.stringify({
+    ids: numbers.map((i) => `r${i}`),
+    documents: numbers.map((i) => textOf(i, 20)),
+    metadatas: numbers.map((i) => ({ text: textOf(i, 50_000) })),
+  });
+  return {
+    callers: 1,
+    prepare: async () => {
+      const embedding_function = { type: "known", name: "sheaf", config: { model: MINILM } };
+      path = await tenant.createCollection("embedded", { configuration: { embedding_function } });
+    },
+    once: (_call, signal) => status(tenant, `${path}/upsert`, body, { signal }),
   };
 }
 

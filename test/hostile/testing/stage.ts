@@ -6,17 +6,21 @@ import { expect } from "vitest";
 import { descendants, type ServeOptions, ServedSheaf } from "../../e2e/testing/served-sheaf.ts";
 import { type Answered, Bystander } from "./bystander.ts";
 import { MIB, MemoryWatch } from "./memory-watch.ts";
+import { type LongestTurns, SliceWatch } from "./slice-watch.ts";
 import { type Tenant, createTenant } from "./tenant.ts";
 
 const ENGINE_HOST = /engine-host\.(?:js|ts)/u;
 /** No answer that the bystander gets may take longer. */
 const SLOWEST_ANSWER_MS = 2_000;
+/** Longest turn of an event loop, by processor time. The goal is 10 ms; this tells slices from work in one piece. */
+export const LONGEST_TURN_MS = 250;
 
 export interface Outcome<T> {
   readonly value: T;
   /** Highest sum of anonymous memory over all processes of the server. */
   readonly peakBytes: number;
   readonly answers: readonly Answered[];
+  readonly turns: LongestTurns;
 }
 
 export class Stage {
@@ -24,41 +28,53 @@ export class Stage {
   readonly attacker: Tenant;
   readonly bystander: Bystander;
 
-  private constructor(served: ServedSheaf, attacker: Tenant, bystander: Bystander) {
+  readonly #slices: SliceWatch;
+
+  private constructor(served: ServedSheaf, slices: SliceWatch, attacker: Tenant, bystander: Bystander) {
     this.served = served;
+    this.#slices = slices;
     this.attacker = attacker;
     this.bystander = bystander;
   }
 
   static async open(options: ServeOptions = {}): Promise<Stage> {
-    const served = await ServedSheaf.start(options);
-    return new Stage(served, await createTenant(served, "attacker"), await Bystander.settle(served));
+    const slices = await SliceWatch.create();
+    const served = await ServedSheaf.start({ ...options, env: { ...slices.environment, ...options.env } });
+    const attacker = await createTenant(served, "attacker");
+    return new Stage(served, slices, attacker, await Bystander.settle(served));
   }
 
   /**
    * Runs `work` while the bystander asks, and expects that no process of the server ended, that it stayed within
-   * `withinMib`, and that every answer of the bystander was right and none slow.
+   * `withinMib`, that no turn of the gateway's loop was long, and that every answer of the bystander was right and none slow.
    */
   async unharmed<T>(withinMib: number, work: () => Promise<T>): Promise<Outcome<T>> {
     const before = await this.hostPid();
-    const { value, answers, peakBytes } = await this.#watched(work);
+    const { value, answers, peakBytes, turns } = await this.#watched(work);
     report(peakBytes, answers);
     expect(await this.hostPid(), "the engine host was not started again").toBe(before);
     expect(peakBytes / MIB, "anonymous memory in MiB").toBeLessThan(withinMib);
+    expect(turns.gateway, "processor time of a turn of the gateway in ms").toBeLessThan(LONGEST_TURN_MS);
     expect(answers.flatMap(({ fault }) => fault ?? [])).toEqual([]);
     const slow = answers.filter(({ milliseconds }) => milliseconds > SLOWEST_ANSWER_MS);
     expect(slow).toEqual([]);
-    return { value, peakBytes, answers };
+    return { value, peakBytes, answers, turns };
   }
 
   async #watched<T>(work: () => Promise<T>): Promise<Outcome<T>> {
     const watch = MemoryWatch.start(this.served.pid);
+    const since = Date.now();
     try {
       const outcome = await this.bystander.during(work);
-      return { ...outcome, peakBytes: await watch.stop() };
+      return { ...outcome, peakBytes: await watch.stop(), turns: await this.turnsSince(since) };
     } finally {
       await watch.stop();
     }
+  }
+
+  /** The longest turns of the event loops since then; nothing is known of a server with Node options of its own. */
+  turnsSince(time: number): Promise<LongestTurns> {
+    return this.#slices.longest(time);
   }
 
   async hostPid(): Promise<number> {
@@ -67,8 +83,9 @@ export class Stage {
     return hosts[0]!.pid;
   }
 
-  close(): Promise<void> {
-    return this.served.dispose();
+  async close(): Promise<void> {
+    await this.served.dispose();
+    await this.#slices.dispose();
   }
 }
 

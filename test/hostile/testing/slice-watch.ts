@@ -1,0 +1,56 @@
+/**
+ * The longest turns of the event loops of a served Sheaf, by the processor time of their own threads: what its processes
+ * note themselves (see `slice-probe.mjs`), read from outside. Load of the machine is no part of it.
+ */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const PROBE = new URL("slice-probe.mjs", import.meta.url).href;
+
+/** Milliseconds of processor time; 0: no turn was worth a note. */
+export interface LongestTurns {
+  readonly gateway: number;
+  readonly host: number;
+}
+
+export class SliceWatch {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** To be made before the server, which is started with its `environment`. */
+  static async create(): Promise<SliceWatch> {
+    return new SliceWatch(await mkdtemp(join(tmpdir(), "sheaf-slices-")));
+  }
+
+  get environment(): Readonly<Record<string, string>> {
+    const options = [
+      process.env["NODE_OPTIONS"],
+      "--disable-warning=ExperimentalWarning",
+      `--import=${PROBE}`,
+    ];
+    return { SLICE_FOLDER: this.#folder, NODE_OPTIONS: options.filter(Boolean).join(" ") };
+  }
+
+  /** Of the turns that ended after `since`, by `Date.now`. */
+  async longest(since: number): Promise<LongestTurns> {
+    return { gateway: await this.#longest("gateway", since), host: await this.#longest("host", since) };
+  }
+
+  async #longest(process: string, since: number): Promise<number> {
+    const notes = await readFile(join(this.#folder, process), "utf8").catch(() => "");
+    let longest = 0;
+    for (const note of notes.split("\n")) {
+      const [at = 0, spent = 0] = note.split(" ").map(Number);
+      if (at >= since) longest = Math.max(longest, spent);
+    }
+    return longest;
+  }
+
+  dispose(): Promise<void> {
+    return rm(this.#folder, { recursive: true, force: true });
+  }
+}
