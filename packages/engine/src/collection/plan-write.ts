@@ -17,7 +17,7 @@ import {
   isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
-import { type Steps, runSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps, runSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
@@ -107,7 +107,8 @@ class WritePlan {
     for (const [position, record] of records.entries()) {
       sequence += 1;
       yield;
-      const current = this.#currentState(kind, record.id);
+      const found = this.#currentState(kind, record.id);
+      const current = isInSteps(found) ? yield* found : found;
       if (current === "skip") continue;
       if (kind === "update") dimension = checkDimension(dimension, record);
       const offset = current === null ? nextOffset++ : current.offset;
@@ -154,14 +155,19 @@ class WritePlan {
     this.#head = { ...this.#head, sequence };
   }
 
-  #currentState(kind: WriteKind, id: string): StoredRecord | null | "skip" {
+  #currentState(kind: WriteKind, id: string): Steps<StoredRecord | null | "skip"> {
     const planned = this.#planned.get(id);
     if (kind === "add") {
       const exists = planned === undefined ? this.#view.offsetOf(id) !== null : planned !== null;
       return exists ? "skip" : null;
     }
-    const current = planned === undefined ? this.#view.find(id) : planned;
-    return kind === "update" ? (current ?? "skip") : current;
+    const current = planned === undefined ? this.#view.findInSteps(id) : planned;
+    if (kind !== "update") return current;
+    return isInSteps(current) ? this.#orSkip(current) : (current ?? "skip");
+  }
+
+  *#orSkip(steps: Generator<void, StoredRecord | null>): Generator<void, StoredRecord | "skip"> {
+    return (yield* steps) ?? "skip";
   }
 }
 

@@ -38,6 +38,14 @@ export class QuotaStore implements RecordStore {
     return this.#store.read(offset, into);
   }
 
+  findInSteps(id: string): Steps<StoredRecord | null> {
+    return this.#store.findInSteps(id);
+  }
+
+  readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null> {
+    return this.#store.readInSteps(offset, into);
+  }
+
   readVector(offset: number): VectorVersion | null {
     return this.#store.readVector(offset);
   }

@@ -221,10 +221,10 @@ export class LmdbEnvironment {
     });
   }
 
-  /** Only inside `transact`. The value is copied before this returns, the key must stay as it is. */
-  put(key: Uint8Array, value: Uint8Array): void {
+  /** Only inside `transact`. The key must stay as it is, and a value that is `isOwned`; any other is copied. */
+  put(key: Uint8Array, value: Uint8Array, isOwned = false): void {
     if (key.length > LONGEST_KEY_BYTES) throw new RangeError(`a key of ${key.length} bytes`);
-    this.#pending.put(key, value);
+    this.#pending.put(key, value, isOwned);
   }
 
   /** Only inside `transact`: throws `storage_full` unless so many bytes more have room, which is kept for this commit. */

@@ -18,7 +18,8 @@ import {
   oldestTracked,
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
-import { type Steps, isInSteps, runSteps } from "./steps.ts";
+import { copyInSteps } from "./copy-in-steps.ts";
+import { type Steps, afterSteps, isInSteps, runSteps } from "./steps.ts";
 import {
   type Decoding,
   decodeDistance,
@@ -26,10 +27,14 @@ import {
   decodeHead,
   decodeRecord,
   decodeVector,
+  decodeRecordInSteps,
   encodeHead,
   encodeRecord,
+  encodeRecordInSteps,
+  isLongValue,
   peekDocumentBytes,
 } from "./value-codec.ts";
+import { recordBytes } from "./record-bytes.ts";
 import { PageGrowth } from "./page-growth.ts";
 import { ValueWriter } from "./value-writer.ts";
 
@@ -81,15 +86,22 @@ export class LmdbRecordStore implements RecordStore {
 
   find(id: string): StoredRecord | null {
     const offset = this.offsetOf(id);
-    if (offset === null || this.#environment === null) return null;
-    const record = this.read(offset);
-    // Only the value has a checksum: an id that leads elsewhere shows here.
+    return offset === null ? null : this.#withId(this.read(offset), id, offset);
+  }
+
+  findInSteps(id: string): Steps<StoredRecord | null> {
+    const offset = this.offsetOf(id);
+    if (offset === null) return null;
+    const found = this.readInSteps(offset);
+    if (isInSteps(found)) return afterSteps(found, (record) => this.#withId(record, id, offset));
+    return this.#withId(found, id, offset);
+  }
+
+  /** Only the value has a checksum: an id that leads elsewhere shows here. */
+  #withId(record: StoredRecord | null, id: string, offset: number): StoredRecord {
     if (record?.id === id) return record;
-    throw new CorruptDataError(
-      this.#environment.origin(idKey(id)),
-      0,
-      `leads to offset ${offset} of another record`,
-    );
+    const origin = { store: this.#options.name, key: idKey(id) };
+    throw new CorruptDataError(origin, 0, `leads to offset ${offset} of another record`);
   }
 
   read(offset: number, into?: Float32Array): StoredRecord | null {
@@ -98,6 +110,23 @@ export class LmdbRecordStore implements RecordStore {
     const key = offsetKey(offset);
     const value = environment.peek(key);
     return value === null ? null : decodeRecord(value, offset, { origin: environment.origin(key), into });
+  }
+
+  readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null> {
+    const environment = this.#environment;
+    if (environment === null) return null;
+    const key = offsetKey(offset);
+    const value = environment.peek(key);
+    if (value === null) return null;
+    const origin = environment.origin(key);
+    if (!isLongValue(value.length)) return decodeRecord(value, offset, { origin, into });
+    return this.#readLong(environment, offset);
+  }
+
+  *#readLong(environment: LmdbEnvironment, offset: number): Generator<void, StoredRecord | null> {
+    const key = offsetKey(offset);
+    const value = yield* copyInSteps(() => environment.peek(key));
+    return value === null ? null : yield* decodeRecordInSteps(value, offset, environment.origin(key));
   }
 
   readVector(offset: number): VectorVersion | null {
@@ -195,11 +224,12 @@ export class LmdbRecordStore implements RecordStore {
       const key = offsetKey(record.offset);
       const isNew = record.offset >= nextOffset;
       const before = isNew || admit === undefined ? null : environment.peek(key)?.length;
-      const value = encodeRecord(this.#writer, record);
+      const isLong = isLongValue(recordBytes(record));
+      const value = isLong ? yield* encodeRecordInSteps(record) : encodeRecord(this.#writer, record);
       bytes += value.length + BYTES_PER_RECORD;
       if (typeof before === "number") growth.replace(key.length, value.length, before);
       else growth.append(key.length, value.length);
-      environment.put(key, value);
+      environment.put(key, value, isLong);
       if (isNew) {
         const id = idKey(record.id);
         growth.insertId(id.length, key.length);

@@ -37,6 +37,14 @@ export class MemoryRecordStore implements RecordStore {
     return this.#records.get(offset) ?? null;
   }
 
+  findInSteps(id: string): StoredRecord | null {
+    return this.find(id);
+  }
+
+  readInSteps(offset: number): StoredRecord | null {
+    return this.read(offset);
+  }
+
   readVector(offset: number): VectorVersion | null {
     return this.read(offset);
   }

@@ -29,24 +29,46 @@ const KIND_OF_CODE = new Map(Object.entries(KIND_CODE).map(([kind, code]) => [co
 
 export function writeMetadataFields(writer: ValueWriter, metadata: Metadata): void {
   writer.u32(metadata.size);
+  for (const [key, value] of metadata) writeField(writer, key, value);
+}
+
+/** The same, a value at a time. */
+export function* writeMetadataInSteps(writer: ValueWriter, metadata: Metadata): Generator<void, void> {
+  writer.u32(metadata.size);
   for (const [key, value] of metadata) {
-    const kind = metadataKind(value);
-    writer.text(key).u8(KIND_CODE[kind]);
-    writeValue(writer, value);
+    writeField(writer, key, value);
+    yield;
   }
 }
 
 export function readMetadataFields(reader: ValueReader): Metadata {
   const metadata = new Map<string, MetadataValue>();
   const count = reader.u32();
-  for (let entry = 0; entry < count; entry++) {
-    const key = reader.text();
-    const code = reader.u8();
-    const kind = KIND_OF_CODE.get(code);
-    if (kind === undefined) throw reader.fail(`metadata kind ${code} is unknown`);
-    metadata.set(key, READERS[kind](reader));
+  for (let entry = 0; entry < count; entry++) readField(reader, metadata);
+  return metadata;
+}
+
+/** The same, a value at a time. */
+export function* readMetadataInSteps(reader: ValueReader): Generator<void, Metadata> {
+  const metadata = new Map<string, MetadataValue>();
+  for (let left = reader.u32(); left > 0; left--) {
+    readField(reader, metadata);
+    yield;
   }
   return metadata;
+}
+
+function readField(reader: ValueReader, into: Map<string, MetadataValue>): void {
+  const key = reader.text();
+  const code = reader.u8();
+  const kind = KIND_OF_CODE.get(code);
+  if (kind === undefined) throw reader.fail(`metadata kind ${code} is unknown`);
+  into.set(key, READERS[kind](reader));
+}
+
+function writeField(writer: ValueWriter, key: string, value: MetadataValue): void {
+  writer.text(key).u8(KIND_CODE[metadataKind(value)]);
+  writeValue(writer, value);
 }
 
 function writeValue(writer: ValueWriter, value: MetadataValue): void {

@@ -57,9 +57,9 @@ export class PendingWrites {
     return this.#writes.length === 0 ? undefined : this.#index().get(nameOf(key));
   }
 
-  /** The value is copied. */
-  put(key: Uint8Array, value: Uint8Array): void {
-    this.#writes.push({ key, value: this.#copy(value) });
+  /** A value that is not `isOwned` is copied. */
+  put(key: Uint8Array, value: Uint8Array, isOwned = false): void {
+    this.#writes.push({ key, value: isOwned ? value : this.#copy(value) });
   }
 
   remove(key: Uint8Array): void {

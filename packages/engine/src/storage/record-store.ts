@@ -27,8 +27,12 @@ export interface StoreView {
   offsetOf(id: string): number | null;
   /** The record with this id; `null`: there is none. Throws `CorruptDataError`. */
   find(id: string): StoredRecord | null;
+  /** `find` in steps where it takes long. */
+  findInSteps(id: string): Steps<StoredRecord | null>;
   /** `null`: gone, or never there. The vector may lie in `into` if that is as long. Throws `CorruptDataError`. */
   read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** `read` in steps where it takes long; what is read is one version of the record. */
+  readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null>;
   /** `read` of the vector alone. */
   readVector(offset: number): VectorVersion | null;
   /** `read` of the document alone; its bytes are others after the next read. */

@@ -6,11 +6,18 @@ import { type DocumentText, isLongDocument } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
 import { type QueryDistance, valueMemory } from "../kernels/value-memory.ts";
 import type { DataOrigin } from "./corrupt-data-error.ts";
-import { readMetadataFields, writeMetadataFields } from "./metadata-codec.ts";
+import { crc32cInSteps } from "./crc32c.ts";
+import {
+  readMetadataFields,
+  readMetadataInSteps,
+  writeMetadataFields,
+  writeMetadataInSteps,
+} from "./metadata-codec.ts";
+import { recordBytes } from "./record-bytes.ts";
 import type { StoreHead } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
-import { FRAME_BYTES, VALUE_KIND, VALUE_VERSION, type ValueWriter } from "./value-writer.ts";
+import { FRAME_BYTES, VALUE_KIND, VALUE_VERSION, ValueWriter } from "./value-writer.ts";
 
 const HAS_DOCUMENT = 1;
 const HAS_URI = 2;
@@ -22,8 +29,37 @@ const FLAGS_AT = 6;
 /** Byte at which a record's vector begins: behind the frame, offset, sequence and length. */
 const VECTOR_AT = FRAME_BYTES + 20;
 
+/** A value of more bytes takes many milliseconds to encode or decode. */
+const LONG_VALUE_BYTES = 1024 * 1024;
+
+export function isLongValue(bytes: number): boolean {
+  return bytes > LONG_VALUE_BYTES;
+}
+
 /** Valid until the writer begins the next value. */
 export function encodeRecord(writer: ValueWriter, record: StoredRecord): Uint8Array {
+  const { document, uri, metadata } = record;
+  beginRecord(writer, record);
+  if (typeof document === "string") writer.text(document);
+  else if (document !== null) writer.bytes(document);
+  if (uri !== null) writer.text(uri);
+  if (metadata !== null) writeMetadataFields(writer, metadata);
+  return writer.finish();
+}
+
+/** Of a record that is long; the value has memory of its own. */
+export function* encodeRecordInSteps(record: StoredRecord): Generator<void, Uint8Array> {
+  const { document, uri, metadata } = record;
+  const writer = new ValueWriter(recordBytes(record));
+  beginRecord(writer, record);
+  if (typeof document === "string") writer.text(document);
+  else if (document !== null) yield* writer.bytesInSteps(document);
+  if (uri !== null) writer.text(uri);
+  if (metadata !== null) yield* writeMetadataInSteps(writer, metadata);
+  return yield* writer.finishInSteps();
+}
+
+function beginRecord(writer: ValueWriter, record: StoredRecord): void {
   const { document, uri, metadata } = record;
   const flags =
     (document === null ? 0 : HAS_DOCUMENT) |
@@ -31,11 +67,6 @@ export function encodeRecord(writer: ValueWriter, record: StoredRecord): Uint8Ar
     (metadata === null ? 0 : HAS_METADATA);
   writer.begin(VALUE_KIND.record, flags).u64(record.offset).u64(record.sequence);
   writer.u32(record.embedding.length).array(record.embedding).text(record.id);
-  if (typeof document === "string") writer.text(document);
-  else if (document !== null) writer.bytes(document);
-  if (uri !== null) writer.text(uri);
-  if (metadata !== null) writeMetadataFields(writer, metadata);
-  return writer.finish();
 }
 
 export interface Decoding {
@@ -53,6 +84,23 @@ export function decodeRecord(value: Uint8Array, offset: number, { origin, into }
   const document = (reader.flags & HAS_DOCUMENT) === 0 ? null : readDocument(reader);
   const uri = (reader.flags & HAS_URI) === 0 ? null : reader.text();
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
+  reader.end();
+  return { offset, sequence, id, embedding, document, uri, metadata };
+}
+
+/** `decodeRecord` of a value that is long. The record keeps the bytes, which must be its own. */
+export function* decodeRecordInSteps(
+  value: Uint8Array,
+  offset: number,
+  origin: DataOrigin,
+): Generator<void, StoredRecord> {
+  const reader = new ValueReader(value, VALUE_KIND.record, origin, yield* crc32cInSteps(value, 4));
+  const sequence = readVersion(reader, offset);
+  const embedding = readEmbedding(reader);
+  const id = reader.text();
+  const document = (reader.flags & HAS_DOCUMENT) === 0 ? null : readDocument(reader, true);
+  const uri = (reader.flags & HAS_URI) === 0 ? null : reader.text();
+  const metadata = (reader.flags & HAS_METADATA) === 0 ? null : yield* readMetadataInSteps(reader);
   reader.end();
   return { offset, sequence, id, embedding, document, uri, metadata };
 }
@@ -122,9 +170,10 @@ function readEmbedding(reader: ValueReader, into?: Float32Array): Float32Array {
   return into;
 }
 
-function readDocument(reader: ValueReader): DocumentText {
+function readDocument(reader: ValueReader, isOwned = false): DocumentText {
   const length = reader.u32();
-  return isLongDocument(length) ? reader.bytes(length) : reader.text(length);
+  if (!isLongDocument(length)) return reader.text(length);
+  return isOwned ? reader.view(length) : reader.bytes(length);
 }
 
 function readVersion(reader: ValueReader, offset: number): number {

@@ -15,14 +15,15 @@ export class ValueReader {
   readonly #origin: DataOrigin;
   #position = FRAME_BYTES;
 
-  constructor(value: Uint8Array, kind: ValueKind, origin: DataOrigin) {
+  /** @param checksum Of all but itself, where it is known. */
+  constructor(value: Uint8Array, kind: ValueKind, origin: DataOrigin, checksum?: number) {
     // LMDB gives buffers already, and making another takes as long as reading all numbers of a record.
     this.#bytes = Buffer.isBuffer(value)
       ? value
       : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     this.#origin = origin;
     if (value.length < FRAME_BYTES) throw this.#damaged(0, `only ${value.length} bytes`);
-    if (crc32c(this.#bytes, 4) !== this.#bytes.readUInt32LE(0))
+    if ((checksum ?? crc32c(this.#bytes, 4)) !== this.#bytes.readUInt32LE(0))
       throw this.#damaged(0, "the checksum does not match");
     const version = this.#bytes.readUInt8(4);
     if (version !== VALUE_VERSION) throw this.#damaged(4, `value version ${version} is unknown`);

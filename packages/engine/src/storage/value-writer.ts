@@ -3,7 +3,7 @@
  * scratch buffer is used again for the next value, so a finished value is valid only until the next `begin`.
  */
 import type { IntegerArray } from "@sheaf/protocol";
-import { crc32c } from "./crc32c.ts";
+import { crc32c, crc32cInSteps } from "./crc32c.ts";
 import { writeIntegers } from "./integer-codec.ts";
 
 export const VALUE_VERSION = 1;
@@ -25,10 +25,15 @@ export const VALUE_KIND = {
 export type ValueKind = (typeof VALUE_KIND)[keyof typeof VALUE_KIND];
 
 const FIRST_CAPACITY = 16 * 1024;
+const STEP_BYTES = 1024 * 1024;
 
 export class ValueWriter {
-  #bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  #bytes: Buffer;
   #position = 0;
+
+  constructor(capacity = FIRST_CAPACITY) {
+    this.#bytes = Buffer.allocUnsafeSlow(capacity);
+  }
 
   begin(kind: ValueKind, flags = 0): this {
     this.#position = 0;
@@ -39,6 +44,24 @@ export class ValueWriter {
   finish(): Buffer {
     this.#bytes.writeUInt32LE(crc32c(this.#bytes, 4, this.#position), 0);
     return this.#bytes.subarray(0, this.#position);
+  }
+
+  /** `finish` of a value that is long. */
+  *finishInSteps(): Generator<void, Buffer> {
+    const value = this.#bytes.subarray(0, this.#position);
+    value.writeUInt32LE(yield* crc32cInSteps(value, 4), 0);
+    return value;
+  }
+
+  /** u32 length, then the bytes. */
+  *bytesInSteps(value: Uint8Array): Generator<void, void> {
+    this.u32(value.length);
+    for (let from = 0; from < value.length; from += STEP_BYTES) {
+      const piece = value.subarray(from, from + STEP_BYTES);
+      this.#reserve(piece.length).set(piece, this.#position);
+      this.#position += piece.length;
+      yield;
+    }
   }
 
   u8(value: number): this {
