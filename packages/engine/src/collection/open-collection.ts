@@ -40,13 +40,13 @@ import type { QueryContext } from "../query/query-context.ts";
 import type { TenantRegexes } from "../query/regex-pool.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
-import { type Steps, isInSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps, startSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, lostRecord } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
-import { isLargeWrite, planOperations, planRemove, planWrite, planWriteInSteps } from "./plan-write.ts";
+import { planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { WriteGate } from "./write-gate.ts";
 
@@ -153,8 +153,7 @@ export class OpenCollection {
 
   write(request: WriteRequest): Promise<void> {
     if (request.records.length === 0) return Promise.resolve();
-    const isLarge = isLargeWrite(request);
-    return this.#track((view) => (isLarge ? planWriteInSteps(view, request) : planWrite(view, request)));
+    return this.#track((view) => planWrite(view, request));
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
@@ -190,7 +189,7 @@ export class OpenCollection {
       return { firstSequence: null, recordCount };
     }
     let firstSequence: number | null = null;
-    const plan = (view: StoreView): StoreChange => {
+    const plan = (view: StoreView): Steps<StoreChange> => {
       if (observed !== null) checkUnchanged(view, observed);
       firstSequence = view.head.sequence + 1;
       return planOperations(view, operations);
@@ -294,12 +293,9 @@ export class OpenCollection {
   async #commit(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
     let settled = (): void => {};
     try {
-      const change = await this.#store.apply((view) => {
-        const planned = plan(view);
-        if (isInSteps(planned)) return this.#keepInSteps(view, planned, (release) => (settled = release));
-        settled = this.#versions.keep(view, planned);
-        return planned;
-      });
+      const change = await this.#store.apply((view) =>
+        startSteps(this.#planAndKeep(view, plan(view), (release) => (settled = release))),
+      );
       this.#damaged.apply(change);
       this.#toIndex(change);
       return change;
@@ -308,13 +304,13 @@ export class OpenCollection {
     }
   }
 
-  *#keepInSteps(
+  *#planAndKeep(
     view: StoreView,
-    plan: Generator<void, StoreChange>,
+    plan: Steps<StoreChange>,
     onKept: (release: () => void) => void,
   ): Generator<void, StoreChange> {
-    const planned = yield* plan;
-    onKept(yield* this.#versions.keepInSteps(view, planned));
+    const planned = isInSteps(plan) ? yield* plan : plan;
+    onKept(yield* this.#versions.keep(view, planned));
     return planned;
   }
 

@@ -125,7 +125,8 @@ describe("plan of a write", () => {
       values: new Float32Array(message, 16, 2),
     };
     const records = [{ ...recordOf("a"), metadata: new Map([["s", vector]]) }];
-    const { puts } = planWrite(new MemoryRecordStore(), { kind: "add", records });
+    const store = new MemoryRecordStore();
+    const { puts } = await store.apply((view) => planWrite(view, { kind: "add", records }));
     expect(puts[0]?.metadata?.get("s")).toEqual(vector);
     expect(puts[0]?.metadata?.get("s")).toHaveProperty("indices.buffer.byteLength", 8);
   });

@@ -17,62 +17,34 @@ import {
   isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
-import { type Steps, isInSteps, runSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps, startSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
 /** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
-export function planWrite(view: StoreView, request: WriteRequest): StoreChange {
-  return new WritePlan(view).write(request, "").change;
-}
-
-/** The same, a record at a time. */
-export function* planWriteInSteps(view: StoreView, request: WriteRequest): Generator<void, StoreChange> {
+export function planWrite(view: StoreView, request: WriteRequest): Steps<StoreChange> {
   const plan = new WritePlan(view);
-  yield* plan.writeInSteps(request, "");
-  return plan.change;
+  return plan.changeAfter(plan.write(request, ""));
 }
 
-/** Whether planning and storing it takes many milliseconds. */
-export function isLargeWrite({ records }: WriteRequest): boolean {
-  if (records.length > LARGE_RECORDS) return true;
-  let size = 0;
-  for (const { document, embedding, metadata } of records) {
-    size += (document?.length ?? 0) + (embedding?.byteLength ?? 0);
-    if (metadata === null) continue;
-    for (const value of metadata.values()) {
-      if (typeof value === "string" || Array.isArray(value)) size += value.length;
-      else if (ArrayBuffer.isView(value)) size += value.byteLength;
-    }
-  }
-  return size > LARGE_SIZE;
-}
-
-/** Removes the records with these ids as far as they exist; many of them a record at a time. */
+/** Removes the records with these ids as far as they exist. */
 export function planRemove(view: StoreView, ids: readonly string[]): Steps<StoreChange> {
-  return ids.length > LARGE_RECORDS ? planRemoveInSteps(view, ids) : new WritePlan(view).remove(ids).change;
-}
-
-function* planRemoveInSteps(view: StoreView, ids: readonly string[]): Generator<void, StoreChange> {
   const plan = new WritePlan(view);
-  yield* plan.removeInSteps(ids);
-  return plan.change;
+  return plan.changeAfter(plan.remove(ids));
 }
 
 /** Several writes and deletes as one batch, in their order; throws as `planWrite` does. */
-export function planOperations(view: StoreView, operations: readonly CommitOperation[]): StoreChange {
+export function planOperations(view: StoreView, operations: readonly CommitOperation[]): Steps<StoreChange> {
   const plan = new WritePlan(view);
-  for (const [position, operation] of operations.entries()) {
-    if (operation.kind === "delete") plan.remove(operation.ids);
-    else plan.write(operation, `operations[${position}].payload.`);
-  }
-  return plan.change;
+  return plan.changeAfter(allOf(plan, operations));
 }
 
-/** Such a write takes some ten milliseconds. */
-const LARGE_RECORDS = 2_000;
-/** Bytes and characters; an integer of one byte takes eight on disk. */
-const LARGE_SIZE = 1024 * 1024;
+function* allOf(plan: WritePlan, operations: readonly CommitOperation[]): Generator<void, void> {
+  for (const [position, operation] of operations.entries()) {
+    if (operation.kind === "delete") yield* plan.remove(operation.ids);
+    else yield* plan.write(operation, `operations[${position}].payload.`);
+  }
+}
 
 class WritePlan {
   readonly #view: StoreView;
@@ -87,19 +59,19 @@ class WritePlan {
     this.#head = view.head;
   }
 
-  get change(): StoreChange {
+  changeAfter(steps: Generator<void, void>): Steps<StoreChange> {
+    return startSteps(this.#changeAfter(steps));
+  }
+
+  *#changeAfter(steps: Generator<void, void>): Generator<void, StoreChange> {
+    yield* steps;
     const puts: StoredRecord[] = [];
     for (const record of this.#planned.values()) if (record !== null) puts.push(record);
     return { head: this.#head, puts, removes: [...this.#removes.values()] };
   }
 
-  /** `path` stands before the members of the request in messages. */
-  write(request: WriteRequest, path: string): this {
-    runSteps(this.writeInSteps(request, path));
-    return this;
-  }
-
-  *writeInSteps(request: WriteRequest, path: string): Generator<void, void> {
+  /** A record in each step. `path` stands before the members of the request in messages. */
+  *write(request: WriteRequest, path: string): Generator<void, void> {
     const { kind, records } = request;
     let { sequence, nextOffset, dimension } = this.#head;
     if (kind !== "update") for (const record of records) dimension = checkDimension(dimension, record);
@@ -135,12 +107,7 @@ class WritePlan {
     this.#head = { sequence, nextOffset, dimension: stored ? dimension : this.#head.dimension };
   }
 
-  remove(ids: Iterable<string>): this {
-    runSteps(this.removeInSteps(ids));
-    return this;
-  }
-
-  *removeInSteps(ids: Iterable<string>): Generator<void, void> {
+  *remove(ids: Iterable<string>): Generator<void, void> {
     let { sequence } = this.#head;
     for (const id of new Set(ids)) {
       yield;

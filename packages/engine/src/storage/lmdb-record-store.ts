@@ -19,7 +19,7 @@ import {
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
-import { type Steps, afterSteps, isInSteps, runSteps } from "./steps.ts";
+import { type Steps, afterSteps, isInSteps, startSteps } from "./steps.ts";
 import {
   type Decoding,
   decodeDistance,
@@ -178,7 +178,7 @@ export class LmdbRecordStore implements RecordStore {
       const before = this.#readHead();
       const planned = this.#plan(plan, before);
       if (isInSteps(planned)) return this.#applyInSteps(environment, planned, before, admit);
-      return runSteps(this.#store(environment, planned, before, admit));
+      return startSteps(this.#store(environment, planned, before, admit));
     });
   }
 

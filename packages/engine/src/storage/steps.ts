@@ -18,6 +18,16 @@ export function afterSteps<T>(steps: Steps<T>, next: (value: T) => T): Steps<T> 
   return isInSteps(steps) ? continued(steps, next) : next(steps);
 }
 
+/** Runs steps for as long as one stretch may take: small work is done then, of long work the other steps are left. */
+export function startSteps<T>(steps: Generator<void, T>): Steps<T> {
+  const until = performance.now() + STRETCH_MS;
+  do {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  } while (performance.now() < until);
+  return steps;
+}
+
 /** All steps at once. */
 export function runSteps<T>(steps: Generator<void, T>): T {
   for (;;) {

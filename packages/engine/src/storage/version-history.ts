@@ -10,7 +10,6 @@
 import { CorruptDataError } from "./corrupt-data-error.ts";
 import { recordBytes } from "./record-bytes.ts";
 import type { StoreChange, StoreView } from "./record-store.ts";
-import { runSteps } from "./steps.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
 export interface HistoryBounds {
@@ -69,15 +68,11 @@ export class VersionHistory {
   }
 
   /**
-   * Keeps what a planned change replaces; to be called with the state before it. The caller calls what it returns once
-   * the index has the change, or the change has failed.
+   * Keeps what a planned change replaces, a record in each step; to be called with the state before it. The caller calls
+   * what it returns once the index has the change, or the change has failed. A read that opens meanwhile is covered as
+   * those before it, or waits.
    */
-  keep(view: ReplacedState, change: Replacements): () => void {
-    return runSteps(this.keepInSteps(view, change));
-  }
-
-  /** The same, a record at a time. A read that opens meanwhile is covered as those before it, or waits. */
-  *keepInSteps(view: ReplacedState, change: Replacements): Generator<void, () => void> {
+  *keep(view: ReplacedState, change: Replacements): Generator<void, () => void> {
     const kept: Version[] = [];
     for (const offset of replacedOffsets(view, change)) {
       if (this.#tickets.size === 0) break;

@@ -7,6 +7,7 @@ import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../..
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import type { StoreChange } from "../../storage/record-store.ts";
+import { runSteps } from "../../storage/steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
 import { VersionHistory } from "../../storage/version-history.ts";
 import type { QueryContext } from "../query-context.ts";
@@ -128,6 +129,6 @@ export class TestCollection implements OracleCollection {
   #keep(change: Pick<StoreChange, "puts" | "removes">): void {
     const head = { sequence: this.#sequence, nextOffset: this.#nextOffset, dimension: this.#dimension };
     const read = (offset: number): StoredRecord | null => this.#byOffset.get(offset) ?? null;
-    this.#settle = this.versions.keep({ head, read }, change);
+    this.#settle = runSteps(this.versions.keep({ head, read }, change));
   }
 }
