@@ -7,6 +7,7 @@ import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex-pool.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
+import { LargeWrites } from "../storage/large-writes.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
@@ -38,6 +39,7 @@ export interface CollectionOpenerOptions {
 
 export class CollectionOpener {
   readonly #options: CollectionOpenerOptions;
+  readonly #largeWrites = new LargeWrites();
   /** Collection -> why it must not be opened. */
   #quarantined: ReadonlyMap<string, string> = new Map();
 
@@ -52,12 +54,18 @@ export class CollectionOpener {
     return [...before.keys()].filter((id) => !this.#quarantined.has(id));
   }
 
-  /** The files alone; they may be open already. */
-  openStore(id: string): LmdbRecordStore {
+  /** The files alone; they may be open already. `owner`: the tenant that writes there. */
+  openStore(id: string, owner?: string): LmdbRecordStore {
     const reason = this.#quarantined.get(id);
     if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
     const { folder, disk } = this.#options;
-    return new LmdbRecordStore({ folder: folder.collection(id), name: collectionName(id), disk });
+    const largeWrites = owner === undefined ? undefined : { turns: this.#largeWrites, owner };
+    return new LmdbRecordStore({
+      folder: folder.collection(id),
+      name: collectionName(id),
+      disk,
+      largeWrites,
+    });
   }
 
   /** 404 once the collection is gone. */
@@ -66,7 +74,7 @@ export class CollectionOpener {
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
-      const stored = this.openStore(id);
+      const stored = this.openStore(id, known.tenant);
       const store = budget === null ? stored : new QuotaStore(id, stored, budget);
       try {
         requireCaughtUp(store.head, known, collectionName(id));

@@ -6,15 +6,17 @@ import { afterAll, describe, expect, it } from "vitest";
 import { crc32c } from "./crc32c.ts";
 import { createDiskSpace } from "./disk-space.ts";
 import type { KeyRange } from "./key-range.ts";
-import { LmdbEnvironment } from "./lmdb-environment.ts";
+import { LargeWrites } from "./large-writes.ts";
+import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-environment-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
 
-function open(): LmdbEnvironment {
+function open(options: Partial<EnvironmentOptions> = {}): LmdbEnvironment {
   const folder = join(root, "a", String(folders++));
-  return new LmdbEnvironment({ folder, name: "collections/ab/test", disk: createDiskSpace(tmpdir()) });
+  const disk = createDiskSpace(tmpdir());
+  return new LmdbEnvironment({ folder, name: "collections/ab/test", disk, ...options });
 }
 
 /** Few and short, so that they meet. */
@@ -94,6 +96,33 @@ describe("an LMDB environment", () => {
     expect(seen.filter((value) => value === null).length).toBeGreaterThan(1);
     expect(environment.get(key)?.[0]).toBe(7);
     await environment.close();
+  });
+
+  it("holds what large writes of several environments take to one of them, also where they fail", async () => {
+    const turns = new LargeWrites();
+    const environments = ["a", "b", "c", "d"].map((owner) => open({ largeWrites: { turns, owner } }));
+    const piece = new Uint8Array(1024 * 1024);
+    const written = environments.map(() => 0);
+    const committed = environments.map(() => false);
+    const writes = environments.map((environment, i) =>
+      environment.transact(function* () {
+        for (let n = 0; n < 40; n++) {
+          environment.put(Uint8Array.of(n), piece);
+          written[i]! += 1;
+          const large = written.filter((pieces, other) => pieces > 20 && !committed[other]);
+          expect(large.length).toBeLessThanOrEqual(1);
+          // Longer than a stretch, so that it pauses after each.
+          for (const until = performance.now() + 6; performance.now() < until;);
+          yield;
+        }
+        if (i === 1) throw new Error("no");
+      }),
+    );
+    const outcomes = await Promise.allSettled(
+      writes.map((write, i) => write.finally(() => (committed[i] = true))),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    await Promise.all(environments.map((environment) => environment.close()));
   });
 
   it("shows each action what those before it have written, and leaves nothing of one that throws", async () => {

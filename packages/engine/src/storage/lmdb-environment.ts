@@ -16,6 +16,7 @@ import { checkFile } from "./check-file.ts";
 import { commitCause, errorCode } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
+import type { LargeWrites } from "./large-writes.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
@@ -38,6 +39,8 @@ const LONGEST_KEY_BYTES = 1_978;
 const GROUP_MS = 20;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
+/** What a group may read and write beside others; a value that is copied in steps counts at each. */
+const LARGE_BYTES = 8 * 1024 * 1024;
 /** More entries are put from the main thread: describing one to the other thread costs as much as putting it. */
 const MOST_HANDED_OVER = 128;
 
@@ -50,6 +53,8 @@ export interface EnvironmentOptions {
   readonly thorough?: boolean;
   /** It may be made on what is kept free of the disk. */
   readonly usesReserve?: boolean;
+  /** Where large writes wait for their turn, and for whom; they do not if left out. */
+  readonly largeWrites?: { readonly turns: LargeWrites; readonly owner: string } | undefined;
   /** Nothing can be written; the folder has to be there. */
   readonly readOnly?: boolean;
 }
@@ -94,6 +99,10 @@ export class LmdbEnvironment {
   readonly #claims: DiskClaim[] = [];
   /** An action is under way. */
   #running = false;
+  /** Bytes of values that the group under way has read and written. */
+  #handled = 0;
+  /** Gives back the turn of the group under way; `null`: it has none. */
+  #leaveTurn: (() => void) | null = null;
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
   #draining: Promise<void> | null = null;
   #committing = false;
@@ -177,6 +186,7 @@ export class LmdbEnvironment {
     if (written !== undefined) return written.value;
     try {
       const value = this.#database.getBinaryFast(key);
+      if (this.#running) this.#handled += value?.length ?? 0;
       // lmdb-js reads into a buffer of its own, longer than the value, and sets `length` alone.
       return value === undefined ? null : value.subarray(0, value.length);
     } catch (error) {
@@ -224,6 +234,7 @@ export class LmdbEnvironment {
   /** Only inside `transact`. The key must stay as it is, and a value that is `isOwned`; any other is copied. */
   put(key: Uint8Array, value: Uint8Array, isOwned = false): void {
     if (key.length > LONGEST_KEY_BYTES) throw new RangeError(`a key of ${key.length} bytes`);
+    this.#handled += value.length;
     this.#pending.put(key, value, isOwned);
   }
 
@@ -313,11 +324,23 @@ export class LmdbEnvironment {
 
   async #runSteps<T>(steps: Generator<void, T>, before: number): Promise<T> {
     try {
-      return await runInTurns(steps, (isRunning) => (this.#running = isRunning));
+      return await runInTurns(
+        steps,
+        (isRunning) => (this.#running = isRunning),
+        () => this.#pause(),
+      );
     } catch (error) {
       this.#pending.undoTo(before);
       throw error;
     }
+  }
+
+  /** Between two stretches of a long action. */
+  async #pause(): Promise<void> {
+    const { largeWrites } = this.#options;
+    await nextTurn();
+    if (largeWrites === undefined || this.#leaveTurn !== null || this.#handled < LARGE_BYTES) return;
+    this.#leaveTurn = await largeWrites.turns.enter(largeWrites.owner);
   }
 
   /** Everything pending in one transaction, committed and synced on a thread of lmdb-js. */
@@ -364,6 +387,9 @@ export class LmdbEnvironment {
   #settled(): void {
     this.#pending.clear();
     for (const claim of this.#claims.splice(0)) claim.release();
+    this.#handled = 0;
+    this.#leaveTurn?.();
+    this.#leaveTurn = null;
     this.#committing = false;
     this.#commits += 1;
   }

@@ -36,10 +36,14 @@ export function runSteps<T>(steps: Generator<void, T>): T {
   }
 }
 
-/** @param onRunning Told before each stretch of steps, and with `false` before each turn of the event loop. */
+/**
+ * @param onRunning Told before each stretch of steps, and with `false` before each pause.
+ * @param pause By default a turn of the event loop.
+ */
 export async function runInTurns<T>(
   steps: Generator<void, T>,
   onRunning: (isRunning: boolean) => void,
+  pause: () => Promise<unknown> = nextTurn,
 ): Promise<T> {
   for (;;) {
     const until = performance.now() + STRETCH_MS;
@@ -49,7 +53,7 @@ export async function runInTurns<T>(
       if (step.done === true) return step.value;
     } while (performance.now() < until);
     onRunning(false);
-    await nextTurn();
+    await pause();
   }
 }
 
