@@ -1,7 +1,19 @@
 /** Why a commit of lmdb-js failed. */
+import type { DiskSpace } from "./disk-space.ts";
 
 /** lmdb-js settles the cause of a failed commit just after the failure; it must not be able to hang a caller. */
 const CAUSE_WAIT_MS = 1_000;
+
+const ENOSPC = 28;
+/** LMDB reports a short write as an I/O error; with no space left that is what it was. */
+const EIO = 5;
+/**
+ * Errors of LMDB that its own pages are the reason of: page not found, corrupted, panic, version mismatch, invalid,
+ * cursor full, page full, bad transaction (one that met damage before), problem.
+ */
+const DAMAGE: ReadonlySet<unknown> = new Set([
+  -30_797, -30_796, -30_795, -30_794, -30_793, -30_787, -30_786, -30_782, -30_779,
+]);
 
 /** A failed commit hides its cause in a promise that ends the process if nobody handles it. */
 export async function commitCause(error: unknown): Promise<unknown> {
@@ -21,4 +33,14 @@ export async function commitCause(error: unknown): Promise<unknown> {
 
 export function errorCode(error: unknown): unknown {
   return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+}
+
+/** What LMDB says where its own pages are the reason. */
+export function isDamage(error: unknown): error is Error {
+  return error instanceof Error && DAMAGE.has(errorCode(error));
+}
+
+export function isDiskFull(error: unknown, disk: DiskSpace): boolean {
+  const code = errorCode(error);
+  return code === ENOSPC || (code === EIO && disk.problem() !== null);
 }

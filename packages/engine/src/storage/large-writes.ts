@@ -2,7 +2,11 @@
  * The turn of large writes, one at a time over all collections: what one reads, makes and commits is in memory several
  * times over. Owners are served in turn.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { TurnQueue } from "@sheaf/protocol";
+
+/** What a commit may read and write beside others; a value that is copied in steps counts at each. */
+const LARGE_BYTES = 8 * 1024 * 1024;
 
 export class LargeWrites {
   readonly #waiting = new TurnQueue<() => void>();
@@ -17,5 +21,37 @@ export class LargeWrites {
       if (next === undefined) this.#isTaken = false;
       else next();
     };
+  }
+}
+
+/** What the commit under way of one environment has read and written, and its turn. */
+export class CommitSize {
+  readonly #turns: LargeWrites | undefined;
+  readonly #owner: string;
+  #bytes = 0;
+  #leave: (() => void) | null = null;
+
+  /** Without `turns` it waits for none. */
+  constructor(turns?: LargeWrites, owner = "") {
+    this.#turns = turns;
+    this.#owner = owner;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
+  /** A turn of the event loop, and of the large writes once it is one. */
+  async pause(): Promise<void> {
+    await nextTurn();
+    if (this.#turns === undefined || this.#leave !== null || this.#bytes < LARGE_BYTES) return;
+    this.#leave = await this.#turns.enter(this.#owner);
+  }
+
+  /** The commit is over. */
+  reset(): void {
+    this.#bytes = 0;
+    this.#leave?.();
+    this.#leave = null;
   }
 }

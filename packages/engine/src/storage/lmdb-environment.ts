@@ -13,34 +13,22 @@ import { existsSync, mkdirSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
-import { commitCause, errorCode } from "./commit-cause.ts";
+import { commitCause, isDamage, isDiskFull } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
-import type { LargeWrites } from "./large-writes.ts";
+import { CommitSize, type LargeWrites } from "./large-writes.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "./sync-files.ts";
 
 const STDERR = 2;
-const ENOSPC = 28;
-/** LMDB reports a short write as an I/O error; with no space left that is what it was. */
-const EIO = 5;
-/**
- * Errors of LMDB that its own pages are the reason of: page not found, corrupted, panic, version mismatch, invalid,
- * cursor full, page full, bad transaction (one that met damage before), problem.
- */
-const DAMAGE: ReadonlySet<unknown> = new Set([
-  -30_797, -30_796, -30_795, -30_794, -30_793, -30_787, -30_786, -30_782, -30_779,
-]);
 /** LMDB's own bound at its page size. */
 const LONGEST_KEY_BYTES = 1_978;
 /** Longest stretch that one group may keep the event loop, but for its last action. */
 const GROUP_MS = 20;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
-/** What a group may read and write beside others; a value that is copied in steps counts at each. */
-const LARGE_BYTES = 8 * 1024 * 1024;
 /** More entries are put from the main thread: describing one to the other thread costs as much as putting it. */
 const MOST_HANDED_OVER = 128;
 
@@ -99,10 +87,7 @@ export class LmdbEnvironment {
   readonly #claims: DiskClaim[] = [];
   /** An action is under way. */
   #running = false;
-  /** Bytes of values that the group under way has read and written. */
-  #handled = 0;
-  /** Gives back the turn of the group under way; `null`: it has none. */
-  #leaveTurn: (() => void) | null = null;
+  readonly #size: CommitSize;
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
   #draining: Promise<void> | null = null;
   #committing = false;
@@ -110,6 +95,7 @@ export class LmdbEnvironment {
 
   constructor(options: EnvironmentOptions) {
     this.#options = options;
+    this.#size = new CommitSize(options.largeWrites?.turns, options.largeWrites?.owner);
     const isNew = !LmdbEnvironment.exists(options.folder);
     if (!isNew) checkFile(dataFile(options.folder), options.name, options.thorough === true);
     else {
@@ -186,7 +172,7 @@ export class LmdbEnvironment {
     if (written !== undefined) return written.value;
     try {
       const value = this.#database.getBinaryFast(key);
-      if (this.#running) this.#handled += value?.length ?? 0;
+      if (this.#running) this.#size.add(value?.length ?? 0);
       // lmdb-js reads into a buffer of its own, longer than the value, and sets `length` alone.
       return value === undefined ? null : value.subarray(0, value.length);
     } catch (error) {
@@ -234,7 +220,7 @@ export class LmdbEnvironment {
   /** Only inside `transact`. The key must stay as it is, and a value that is `isOwned`; any other is copied. */
   put(key: Uint8Array, value: Uint8Array, isOwned = false): void {
     if (key.length > LONGEST_KEY_BYTES) throw new RangeError(`a key of ${key.length} bytes`);
-    this.#handled += value.length;
+    this.#size.add(value.length);
     this.#pending.put(key, value, isOwned);
   }
 
@@ -327,20 +313,12 @@ export class LmdbEnvironment {
       return await runInTurns(
         steps,
         (isRunning) => (this.#running = isRunning),
-        () => this.#pause(),
+        () => this.#size.pause(),
       );
     } catch (error) {
       this.#pending.undoTo(before);
       throw error;
     }
-  }
-
-  /** Between two stretches of a long action. */
-  async #pause(): Promise<void> {
-    const { largeWrites } = this.#options;
-    await nextTurn();
-    if (largeWrites === undefined || this.#leaveTurn !== null || this.#handled < LARGE_BYTES) return;
-    this.#leaveTurn = await largeWrites.turns.enter(largeWrites.owner);
   }
 
   /** Everything pending in one transaction, committed and synced on a thread of lmdb-js. */
@@ -387,18 +365,14 @@ export class LmdbEnvironment {
   #settled(): void {
     this.#pending.clear();
     for (const claim of this.#claims.splice(0)) claim.release();
-    this.#handled = 0;
-    this.#leaveTurn?.();
-    this.#leaveTurn = null;
+    this.#size.reset();
     this.#committing = false;
     this.#commits += 1;
   }
 
   async #explain(error: unknown): Promise<unknown> {
     const cause = await commitCause(error);
-    const code = errorCode(cause);
-    if (code === ENOSPC || (code === EIO && this.#options.disk.problem() !== null))
-      return storageFull("", cause);
+    if (isDiskFull(cause, this.#options.disk)) return storageFull("", cause);
     return this.#named(cause);
   }
 
@@ -416,8 +390,7 @@ export class LmdbEnvironment {
 
   /** What LMDB finds wrong with its own pages says nothing of where they are. */
   #named(error: unknown): unknown {
-    if (!(error instanceof Error) || !DAMAGE.has(errorCode(error))) return error;
-    return damagedStore(this.#options.name, error.message, error);
+    return isDamage(error) ? damagedStore(this.#options.name, error.message, error) : error;
   }
 }
 
