@@ -1,7 +1,13 @@
 /** The dense index alone, one thread, beside faiss on the same vectors, filters and queries. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DenseIndex } from "../../packages/engine/src/index/dense/dense-index.ts";
+import { CollectionIndex } from "../../packages/engine/src/index/collection-index.ts";
+import type { IndexSnapshot } from "../../packages/engine/src/index/index-snapshot.ts";
+import { listBits } from "../../packages/engine/src/segment/bits.ts";
+import { RowSet } from "../../packages/engine/src/index/row-set.ts";
+import { prepare } from "../../packages/engine/src/kernels/distance.ts";
+import { QueryDistance } from "../../packages/engine/src/kernels/value-memory.ts";
+import type { StoredRecord } from "../../packages/engine/src/storage/stored-record.ts";
 import { median } from "../measure/statistics.ts";
 import { type PeerResult, runPythonPeer } from "../peers/python-peer.ts";
 import { FilterMasks, K } from "../search/workload/ground-truth.ts";
@@ -32,15 +38,27 @@ const TURNS = 3;
 
 export function measureDense(set: SearchSet): EngineFigures {
   const { rows, dimension, vectors } = set;
-  const readVector = (row: number): Float32Array => vectorOf(vectors, row, dimension);
-  const index = new DenseIndex({ space: "cosine", dimension, readVector });
+  const record = (row: number): StoredRecord => {
+    const embedding = vectorOf(vectors, row, dimension);
+    return {
+      offset: row,
+      sequence: row,
+      id: `r${row}`,
+      embedding,
+      document: null,
+      uri: null,
+      metadata: null,
+    };
+  };
+  const plan = { space: "cosine", embeddingFunction: null, sparse: [] } as const;
+  const index = new CollectionIndex(plan, { read: record, readVector: record }, { filling: true });
   const put = clock(() => {
-    for (let row = 0; row < rows; row++) index.put(row, readVector(row));
+    for (let row = 0; row < rows; row++) index.put(record(row));
   });
   let longestSliceMs = 0;
   const seal = clock(() => {
     let from = performance.now();
-    while (index.maintain()) {
+    while (index.maintain(true)) {
       const now = performance.now();
       longestSliceMs = Math.max(longestSliceMs, now - from);
       from = now;
@@ -50,7 +68,7 @@ export function measureDense(set: SearchSet): EngineFigures {
   const filters = Object.fromEntries(
     DENSE_FILTERS.map((filter) => [
       filter,
-      measureFilter(index, set, (query) => masks.of(filter, query), filter),
+      measureFilter(index.snapshot(), set, (query) => masks.of(filter, query), filter),
     ]),
   ) as EngineFigures["filters"];
   index.close();
@@ -58,18 +76,18 @@ export function measureDense(set: SearchSet): EngineFigures {
 }
 
 function measureFilter(
-  index: DenseIndex,
+  snapshot: IndexSnapshot,
   set: SearchSet,
   bytesOf: (query: number) => Uint8Array,
   filter: DenseFilter,
 ): { ms: number; recall: number } {
-  const packed = new Map<Uint8Array, Uint32Array>();
-  const maskOf = (query: number): Uint32Array | null => {
-    if (filter === "all") return null;
+  const made = new Map<Uint8Array, RowSet>();
+  const rowsOf = (query: number): RowSet => {
+    if (filter === "all") return snapshot.live;
     const bytes = bytesOf(query);
-    const mask = packed.get(bytes) ?? bitsOf(bytes);
-    packed.set(bytes, mask);
-    return mask;
+    const rows = made.get(bytes) ?? rowsWith(bytes, snapshot);
+    made.set(bytes, rows);
+    return rows;
   };
   const times: number[] = [];
   let found = 0;
@@ -77,9 +95,9 @@ function measureFilter(
   for (let turn = 0; turn <= TURNS; turn++) {
     for (let query = 0; query < set.queries; query++) {
       const vector = vectorOf(set.queryVectors, query, set.dimension);
-      const mask = maskOf(query);
+      const rows = rowsOf(query);
       const start = performance.now();
-      const near = index.topK(vector, K, mask).rows;
+      const near = nearestOffsets(vector, rows, set, snapshot);
       // The first turn is for the compiler.
       if (turn > 0) times.push(performance.now() - start);
       const exact = set.truth.nearest[filter][query] ?? [];
@@ -88,6 +106,30 @@ function measureFilter(
     }
   }
   return { ms: median(times), recall: found / wanted };
+}
+
+function nearestOffsets(
+  vector: Float32Array,
+  rows: RowSet,
+  { vectors, dimension }: SearchSet,
+  snapshot: IndexSnapshot,
+): Float64Array {
+  const query = prepare("cosine", vector);
+  const distance = new QueryDistance("cosine", query);
+  const distanceAt = (position: number): number =>
+    distance.to(vectorOf(vectors, snapshot.offset(position), dimension));
+  const steps = snapshot.searchDense({ query, k: K, exact: false, distanceAt }, rows);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value?.nearest.offsets ?? new Float64Array(0);
+}
+
+/** Those whose byte is 1, by row. */
+function rowsWith(bytes: Uint8Array, snapshot: IndexSnapshot): RowSet {
+  const rows = new RowSet(snapshot.bases);
+  for (const position of listBits(snapshot.live.words))
+    if (bytes[snapshot.offset(position)] === 1) rows.add(position);
+  return rows;
 }
 
 /** The first run on a set takes minutes: faiss trains on one thread. What it made is kept. */

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sampler } from "../../../packages/engine/src/index/dense/testing/data-sets.ts";
+import { sampler } from "../../../packages/engine/src/segment/dense/testing/data-sets.ts";
 import { type Truth, findTruth } from "./ground-truth.ts";
 import type { SetName } from "../options.ts";
 

@@ -51,7 +51,7 @@ import type {
 } from "./engine.ts";
 import { acquireDataLock } from "./host/data-lock.ts";
 import type { LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
-import { VectorMemory } from "./index/dense/vector-memory.ts";
+import { VectorMemory } from "./segment/dense/vector-memory.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import { createScanPool } from "./index/scan-pool.ts";
 import type { StartedRead } from "./query/execute.ts";

@@ -1,7 +1,7 @@
 /** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
 import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
-import type { VectorMemory } from "../index/dense/vector-memory.ts";
+import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex-pool.ts";

@@ -23,9 +23,9 @@ import {
   throwIfAborted,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/catalog.ts";
-import type { VectorMemory } from "../index/dense/vector-memory.ts";
+import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
-import { type ExactIndex, createExactIndex } from "../index/exact-index.ts";
+import { CollectionIndex } from "../index/collection-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import {
@@ -76,7 +76,7 @@ export interface OpenCollectionOptions {
 export class OpenCollection {
   readonly #options: OpenCollectionOptions;
   readonly #store: RecordStore;
-  readonly #index: ExactIndex;
+  readonly #index: CollectionIndex;
   readonly #gate = new WriteGate();
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference();
@@ -98,7 +98,7 @@ export class OpenCollection {
     this.#readable = options.store.head.sequence;
     const { store, vectorMemory } = options;
     this.#versions = new VersionHistory(options.historyMemory);
-    this.#index = createExactIndex(this.#plan, store, { vectorMemory, filling: true });
+    this.#index = new CollectionIndex(this.#plan, store, { vectorMemory, filling: true });
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markDirty,
       checkpoint: (logPosition, checkpointed) => options.advance({ logPosition, checkpointed }),

@@ -1,18 +1,16 @@
 /**
  * Where the rows of each segment begin among the positions of a snapshot: position = base of the segment + row in it.
- * Bases are multiples of `PAGE`, so that the segment of a position is found in a table.
+ * Bases are multiples of `BLOCK_DOCS`, so that the segment of a position is found in a table.
  */
 import assert from "node:assert/strict";
-
-/** Positions that are always of one segment, a multiple of 32. */
-const PAGE = 4_096;
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
 export class DocBases {
   readonly segments: number;
   /** By segment, and at the end how many positions there are. */
   readonly #bases: Uint32Array;
-  /** By page of positions. */
-  readonly #segmentOfPage: Uint16Array;
+  /** By block of positions. */
+  readonly #segmentOfBlock: Uint16Array;
 
   /** `capacities`: the most rows that each segment may have. */
   constructor(capacities: readonly number[]) {
@@ -20,11 +18,11 @@ export class DocBases {
     this.segments = capacities.length;
     this.#bases = new Uint32Array(capacities.length + 1);
     capacities.forEach((rows, segment) => {
-      this.#bases[segment + 1] = this.#bases[segment]! + Math.ceil(rows / PAGE) * PAGE;
+      this.#bases[segment + 1] = this.#bases[segment]! + Math.ceil(rows / BLOCK_DOCS) * BLOCK_DOCS;
     });
-    this.#segmentOfPage = new Uint16Array(this.positions / PAGE);
+    this.#segmentOfBlock = new Uint16Array(this.positions / BLOCK_DOCS);
     for (let segment = 0; segment < capacities.length; segment++) {
-      this.#segmentOfPage.fill(segment, this.of(segment) / PAGE, this.of(segment + 1) / PAGE);
+      this.#segmentOfBlock.fill(segment, this.of(segment) / BLOCK_DOCS, this.of(segment + 1) / BLOCK_DOCS);
     }
   }
 
@@ -39,6 +37,6 @@ export class DocBases {
   }
 
   segmentOf(position: number): number {
-    return this.#segmentOfPage[Math.floor(position / PAGE)]!;
+    return this.#segmentOfBlock[Math.floor(position / BLOCK_DOCS)]!;
   }
 }

@@ -1,20 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DocumentMemory } from "./document-memory.ts";
-import { SEGMENT_ROWS } from "./row-set.ts";
-import { Segment } from "./segment.ts";
-import { VectorBlocks } from "./vector-blocks.ts";
+import { DocBlock } from "../segment/doc-block.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
-/** Two full segments and a part of a third. */
+/** Two full blocks and a part of a third. */
 const BOUND = 1.3 * 1024 * 1024;
-let segments = 0;
-
-function newSegment(): Segment {
-  return new Segment(++segments, { space: "l2", embeddingFunction: null, sparse: [] }, new VectorBlocks(1));
-}
-
-function fill(memory: DocumentMemory, segment: Segment, text = "x".repeat(100)): void {
-  const documents = memory.of(segment);
-  for (let row = 0; row < SEGMENT_ROWS; row++) {
+function fill(memory: DocumentMemory, block: DocBlock, text = "x".repeat(100)): void {
+  const documents = memory.of(block);
+  for (let row = 0; row < BLOCK_DOCS; row++) {
     if (documents.get(row) === undefined) documents.keep(row, Buffer.from(`${text} ${row}`));
   }
 }
@@ -27,9 +20,9 @@ describe("DocumentMemory", () => {
     vi.useRealTimers();
   });
 
-  it("gives back what it was told, by segment and row", () => {
+  it("gives back what it was told, by block and row", () => {
     const memory = new DocumentMemory();
-    const [one, other] = [newSegment(), newSegment()];
+    const [one, other] = [new DocBlock(), new DocBlock()];
     fill(memory, one);
     memory.of(other).keep(7, null);
     memory.of(other).keep(8, Buffer.alloc(0));
@@ -39,12 +32,12 @@ describe("DocumentMemory", () => {
     expect(memory.of(other).get(7)).toBeNull();
     expect(memory.of(other).get(8)).toHaveLength(0);
     expect(memory.of(other).get(9)).toBeUndefined();
-    expect(memory.of(newSegment()).get(0)).toBeUndefined();
+    expect(memory.of(new DocBlock()).get(0)).toBeUndefined();
   });
 
   it("keeps no long documents", () => {
     const memory = new DocumentMemory();
-    const documents = memory.of(newSegment());
+    const documents = memory.of(new DocBlock());
     documents.keep(0, Buffer.alloc(5_000));
     documents.keep(1, Buffer.alloc(4_000));
     expect(documents.get(0)).toBeUndefined();
@@ -53,19 +46,19 @@ describe("DocumentMemory", () => {
 
   it("stays within its bound, and makes room of what was not searched for a while", () => {
     const memory = new DocumentMemory(BOUND);
-    const [old, used, late] = [newSegment(), newSegment(), newSegment()];
+    const [old, used, late] = [new DocBlock(), new DocBlock(), new DocBlock()];
     fill(memory, old);
     fill(memory, used);
     fill(memory, late);
     expect(memory.held).toBeLessThanOrEqual(BOUND);
     // Both others are in use.
-    expect(memory.of(late).get(SEGMENT_ROWS - 1)).toBeUndefined();
-    expect(memory.of(old).get(SEGMENT_ROWS - 1)).toBeDefined();
+    expect(memory.of(late).get(BLOCK_DOCS - 1)).toBeUndefined();
+    expect(memory.of(old).get(BLOCK_DOCS - 1)).toBeDefined();
     vi.advanceTimersByTime(11_000);
     memory.of(used);
     fill(memory, late);
-    expect(memory.of(late).get(SEGMENT_ROWS - 1)).toBeDefined();
-    expect(memory.of(used).get(SEGMENT_ROWS - 1)).toBeDefined();
+    expect(memory.of(late).get(BLOCK_DOCS - 1)).toBeDefined();
+    expect(memory.of(used).get(BLOCK_DOCS - 1)).toBeDefined();
     expect(memory.of(old).get(0)).toBeUndefined();
     expect(memory.held).toBeLessThanOrEqual(BOUND);
   });

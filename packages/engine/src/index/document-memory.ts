@@ -1,9 +1,10 @@
 /**
  * Documents that filters have read, kept in memory for the next filter: to read a short one from the store takes longer
  * than to search it. Rows never change, so what is kept is never wrong. All collections of an engine share a bound;
- * once it is reached, segments that were not searched for a while make room, and if there is none nothing more is kept.
+ * once it is reached, blocks of rows that were not searched for a while make room, and if there is none nothing more is kept.
  */
-import type { Segment } from "./segment.ts";
+import type { DocBlock } from "../segment/doc-block.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
 const DOCUMENT_MEMORY_BYTES = 64 * 1024 * 1024;
 /** A longer one is searched for longer than it is read. */
@@ -17,9 +18,9 @@ const TABLE_BYTES_PER_ROW = 2 * 4;
 
 export class DocumentMemory {
   readonly #bound: number;
-  readonly #bySegment = new WeakMap<Segment, SegmentDocuments>();
+  readonly #byBlock = new WeakMap<DocBlock, BlockDocuments>();
   /** When they were searched; the one that was not for longest comes first. */
-  readonly #used = new Map<SegmentDocuments, number>();
+  readonly #used = new Map<BlockDocuments, number>();
   #held = 0;
 
   constructor(bound = DOCUMENT_MEMORY_BYTES) {
@@ -32,17 +33,17 @@ export class DocumentMemory {
   }
 
   /** For a search that begins. */
-  of(segment: Segment): SegmentDocuments {
-    let documents = this.#bySegment.get(segment);
+  of(block: DocBlock): BlockDocuments {
+    let documents = this.#byBlock.get(block);
     if (documents === undefined) {
-      documents = new SegmentDocuments(this, segment.capacity);
-      this.#bySegment.set(segment, documents);
+      documents = new BlockDocuments(this);
+      this.#byBlock.set(block, documents);
     } else if (this.#used.delete(documents)) this.#used.set(documents, performance.now());
     return documents;
   }
 
   /** `false`: there is no room for so much more. */
-  take(bytes: number, by: SegmentDocuments): boolean {
+  take(bytes: number, by: BlockDocuments): boolean {
     for (const [documents, at] of this.#used) {
       if (this.#held + bytes <= this.#bound || performance.now() - at < IN_USE_MS) break;
       if (documents !== by) this.#drop(documents);
@@ -53,30 +54,28 @@ export class DocumentMemory {
     return true;
   }
 
-  #drop(documents: SegmentDocuments): void {
+  #drop(documents: BlockDocuments): void {
     this.#held -= documents.bytes;
     this.#used.delete(documents);
     documents.clear();
   }
 }
 
-/** Of the rows of one segment. */
-export class SegmentDocuments {
+/** Of the rows of one block. */
+export class BlockDocuments {
   readonly #memory: DocumentMemory;
-  readonly #rowCount: number;
   /** By row, where the document lies in `#text`. */
   #starts: Uint32Array | null = null;
   #lengths = new Uint32Array(0);
   #text = new Uint8Array(0);
   #end = 0;
 
-  constructor(memory: DocumentMemory, rows: number) {
+  constructor(memory: DocumentMemory) {
     this.#memory = memory;
-    this.#rowCount = rows;
   }
 
   get bytes(): number {
-    return this.#starts === null ? 0 : TABLE_BYTES_PER_ROW * this.#rowCount + this.#text.length;
+    return this.#starts === null ? 0 : TABLE_BYTES_PER_ROW * BLOCK_DOCS + this.#text.length;
   }
 
   /** UTF-8, until the next call; `null`: the row has no document, `undefined`: it is not kept. */
@@ -109,11 +108,11 @@ export class SegmentDocuments {
     if (this.#starts !== null && needed <= this.#text.length) return true;
     const capacity = Math.max(needed, 2 * this.#text.length, FIRST_TEXT_BYTES);
     const more =
-      capacity - this.#text.length + (this.#starts === null ? TABLE_BYTES_PER_ROW * this.#rowCount : 0);
+      capacity - this.#text.length + (this.#starts === null ? TABLE_BYTES_PER_ROW * BLOCK_DOCS : 0);
     if (!this.#memory.take(more, this)) return false;
     if (this.#starts === null) {
-      this.#starts = new Uint32Array(this.#rowCount).fill(NOT_KEPT);
-      this.#lengths = new Uint32Array(this.#rowCount);
+      this.#starts = new Uint32Array(BLOCK_DOCS).fill(NOT_KEPT);
+      this.#lengths = new Uint32Array(BLOCK_DOCS);
     }
     const text = new Uint8Array(capacity);
     text.set(this.#text.subarray(0, this.#end));

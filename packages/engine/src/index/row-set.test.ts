@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DocBases } from "./doc-bases.ts";
-import { RowSet, countBits, listBits } from "./row-set.ts";
+import { countBits, listBits } from "../segment/bits.ts";
+import { RowSet } from "./row-set.ts";
 
 describe("RowSet", () => {
   it("holds exactly the positions that were added", () => {

@@ -2,27 +2,27 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { SheafError } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
-import { type DenseScan, scanSlices, scanWork } from "./dense-scan.ts";
-import { SEGMENT_ROWS, SEGMENT_WORDS } from "./row-set.ts";
+import { type DenseScan, scanSlices, scanWork } from "../segment/dense-scan.ts";
+import { BLOCK_DOCS, BLOCK_WORDS } from "../segment/block-docs.ts";
 import { type ScanPool, createScanPool } from "./scan-pool.ts";
-import { type Nearest, TopK } from "./top-k.ts";
+import { type Nearest, TopK } from "../segment/top-k.ts";
 
 const DIMENSION = 64;
 
 /** Segments with the same few vectors over and over, so that almost every distance is a tie. */
 function newScan(segments: number, k: number): DenseScan {
-  const vectors = new Float32Array(new SharedArrayBuffer(4 * SEGMENT_ROWS * DIMENSION));
+  const vectors = new Float32Array(new SharedArrayBuffer(4 * BLOCK_DOCS * DIMENSION));
   for (let i = 0; i < vectors.length; i++) vectors[i] = ((i >>> 6) * 31 + i) % 17;
   return {
     space: "l2",
     query: Float32Array.from({ length: DIMENSION }, (_, i) => i % 5),
     k,
     segments: Array.from({ length: segments }, (_, index) => {
-      const offsets = new Float64Array(new SharedArrayBuffer(8 * SEGMENT_ROWS));
+      const offsets = new Float64Array(new SharedArrayBuffer(8 * BLOCK_DOCS));
       // Later segments hold older records.
-      for (let row = 0; row < SEGMENT_ROWS; row++) offsets[row] = (segments - index) * SEGMENT_ROWS + row;
-      const mask = new Uint32Array(SEGMENT_WORDS).fill(0xdddd_dddd);
-      return { vectors, offsets, mask, firstPosition: index * SEGMENT_ROWS };
+      for (let row = 0; row < BLOCK_DOCS; row++) offsets[row] = (segments - index) * BLOCK_DOCS + row;
+      const mask = new Uint32Array(BLOCK_WORDS).fill(0xdddd_dddd);
+      return { vectors, offsets, mask, firstPosition: index * BLOCK_DOCS };
     }),
   };
 }
@@ -61,7 +61,7 @@ describe("ScanPool", () => {
 
   it("finds on several threads what a scan in this thread finds", async () => {
     const scan = newScan(40, 1_000);
-    expect(scanWork(scan)).toBe(40 * SEGMENT_ROWS * 0.75 * DIMENSION);
+    expect(scanWork(scan)).toBe(40 * BLOCK_DOCS * 0.75 * DIMENSION);
     expect(await newPool(2).scan(scan)).toStrictEqual(scanHere(scan));
   });
 

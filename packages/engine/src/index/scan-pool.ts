@@ -7,10 +7,10 @@ import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { siblingModule, spawnWorker } from "@sheaf/process";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
-import { type DenseScan, type SegmentScan, scanWork } from "./dense-scan.ts";
+import { type DenseScan, type SegmentScan, scanWork } from "../segment/dense-scan.ts";
 import type { ScanReply, ScanTask } from "./scan.worker.ts";
 import { SideThread } from "./side-thread.ts";
-import { type Nearest, TopK } from "./top-k.ts";
+import { type Nearest, TopK } from "../segment/top-k.ts";
 
 export interface ScanPool {
   /** The `scan.k` nearest rows, best first. */

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import { parentPort } from "node:worker_threads";
 import { collectGarbage } from "./collect-garbage.ts";
-import { type DenseScan, scanSlices } from "./dense-scan.ts";
-import { type Nearest, TopK } from "./top-k.ts";
+import { type DenseScan, scanSlices } from "../segment/dense-scan.ts";
+import { type Nearest, TopK } from "../segment/top-k.ts";
 
 export interface ScanTask {
   readonly scan: DenseScan;

@@ -6,8 +6,8 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { siblingModule, spawnWorker } from "@sheaf/process";
-import type { SharedBlock, SparseBlock } from "./sparse-block.ts";
-import type { SparseSeat } from "./sparse-seat.ts";
+import type { SharedBlock, SparseBlock } from "../segment/postings/sparse-block.ts";
+import type { SparseSeat } from "../segment/postings/sparse-seat.ts";
 
 export interface SideThreadData {
   /** Of the process, from 1. */

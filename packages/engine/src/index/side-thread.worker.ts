@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { collectGarbage } from "./collect-garbage.ts";
-import { attachSeat } from "./sparse-block.ts";
+import { attachSeat } from "../segment/postings/sparse-block.ts";
 import type { SideThreadData, SideThreadMessage } from "./side-thread.ts";
-import { SearchBest, type SparseSeat } from "./sparse-seat.ts";
+import { SearchBest, type SparseSeat } from "../segment/postings/sparse-seat.ts";
 
 assert(parentPort !== null, "side-thread.worker runs as a worker thread");
 const port = parentPort;

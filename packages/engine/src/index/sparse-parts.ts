@@ -1,50 +1,51 @@
 /**
- * The sparse vectors of one key as a snapshot sees them: the blocks that hold lists of its segments, and the tails of
- * those that still fill. Found once at the beginning of a search: lists that move meanwhile say the same in both places.
+ * The sparse vectors of one key as a snapshot sees them: packed blocks and tails of its segments. Found once at the
+ * beginning of a search: what is packed meanwhile says the same in both places.
  */
-import type { DocBases } from "./doc-bases.ts";
 import type { IndexSnapshot } from "./index-snapshot.ts";
-import { type RowSet, SEGMENT_ROWS, SEGMENT_WORDS, countBits } from "./row-set.ts";
-import { SLOT_BITS } from "./posting-lists.ts";
-import type { SparseBlock } from "./sparse-block.ts";
-import type { SparseTail } from "./sparse-tail.ts";
-
-const NO_SEGMENT = -1;
+import { countBits } from "../segment/bits.ts";
+import { type RowSet } from "./row-set.ts";
+import type { SparseBlock } from "../segment/postings/sparse-block.ts";
+import type { SparseTail } from "../segment/postings/sparse-tail.ts";
 
 export interface SparseParts {
   readonly blocks: readonly BlockPart[];
   readonly tails: readonly TailPart[];
 }
 
-export interface TailPart {
+export class TailPart {
   readonly tail: SparseTail;
-  /** Of the snapshot's segments. */
-  readonly segment: number;
+  readonly #first: number;
+
+  /** `first`: position of the tail's row 0. */
+  constructor(tail: SparseTail, first: number) {
+    this.tail = tail;
+    this.#first = first;
+  }
+
+  /** The rows as the tail counts them, and others behind them. */
+  mask(rows: RowSet): Uint32Array {
+    return rows.words.subarray(this.#first / 32);
+  }
+
+  position(row: number): number {
+    return this.#first + row;
+  }
 }
 
 export class BlockPart {
   readonly block: SparseBlock;
-  /** Of the snapshot's segments, by slot. */
-  readonly #segments: Int32Array;
+  readonly #first: number;
 
-  readonly #bases: DocBases;
-
-  constructor(block: SparseBlock, bases: DocBases) {
+  /** `first`: position of the block's row 0. */
+  constructor(block: SparseBlock, first: number) {
     this.block = block;
-    this.#bases = bases;
-    this.#segments = new Int32Array(block.slots).fill(NO_SEGMENT);
-  }
-
-  place(slot: number, segment: number): void {
-    this.#segments[slot] = segment;
+    this.#first = first;
   }
 
   /** The rows as the block counts them; `null` if there are none. */
   mask(rows: RowSet): Uint32Array | null {
-    const mask = new Uint32Array(this.block.slots * SEGMENT_WORDS);
-    this.#segments.forEach((segment, slot) => {
-      if (segment !== NO_SEGMENT) mask.set(rows.segment(segment), slot * SEGMENT_WORDS);
-    });
+    const mask = rows.words.slice(this.#first / 32, (this.#first + this.block.rows) / 32);
     return mask.some((word) => word !== 0) ? mask : null;
   }
 
@@ -55,23 +56,21 @@ export class BlockPart {
 
   /** Position in the snapshot of a row of the block. */
   position(row: number): number {
-    return this.#bases.of(this.#segments[row >>> SLOT_BITS]!) + (row & (SEGMENT_ROWS - 1));
+    return this.#first + row;
   }
 }
 
 /** Nothing where the key is not indexed. */
 export function sparseParts({ segments, bases }: IndexSnapshot, key: string): SparseParts {
-  const blocks = new Map<SparseBlock, BlockPart>();
+  const blocks: BlockPart[] = [];
   const tails: TailPart[] = [];
   for (const [index, segment] of segments.entries()) {
     const postings = segment.postings(key);
     if (postings === undefined) continue;
-    const { block, slot, tail } = postings;
-    if (tail.postings > 0) tails.push({ tail, segment: index });
-    if (block === null) continue;
-    const part = blocks.get(block) ?? new BlockPart(block, bases);
-    blocks.set(block, part);
-    part.place(slot, index);
+    const base = bases.of(index);
+    for (const { block, firstDoc } of postings.blocks) blocks.push(new BlockPart(block, base + firstDoc));
+    const { tail } = postings;
+    if (tail !== null) tails.push(new TailPart(tail.tail, base + tail.firstDoc));
   }
-  return { blocks: [...blocks.values()], tails };
+  return { blocks, tails };
 }

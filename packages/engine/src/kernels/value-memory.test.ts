@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { gaussOf, randomOf } from "../index/dense/testing/data-sets.ts";
+import { gaussOf, randomOf } from "../segment/dense/testing/data-sets.ts";
 import { distance, prepare } from "./distance.ts";
 import { QueryDistance } from "./value-memory.ts";
 

@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import type { Include, Search } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { SEGMENT_ROWS } from "../index/row-set.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { type ScanPool, createScanPool } from "../index/scan-pool.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "./execute.ts";
 import {
@@ -99,7 +99,7 @@ describe("reads against the oracle", () => {
   });
 
   it("answers alike between writes, with fast indexes from the first record on", async () => {
-    const sizes = { flatRows: 8, tailSlots: 32, segmentRows: 64 };
+    const sizes = { mutableRows: 32, sealedRows: 64 };
     const requests = fc.array(searches(DIMENSION), {
       minLength: SEARCHES_PER_ROUND,
       maxLength: SEARCHES_PER_ROUND,
@@ -110,7 +110,7 @@ describe("reads against the oracle", () => {
     });
     await fc.assert(
       fc.asyncProperty(plans, rounds, async (plan, list) => {
-        const collection = new TestCollection(plan, { denseRows: 1, denseSizes: sizes, minSparseTail: 4 });
+        const collection = new TestCollection(plan, { denseRows: 1, sizes, minSparseTail: 4 });
         for (const [changes, waits, asked] of list) {
           apply(collection, changes);
           if (waits) await built(collection);
@@ -227,7 +227,7 @@ describe("a collection of several segments", () => {
     assert(plan !== undefined);
     const collection = new TestCollection(plan, { denseRows: Infinity });
     const known = fc.sample(contents(DIMENSION), { seed: SEED, numRuns: 97 });
-    for (let i = 0; i < SEGMENT_ROWS + 900; i++) collection.put(`r${i}`, pick(known, i));
+    for (let i = 0; i < BLOCK_DOCS + 900; i++) collection.put(`r${i}`, pick(known, i));
     const { numRuns } = runs(0.05, 2);
     for (const [i, where] of fc.sample(wheres, { seed: SEED, numRuns }).entries()) {
       // Rows that the columns do not have yet, and a few that are gone.

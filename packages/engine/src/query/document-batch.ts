@@ -1,6 +1,6 @@
 /** Documents on their way to another thread: one piece of memory, and where each of them ends in it. */
 
-/** Where it is told whether a document matches: a bit of a segment's rows. */
+/** Where it is told whether a document matches: a bit of a block's rows. */
 export interface DocumentRow {
   readonly found: Uint32Array;
   readonly local: number;

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   type GetRequest,
   type Include,
@@ -11,12 +12,12 @@ import {
   type Where,
 } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import { SEGMENT_ROWS } from "../index/row-set.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { executeCount, executeGet, executeQuery, executeSearch, selectOffsets } from "./execute.ts";
 import type { QueryContext } from "./query-context.ts";
 import { recordsOf } from "./testing/records-of.ts";
 import { SEARCH, knn } from "./testing/searches.ts";
-import { type RecordContent, TestCollection } from "./testing/test-collection.ts";
+import { type RecordContent, TestCollection, type TestCollectionOptions } from "./testing/test-collection.ts";
 
 const INCLUDE: Include = {
   documents: true,
@@ -30,9 +31,10 @@ const INCLUDE: Include = {
 function newCollection(
   count = 0,
   changes: (i: number) => Partial<RecordContent> = () => ({}),
+  options: TestCollectionOptions = {},
 ): TestCollection {
   const sparse = [{ key: "terms", bm25: false, sourceKey: null, embeddingFunction: null }];
-  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse });
+  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse }, options);
   for (let i = 0; i < count; i++) collection.put(`r${i}`, content(i, changes(i)));
   return collection;
 }
@@ -256,13 +258,32 @@ describe("executeGet", () => {
   });
 
   it("skips and counts in insertion order, across segments that updates have mixed", async () => {
-    const count = 3 * SEGMENT_ROWS;
+    const count = 3 * BLOCK_DOCS;
     const collection = newCollection(count);
     for (let i = 0; i < count; i += 3) collection.put(`r${i}`, content(i));
     const [all] = await got(collection);
     expect(ids(all)).toStrictEqual(Array.from({ length: count }, (_, i) => `r${i}`));
     const [some] = await got(collection, { offset: 4_090, limit: 2_000 });
     expect(ids(some)).toStrictEqual(ids(all).slice(4_090, 6_090));
+  });
+
+  it("skips and counts in insertion order, across segments that were sealed", async () => {
+    const count = 3 * BLOCK_DOCS;
+    const sizes = { mutableRows: 1_024, sealedRows: 8_192 };
+    const collection = newCollection(count, undefined, { sizes, denseRows: 1 });
+    for (let i = 0; i < count; i += 3) collection.put(`r${i}`, content(i));
+    while (collection.index.isBuilding) await nextTurn();
+    const [all] = await got(collection);
+    expect(ids(all)).toStrictEqual(Array.from({ length: count }, (_, i) => `r${i}`));
+    const [some] = await got(collection, {
+      where: { type: "compare", key: "i", operator: "$lt", value: 2_000n },
+    });
+    expect(ids(some)).toStrictEqual(ids(all).slice(0, 2_000));
+    const [few] = await got(collection, {
+      where: { type: "compare", key: "i", operator: "$lt", value: 200n },
+    });
+    expect(ids(few)).toStrictEqual(ids(all).slice(0, 200));
+    collection.index.close();
   });
 });
 

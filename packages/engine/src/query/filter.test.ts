@@ -1,6 +1,6 @@
 import type { Where } from "@sheaf/protocol";
 import { describe, expect, it, vi } from "vitest";
-import { MetadataRows } from "../index/metadata-rows.ts";
+import { MetadataRows } from "../segment/columns/metadata-rows.ts";
 import { executeCount, executeGet, executeSearch, selectOffsets } from "./execute.ts";
 import { recordsOf } from "./testing/records-of.ts";
 import { TestCollection } from "./testing/test-collection.ts";

@@ -1,14 +1,16 @@
 /**
- * The filter stage: which of the candidate rows match a `where`. Segment by segment, each clause on what the clauses
+ * The filter stage: which of the candidate rows match a `where`. Block by block, each clause on what the clauses
  * before it left: the cheap ones first, among those the ones that fewest rows match, and none once nothing is left.
- * Regular expressions run in another thread, of all segments together.
+ * Regular expressions run in another thread, of all blocks together.
  */
 import assert from "node:assert/strict";
 import type { MetadataValue, Selector } from "@sheaf/protocol";
-import type { ExactIndex } from "../index/exact-index.ts";
-import { RowSet, countBits, listBits } from "../index/row-set.ts";
-import type { Segment } from "../index/segment.ts";
-import type { TrigramQuery } from "../index/trigram-query.ts";
+import { BLOCK_DOCS, BLOCK_WORDS } from "../segment/block-docs.ts";
+import type { CollectionIndex } from "../index/collection-index.ts";
+import { countBits, listBits } from "../segment/bits.ts";
+import { RowSet } from "../index/row-set.ts";
+import type { TrigramQuery } from "../segment/trigrams/trigram-query.ts";
+import type { DocBlock } from "../segment/doc-block.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import { type RegexTest, scanDocuments } from "./regex-scan.ts";
@@ -26,7 +28,11 @@ const FEW_ROWS = 64;
  * The live rows that ids leave over. Positions of ids are those of the newest snapshot: `ids` have to be asked for
  * before anything is waited for, and those of a `where` count only then, for the filter tests them as well.
  */
-export function candidateRows(index: ExactIndex, { ids, where }: Selector, { snapshot }: RecordView): RowSet {
+export function candidateRows(
+  index: CollectionIndex,
+  { ids, where }: Selector,
+  { snapshot }: RecordView,
+): RowSet {
   const { live } = snapshot;
   const isNewest = index.snapshot() === snapshot;
   assert(ids === null || isNewest, "ids are looked up before the read waits");
@@ -60,8 +66,8 @@ export async function filterRows(
   return matches;
 }
 
-/** The work on one segment: it pauses after each stretch, and where it has to be told which rows match a pattern. */
-type SegmentWork = Generator<RegexTest | undefined, Uint32Array>;
+/** The work on one block of rows: it pauses after each stretch, and where it has to be told which rows match a pattern. */
+type BlockWork = Generator<RegexTest | undefined, Uint32Array>;
 
 async function matchingRows(
   filter: Filter,
@@ -73,23 +79,20 @@ async function matchingRows(
   const plan = planned instanceof Promise ? await planned : planned;
   const matches = new RowSet(candidates.bases);
   const row = new ViewedRow(view);
-  let open: { readonly index: number; readonly work: SegmentWork }[] = [];
-  for (const [index, segment] of view.snapshot.segments.entries()) {
-    const wanted = candidates.segment(index);
-    if (isEmpty(wanted)) continue;
+  let open: { readonly index: number; readonly work: BlockWork }[] = [];
+  for (const [index, block] of view.snapshot.blocks.entries()) {
+    const wanted = candidates.words.subarray(index * BLOCK_WORDS, (index + 1) * BLOCK_WORDS);
+    if (block === undefined || isEmpty(wanted)) continue;
     const { patterns } = filter;
-    const place = { index, firstPosition: candidates.bases.of(index) };
-    open.push({
-      index,
-      work: new SegmentFilter(segment, { ...place, row, patterns }).matching(plan, wanted),
-    });
+    const first = index * BLOCK_DOCS;
+    open.push({ index, work: new BlockFilter(block, { first, row, patterns }).matching(plan, wanted) });
   }
   while (open.length > 0) {
     const tests: RegexTest[] = [];
     const waiting: typeof open = [];
     for (const one of open) {
       const test = await untilTest(one.work, pace);
-      if (test instanceof Uint32Array) matches.segment(one.index).set(test);
+      if (test instanceof Uint32Array) matches.words.set(test, one.index * BLOCK_WORDS);
       else {
         tests.push(test);
         waiting.push(one);
@@ -103,7 +106,7 @@ async function matchingRows(
 }
 
 /** The rows that match, or what has to be known before. */
-async function untilTest(work: SegmentWork, pace: Pace): Promise<RegexTest | Uint32Array> {
+async function untilTest(work: BlockWork, pace: Pace): Promise<RegexTest | Uint32Array> {
   for (;;) {
     const { value } = work.next();
     if (value !== undefined) return value;
@@ -111,30 +114,28 @@ async function untilTest(work: SegmentWork, pace: Pace): Promise<RegexTest | Uin
   }
 }
 
-interface SegmentContext {
-  readonly index: number;
-  readonly firstPosition: number;
+interface BlockContext {
+  /** Position of row 0. */
+  readonly first: number;
   readonly row: ViewedRow;
   readonly patterns: RequestPatterns;
 }
 
-class SegmentFilter {
-  readonly #segment: Segment;
-  readonly #index: number;
-  readonly #firstPosition: number;
+class BlockFilter {
+  readonly #block: DocBlock;
+  readonly #first: number;
   readonly #row: ViewedRow;
   readonly #patterns: RequestPatterns;
 
-  constructor(segment: Segment, { index, firstPosition, row, patterns }: SegmentContext) {
-    this.#segment = segment;
-    this.#index = index;
-    this.#firstPosition = firstPosition;
+  constructor(block: DocBlock, { first, row, patterns }: BlockContext) {
+    this.#block = block;
+    this.#first = first;
     this.#row = row;
     this.#patterns = patterns;
   }
 
   /** Those of the rows that match, in words of its own. Pauses after each stretch of work. */
-  *matching(plan: WherePlan, rows: Uint32Array): SegmentWork {
+  *matching(plan: WherePlan, rows: Uint32Array): BlockWork {
     if ("children" in plan) {
       return yield* plan.type === "and" ? this.#all(plan.children, rows) : this.#any(plan.children, rows);
     }
@@ -144,7 +145,7 @@ class SegmentFilter {
     return yield* this.#tested(plan.matches, rows);
   }
 
-  *#all(plans: readonly WherePlan[], rows: Uint32Array): SegmentWork {
+  *#all(plans: readonly WherePlan[], rows: Uint32Array): BlockWork {
     let left: Uint32Array = rows.slice();
     for (const plan of this.#inOrder(plans)) {
       if (isEmpty(left)) break;
@@ -153,7 +154,7 @@ class SegmentFilter {
     return left;
   }
 
-  *#any(plans: readonly WherePlan[], rows: Uint32Array): SegmentWork {
+  *#any(plans: readonly WherePlan[], rows: Uint32Array): BlockWork {
     const found = new Uint32Array(rows.length);
     const left = rows.slice();
     for (const plan of [...plans].sort((a, b) => a.cost - b.cost)) {
@@ -167,8 +168,8 @@ class SegmentFilter {
     return found;
   }
 
-  *#metadata(plan: MetadataPlan, rows: Uint32Array): SegmentWork {
-    const { columns } = this.#segment;
+  *#metadata(plan: MetadataPlan, rows: Uint32Array): BlockWork {
+    const { columns } = this.#block;
     const { key, query, negated } = plan;
     const made = columns.peek(key) !== undefined;
     if (!made && countBits(rows) <= FEW_ROWS) return yield* this.#tested(plan.matches, rows);
@@ -186,32 +187,32 @@ class SegmentFilter {
     return union(matches, yield* this.#tested(plan.matches, newer));
   }
 
-  *#contains({ required, negated, matches }: ContainsPlan, rows: Uint32Array): SegmentWork {
+  *#contains({ required, negated, matches }: ContainsPlan, rows: Uint32Array): BlockWork {
     const possible = this.#possible(required, rows);
     const tested = yield* this.#tested(matches, possible);
     // What cannot contain the text matches its negation unread.
     return negated ? union(tested, without(rows, possible)) : tested;
   }
 
-  *#regex({ pattern, negated }: RegexPlan, rows: Uint32Array): SegmentWork {
+  *#regex({ pattern, negated }: RegexPlan, rows: Uint32Array): BlockWork {
     const possible = this.#possible(this.#patterns.required(pattern), rows);
     const found = new Uint32Array(rows.length);
     yield;
-    if (!isEmpty(possible)) yield { pattern, segment: this.#index, rows: possible, found };
+    if (!isEmpty(possible)) yield { pattern, first: this.#first, rows: possible, found };
     return negated ? without(rows, found) : found;
   }
 
   /** Those of the rows that have a document and its trigrams. */
   #possible(required: TrigramQuery, rows: Uint32Array): Uint32Array {
-    const possible = this.#segment.signatures.having(required);
+    const possible = this.#block.signatures.having(required);
     for (let i = 0; i < rows.length; i++) possible[i]! &= rows[i]!;
     return possible;
   }
 
-  *#tested(matches: Predicate, rows: Uint32Array): SegmentWork {
+  *#tested(matches: Predicate, rows: Uint32Array): BlockWork {
     const found = new Uint32Array(rows.length);
     for (const local of listBits(rows)) {
-      this.#row.moveTo(this.#firstPosition + local, this.#segment.ids[local]!);
+      this.#row.moveTo(this.#first + local);
       if (matches(this.#row)) found[local >>> 5]! |= 1 << (local & 31);
       if (this.#row.work < ROWS_PER_BREATH) continue;
       this.#row.work = 0;
@@ -231,19 +232,18 @@ class SegmentFilter {
   /** Matches as far as the columns that are there can tell. */
   #expected(plan: WherePlan): number {
     if (plan.type === "and")
-      return Math.min(this.#segment.capacity, ...plan.children.map((child) => this.#expected(child)));
+      return Math.min(BLOCK_DOCS, ...plan.children.map((child) => this.#expected(child)));
     if (plan.type === "or") return plan.children.reduce((sum, child) => sum + this.#expected(child), 0);
-    if (plan.type !== "metadata") return this.#segment.capacity;
-    const column = this.#segment.columns.peek(plan.key);
-    if (column === undefined) return this.#segment.capacity;
+    if (plan.type !== "metadata") return BLOCK_DOCS;
+    const column = this.#block.columns.peek(plan.key);
+    if (column === undefined) return BLOCK_DOCS;
     const count = plan.query === null ? 0 : column.select(plan.query).count;
-    return plan.negated ? this.#segment.capacity - count : count;
+    return plan.negated ? BLOCK_DOCS - count : count;
   }
 }
 
 /** One object for all rows: a predicate sees it only during its call. */
 class ViewedRow implements FilterRow {
-  id = "";
   work = 0;
   readonly #view: RecordView;
   #position = 0;
@@ -253,9 +253,12 @@ class ViewedRow implements FilterRow {
     this.#view = view;
   }
 
-  moveTo(position: number, id: string): void {
+  get id(): string {
+    return this.#view.snapshot.id(this.#position);
+  }
+
+  moveTo(position: number): void {
     this.#position = position;
-    this.id = id;
     this.#document = undefined;
     this.work++;
   }

@@ -1,17 +1,17 @@
 /**
- * Dense nearest neighbours among the filtered rows, by (distance, insertion order). The fast index of a large
- * collection answers for the rows it holds, a scan for the others: of vectors in memory, or of those in the store for
- * rows that left the fast index after the snapshot. Distances are the same either way. Which rows are found is
- * certain with `exact`, in small collections, where few rows are left, and where the fast index is not asked.
+ * Dense nearest neighbours among the filtered rows, by (distance, insertion order). Rows that have codes are found by
+ * these, the others by a scan: of vectors in memory, or of those in the store where a vector is too long for a code.
+ * Distances are the same either way. Which rows are found is certain with `exact`, in small collections, where few rows
+ * are left, and where no row has a code.
  */
 import type { Space } from "@sheaf/protocol";
-import { type DenseScan, scanSlices, scanWork } from "../index/dense-scan.ts";
-import type { DenseAnswer, DenseRequest } from "../index/dense-rows.ts";
-import type { ExactIndex } from "../index/exact-index.ts";
-import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { type RowSet, listBits } from "../index/row-set.ts";
+import { type DenseScan, scanSlices, scanWork } from "../segment/dense-scan.ts";
+import type { CollectionIndex } from "../index/collection-index.ts";
+import type { DenseAnswer, DenseRequest, IndexSnapshot } from "../index/index-snapshot.ts";
+import { listBits } from "../segment/bits.ts";
+import { RowSet } from "../index/row-set.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
-import { type Nearest, TopK } from "../index/top-k.ts";
+import { type Nearest, TopK } from "../segment/top-k.ts";
 import { prepare } from "../kernels/distance.ts";
 import { QueryDistance } from "../kernels/value-memory.ts";
 import type { Pace } from "./pace.ts";
@@ -22,8 +22,6 @@ const CERTAIN_RECORDS = 8_192;
 const CERTAIN_MATCHES = 2_048;
 /** Multiplications from which a scan goes to the workers: about a millisecond in this thread. */
 const POOL_WORK = 2 ** 20;
-/** Searches that let other work have its turn; after them one that nothing can overtake, as it does not wait. */
-const PAUSED_ATTEMPTS = 3;
 /** Vectors read from the store between two looks at the clock. */
 const READS_PER_BREATH = 32;
 
@@ -36,7 +34,7 @@ export interface DenseQuery {
 }
 
 export interface KnnContext {
-  readonly index: ExactIndex;
+  readonly index: CollectionIndex;
   readonly pace: Pace;
   readonly scanPool: ScanPool | undefined;
 }
@@ -59,7 +57,8 @@ export async function denseKnn(
   const certain = exact || snapshot.size <= CERTAIN_RECORDS || snapshot.countOf(rows) <= CERTAIN_MATCHES;
   const distance = new QueryDistance(space, query);
   const distanceAt = (position: number): number => view.distance(position, distance);
-  const answer = await searchDense({ query, k, exact: certain, distanceAt }, rows, snapshot, context);
+  const request = { query, k, exact: certain, distanceAt };
+  const answer = await searchDense(request, rows, snapshot, context);
   const rest = answer === null ? rows : answer.rest;
   if (answer !== null && rest === null) return answer.nearest;
   const top = new TopK(k);
@@ -68,19 +67,16 @@ export async function denseKnn(
   return top.sorted();
 }
 
-/** Rows that are written while it waits may hide others from it; then it searches again. */
 async function searchDense(
   request: DenseRequest,
   rows: RowSet,
   snapshot: IndexSnapshot,
-  { index, pace }: KnnContext,
+  { pace }: KnnContext,
 ): Promise<DenseAnswer | null> {
-  for (let attempt = 1; ; attempt++) {
-    const steps = index.searchDense(request, rows, snapshot);
-    let step = steps.next();
-    for (; step.done !== true; step = steps.next()) if (attempt <= PAUSED_ATTEMPTS) await pace.breathe();
-    if (step.value?.overtaken !== true) return step.value;
-  }
+  const steps = snapshot.searchDense(request, rows);
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) await pace.breathe();
+  return step.value;
 }
 
 async function scanRest(
@@ -111,20 +107,11 @@ function divide(
   rest: RowSet,
   { snapshot }: RecordView,
 ): { readonly scan: DenseScan; readonly unheld: readonly number[] } {
-  const segments: DenseScan["segments"][number][] = [];
-  const unheld: number[] = [];
-  for (const [index, { vectors, offsets, held }] of snapshot.segments.entries()) {
-    const rows = rest.segment(index);
-    // Words of its own: sent to a worker, a view would carry the whole bitset along.
-    const mask = new Uint32Array(rows.length);
-    const others = new Uint32Array(rows.length);
-    for (let i = 0; i < rows.length; i++) {
-      mask[i] = rows[i]! & held[i]!;
-      others[i] = rows[i]! & ~held[i]!;
-    }
-    const firstPosition = snapshot.bases.of(index);
-    if (mask.some((word) => word !== 0)) segments.push({ vectors, offsets, mask, firstPosition });
-    for (const local of listBits(others)) unheld.push(firstPosition + local);
-  }
-  return { scan: { query, space, k, segments }, unheld };
+  const unheld = new RowSet(rest.bases, rest.words.slice());
+  const segments = snapshot.segments.flatMap(({ vectors }, index) =>
+    vectors.scans(rest.segment(index), snapshot.bases.of(index)),
+  );
+  for (const { mask, firstPosition } of segments)
+    for (let i = 0; i < mask.length; i++) unheld.words[firstPosition / 32 + i]! &= ~mask[i]!;
+  return { scan: { query, space, k, segments }, unheld: listBits(unheld.words) };
 }

@@ -3,7 +3,7 @@
  * members: long strings are compared by how they begin, and read again where that is the same, as arrays are always.
  */
 import { type GroupBy, type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
-import { compareTotal } from "../index/total-order.ts";
+import { compareTotal } from "../segment/total-order.ts";
 import { compareMetadata } from "./metadata-order.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";

@@ -2,8 +2,9 @@
  * The two orders of results: by score (f32 total order, lower first, ties by insertion order) and by insertion order.
  */
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { orderByScore, permute } from "../index/native-order.ts";
-import { type RowSet, listBits } from "../index/row-set.ts";
+import { orderByScore, permute } from "../segment/native-order.ts";
+import { countBits, hasBit, listBits } from "../segment/bits.ts";
+import { type RowSet } from "../index/row-set.ts";
 
 /** Records with their scores, best first; both arrays have one length. */
 export interface Scored {
@@ -28,9 +29,12 @@ export function inInsertionOrder(rows: RowSet, snapshot: IndexSnapshot, count: n
   return first;
 }
 
+/** So many are sorted sooner than those of a whole segment are looked through. */
+const FEW_ROWS = 1_024;
+
 /** Positions of one segment in insertion order, the first of them next. */
 interface Run {
-  readonly positions: readonly number[];
+  readonly positions: Int32Array;
   at: number;
   /** Of the record that is next. */
   offset: number;
@@ -83,10 +87,16 @@ function firstOf(runs: readonly Run[]): [first: Run | null, bound: number] {
 /** `null`: none of the rows is in the segment. */
 function runOf(rows: RowSet, index: number, snapshot: IndexSnapshot): Run | null {
   const first = snapshot.bases.of(index);
-  const positions = listBits(rows.segment(index)).map((local) => first + local);
-  if (positions.length === 0) return null;
+  const wanted = rows.segment(index);
+  const count = countBits(wanted);
+  if (count === 0) return null;
+  const { docsByOffset } = snapshot.segments[index]!;
+  const isListed = docsByOffset !== null && count > FEW_ROWS;
+  const docs = isListed ? docsByOffset.filter((docId) => hasBit(wanted, docId)) : listBits(wanted);
+  const positions = Int32Array.from(docs, (docId) => first + docId);
   const byOffset = (a: number, b: number): number => snapshot.offset(a) - snapshot.offset(b);
-  const isOrdered = positions.every((position, i) => i === 0 || byOffset(positions[i - 1]!, position) < 0);
+  const isOrdered =
+    isListed || positions.every((position, i) => i === 0 || byOffset(positions[i - 1]!, position) < 0);
   if (!isOrdered) positions.sort(byOffset);
   return { positions, at: 0, offset: snapshot.offset(positions[0]!) };
 }

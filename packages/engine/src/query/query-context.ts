@@ -5,7 +5,7 @@
  */
 import type { IndexPlan } from "@sheaf/protocol";
 import type { DocumentMemory } from "../index/document-memory.ts";
-import type { ExactIndex } from "../index/exact-index.ts";
+import type { CollectionIndex } from "../index/collection-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { VersionHistory } from "../storage/version-history.ts";
 import type { ViewedStore } from "./record-view.ts";
@@ -13,7 +13,7 @@ import type { TenantRegexes } from "./regex-pool.ts";
 import type { StageTimes } from "./stage-times.ts";
 
 export interface QueryContext {
-  readonly index: ExactIndex;
+  readonly index: CollectionIndex;
   readonly reader: ViewedStore;
   /** Where the store keeps what it replaces while reads are open. */
   readonly versions: VersionHistory;

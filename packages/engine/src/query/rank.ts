@@ -4,8 +4,8 @@
  */
 import type { Rank } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { orderByKey } from "../index/native-order.ts";
-import type { Nearest } from "../index/top-k.ts";
+import { orderByKey } from "../segment/native-order.ts";
+import type { Nearest } from "../segment/top-k.ts";
 import { knnLeaves } from "./knn-leaves.ts";
 import { type Scored, sortScored } from "./order.ts";
 import type { Pace } from "./pace.ts";

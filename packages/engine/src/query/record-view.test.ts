@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import type { IndexPlan } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import { randomOf } from "../index/dense/testing/data-sets.ts";
-import { SEGMENT_ROWS } from "../index/row-set.ts";
+import { randomOf } from "../segment/dense/testing/data-sets.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { distance, prepare } from "../kernels/distance.ts";
 import { QueryDistance } from "../kernels/value-memory.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
@@ -17,7 +17,7 @@ const QUERY = new QueryDistance("cosine", prepare("cosine", VECTOR));
 /** The vectors of its first segment are in the store alone. */
 async function newCollection(): Promise<TestCollection> {
   const collection = new TestCollection(PLAN, { denseRows: 100 });
-  for (let i = 0; i < SEGMENT_ROWS; i++) collection.put(`r${i}`, content(i));
+  for (let i = 0; i < BLOCK_DOCS; i++) collection.put(`r${i}`, content(i));
   while (collection.index.isBuilding) await setTimeout(1);
   return collection;
 }

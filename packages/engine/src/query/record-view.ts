@@ -4,7 +4,8 @@
  * has ended, throws `StaleSnapshot`, and the read starts over (see `snapshot-read.ts`).
  */
 import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
-import { DocumentMemory, type SegmentDocuments } from "../index/document-memory.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
+import { DocumentMemory, type BlockDocuments } from "../index/document-memory.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
@@ -46,9 +47,9 @@ export class RecordView {
   readonly #reader: ViewedStore;
   #ticket: ReadTicket | null;
   readonly #documents: DocumentMemory;
-  /** Of the segment whose documents are read. */
-  #kept: SegmentDocuments | null = null;
-  #keptSegment = -1;
+  /** Of the block whose documents are read. */
+  #kept: BlockDocuments | null = null;
+  #keptBlock = -1;
   /** For vectors of records that are read ahead: memory for each would have to be collected. */
   #scratch: Float32Array | undefined;
   /** By position, what came with a vector; and how many more may, and bytes of them. */
@@ -86,10 +87,8 @@ export class RecordView {
 
   /** The document in UTF-8, until the next read; `null`: it has none. */
   document(position: number): Uint8Array | null {
-    const { bases } = this.snapshot;
-    const segment = bases.segmentOf(position);
-    const row = position - bases.of(segment);
-    const kept = this.#keptOf(segment);
+    const row = position % BLOCK_DOCS;
+    const kept = this.#keptOf(Math.floor(position / BLOCK_DOCS));
     const known = kept.get(row);
     if (known !== undefined) return known;
     const document = this.#readDocument(position);
@@ -97,10 +96,10 @@ export class RecordView {
     return document;
   }
 
-  #keptOf(segment: number): SegmentDocuments {
-    if (this.#kept === null || this.#keptSegment !== segment) {
-      this.#kept = this.#documents.of(this.snapshot.segments[segment]!);
-      this.#keptSegment = segment;
+  #keptOf(block: number): BlockDocuments {
+    if (this.#kept === null || this.#keptBlock !== block) {
+      this.#kept = this.#documents.of(this.snapshot.blocks[block]!);
+      this.#keptBlock = block;
     }
     return this.#kept;
   }

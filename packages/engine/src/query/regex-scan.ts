@@ -2,18 +2,18 @@
  * Runs regular expressions over the documents that the trigrams have left: this thread reads documents into batches
  * while another one matches the batches before.
  */
-import { listBits } from "../index/row-set.ts";
+import { listBits } from "../segment/bits.ts";
 import { DocumentBatch, type DocumentRow } from "./document-batch.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import type { RegexThread } from "./regex-thread.ts";
 import type { RequestPatterns } from "./request-patterns.ts";
 
-/** Which rows of a segment match; whoever asks finds them in `found`. */
+/** Which rows of a block match; whoever asks finds them in `found`. */
 export interface RegexTest {
   readonly pattern: string;
-  /** Index of the segment. */
-  readonly segment: number;
+  /** Position of the block's row 0. */
+  readonly first: number;
   readonly rows: Uint32Array;
   readonly found: Uint32Array;
 }
@@ -54,8 +54,7 @@ class PatternScan {
 
   async run(tests: readonly RegexTest[], view: RecordView, pace: Pace): Promise<void> {
     let work = 0;
-    for (const { segment, rows, found } of tests) {
-      const first = view.snapshot.bases.of(segment);
+    for (const { first, rows, found } of tests) {
       for (const local of listBits(rows)) {
         const document = view.document(first + local);
         if (document !== null) this.#add(document, { found, local });

@@ -7,8 +7,14 @@
  * must have beside. All texts are folded as the index folds them.
  */
 import type { Class, Hir, Repetition } from "rregex";
-import { type TrigramQuery, EVERY_DOCUMENT, both, containing, either } from "../index/trigram-query.ts";
-import { foldUnit } from "../index/trigrams.ts";
+import {
+  type TrigramQuery,
+  EVERY_DOCUMENT,
+  both,
+  containing,
+  either,
+} from "../segment/trigrams/trigram-query.ts";
+import { foldUnit } from "../segment/trigrams/trigrams.ts";
 
 /** Texts in a set; longer sets become "anything". */
 const MAX_TEXTS = 16;

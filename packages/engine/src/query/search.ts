@@ -2,7 +2,7 @@
 import { EMBEDDING_KEY, type Knn, type Rank, type Search, SheafError, invalid } from "@sheaf/protocol";
 import type { RowSet } from "../index/row-set.ts";
 import type { SideThread } from "../index/side-thread.ts";
-import type { Nearest } from "../index/top-k.ts";
+import type { Nearest } from "../segment/top-k.ts";
 import { candidateRows, filterRows } from "./filter.ts";
 import { groupRecords } from "./group.ts";
 import { denseKnn } from "./knn.ts";

@@ -1,13 +1,15 @@
 import { setTimeout } from "node:timers/promises";
 import type { IndexPlan, SparseVector } from "@sheaf/protocol";
 import { afterAll, describe, expect, it } from "vitest";
-import { randomOf } from "../index/dense/testing/data-sets.ts";
+import { randomOf } from "../segment/dense/testing/data-sets.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { RowSet, SEGMENT_ROWS, listBits } from "../index/row-set.ts";
-import type { SparseBlock } from "../index/sparse-block.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
+import { listBits } from "../segment/bits.ts";
+import { RowSet } from "../index/row-set.ts";
+import type { SparseBlock } from "../segment/postings/sparse-block.ts";
 import { SideThread } from "../index/side-thread.ts";
 import { sparseParts } from "../index/sparse-parts.ts";
-import { compareTotal } from "../index/total-order.ts";
+import { compareTotal } from "../segment/total-order.ts";
 import { Pace } from "./pace.ts";
 import { type SparseQuery, beginSparse } from "./sparse-knn.ts";
 import { TestCollection } from "./testing/test-collection.ts";
@@ -18,7 +20,8 @@ const PLAN: IndexPlan = {
   embeddingFunction: null,
   sparse: [{ key: KEY, bm25: false, sourceKey: null, embeddingFunction: null }],
 };
-const ROWS = 3 * SEGMENT_ROWS + 1_000;
+const ROWS = 3 * BLOCK_DOCS + 1_000;
+const SIZES = { mutableRows: 4_096, sealedRows: 131_072 };
 const f = Math.fround;
 const random = randomOf(3);
 
@@ -38,7 +41,7 @@ function negated({ terms, values, ...query }: SparseQuery): SparseQuery {
 
 /** Records and, kept apart from the index, the vectors that each version of a record had. */
 class Vectors {
-  readonly collection = new TestCollection(PLAN, { denseRows: Infinity });
+  readonly collection = new TestCollection(PLAN, { denseRows: 1_000, sizes: SIZES });
   /** Values by term, ascending, by the record's sequence number. */
   readonly #versions = new Map<number, ReadonlyMap<number, number>>();
 
@@ -138,10 +141,11 @@ const QUERIES: readonly SparseQuery[] = [
 ];
 
 /** Until the side thread works in all blocks that are shared. */
-async function untilReady(sideThread: SideThread, { blocks }: Vectors): Promise<void> {
-  const shared = blocks.filter(({ seat }) => seat !== null);
-  expect(shared).not.toHaveLength(0);
-  while (sideThread.ready(shared).includes(null)) await setTimeout(1);
+async function untilReady(sideThread: SideThread, vectors: Vectors): Promise<void> {
+  // At rest others take their place.
+  const shared = (): SparseBlock[] => vectors.blocks.filter(({ seat }) => seat !== null);
+  expect(shared()).not.toHaveLength(0);
+  while (sideThread.ready(shared()).includes(null)) await setTimeout(1);
 }
 
 /** Until every shared block has an answer to its newest search. */
@@ -175,16 +179,16 @@ describe("sparseKnn", () => {
     const before = vectors.snapshot;
     const expected = QUERIES.map((query) => vectors.expected(query, before.live, before));
     for (let i = 0; i < ROWS; i++) {
-      // The first segment loses most of its rows, so that the others move.
-      if (i % 5 === 1 || i < SEGMENT_ROWS / 2) vectors.put(`r${i}`, newVector(12));
+      // The first segment loses most of its rows, so that it is sealed anew.
+      if (i % 5 === 1 || i < 2 * BLOCK_DOCS) vectors.put(`r${i}`, newVector(12));
       else if (i % 7 === 2) vectors.collection.remove(`r${i}`);
     }
-    expect(vectors.snapshot.segments).not.toContain(before.segments[0]);
     const found = (): Promise<unknown> =>
       Promise.all(QUERIES.map((query) => vectors.search(query, before.live, before)));
     expect(await found()).toStrictEqual(expected);
     await expectRight(vectors);
     await vectors.built();
+    expect(vectors.snapshot.segments).not.toContain(before.segments[0]);
     expect(await found()).toStrictEqual(expected);
     await expectRight(vectors);
   });
@@ -204,7 +208,7 @@ describe("sparseKnn", () => {
 
 describe("a side thread", () => {
   const vectors = new Vectors();
-  for (let i = 0; i < ROWS + SEGMENT_ROWS; i++) vectors.put(`r${i}`, newVector(12));
+  for (let i = 0; i < ROWS + BLOCK_DOCS; i++) vectors.put(`r${i}`, newVector(12));
   const rows = (): RowSet => someRows(vectors.snapshot);
   const all = (): unknown[] => QUERIES.map((query) => vectors.expected(query, rows()));
   let sideThread = new SideThread();
@@ -256,7 +260,7 @@ describe("a side thread", () => {
   it("leaves blocks that are merged", async () => {
     await untilReady(sideThread, vectors);
     const before = vectors.blocks;
-    for (let i = 0; i < SEGMENT_ROWS; i++) vectors.put(`more${i}`, newVector(12));
+    for (let i = 0; i < BLOCK_DOCS; i++) vectors.put(`more${i}`, newVector(12));
     await vectors.built();
     expect(vectors.blocks).not.toStrictEqual(before);
     await untilReady(sideThread, vectors);

@@ -6,10 +6,10 @@ import type { RowSet } from "../index/row-set.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { SideThread } from "../index/side-thread.ts";
 import { type BlockPart, type SparseParts, sparseParts } from "../index/sparse-parts.ts";
-import type { SparseSeat } from "../index/sparse-seat.ts";
-import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../index/sparse-sums.ts";
-import { TermNumbers } from "../index/term-numbers.ts";
-import { type Nearest, TopK } from "../index/top-k.ts";
+import type { SparseSeat } from "../segment/postings/sparse-seat.ts";
+import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../segment/postings/sparse-sums.ts";
+import { TermNumbers } from "../segment/postings/term-numbers.ts";
+import { type Nearest, TopK } from "../segment/top-k.ts";
 import type { Pace } from "./pace.ts";
 
 export interface SparseQuery {
@@ -82,9 +82,9 @@ export async function beginSparse(
     };
     for (const share of shares) if (!posted.some(({ part }) => part === share.part)) await searchHere(share);
     const numbers = numbersOf(terms);
-    for (const { tail, segment } of parts.tails) {
-      tail.score({ query: numbers, weights }, rows.segment(segment), (row, sum) =>
-        push(snapshot.bases.of(segment) + row, Math.fround(1 - sum)),
+    for (const tail of parts.tails) {
+      tail.tail.score({ query: numbers, weights }, tail.mask(rows), (row, sum) =>
+        push(tail.position(row), Math.fround(1 - sum)),
       );
       await pace.breathe();
     }
@@ -157,7 +157,7 @@ async function countHolders(
     }
   }
   const numbers = numbersOf(terms);
-  for (const { tail, segment } of tails) tail.count(numbers, live.segment(segment), holders);
+  for (const tail of tails) tail.tail.count(numbers, tail.mask(live), holders);
   return holders;
 }
 

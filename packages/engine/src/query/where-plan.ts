@@ -4,9 +4,9 @@
  * `where-predicate.ts`. Regular expressions are only gathered here; another thread checks and runs them.
  */
 import type { MetadataScalar, Where } from "@sheaf/protocol";
-import type { ColumnQuery } from "../index/metadata-column.ts";
-import { scalarKey } from "../index/scalar-key.ts";
-import { type TrigramQuery, containing } from "../index/trigram-query.ts";
+import type { ColumnQuery } from "../segment/columns/metadata-column.ts";
+import { scalarKey } from "../segment/columns/scalar-key.ts";
+import { type TrigramQuery, containing } from "../segment/trigrams/trigram-query.ts";
 import { type ListKeys, NO_LIST_KEYS, keysOf, longLists, makeListKeys } from "./list-keys.ts";
 import { metadataIdentity } from "./metadata-order.ts";
 import type { Pace } from "./pace.ts";

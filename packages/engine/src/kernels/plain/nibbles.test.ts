@@ -1,8 +1,8 @@
 /** The kernels of 4-bit codes: against their plain twins, and against what the codes mean. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { floatsToHalves, halvesToFloats, reorderForHalves } from "../../index/dense/half-float.ts";
-import { randomOf } from "../../index/dense/testing/data-sets.ts";
+import { floatsToHalves, halvesToFloats, reorderForHalves } from "../../segment/dense/half-float.ts";
+import { randomOf } from "../../segment/dense/testing/data-sets.ts";
 import { setFields } from "../argument-block.ts";
 import { CENTROIDS, ENCODE, REFINE } from "../argument-layouts.generated.ts";
 import { KernelMemory } from "../kernel-memory.ts";

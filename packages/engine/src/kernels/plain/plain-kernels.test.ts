@@ -1,8 +1,8 @@
 /** Every kernel against its plain twin: the same memory before, the same bits in the whole memory after. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { floatsToHalves } from "../../index/dense/half-float.ts";
-import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
+import { floatsToHalves } from "../../segment/dense/half-float.ts";
+import { type Random, at, randomOf } from "../../segment/dense/testing/data-sets.ts";
 import { setFields } from "../argument-block.ts";
 import {
   BASES,

@@ -1,7 +1,7 @@
 /** The kernels of sparse search against their plain twins. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Random, at, randomOf } from "../../index/dense/testing/data-sets.ts";
+import { type Random, at, randomOf } from "../../segment/dense/testing/data-sets.ts";
 import { type ArgumentBlock, setFields } from "../argument-block.ts";
 import { CANDIDATES, POSTINGS, SUMS } from "../argument-layouts.generated.ts";
 import type { KernelMemory } from "../kernel-memory.ts";

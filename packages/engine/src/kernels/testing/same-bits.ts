@@ -1,5 +1,5 @@
 /** Memories with random contents, for kernels beside their plain twins. */
-import type { Random } from "../../index/dense/testing/data-sets.ts";
+import type { Random } from "../../segment/dense/testing/data-sets.ts";
 import { CANDIDATES } from "../argument-layouts.generated.ts";
 import { type Kernels } from "../kernels.ts";
 import { KernelMemory } from "../kernel-memory.ts";

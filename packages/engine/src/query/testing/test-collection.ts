@@ -3,7 +3,7 @@
  * the oracle and the engine the same records.
  */
 import type { IndexPlan, Metadata } from "@sheaf/protocol";
-import { type ExactIndex, type ExactIndexOptions, createExactIndex } from "../../index/exact-index.ts";
+import { CollectionIndex, type CollectionIndexOptions } from "../../index/collection-index.ts";
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import type { StoreChange } from "../../storage/record-store.ts";
@@ -25,13 +25,13 @@ export interface RecordContent {
   readonly metadata: Metadata | null;
 }
 
-export interface TestCollectionOptions extends ExactIndexOptions {
+export interface TestCollectionOptions extends CollectionIndexOptions {
   readonly scanPool?: ScanPool | undefined;
 }
 
 export class TestCollection implements OracleCollection {
   readonly plan: IndexPlan;
-  readonly index: ExactIndex;
+  readonly index: CollectionIndex;
   readonly scanPool: ScanPool | undefined;
   readonly versions = new VersionHistory();
   /** How often the store was read. */
@@ -46,7 +46,7 @@ export class TestCollection implements OracleCollection {
   constructor(plan: IndexPlan, options: TestCollectionOptions = {}) {
     this.plan = plan;
     this.scanPool = options.scanPool;
-    this.index = createExactIndex(plan, this, options);
+    this.index = new CollectionIndex(plan, this, options);
   }
 
   get records(): StoredRecord[] {

@@ -1,0 +1,170 @@
+/**
+ * Makes an index faster, not different, in slices of about a millisecond: gives rows of mutable segments codes, and
+ * writes full segments as sealed ones.
+ */
+import type { Space } from "@sheaf/protocol";
+import { prepare } from "../kernels/distance.ts";
+import type { KernelKind } from "../kernels/kernel-memory.ts";
+import type { MutableSegment } from "../segment/mutable-segment.ts";
+import type { CodeOptions } from "../segment/mutable-vectors.ts";
+import type { LookupSegment } from "../segment/segment.ts";
+import { SegmentWriter } from "../segment/segment-writer.ts";
+import type { DenseSegment } from "../segment/dense/dense-segment.ts";
+import { relativeTo } from "../segment/dense/search-dense.ts";
+import type { RowsKept } from "../segment/dense/segment-layout.ts";
+import { VectorMemory } from "../segment/dense/vector-memory.ts";
+import { type SegmentMeta, chooseMerge } from "./merge-policy.ts";
+import { countBits } from "../segment/bits.ts";
+import { LiveSegment, type SegmentList } from "./segment-list.ts";
+
+export interface IndexerOptions {
+  readonly segments: SegmentList;
+  readonly space: Space;
+  /** Rows of the largest segment. */
+  readonly segmentRows: number;
+  /** For the vectors of sealed segments; without limit if left out. */
+  readonly memory?: VectorMemory | undefined;
+  /** `plain` for tests: the same results without WASM. */
+  readonly kernels?: KernelKind | undefined;
+  /** The next number of a segment. */
+  readonly nextId: () => number;
+  readonly sparseKeys: () => readonly string[];
+  /** A row's vector from the store, as it was given; `null` if the store has another version by now. */
+  readonly readVector: (segment: LookupSegment, docId: number) => Float32Array | null;
+}
+
+interface Sealing {
+  readonly sources: readonly LiveSegment[];
+  readonly writer: SegmentWriter;
+}
+
+interface Candidate extends SegmentMeta {
+  readonly entry: LiveSegment;
+}
+
+const CODED_PER_STEP = 16;
+/** Rows whose mean codes are relative to. */
+const MEAN_ROWS = 1_024;
+
+export class Indexer {
+  readonly #options: IndexerOptions;
+  readonly #memory: VectorMemory;
+  #codes: CodeOptions | null = null;
+  #sealing: Sealing | null = null;
+
+  constructor(options: IndexerOptions) {
+    this.#options = options;
+    this.#memory = options.memory ?? new VectorMemory();
+  }
+
+  /** Rows that wait for their code. */
+  get waiting(): number {
+    return this.#mutable().reduce((sum, { vectors }) => sum + vectors.waiting, 0);
+  }
+
+  /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
+  step(atRest: boolean): boolean {
+    return this.code(CODED_PER_STEP) || this.#seal(atRest);
+  }
+
+  /** Gives codes to so many rows that have waited longest; false: none waits. */
+  code(rows: number): boolean {
+    const segment = this.#mutable().find(({ vectors }) => vectors.waiting > 0);
+    if (segment === undefined) return false;
+    this.#codes ??= this.#newCodes(segment);
+    segment.vectors.code(rows, this.#codes);
+    return true;
+  }
+
+  /** Begins anew what was being sealed: the keys that are indexed are others. */
+  restart(): void {
+    this.#sealing?.writer.close();
+    this.#sealing = null;
+  }
+
+  close(): void {
+    this.restart();
+    for (const entry of this.#options.segments.entries) this.#giveBack(entry);
+  }
+
+  #mutable(): MutableSegment[] {
+    return this.#options.segments.entries.flatMap(({ segment }) => (segment.isSealed ? [] : [segment]));
+  }
+
+  #seal(atRest: boolean): boolean {
+    this.#sealing ??= this.#nextSealing(atRest);
+    if (this.#sealing === null) return false;
+    const { sources, writer } = this.#sealing;
+    const sealed = writer.step();
+    if (sealed === undefined) return true;
+    this.#sealing = null;
+    const live = writer.liveDocs();
+    const entry = new LiveSegment(sealed, live);
+    entry.liveCount = countBits(live);
+    this.#options.segments.replace(sources, entry);
+    return true;
+  }
+
+  #nextSealing(atRest: boolean): Sealing | null {
+    const { segments, segmentRows } = this.#options;
+    const done = segments.entries.filter(({ segment }) => segment.isSealed || segment.isFull);
+    const empty = done.filter(({ liveCount }) => liveCount === 0);
+    for (const entry of empty) this.#giveBack(entry);
+    if (empty.length > 0) segments.replace(empty, null);
+    const candidates = done.flatMap((entry) => (entry.liveCount > 0 ? [candidateOf(entry)] : []));
+    const chosen = chooseMerge(candidates, { segmentRows, atRest });
+    if (chosen.length === 0) return null;
+    const sources = chosen.map(({ entry }) => entry);
+    const writer = new SegmentWriter(sources, {
+      id: this.#options.nextId(),
+      sparseKeys: this.#options.sparseKeys(),
+      readVector: (segment, docId) => this.#relativeVector(segment, docId),
+      keep: (segment) => {
+        for (const entry of sources) this.#giveBack(entry);
+        return (["whole", "bf16", "none"] as const).find((kept) => this.#mayKeep(segment, kept))!;
+      },
+    });
+    return { sources, writer };
+  }
+
+  /** Takes the memory if so. Bits beyond bf16 spare reads of the store, bf16 spares far more: half is left to it. */
+  #mayKeep(segment: DenseSegment, kept: RowsKept): boolean {
+    if (kept === "whole" && segment.kept !== kept) return false;
+    return this.#memory.take(segment.rowBytes(kept), kept === "whole" ? 0.5 : 1);
+  }
+
+  #giveBack({ segment }: LiveSegment): void {
+    if (segment.isSealed) this.#memory.give(segment.vectors.search.segment.rowBytes());
+  }
+
+  #relativeVector(segment: LookupSegment, docId: number): Float32Array | null {
+    const vector = this.#options.readVector(segment, docId);
+    if (vector === null) return null;
+    return relativeTo(this.#codes!.shape.origin, prepare(this.#options.space, vector));
+  }
+
+  /** Around the mean of the first rows. */
+  #newCodes({ vectors, count }: MutableSegment): CodeOptions {
+    const { kernels, space } = this.#options;
+    const rows = Math.min(count, MEAN_ROWS);
+    const dimension = vectors.at(0)!.length;
+    const mean = vectors.mean(rows);
+    const isRelative = space === "l2";
+    return {
+      shape: { space: isRelative ? "l2" : "ip", dimension, origin: isRelative ? mean : null, kernels },
+      centroid: isRelative ? null : relativeTo(null, mean),
+    };
+  }
+}
+
+function candidateOf(entry: LiveSegment): Candidate {
+  const { segment, liveCount: live } = entry;
+  const { kept } = segment.vectors.search!.segment;
+  return {
+    entry,
+    sealed: segment.isSealed,
+    live,
+    rows: segment.isSealed ? segment.rows : segment.count,
+    kept,
+  };
+}

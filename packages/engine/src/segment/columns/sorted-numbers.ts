@@ -1,0 +1,100 @@
+/** Numbers with their rows, sorted by exact value: JavaScript compares a bigint with a number without rounding. */
+import type { MetadataScalar } from "@sheaf/protocol";
+import { type RowSelection, noRows, setRows } from "./row-selection.ts";
+
+type Numeric = bigint | number;
+
+export class SortedNumbers {
+  /** Ascending. A plain array only where a number needs to be a bigint. */
+  readonly #values: Float64Array | readonly Numeric[];
+  readonly #words: number;
+  readonly #rows: Uint16Array;
+  /** All rows that have a number. */
+  readonly #all: Uint32Array;
+
+  /** Of 32 * `words` rows. Values are keys as `scalarKey` makes them. */
+  constructor(words: number, numbers: readonly { readonly value: Numeric; readonly row: number }[]) {
+    const sorted = [...numbers].sort((a, b) => (a.value < b.value ? -1 : Number(a.value > b.value)));
+    const values = sorted.map(({ value }) => value);
+    this.#values = values.every((value) => typeof value === "number") ? Float64Array.from(values) : values;
+    this.#words = words;
+    this.#rows = new Uint16Array(sorted.length);
+    for (const [i, { row }] of sorted.entries()) this.#rows[i] = row;
+    this.#all = new Uint32Array(words);
+    setRows(this.#all, this.#rows);
+  }
+
+  equal(value: Numeric): RowSelection {
+    return this.#slice(this.#lowerBound(value), this.#upperBound(value));
+  }
+
+  range(operator: "$gt" | "$gte" | "$lt" | "$lte", bound: Numeric): RowSelection {
+    const above = operator === "$gt" || operator === "$gte";
+    const at = operator === "$gt" || operator === "$lte" ? this.#upperBound(bound) : this.#lowerBound(bound);
+    return above ? this.#slice(at, this.#rows.length) : this.#slice(0, at);
+  }
+
+  /** Values that are no numbers are passed over. */
+  selectAny(wanted: ReadonlySet<MetadataScalar>): RowSelection {
+    const rows: number[] = [];
+    if (wanted.size > this.#rows.length) {
+      for (const [i, row] of this.#rows.entries()) if (wanted.has(this.#values[i]!)) rows.push(row);
+    } else {
+      for (const value of wanted) {
+        if (typeof value !== "number" && typeof value !== "bigint") continue;
+        rows.push(...this.#rows.subarray(this.#lowerBound(value), this.#upperBound(value)));
+      }
+    }
+    return {
+      count: rows.length,
+      bits: () => {
+        const bits = new Uint32Array(this.#words);
+        setRows(bits, rows);
+        return bits;
+      },
+    };
+  }
+
+  #slice(start: number, end: number): RowSelection {
+    if (start === end) return noRows(this.#words);
+    return { count: end - start, bits: () => this.#bits(start, end) };
+  }
+
+  #bits(start: number, end: number): Uint32Array {
+    if (end - start === this.#rows.length) return this.#all;
+    const bits = new Uint32Array(this.#words);
+    if (2 * (end - start) <= this.#rows.length) {
+      setRows(bits, this.#rows, start, end);
+      return bits;
+    }
+    // The rows outside are fewer.
+    setRows(bits, this.#rows, 0, start);
+    setRows(bits, this.#rows, end);
+    for (let i = 0; i < bits.length; i++) bits[i] = this.#all[i]! & ~bits[i]!;
+    return bits;
+  }
+
+  /** First place whose value is not below `bound`. */
+  #lowerBound(bound: Numeric): number {
+    let low = 0;
+    let high = this.#rows.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#values[middle]! < bound) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** First place whose value is above `bound`. */
+  #upperBound(bound: Numeric): number {
+    let low = 0;
+    let high = this.#rows.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#values[middle]! <= bound) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

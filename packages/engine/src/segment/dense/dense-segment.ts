@@ -1,0 +1,241 @@
+/**
+ * The vectors of a segment in one kernel memory: 1-bit codes, the vectors themselves (which a sealed segment may leave
+ * to the store), and the lists that order them. Vectors are bf16, for all spaces but l2 with the lower halves beside
+ * them. A mutable segment is one list that takes rows until it is full; a sealed one has many lists and never changes.
+ *
+ * A slot is the docId of a row. Lists start at multiples of 32 slots. Only slots whose bit in `placed` is set hold a
+ * row; which of them are live is known to who searches. Vectors are relative to the origin of the shape, codes to the
+ * centroid of the row's list.
+ */
+import { RECORD } from "../../kernels/kernels.ts";
+import { wholeFloats } from "../../kernels/plain/rows.ts";
+import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
+import type { Reach } from "./list-reach.ts";
+import { Rotation } from "./rotation.ts";
+import {
+  type RowsKept,
+  type SegmentLayout,
+  type SegmentShape,
+  layOut,
+  mostKept,
+  recordBytes,
+} from "./segment-layout.ts";
+import { hasBit } from "../bits.ts";
+import { encodeSigns } from "./sign-code.ts";
+
+/** By list. */
+export interface SegmentLists {
+  readonly firstSlots: Uint32Array;
+  /** With the padding: multiples of 32. */
+  readonly slots: Uint32Array;
+  /** Mean bias of its rows. */
+  readonly biases: Float64Array;
+  /** |centroid|^2. */
+  readonly centroidSquares: Float64Array;
+  /** Root mean square distance of its rows to the centroid; infinite for a list without one. */
+  readonly spreads: Float64Array;
+}
+
+export class DenseSegment {
+  readonly shape: SegmentShape;
+  readonly capacity: number;
+  readonly layout: SegmentLayout;
+  readonly rotation: Rotation;
+  /** A bit for each slot that holds a row. */
+  readonly placed: Uint32Array;
+  /** Of its code; see `sign-code.ts`. */
+  readonly factors: Float32Array;
+  readonly biases: Float32Array;
+  /** What the codes of a list's rows are relative to, one after another. */
+  readonly centroids: Float32Array;
+  readonly lists: SegmentLists;
+  /** By block of 32 slots: the list it belongs to. */
+  readonly listOfBlock: Uint16Array;
+  /** By block: the length of its longest vector, relative to the index's origin. */
+  readonly lengths: Float32Array;
+  /** By block: the length of the most that bf16 lost of one of its vectors. */
+  readonly losses: Float32Array;
+  /** Measured when the segment is sealed. */
+  reach: Reach = { unfiltered: 1, filtered: 1 };
+  /** Slots given out to rows so far, where they are given out in order. */
+  used = 0;
+  readonly #halves: Uint16Array;
+  /** Empty where bf16 is all there is. */
+  readonly #lows: Uint16Array;
+  readonly #centroidBytes: Int8Array;
+  readonly #centroidSteps: Float32Array;
+  /** The records as bytes, floats and words. */
+  readonly #codes: Uint8Array;
+  readonly #recordFloats: Float32Array;
+  readonly #recordWords: Uint32Array;
+  readonly #blocks: Uint8Array;
+
+  readonly kept: RowsKept;
+
+  /** `capacity`: slots, a multiple of 32. A segment starts as one list around the origin. */
+  constructor(shape: SegmentShape, capacity: number, lists = 1, kept = mostKept(shape)) {
+    this.shape = shape;
+    this.capacity = capacity;
+    this.kept = kept;
+    this.layout = layOut(shape, { capacity, lists, kept });
+    const { memory, at, width, size, codeBytes, recordCodeBytes } = this.layout;
+    this.rotation = new Rotation(memory, size);
+    this.placed = new Uint32Array(capacity / 32);
+    this.biases = memory.f32(at.biases, capacity);
+    this.centroids = new Float32Array(lists * width);
+    this.#centroidBytes = memory.i8(at.centroids, lists * width);
+    this.#centroidSteps = memory.f32(at.centroidSteps, lists);
+    this.listOfBlock = new Uint16Array(capacity / 32);
+    this.lengths = new Float32Array(capacity / 32);
+    this.losses = new Float32Array(capacity / 32);
+    this.lists = {
+      firstSlots: new Uint32Array(lists),
+      slots: new Uint32Array(lists).fill(capacity),
+      biases: new Float64Array(lists),
+      centroidSquares: new Float64Array(lists),
+      spreads: new Float64Array(lists).fill(Infinity),
+    };
+    this.factors = memory.f32(at.factors, capacity);
+    this.#halves = memory.u16(at.halves, this.hasRows ? capacity * width : 0);
+    this.#lows = memory.u16(at.lows, this.hasWholeRows ? capacity * width : 0);
+    const records = capacity * recordBytes(recordCodeBytes);
+    this.#codes = memory.u8(at.records, records);
+    this.#recordFloats = memory.f32(at.records, records / 4);
+    this.#recordWords = memory.u32(at.records, records / 4);
+    this.#blocks = memory.u8(at.blocks, capacity * codeBytes);
+  }
+
+  /** Takes the centroid of a list, as 8 bits leave it, before rows are placed there. */
+  setCentroid(list: number, centroid: Float32Array): void {
+    const { width } = this.layout;
+    const kept = this.centroids.subarray(list * width, (list + 1) * width);
+    const step = Math.fround(centroid.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127);
+    const steps = centroid.map((x) => (step === 0 ? 0 : Math.max(-127, Math.min(127, Math.round(x / step)))));
+    for (let j = 0; j < width; j++) kept[j] = steps[j]! * step;
+    // In the order in which the scorer has the query.
+    reorderForHalves(steps, this.#centroidBytes.subarray(list * width, (list + 1) * width));
+    this.#centroidSteps[list] = step;
+    this.lists.centroidSquares[list] = kept.reduce((sum, x) => sum + x * x, 0);
+  }
+
+  /** Whether vectors are here, as bf16 at least. */
+  get hasRows(): boolean {
+    return this.kept !== "none";
+  }
+
+  /** Whether they are here to the bit. */
+  get hasWholeRows(): boolean {
+    return this.kept === "whole";
+  }
+
+  /** Puts a row into the next slot. */
+  append(vector: Float32Array): void {
+    this.place(this.used++, 0, vector);
+  }
+
+  /** Puts a row into an empty slot of a list. `vector` is padded to the width. */
+  place(slot: number, list: number, vector: Float32Array): void {
+    const { width, recordCodeBytes } = this.layout;
+    const loss = floatsToHalves(vector, { halves: this.#halves, lows: this.#lows, at: slot * width });
+    const residual = this.rotation.vector;
+    let square = 0;
+    for (let j = 0; j < width; j++) {
+      const x = vector[j]!;
+      residual[j] = x - this.centroids[list * width + j]!;
+      square += x * x;
+    }
+    residual.fill(0, width);
+    this.rotation.run();
+    const code = slot * recordBytes(recordCodeBytes);
+    const { factor, bits } = encodeSigns(residual, this.#codes, code);
+    const block = slot >>> 5;
+    this.copyCode(slot, this.#blocks, slot);
+    const bias = this.shape.space === "l2" ? -square / 2 : 0;
+    const rest = (code + recordCodeBytes) / 4;
+    this.factors[slot] = factor;
+    this.biases[slot] = bias;
+    this.#recordFloats[rest + RECORD.factor] = factor;
+    this.#recordFloats[rest + RECORD.bias] = bias;
+    this.#recordWords[rest + RECORD.list] = list;
+    this.#recordWords[rest + RECORD.bits] = bits;
+    this.listOfBlock[block] = list;
+    this.lengths[block] = Math.max(this.lengths[block]!, roundedUp(Math.sqrt(square)));
+    this.#noteLoss(slot, loss);
+    this.placed[slot >>> 5]! |= 1 << (slot & 31);
+  }
+
+  /**
+   * What a slot was placed with is what bf16 left of its row's vector in another segment: `loss` of that is lost, and
+   * `bias` is the one that the vector had before.
+   */
+  inherit(slot: number, bias: number, loss: number): void {
+    const { recordCodeBytes } = this.layout;
+    this.biases[slot] = bias;
+    this.#recordFloats[(slot * recordBytes(recordCodeBytes) + recordCodeBytes) / 4 + RECORD.bias] = bias;
+    this.#noteLoss(slot, loss);
+  }
+
+  #noteLoss(slot: number, loss: number): void {
+    this.losses[slot >>> 5] = Math.max(this.losses[slot >>> 5]!, roundedUp(loss));
+  }
+
+  listOf(slot: number): number {
+    return this.listOfBlock[slot >>> 5]!;
+  }
+
+  isPlaced(slot: number): boolean {
+    return hasBit(this.placed, slot);
+  }
+
+  /** Reads a vector, as it was or as bf16 left it, into `target`, the width long. */
+  readVector(slot: number, target: Float32Array): void {
+    const at = slot * this.layout.width;
+    if (this.hasWholeRows) wholeFloats({ halves: this.#halves, lows: this.#lows, at }, target);
+    else halvesToFloats(this.#halves, at, target);
+  }
+
+  /** From a slot's record to the i-th row of blocks for FastScan. */
+  copyCode(slot: number, blocks: Uint8Array, i: number): void {
+    const { codeBytes, recordCodeBytes } = this.layout;
+    const code = slot * recordBytes(recordCodeBytes);
+    const first = (i >>> 5) * codeBytes * 32 + (i & 31);
+    for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
+  }
+
+  /** Bytes of the vectors, as far as they are kept. */
+  rowBytes(kept = this.kept): number {
+    if (kept === "none") return 0;
+    return this.#halves.byteLength + (kept === "whole" ? this.#lows.byteLength : 0);
+  }
+
+  /** A copy that keeps less of the vectors. */
+  keeping(kept: RowsKept): DenseSegment {
+    const copy = new DenseSegment(this.shape, this.capacity, this.lists.slots.length, kept);
+    if (copy.hasRows) copy.#halves.set(this.#halves);
+    copy.placed.set(this.placed);
+    copy.biases.set(this.biases);
+    copy.factors.set(this.factors);
+    copy.#codes.set(this.#codes);
+    copy.#blocks.set(this.#blocks);
+    copy.centroids.set(this.centroids);
+    copy.#centroidBytes.set(this.#centroidBytes);
+    copy.#centroidSteps.set(this.#centroidSteps);
+    copy.listOfBlock.set(this.listOfBlock);
+    copy.lengths.set(this.lengths);
+    copy.losses.set(this.losses);
+    for (const name of ["firstSlots", "slots", "biases", "centroidSquares", "spreads"] as const)
+      copy.lists[name].set(this.lists[name]);
+    copy.reach = this.reach;
+    copy.used = this.used;
+    return copy;
+  }
+
+  close(): void {
+    this.layout.memory.close();
+  }
+}
+
+/** An f32 that is not below the number. */
+function roundedUp(length: number): number {
+  return length * (1 + 2 ** -23);
+}

@@ -1,0 +1,95 @@
+/**
+ * The search of a segment by its lists: the most promising first, their rows estimated by FastScan, until no list
+ * left can hold a row among the nearest.
+ *
+ * The bound of a list is its centroid's score plus reach * spread * scale, where the scale is the query's length, for
+ * l2 its distance to the centroid. The reach is measured when a segment is sealed; see `list-reach.ts`.
+ */
+import { countOnes } from "../bits.ts";
+import type { CandidateBuffer } from "./candidate-buffer.ts";
+import type { DenseQuery } from "./dense-query.ts";
+import type { DenseSegment } from "./dense-segment.ts";
+import type { FastScan } from "./fast-scan.ts";
+import type { ListOrder } from "./list-order.ts";
+import { orderLists } from "./list-reach.ts";
+import type { SegmentScorer } from "./segment-scorer.ts";
+
+/** What the ways to search a segment share. */
+export interface SearchParts {
+  readonly scorer: SegmentScorer;
+  readonly candidates: CandidateBuffer;
+  readonly order: ListOrder;
+  readonly scan: FastScan;
+}
+
+/** Wanted rows to scan before the first candidates are scored, less than a list; each later stretch is twice as long. */
+const FIRST_STRETCH = 128;
+/** Slots handed to one call of the kernel: a tail is one long list. */
+const SLOTS_PER_SCAN = 2_048;
+
+export class ListProbe {
+  readonly #segment: DenseSegment;
+  readonly #scorer: SegmentScorer;
+  readonly #candidates: CandidateBuffer;
+  readonly #scan: FastScan;
+  readonly #masks: Uint32Array;
+  readonly #order: ListOrder;
+
+  constructor(segment: DenseSegment, { scorer, candidates, order, scan }: SearchParts) {
+    const { memory, at } = segment.layout;
+    this.#segment = segment;
+    this.#scorer = scorer;
+    this.#candidates = candidates;
+    this.#scan = scan;
+    this.#masks = memory.u32(at.masks, segment.capacity / 32);
+    this.#order = order;
+  }
+
+  /** Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. */
+  search(query: DenseQuery): void {
+    this.#scan.load(query);
+    this.#candidates.restart(query);
+    this.#masks.set(query.docs);
+    const { length } = query;
+    const reach = this.#segment.reach.unfiltered;
+    orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach });
+    // A tail has no order: only when all of it was estimated are its first candidates worth scoring.
+    const { firstSlots, slots } = this.#segment.lists;
+    let stretch = slots.length === 1 ? Infinity : FIRST_STRETCH;
+    let seen = 0;
+    for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
+      if (this.#order.bounds[list]! < query.nearest.threshold) break;
+      const first = firstSlots[list]!;
+      const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));
+      for (let slot = first; slot < end; slot += SLOTS_PER_SCAN) {
+        seen += this.#scanSlots(query, list, slot, Math.min(slot + SLOTS_PER_SCAN, end));
+        if (seen < stretch) continue;
+        this.#candidates.drain(query);
+        seen = 0;
+        stretch *= 2;
+      }
+    }
+    this.#candidates.drain(query);
+  }
+
+  /** Returns how many rows of the stretch were wanted, or a little more. */
+  #scanSlots(query: DenseQuery, list: number, first: number, end: number): number {
+    const { at, codeBytes } = this.#segment.layout;
+    let wanted = 0;
+    for (let word = first / 32; word < end / 32; word++) wanted += countOnes(query.docs[word]!);
+    this.#scan.run({
+      codes: at.blocks + first * codeBytes,
+      blocks: (end - first) / 32,
+      factors: at.factors + first * 4,
+      biases: at.biases + first * 4,
+      masks: at.masks + first / 8,
+      firstId: first,
+      base: this.#scorer.bases[list]!,
+    });
+    return wanted;
+  }
+}
+
+function roundUp(slots: number): number {
+  return Math.ceil(slots / 32) * 32;
+}

@@ -1,0 +1,106 @@
+/** Scores of a loaded query with the bf16 rows and the centroids of a segment: <x, q> + bias(x). */
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { CENTROIDS, ROWS, WHOLE } from "../../kernels/argument-layouts.generated.ts";
+import { type DenseQuery, slackOf } from "./dense-query.ts";
+import type { DenseSegment } from "./dense-segment.ts";
+import { reorderForHalves } from "./half-float.ts";
+import { SLOTS_PER_CALL } from "./segment-layout.ts";
+
+export class SegmentScorer {
+  /** <centroid, query> by list, after `scoreCentroids`. */
+  readonly bases: Float32Array;
+  readonly #segment: DenseSegment;
+  readonly #rows: ArgumentBlock<typeof ROWS>;
+  readonly #centroids: ArgumentBlock<typeof CENTROIDS>;
+  readonly #whole: ArgumentBlock<typeof WHOLE>;
+  readonly #query: Float32Array;
+  readonly #reordered: Float32Array;
+  readonly #scores: Float32Array;
+
+  constructor(segment: DenseSegment) {
+    const { memory, at, width } = segment.layout;
+    const lists = segment.centroids.length / width;
+    this.#segment = segment;
+    this.bases = memory.f32(at.bases, lists);
+    this.#rows = memory.block(ROWS);
+    this.#centroids = memory.block(CENTROIDS);
+    this.#whole = memory.block(WHOLE);
+    this.#query = memory.f32(at.query, width);
+    this.#reordered = memory.f32(at.reordered, width);
+    this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
+    setFields(this.#rows, { stride: width * 2, width, query: at.reordered, out: at.scores });
+    setFields(this.#whole, { width, query: at.query });
+    setFields(this.#centroids, { rows: at.centroids, width, count: lists, out: at.bases });
+    setFields(this.#centroids, { steps: at.centroidSteps, query: at.reordered });
+    setFields(this.#centroids, { words: at.queryWords });
+    // Sums of products with 8-bit elements stay below 2^31.
+    this.#centroids.limit = Math.min(32_767, Math.floor(2 ** 24 / width));
+  }
+
+  load(query: Float32Array): void {
+    reorderForHalves(query, this.#reordered);
+  }
+
+  scoreCentroids(): Float32Array {
+    this.#segment.layout.memory.kernels.scoreCentroids(this.#centroids.pointer);
+    return this.bases;
+  }
+
+  /** What a step of the query in 16 bits is worth, after `scoreCentroids`. */
+  get wordStep(): number {
+    return this.#centroids.step;
+  }
+
+  /** Scores of consecutive slots, at most `SLOTS_PER_CALL`, live or not; valid until the next call. */
+  scoreRange(firstSlot: number, count: number): Float32Array {
+    const { at, width } = this.#segment.layout;
+    this.#run(at.halves + firstSlot * width * 2, 0, count);
+    for (let i = 0; i < count; i++) this.#scores[i]! += this.#segment.biases[firstSlot + i]!;
+    return this.#scores.subarray(0, count);
+  }
+
+  /** The exact <x, q> of a slot whose vector is here whole; `query`: padded with zeros to the width. */
+  exactScore(slot: number, query: Float32Array): number {
+    const { at, width, memory } = this.#segment.layout;
+    this.#query.set(query);
+    this.#whole.halves = at.halves + slot * width * 2;
+    this.#whole.lows = at.lows + slot * width * 2;
+    memory.kernels.dotWholeRow(this.#whole.pointer);
+    return this.#whole.score;
+  }
+
+  /** Offers slots, whose numbers lie at `address`: at most `SLOTS_PER_CALL`. */
+  offer(query: DenseQuery, address: number, count: number): void {
+    if (count === 0) return;
+    const { memory, at } = this.#segment.layout;
+    if (!this.#segment.hasRows) return this.#offerStored(query, memory.u32(address, count));
+    this.#run(at.halves, address, count);
+    const { biases, lengths, losses } = this.#segment;
+    const { nearest, slack, base } = query;
+    const slots = memory.u32(address, count);
+    const hasBiases = this.#segment.shape.space === "l2";
+    for (let i = 0; i < count; i++) {
+      const slot = slots[i]!;
+      const score = hasBiases ? this.#scores[i]! + biases[slot]! : this.#scores[i]!;
+      const off = slackOf(slack, lengths[slot >>> 5]!, losses[slot >>> 5]!);
+      // Nearly all are out: what only the others need is not looked up for them.
+      if (score + off >= nearest.threshold) nearest.offer(base + slot, score, off);
+    }
+  }
+
+  #offerStored(query: DenseQuery, slots: Uint32Array): void {
+    const { lengths } = this.#segment;
+    const { base, nearest, slack } = query;
+    for (const slot of slots) {
+      const off = slackOf(slack, lengths[slot >>> 5]!, 0);
+      nearest.offer(base + slot, query.scoreOf(base + slot), off);
+    }
+  }
+
+  #run(rows: number, ids: number, count: number): void {
+    this.#rows.rows = rows;
+    this.#rows.ids = ids;
+    this.#rows.count = count;
+    this.#segment.layout.memory.kernels.dotHalfRows(this.#rows.pointer);
+  }
+}

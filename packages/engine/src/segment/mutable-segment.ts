@@ -1,0 +1,183 @@
+/**
+ * The segment that rows are written to: docIds in the order of the writes, until it is full. What a scan on another
+ * thread reads (vectors, offsets) is shared memory, and a column that grows is copied, so that a scan keeps the memory
+ * it was given. It is sealed when it is full, and searched until that is done.
+ */
+import type { DocumentText, IndexPlan, Metadata, SparseVector } from "@sheaf/protocol";
+import { BLOCK_DOCS } from "./block-docs.ts";
+import { SparsePostings } from "./postings/sparse-postings.ts";
+import { DocBlock } from "./doc-block.ts";
+import { MutableVectors, type VectorOptions } from "./mutable-vectors.ts";
+import type { LookupSegment } from "./segment.ts";
+
+const FIRST_CAPACITY = 16;
+
+/** The sparse vectors of a record, by metadata key. */
+export type SparseVectors = ReadonlyMap<string, SparseVector>;
+
+/** One version of a record. */
+export interface SegmentRow {
+  readonly offset: number;
+  readonly sequence: number;
+  readonly id: string;
+  readonly document: DocumentText | null;
+  readonly metadata: Metadata | null;
+  /** In the form that distances are computed from. */
+  readonly vector: Float32Array;
+  readonly sparse: SparseVectors;
+}
+
+export interface MutableSegmentOptions {
+  readonly id: number;
+  readonly capacity: number;
+  readonly plan: IndexPlan;
+  readonly vectors: VectorOptions;
+  /** Sparse postings that wait unpacked; small for tests. */
+  readonly minSparseTail?: number | undefined;
+}
+
+export class MutableSegment implements LookupSegment {
+  readonly isSealed = false;
+  readonly docsByOffset = null;
+  readonly id: number;
+  readonly capacity: number;
+  readonly vectors: MutableVectors;
+  readonly blocks: DocBlock[] = [];
+  readonly #ids: string[] = [];
+  readonly #minSparseTail: number | undefined;
+  /** The newest row of each. */
+  readonly #docOfId = new Map<string, number>();
+  readonly #docOfOffset = new Map<number, number>();
+  #offsets = sharedFloat64(FIRST_CAPACITY);
+  #sequences = new Float64Array(FIRST_CAPACITY);
+  #minOffset = Infinity;
+  #postings = new Map<string, SparsePostings>();
+
+  constructor({ id, capacity, plan, vectors, minSparseTail }: MutableSegmentOptions) {
+    this.id = id;
+    this.capacity = capacity;
+    this.#minSparseTail = minSparseTail;
+    this.vectors = new MutableVectors(capacity, vectors);
+    for (const { key } of plan.sparse) this.#postings.set(key, this.#newPostings());
+  }
+
+  /** Rows ever appended, dead ones included. */
+  get count(): number {
+    return this.#ids.length;
+  }
+
+  get isFull(): boolean {
+    return this.count === this.capacity;
+  }
+
+  /** In shared memory. */
+  get offsets(): Float64Array {
+    return this.#offsets;
+  }
+
+  get sequences(): Float64Array {
+    return this.#sequences;
+  }
+
+  get minOffset(): number {
+    return this.#minOffset;
+  }
+
+  idAt(docId: number): string {
+    return this.#ids[docId]!;
+  }
+
+  docOfId(id: string): number {
+    return this.#docOfId.get(id) ?? -1;
+  }
+
+  docOfOffset(offset: number): number {
+    return this.#docOfOffset.get(offset) ?? -1;
+  }
+
+  postings(key: string): SparsePostings | undefined {
+    return this.#postings.get(key);
+  }
+
+  /** Returns the docId. */
+  append(row: SegmentRow): number {
+    const docId = this.count;
+    if (docId === this.#sequences.length) this.#grow(Math.min(docId * 2, this.capacity));
+    if (docId % BLOCK_DOCS === 0) this.blocks.push(new DocBlock());
+    const block = this.blocks.at(-1)!;
+    this.#offsets[docId] = row.offset;
+    this.#sequences[docId] = row.sequence;
+    this.#minOffset = Math.min(this.#minOffset, row.offset);
+    this.vectors.add(docId, row.vector, this.#offsets);
+    block.signatures.add(docId % BLOCK_DOCS, row.document);
+    block.push(row.metadata);
+    for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
+    this.#ids.push(row.id);
+    this.#docOfId.set(row.id, docId);
+    this.#docOfOffset.set(row.offset, docId);
+    if (this.isFull) this.#seal(block);
+    return docId;
+  }
+
+  /** Makes the inverted lists of a changed plan; `vectorsOf` gives the sparse vectors of rows, which ascend. */
+  indexSparse(plan: IndexPlan, live: readonly number[], vectorsOf: (docId: number) => SparseVectors): void {
+    const create = (): SparsePostings => this.#newPostings();
+    this.#postings = changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: this.isFull });
+  }
+
+  close(): void {
+    this.vectors.close();
+    for (const postings of this.#postings.values()) postings.close();
+  }
+
+  #seal(last: DocBlock): void {
+    last.seal();
+    for (const postings of this.#postings.values()) postings.seal();
+  }
+
+  #newPostings(): SparsePostings {
+    return new SparsePostings(this.#minSparseTail);
+  }
+
+  #grow(capacity: number): void {
+    const offsets = sharedFloat64(capacity);
+    offsets.set(this.#offsets);
+    this.#offsets = offsets;
+    const sequences = new Float64Array(capacity);
+    sequences.set(this.#sequences);
+    this.#sequences = sequences;
+  }
+}
+
+interface PlanChange {
+  readonly plan: IndexPlan;
+  readonly live: readonly number[];
+  readonly vectorsOf: (docId: number) => SparseVectors;
+  readonly create: () => SparsePostings;
+  /** Nothing is added afterwards. */
+  readonly isFull: boolean;
+}
+
+/** The postings of a plan: those that there are, and those of new keys made of the live rows. */
+export function changedPostings(
+  known: ReadonlyMap<string, SparsePostings>,
+  { plan, live, vectorsOf, create, isFull }: PlanChange,
+): Map<string, SparsePostings> {
+  const keys = plan.sparse.map(({ key }) => key);
+  for (const [key, postings] of known) if (!keys.includes(key)) postings.close();
+  const added = keys.filter((key) => !known.has(key));
+  const changed = new Map(keys.map((key) => [key, known.get(key) ?? create()]));
+  for (const docId of added.length === 0 ? [] : live) {
+    const vectors = vectorsOf(docId);
+    for (const key of added) {
+      const vector = vectors.get(key);
+      if (vector !== undefined) changed.get(key)!.add(docId, vector);
+    }
+  }
+  if (isFull) for (const key of added) changed.get(key)!.seal();
+  return changed;
+}
+
+function sharedFloat64(length: number): Float64Array {
+  return new Float64Array(new SharedArrayBuffer(length * Float64Array.BYTES_PER_ELEMENT));
+}

@@ -1,0 +1,113 @@
+/**
+ * A segment as `SegmentWriter` leaves it: in the order of its vectors' lists, and never changed. DocIds are slots of its
+ * `DenseSegment`.
+ */
+import type { IndexPlan } from "@sheaf/protocol";
+import type { SegmentSearch } from "./dense/segment-search.ts";
+import type { SegmentScan } from "./dense-scan.ts";
+import { SparsePostings } from "./postings/sparse-postings.ts";
+import type { DocBlock } from "./doc-block.ts";
+import { type SparseVectors, changedPostings } from "./mutable-segment.ts";
+import type { PackedDocs } from "./packed-docs.ts";
+import type { LookupSegment, SegmentVectors } from "./segment.ts";
+
+export interface SealedParts {
+  readonly id: number;
+  /** Rows placed. */
+  readonly rows: number;
+  readonly search: SegmentSearch;
+  /** Rows that are too long for codes; a bit for each docId. */
+  readonly uncoded: Uint32Array | null;
+  readonly docs: PackedDocs;
+  readonly blocks: readonly DocBlock[];
+  readonly postings: ReadonlyMap<string, SparsePostings>;
+}
+
+export class SealedSegment implements LookupSegment {
+  readonly isSealed = true;
+  readonly id: number;
+  /** Rows when it was sealed. */
+  readonly rows: number;
+  readonly blocks: readonly DocBlock[];
+  readonly vectors: SealedVectors;
+  readonly #docs: PackedDocs;
+  #postings: ReadonlyMap<string, SparsePostings>;
+
+  constructor({ id, rows, search, uncoded, docs, blocks, postings }: SealedParts) {
+    this.id = id;
+    this.rows = rows;
+    this.blocks = blocks;
+    this.vectors = new SealedVectors(search, uncoded);
+    this.#docs = docs;
+    this.#postings = postings;
+  }
+
+  get capacity(): number {
+    return this.vectors.coded;
+  }
+
+  get offsets(): Float64Array {
+    return this.#docs.offsets;
+  }
+
+  get sequences(): Float64Array {
+    return this.#docs.sequences;
+  }
+
+  get minOffset(): number {
+    return this.#docs.minOffset;
+  }
+
+  get docsByOffset(): Uint32Array {
+    return this.#docs.byOffset;
+  }
+
+  idAt(docId: number): string {
+    return this.#docs.idAt(docId);
+  }
+
+  docOfId(id: string): number {
+    return this.#docs.docOfId(id);
+  }
+
+  docOfOffset(offset: number): number {
+    return this.#docs.docOfOffset(offset);
+  }
+
+  postings(key: string): SparsePostings | undefined {
+    return this.#postings.get(key);
+  }
+
+  /** Makes the inverted lists of a changed plan; `vectorsOf` gives the sparse vectors of rows, which ascend. */
+  indexSparse(plan: IndexPlan, live: readonly number[], vectorsOf: (docId: number) => SparseVectors): void {
+    const create = (): SparsePostings => new SparsePostings();
+    this.#postings = changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: true });
+  }
+
+  close(): void {
+    this.vectors.search.segment.close();
+    for (const postings of this.#postings.values()) postings.close();
+  }
+}
+
+class SealedVectors implements SegmentVectors {
+  readonly search: SegmentSearch;
+  readonly uncoded: Uint32Array | null;
+
+  constructor(search: SegmentSearch, uncoded: Uint32Array | null) {
+    this.search = search;
+    this.uncoded = uncoded;
+  }
+
+  get coded(): number {
+    return this.search.segment.capacity;
+  }
+
+  at(): null {
+    return null;
+  }
+
+  scans(): SegmentScan[] {
+    return [];
+  }
+}

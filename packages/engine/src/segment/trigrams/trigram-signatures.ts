@@ -1,0 +1,169 @@
+/**
+ * Which trigrams the documents of a segment have: per trigram bucket a bitset over rows. Memory is bounded whatever
+ * the documents are: `TRIGRAM_BUCKETS` bits for each row, 256 bytes. A bucket stands for many trigrams, so the rows
+ * that are left over may still not match; a row that is ruled out never does.
+ *
+ * Not looked into, and so never ruled out: long documents, whose signatures would have nearly every bit, and texts
+ * with a lone surrogate, which the store gives back as another character.
+ */
+import type { DocumentText } from "@sheaf/protocol";
+import type { TrigramQuery } from "./trigram-query.ts";
+import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
+
+const LONGEST_DOCUMENT = 16_384;
+/** In place of a row. */
+export const NO_ROW = 0xffff_ffff;
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+export class TrigramSignatures {
+  /** Word `w` of bucket `b` is at `b * #stride + w`. */
+  #words = new Uint32Array(0);
+  #stride = 0;
+  readonly #documents: Uint32Array;
+  readonly #unknown: Uint32Array;
+
+  /** For at most so many rows, a multiple of 32. */
+  constructor(capacity: number) {
+    this.#documents = new Uint32Array(capacity / 32);
+    this.#unknown = new Uint32Array(capacity / 32);
+  }
+
+  /** `null`: the row has no document. */
+  add(row: number, document: DocumentText | null): void {
+    if (document === null) return;
+    const word = row >>> 5;
+    const bit = 1 << (row & 31);
+    this.#documents[word]! |= bit;
+    const isLong = typeof document !== "string" || document.length > LONGEST_DOCUMENT;
+    if (isLong || LONE_SURROGATE.test(document)) {
+      this.#unknown[word]! |= bit;
+      return;
+    }
+    this.#reserve(word);
+    const words = this.#words;
+    const stride = this.#stride;
+    let first = foldUnit(document.charCodeAt(0));
+    let second = foldUnit(document.charCodeAt(1));
+    for (let i = 2; i < document.length; i++) {
+      const third = foldUnit(document.charCodeAt(i));
+      words[trigramBucket(first, second, third) * stride + word]! |= bit;
+      first = second;
+      second = third;
+    }
+  }
+
+  /**
+   * The signatures of rows in a new order, bucket by bucket: `rows` says for each new row which of all rows of `sources`,
+   * one set after the other, each of `capacity` rows, it is; `NO_ROW` leaves it empty. Pauses about every millisecond.
+   */
+  static *reordered(
+    sources: readonly TrigramSignatures[],
+    rows: Uint32Array,
+    capacity: number,
+  ): Generator<void, TrigramSignatures[]> {
+    const made: TrigramSignatures[] = [];
+    for (let first = 0; first < rows.length; first += capacity) made.push(new TrigramSignatures(capacity));
+    const stride = capacity / 32;
+    const move = mover(rows, sources.length * stride, made.length * stride);
+    const moved = (
+      wordsOf: (source: TrigramSignatures) => Uint32Array,
+      take: (signatures: TrigramSignatures, words: Uint32Array) => void,
+    ): void => {
+      const words = move((from) => sources.forEach((source, i) => from.set(wordsOf(source), i * stride)));
+      if (words === null) return;
+      made.forEach((signatures, i) => take(signatures, words.subarray(i * stride, (i + 1) * stride)));
+    };
+    moved(
+      (source) => source.#documents,
+      (signatures, words) => signatures.#documents.set(words),
+    );
+    moved(
+      (source) => source.#unknown,
+      (signatures, words) => signatures.#unknown.set(words),
+    );
+    yield;
+    for (let bucket = 0; bucket < TRIGRAM_BUCKETS; bucket++) {
+      moved(
+        (source) => source.#words.subarray(bucket * source.#stride, (bucket + 1) * source.#stride),
+        (signatures, words) => signatures.#setBucket(bucket, words),
+      );
+      yield;
+    }
+    return made;
+  }
+
+  #setBucket(bucket: number, words: Uint32Array): void {
+    if (words.every((word) => word === 0)) return;
+    this.#reserve(words.length - 1);
+    this.#words.set(words, bucket * this.#stride);
+  }
+
+  /** The rows with a document that the query does not rule out. */
+  having(query: TrigramQuery): Uint32Array {
+    const rows = this.#documents.slice();
+    if (query.all.length === 0 && query.any.length === 0) return rows;
+    this.#narrow(rows, query);
+    // Behind the stride no row was looked into.
+    rows.fill(0, this.#stride);
+    for (let word = 0; word < rows.length; word++) rows[word]! |= this.#unknown[word]!;
+    return rows;
+  }
+
+  /** Leaves of the rows below the stride those that satisfy the query. */
+  #narrow(rows: Uint32Array, { all, any }: TrigramQuery): void {
+    for (const bucket of all) {
+      const from = bucket * this.#stride;
+      for (let word = 0; word < this.#stride; word++) rows[word]! &= this.#words[from + word]!;
+    }
+    for (const queries of any) {
+      const found = new Uint32Array(this.#stride);
+      for (const query of queries) {
+        const left = rows.slice(0, this.#stride);
+        this.#narrow(left, query);
+        for (let word = 0; word < this.#stride; word++) found[word]! |= left[word]!;
+      }
+      rows.set(found);
+    }
+  }
+
+  /** Makes room for rows up to those of a word. */
+  #reserve(word: number): void {
+    if (word < this.#stride) return;
+    let stride = Math.max(1, this.#stride);
+    while (stride <= word) stride *= 2;
+    stride = Math.min(stride, this.#documents.length);
+    const words = new Uint32Array(TRIGRAM_BUCKETS * stride);
+    for (let bucket = 0; bucket < TRIGRAM_BUCKETS; bucket++) {
+      const from = bucket * this.#stride;
+      words.set(this.#words.subarray(from, from + this.#stride), bucket * stride);
+    }
+    this.#words = words;
+    this.#stride = stride;
+  }
+}
+
+/** Moves bits: bit `i` of the result is bit `rows[i]` of what `fill` leaves in its words; `null`: there is none. */
+function mover(
+  rows: Uint32Array,
+  words: number,
+  movedWords: number,
+): (fill: (from: Uint32Array) => void) => Uint32Array | null {
+  // A word more, which stays empty, for what is no row.
+  const from = new Uint32Array(words + 1);
+  const places = rows.map((row) => (row === NO_ROW ? 32 * words : row));
+  const moved = new Uint32Array(movedWords);
+  return (fill) => {
+    from.fill(0);
+    fill(from);
+    if (from.every((word) => word === 0)) return null;
+    for (let first = 0; first < places.length; first += 32) {
+      let word = 0;
+      for (let bit = 0; bit < 32; bit++) {
+        const place = places[first + bit]!;
+        word |= ((from[place >>> 5]! >>> (place & 31)) & 1) << bit;
+      }
+      moved[first >>> 5] = word;
+    }
+    return moved;
+  };
+}

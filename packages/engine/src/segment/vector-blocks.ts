@@ -1,0 +1,41 @@
+/**
+ * Shared memory for the vectors of segments. A block that comes back serves the next segment: V8 counts no shared
+ * memory, so what is left to it stays long after the last reference is gone.
+ */
+import { BLOCK_DOCS } from "./block-docs.ts";
+
+export class VectorBlocks {
+  readonly dimension: number;
+  #spare: Float32Array | null = null;
+  #readers = 0;
+
+  constructor(dimension: number) {
+    this.dimension = dimension;
+  }
+
+  /** Room for so many vectors, with anything in it. */
+  take(rows: number): Float32Array {
+    const spare = this.#spare;
+    if (spare !== null && rows === BLOCK_DOCS) {
+      this.#spare = null;
+      return spare;
+    }
+    const bytes = rows * this.dimension * Float32Array.BYTES_PER_ELEMENT;
+    return new Float32Array(new SharedArrayBuffer(bytes));
+  }
+
+  /** Nobody but readers under way looks at the block any more. */
+  give(block: Float32Array): void {
+    if (this.#readers === 0 && block.length === BLOCK_DOCS * this.dimension) this.#spare = block;
+  }
+
+  /** Blocks that are given back while `read` is under way are not used again. */
+  async reading<T>(read: () => Promise<T>): Promise<T> {
+    this.#readers++;
+    try {
+      return await read();
+    } finally {
+      this.#readers--;
+    }
+  }
+}
