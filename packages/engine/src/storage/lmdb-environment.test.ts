@@ -98,6 +98,36 @@ describe("an LMDB environment", () => {
     await environment.close();
   });
 
+  it("frees any number of pages of a copy, and of a copy of that", async () => {
+    const key = (i: number): Uint8Array => Uint8Array.of(1, i);
+    let environment = open();
+    await environment.transact(() => environment.put(Uint8Array.of(0), Uint8Array.of(1, 2, 3)));
+    // Each in a commit of its own, so that the copy does not begin at the first transaction.
+    for (let i = 0; i < 40; i++)
+      await environment.transact(() => environment.put(key(i), new Uint8Array(200_000).fill(i)));
+    for (let round = 0; round < 3; round++) {
+      const folder = join(root, "a", String(folders++));
+      await environment.copyTo(folder);
+      await environment.close();
+      const copy = new LmdbEnvironment({
+        folder,
+        name: "collections/ab/copy",
+        disk: createDiskSpace(tmpdir()),
+      });
+      await copy.transact(() => {
+        for (let i = 0; i < 40; i++) copy.remove(key(i));
+      });
+      expect(copy.entryCount).toBe(1);
+      expect(copy.get(Uint8Array.of(0))).toEqual(Buffer.of(1, 2, 3));
+      await copy.transact(() => {
+        for (let i = 0; i < 40; i++) copy.put(key(i), new Uint8Array(200_000).fill(round + i));
+      });
+      expect(copy.get(key(7))).toEqual(Buffer.alloc(200_000, round + 7));
+      environment = copy;
+    }
+    await environment.close();
+  });
+
   it("holds what large writes of several environments take to one of them, also where they fail", async () => {
     const turns = new LargeWrites();
     const environments = ["a", "b", "c", "d"].map((owner) => open({ largeWrites: { turns, owner } }));

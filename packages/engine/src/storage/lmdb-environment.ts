@@ -17,6 +17,7 @@ import { commitCause, isDamage, isDiskFull } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
 import { CommitSize, type LargeWrites } from "./large-writes.ts";
+import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
@@ -52,16 +53,6 @@ export interface Entry {
   readonly value: Uint8Array;
 }
 
-/** What lmdb-js reads out of LMDB; its own type says `any`. */
-interface EnvironmentStats {
-  readonly pageSize: number;
-  readonly lastPageNumber: number;
-  readonly treeBranchPageCount: number;
-  readonly treeLeafPageCount: number;
-  readonly overflowPages: number;
-  readonly entryCount: number;
-}
-
 interface QueuedAction {
   /** Runs it on what the group has so far; returns what resolves its caller. */
   readonly run: () => (() => void) | Promise<() => void>;
@@ -87,6 +78,7 @@ export class LmdbEnvironment {
   readonly #claims: DiskClaim[] = [];
   /** An action is under way. */
   #running = false;
+  #hasFreeList = false;
   readonly #size: CommitSize;
   /** Settles when the queue is empty; `null` while it is. Never rejects. */
   #draining: Promise<void> | null = null;
@@ -322,7 +314,9 @@ export class LmdbEnvironment {
   }
 
   /** Everything pending in one transaction, committed and synced on a thread of lmdb-js. */
-  #commit(): Promise<unknown> {
+  async #commit(): Promise<unknown> {
+    if (!this.#hasFreeList && lacksFreeList(this.#stats())) await makeFreeList(this.#database);
+    this.#hasFreeList = true;
     const database = this.#database as RootDatabase<Uint8Array, Uint8Array> & Batching;
     const { size } = this.#pending;
     const last = size < LEAST_APPENDED ? null : this.#lastKey();
