@@ -12,6 +12,11 @@ interface Limit {
 }
 
 const table = {
+  changedBytes: {
+    value: 640 * 1024 * 1024,
+    over: 413,
+    doc: "Records that one write changes, as they are afterwards: 16 bytes for each number in metadata, 2 for each character of texts, 4 for each element of an embedding. More than any body brings; an update of few bytes can reach it.",
+  },
   bodyBytes: {
     value: 64 * 1024 * 1024,
     over: 413,

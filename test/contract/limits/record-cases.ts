@@ -1,10 +1,14 @@
 /** Bounds of what a write brings, and of conditional commits. */
-import type { LimitName } from "@sheaf/protocol";
+import type { LimitName, WriteRecord } from "@sheaf/protocol";
+import { planWrite } from "../../../packages/engine/src/collection/plan-write.ts";
+import { MemoryRecordStore } from "../../../packages/engine/src/storage/memory-record-store.ts";
+import { recordBytes } from "../../../packages/engine/src/storage/record-bytes.ts";
 import {
   type Bench,
   type CaseOf,
   type Outcome,
   bySize,
+  called,
   outcomeOf,
   times,
   toCollection,
@@ -13,6 +17,10 @@ import {
 const ONE = { ids: ["a"], embeddings: [[1, 2]] };
 
 export const RECORD_CASES = {
+  changedBytes: bySize((_bench, size) => {
+    const records = recordsOfBytes(size);
+    return called(() => new MemoryRecordStore().apply((view) => planWrite(view, { kind: "add", records })));
+  }, /^ids\[9\]: /u),
   dimensions: toCollection("add", /^embeddings\[0\]/u, (size) => ({
     ids: ["a"],
     embeddings: [times(size, () => 1)],
@@ -62,6 +70,20 @@ export const RECORD_CASES = {
     return commit(bench, path, { read_token: token, read_ids: ["a"] });
   }, /token/u),
 } satisfies { readonly [name in LimitName]?: CaseOf };
+
+/** Ten, as a body of that size could not bring them. */
+function recordsOfBytes(size: number): WriteRecord[] {
+  const make = (i: number, document: string): WriteRecord => {
+    return { id: String(i), embedding: new Float32Array(2), document, uri: null, metadata: null };
+  };
+  const document = "x".repeat(32_000_000);
+  const records = times(9, (i) => make(i, document));
+  const left = [...records, make(9, "")].reduce(
+    (rest, record) => rest - recordBytes({ ...record, metadata: null }),
+    size,
+  );
+  return [...records, make(9, "x".repeat(Math.ceil(left / 2)))];
+}
 
 function withMetadata(metadata: object): object {
   return { ...ONE, metadatas: [metadata] };

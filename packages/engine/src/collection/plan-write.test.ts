@@ -109,6 +109,28 @@ describe("plan of a write", () => {
     );
   });
 
+  it("refuses an update of few bytes that changes more than a write may", async () => {
+    const store = new MemoryRecordStore();
+    const numbers = new Float64Array(4 * 2 ** 20);
+    const ids = Array.from({ length: 11 }, (_, i) => String(i));
+    for (const name of ids) {
+      const records = [{ ...recordOf(name), metadata: new Map([["n", numbers]]) }];
+      await store.apply((view) => planWrite(view, { kind: "add", records }));
+    }
+    const update = (count: number) => {
+      const records = ids
+        .slice(0, count)
+        .map((name) => ({ ...recordOf(name), embedding: null, metadata: new Map([["x", 1]]) }));
+      return store.apply((view) => planWrite(view, { kind: "update", records }));
+    };
+    await update(9);
+    await expect(update(11)).rejects.toMatchObject({
+      status: 413,
+      message: expect.stringMatching(/^ids\[9\]: /),
+    });
+    expect(store.find("10")?.metadata?.has("x")).toBe(false);
+  });
+
   it("counts every submitted record as an operation, and every removed one", async () => {
     const store = new MemoryRecordStore();
     const records = ["a", "a", "b"].map((name) => recordOf(name));

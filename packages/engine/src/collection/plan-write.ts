@@ -6,11 +6,13 @@
  */
 import {
   type CommitOperation,
+  LIMITS,
   type IntegerArray,
   type Metadata,
   type MetadataPatch,
   type MetadataValue,
   type WriteKind,
+  SheafError,
   type WriteRecord,
   type WriteRequest,
   invalid,
@@ -19,6 +21,7 @@ import {
 } from "@sheaf/protocol";
 import { type Steps, isInSteps, startSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import { recordBytes } from "../storage/record-bytes.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
 /** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
@@ -53,6 +56,7 @@ class WritePlan {
   readonly #planned = new Map<string, StoredRecord | null>();
   /** By id. */
   readonly #removes = new Map<string, RemovedRecord>();
+  #changedBytes = 0;
 
   constructor(view: StoreView) {
     this.#view = view;
@@ -93,7 +97,7 @@ class WritePlan {
           `record ${JSON.stringify(record.id)} is new and needs an embedding`,
         );
       }
-      this.#planned.set(record.id, {
+      const changed: StoredRecord = {
         offset,
         sequence,
         id: record.id,
@@ -101,10 +105,23 @@ class WritePlan {
         document: record.document ?? current?.document ?? null,
         uri: record.uri ?? current?.uri ?? null,
         metadata: mergeMetadata(current?.metadata ?? null, record.metadata),
-      });
+      };
+      this.#planned.set(record.id, changed);
+      this.#count(changed, `${path}ids[${position}]`);
       stored = true;
     }
     this.#head = { sequence, nextOffset, dimension: stored ? dimension : this.#head.dimension };
+  }
+
+  /** What is planned is in memory until it is committed. */
+  #count(record: StoredRecord, path: string): void {
+    this.#changedBytes += recordBytes(record);
+    if (this.#changedBytes <= LIMITS.changedBytes) return;
+    const most = LIMITS.changedBytes / 2 ** 20;
+    throw new SheafError(
+      "too_large",
+      `${path}: the records changed up to here take over ${most} MiB; write fewer at once`,
+    );
   }
 
   *remove(ids: Iterable<string>): Generator<void, void> {
