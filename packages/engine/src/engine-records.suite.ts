@@ -92,7 +92,9 @@ export function engineRecordsSuite(current: () => Engine): void {
       const batch = write(engine, ref, "upsert", record("a"), record("b", { embedding: null }));
       await expect(batch).rejects.toMatchObject({
         status: 400,
-        message: 'embeddings[1]: record "b" is new and needs an embedding',
+        message:
+          'embeddings[1]: record "b" is new and needs an embedding: ' +
+          "send embeddings, or documents to a collection whose embedding function the server runs",
       });
       expect(await readAll(engine, ref)).toEqual([]);
     });

@@ -24,6 +24,8 @@ import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storag
 import { recordBytes } from "../storage/record-bytes.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
+const HOW_TO_EMBED = "send embeddings, or documents to a collection whose embedding function the server runs";
+
 /** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
 export function planWrite(view: StoreView, request: WriteRequest): Steps<StoreChange> {
   const plan = new WritePlan(view);
@@ -94,7 +96,7 @@ class WritePlan {
       if (embedding === undefined) {
         throw invalid(
           `${path}embeddings[${position}]`,
-          `record ${JSON.stringify(record.id)} is new and needs an embedding`,
+          `record ${JSON.stringify(record.id)} is new and needs an embedding: ${HOW_TO_EMBED}`,
         );
       }
       const changed: StoredRecord = {

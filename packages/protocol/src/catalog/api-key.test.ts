@@ -55,6 +55,14 @@ describe("parseCreateKey", () => {
       "400 limits.requests_per_minute: must be 0 to 9007199254740991",
     ],
     [{ limits: { tokens_per_minute: "9" } }, "422 limits.tokens_per_minute: must be an integer"],
+    [
+      { databse: "prod" },
+      "422 databse: is unknown, expected `name`, `tenant`, `database`, `scopes`, `limits` or `expires_at`",
+    ],
+    [
+      { limits: { rpm: 1 } },
+      "422 limits.rpm: is unknown, expected `requests_per_minute`, `tokens_per_minute` or `concurrent_requests`",
+    ],
   ])("refuses %j", (change, refusal) => {
     expect(refusalOf(() => parseCreateKey(bodyOf({ ...BODY, ...change }), NOW))).toBe(refusal);
   });
@@ -66,6 +74,12 @@ describe("parseCreateKey", () => {
 });
 
 describe("parseRotateKey", () => {
+  it("refuses unknown members", () => {
+    expect(refusalOf(() => parseRotateKey(bodyOf({ expiresAt: "2031-01-01T00:00:00Z" }), NOW))).toBe(
+      "422 expiresAt: is unknown, expected `overlap_seconds` or `expires_at`",
+    );
+  });
+
   it("leaves out what is left out", () => {
     expect(parseRotateKey(bodyOf({}), NOW)).toEqual({ overlapSeconds: null, expires: undefined });
     expect(parseRotateKey(bodyOf({ overlap_seconds: 0 }), NOW)).toMatchObject({ overlapSeconds: 0 });

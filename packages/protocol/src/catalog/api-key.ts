@@ -48,17 +48,23 @@ export interface RotateKey {
   readonly expires: number | undefined;
 }
 
+const CREATE_MEMBERS = ["name", "tenant", "database", "scopes", "limits", "expires_at"];
+const ROTATE_MEMBERS = ["overlap_seconds", "expires_at"];
+const LIMIT_MEMBERS = ["requests_per_minute", "tokens_per_minute", "concurrent_requests"];
+
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/i;
 const CONTROL_OR_LONE_SURROGATE = /[\p{Cc}\p{Cs}]/u;
 
 /**
- * `tenant` must be there: a key for every tenant says so with `null`.
+ * `tenant` must be there: a key for every tenant says so with `null`. Unknown members are refused, because a misspelt
+ * `database` or `expires_at` would make a key that may do more than was asked for.
  *
  * @param now Milliseconds since 1970; a key may not end before it begins.
- * @throws SheafError 400 for a value out of bounds, 422 for a wrong type or a missing member.
+ * @throws SheafError 400 for a value out of bounds, 422 for a wrong type, a missing member or an unknown one.
  */
 export function parseCreateKey(body: unknown, now: number): CreateKey {
   const reader = new BodyReader(body, "");
+  reader.refuseUnknown(CREATE_MEMBERS);
   const tenant = parseTenant(body, reader);
   const database = reader.has("database") ? parseName(reader.get("database"), "database") : null;
   if (database !== null && tenant === null) {
@@ -74,9 +80,10 @@ export function parseCreateKey(body: unknown, now: number): CreateKey {
   });
 }
 
-/** @throws SheafError 400 for a value out of bounds, 422 for a wrong type. */
+/** @throws SheafError 400 for a value out of bounds, 422 for a wrong type or an unknown member. */
 export function parseRotateKey(body: unknown, now: number): RotateKey {
   const reader = new BodyReader(body, "");
+  reader.refuseUnknown(ROTATE_MEMBERS);
   return Object.freeze({
     overlapSeconds: parseCount(reader, "overlap_seconds", LIMITS.keyOverlapSeconds),
     expires: parseTime(reader, "expires_at", now),
@@ -129,6 +136,7 @@ function parseScopes(value: unknown): readonly KeyScope[] {
 }
 
 function parseLimits(reader: BodyReader | null): KeyLimits {
+  reader?.refuseUnknown(LIMIT_MEMBERS);
   const read = (name: string): number | null =>
     reader === null ? null : parseCount(reader, name, Number.MAX_SAFE_INTEGER);
   return Object.freeze({

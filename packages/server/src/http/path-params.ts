@@ -38,7 +38,11 @@ export function collectionNameParams(params: PathParams): CollectionName {
 export function collectionParams(params: PathParams): CollectionRef {
   const { tenant, database } = databaseParams(params);
   const id = params["collection"] ?? "";
-  if (!isCollectionId(id)) throw invalid("collection_id", "must be a UUID");
+  if (!isCollectionId(id))
+    throw invalid(
+      "collection_id",
+      "must be a UUID; GET .../collections/{name} returns the id of a collection",
+    );
   return { tenant, database, id: id.toLowerCase() };
 }
 
