@@ -69,6 +69,7 @@ describe("startServer", () => {
     const rebound = await RawClient.open(server.metricsPort ?? 0);
     expect(await rebound.ask("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n")).toEqual([403]);
     expect(rebound.received).not.toContain("sheaf_");
+    expect(rebound.received).toContain("Host: must be the address of the connection, --metrics-host or");
     rebound.close();
     await server.stop();
     await expect(fetch(`${url}/metrics`)).rejects.toThrow();

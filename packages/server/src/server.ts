@@ -131,7 +131,8 @@ function openMetrics(
   { renderMetrics: render }: App,
   logger: Logger,
 ): Promise<MetricsListener> {
-  const guard = new BrowserGuard({ allowedHosts: [...allowedHosts, host], allowedOrigins: [] });
+  const hostRule = "must be the address of the connection, --metrics-host or one of --allowed-hosts";
+  const guard = new BrowserGuard({ allowedHosts: [...allowedHosts, host], allowedOrigins: [], hostRule });
   return listenForMetrics({ host, port, render, logger, refusal: (request) => guard.refusal(request) });
 }
 

@@ -19,6 +19,8 @@ export interface BrowserGuardOptions {
   /** As `hostName` gives them; names of the loopback address need not be among them. */
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
+  /** What `Host` must be, in words. */
+  readonly hostRule?: string;
 }
 
 /** Pages that links of other sites may lead to. */
@@ -30,20 +32,22 @@ const SLASH = 0x2f;
 export class BrowserGuard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
+  readonly #hostRule: string;
   /** Texts of `Host` that were found good. */
   readonly #known = new Set<string>();
 
-  constructor({ allowedHosts, allowedOrigins }: BrowserGuardOptions) {
+  constructor({ allowedHosts, allowedOrigins, hostRule = HOST_RULE }: BrowserGuardOptions) {
     this.#hosts = new Set(allowedHosts);
     this.#origins = new Set(allowedOrigins);
+    this.#hostRule = hostRule;
   }
 
   /** Why the request is refused; `null`: it may go on. */
   refusal(request: IncomingMessage): string | null {
     const { host, origin, "sec-fetch-site": site } = request.headers;
-    if (host === undefined || !this.#isOurs(host, request)) return `Host: ${HOST_RULE}`;
+    if (host === undefined || !this.#isOurs(host, request)) return `Host: ${this.#hostRule}`;
     if (countHosts(request.rawHeaders) > 1) return "Host: must be given once";
-    if (!this.#isTargetOurs(request)) return `request target: ${HOST_RULE}`;
+    if (!this.#isTargetOurs(request)) return `request target: ${this.#hostRule}`;
     if (origin !== undefined) {
       if (this.#origins.has(origin)) return null;
       if (!isOrigin(origin, host)) return `Origin: ${ORIGIN_RULE}`;
