@@ -81,6 +81,7 @@ export class CollectionOpener {
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const options = {
           ...common,
+          tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
           documents: this.#options.documents,
           vectorMemory,

@@ -61,6 +61,7 @@ export interface OpenCollectionOptions {
   /** The catalog does not know of all that the store holds. */
   readonly dirty: boolean;
   readonly scanPool?: ScanPool | undefined;
+  readonly tenant: string;
   readonly regexes: TenantRegexes;
   readonly documents: DocumentMemory;
   /** For the vectors that the index keeps; without limit if left out. */
@@ -381,6 +382,7 @@ export class OpenCollection {
       dimension: this.#dimension,
       plan: this.#plan,
       scanPool: this.#options.scanPool,
+      tenant: this.#options.tenant,
       regexes: this.#options.regexes,
       documents: this.#options.documents,
       times,

@@ -44,6 +44,7 @@ export interface OpenRead {
   readonly reader: ResultReader;
   readonly ticket: ReadTicket;
   readonly requireStored: QueryContext["requireStored"];
+  readonly tenant: string;
 }
 
 /** One list per search, all of one state. */
@@ -53,7 +54,8 @@ export async function executeSearch(
   signal?: CancelSignal,
 ): Promise<StartedRead> {
   const { times } = context;
-  const pace = new Pace(signal);
+  const pace = new Pace(signal, context.tenant);
+  if (pace.isDue) await pace.breathe();
   const patterns = new RequestPatterns(context.regexes, signal);
   const filters: (Filter | null)[] = [];
   for (const [i, search] of request.searches.entries()) {
@@ -78,7 +80,8 @@ export async function executeQuery(
   request: QueryRequest,
   signal?: CancelSignal,
 ): Promise<StartedRead> {
-  const pace = new Pace(signal);
+  const pace = new Pace(signal, context.tenant);
+  if (pace.isDue) await pace.breathe();
   const { times, index, scanPool } = context;
   const { embeddings } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
@@ -121,7 +124,8 @@ export async function executeGet(
   request: GetRequest,
   signal?: CancelSignal,
 ): Promise<StartedRead> {
-  const pace = new Pace(signal);
+  const pace = new Pace(signal, context.tenant);
+  if (pace.isDue) await pace.breathe();
   const filter = await planWhere(context, request.where, signal);
   return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(context.index, request, view);
@@ -141,11 +145,13 @@ export async function executeGet(
 
 /** The next batch of a read that was started. Throws 503 where too much has changed to go on with it. */
 export async function executeNext(
-  { reader, requireStored }: OpenRead,
+  { reader, requireStored, tenant }: OpenRead,
   signal?: CancelSignal,
 ): Promise<RecordBatch> {
   try {
-    return await reader.nextBatch(new Pace(signal));
+    const pace = new Pace(signal, tenant);
+    if (pace.isDue) await pace.breathe();
+    return await reader.nextBatch(pace);
   } catch (error) {
     if (!(error instanceof StaleSnapshot)) throw error;
     requireStored?.(error.id);
@@ -182,7 +188,8 @@ async function readRows<T>(
   signal: CancelSignal | undefined,
   use: (rows: RowSet, snapshot: IndexSnapshot) => T,
 ): Promise<T> {
-  const pace = new Pace(signal);
+  const pace = new Pace(signal, context.tenant);
+  if (pace.isDue) await pace.breathe();
   const filter = await planWhere(context, selector.where, signal);
   return readSnapshot(context, async (view) => {
     const candidates = candidateRows(context.index, selector, view);
@@ -208,7 +215,10 @@ async function startRead(
   );
   const first = result.reader.firstBatch();
   if (!result.reader.isDone && ticket !== null)
-    return { first, rest: { ...result, ticket, requireStored: context.requireStored } };
+    return {
+      first,
+      rest: { ...result, ticket, requireStored: context.requireStored, tenant: context.tenant },
+    };
   ticket?.close();
   return { first, rest: null };
 }

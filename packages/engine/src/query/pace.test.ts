@@ -31,6 +31,18 @@ describe("Pace", () => {
     expect(unturned).toEqual([]);
   });
 
+  it("lets reads begin one in a turn once its slice is used up, tenants in turn", async () => {
+    const order: string[] = [];
+    const read = async (tenant: string): Promise<void> => {
+      const pace = new Pace(undefined, tenant);
+      if (pace.isDue) await pace.breathe();
+      busyFor(SLICE_MS);
+      order.push(tenant);
+    };
+    await Promise.all(["many", "many", "many", "many", "few"].map(read));
+    expect(order).toEqual(["many", "many", "few", "many", "many"]);
+  });
+
   it("throws after an abort, also one that comes while the read waits for its turn", async () => {
     const controller = new AbortController();
     const pace = new Pace(controller.signal);

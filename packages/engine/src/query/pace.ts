@@ -1,29 +1,39 @@
 /**
- * Keeps a long read from holding the thread: stages call `breathe` between slices of their work. An abort can only
+ * Keeps long reads from holding the thread: stages call `breathe` between slices of their work. An abort can only
  * arrive while the event loop turns, so this is also where a read learns that nobody waits for it any more.
  *
- * Reads that pause go on one after another, one slice in each turn of the loop: a call that arrives meanwhile and asks
- * for little waits for one slice, however many long reads there are.
+ * All reads share the slice of a turn of the loop: once it is used up, those that begin wait as those that go on do. One
+ * goes on in each turn, tenants in turn, so a call that arrives meanwhile and asks for little waits for a slice or two,
+ * however many reads another tenant has begun.
  */
-import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, TurnQueue, throwIfAborted } from "@sheaf/protocol";
 
 /** Longest stretch of work between two turns of the event loop. */
 const SLICE_MS = 4;
 /** Between two looks at the clock: a fraction of a millisecond, whatever is done to the bytes. */
 const LOOK_BYTES = 64 * 1024;
 
-/** Reads of this thread that pause, in the order they began to. */
-const paused: (() => void)[] = [];
+/** Reads of this thread that pause, by tenant. */
+const paused = new TurnQueue<() => void>();
+/** When the first read of this turn of the event loop began; `null`: none has. */
+let turnedAt: number | null = null;
 
 export class Pace {
   readonly signal: CancelSignal | undefined;
-  #turnedAt = performance.now();
+  readonly #tenant: string;
   #spent = 0;
 
   /** Throws for a signal that is aborted already. */
-  constructor(signal: CancelSignal | undefined) {
+  constructor(signal: CancelSignal | undefined, tenant = "") {
     throwIfAborted(signal);
     this.signal = signal;
+    this.#tenant = tenant;
+    this.#begin();
+  }
+
+  /** The slice of this turn is used up. */
+  get isDue(): boolean {
+    return turnedAt !== null && performance.now() - turnedAt >= SLICE_MS;
   }
 
   /** Counts work on so many bytes. `true`: it is time to `breathe`. */
@@ -32,26 +42,39 @@ export class Pace {
     return this.#spent >= LOOK_BYTES;
   }
 
-  /** Throws after an abort. Waits for its turn if the last one is some milliseconds ago. */
+  /** Throws after an abort. Waits for its turn where the slice is used up. */
   async breathe(): Promise<void> {
     this.#spent = 0;
-    if (performance.now() - this.#turnedAt >= SLICE_MS) {
-      await nextSlice();
-      this.#turnedAt = performance.now();
-    }
+    if (this.isDue) await nextSlice(this.#tenant);
+    this.#begin();
     throwIfAborted(this.signal);
+  }
+
+  /** Before anything has gone on in this turn: what arrives later in it shares its slice. */
+  #begin(): void {
+    if (turnedAt !== null) return;
+    turnedAt = performance.now();
+    setImmediate(endSlice);
   }
 }
 
-function nextSlice(): Promise<void> {
+function endSlice(): void {
+  turnedAt = null;
+}
+
+function nextSlice(tenant: string): Promise<void> {
   return new Promise((resolve) => {
-    if (paused.push(resolve) === 1) setImmediate(resumeOne);
+    paused.push(tenant, resolve);
+    if (paused.size === 1) setImmediate(resumeOne);
   });
 }
 
 /** What is scheduled in here runs in the next turn, after all that has arrived. */
 function resumeOne(): void {
   const resume = paused.shift();
-  if (paused.length > 0) setImmediate(resumeOne);
+  if (paused.size > 0) setImmediate(resumeOne);
+  // Its slice is its own: it ends before the loop sees what has arrived.
+  turnedAt = performance.now();
+  setTimeout(endSlice, 0);
   resume?.();
 }

@@ -24,6 +24,8 @@ export interface QueryContext {
   readonly scanPool?: ScanPool | undefined;
   /** Keeps documents that filters have read. */
   readonly documents?: DocumentMemory | undefined;
+  /** Whose reads these are: tenants have their turns one after another. */
+  readonly tenant: string;
   /** Where the tenant's regular expressions run. */
   readonly regexes: TenantRegexes;
   /** Of the call that the read is made for. */

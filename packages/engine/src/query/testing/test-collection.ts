@@ -61,6 +61,7 @@ export class TestCollection implements OracleCollection {
       plan,
       scanPool,
       versions,
+      tenant: "a tenant",
       regexes: regexPool.forTenant("a tenant"),
       reader: this,
       dimension: this.#dimension,
