@@ -15,6 +15,7 @@ const { env } = process;
 const from = server(env.CHROMA_URL, env.CHROMA_TOKEN, env.CHROMA_TENANT);
 const to = server(env.SHEAF_URL, env.SHEAF_KEY, env.SHEAF_TENANT);
 const asked = process.argv.slice(2);
+const seen = new Set();
 
 const names = env.CHROMA_DATABASE ? [env.CHROMA_DATABASE] : await list(from, "");
 for (const name of names) {
@@ -22,11 +23,13 @@ for (const name of names) {
   await send(to, "", JSON.stringify({ name: target }), [409]);
   await copyDatabase(name, target);
 }
+for (const name of asked) if (!seen.has(name)) report(`${name}: there is no such collection`, false);
 
 async function copyDatabase(name, target) {
   const [source, destination] = [`/${name}/collections`, `/${target}/collections`];
   for (const collection of await list(from, source)) {
     if (asked.length > 0 && !asked.includes(collection)) continue;
+    seen.add(collection);
     try {
       await copy(collection, source, destination);
     } catch (error) {

@@ -74,6 +74,8 @@ describe("moving-from-chroma", () => {
     const expected = ["default_database/moved: 1202 there, 1202 here"];
     expect(await runExample(served, "moving-from-chroma", { args: ["moved"], env })).toEqual(expected);
     expect(await runExample(served, "moving-from-chroma", { args: ["moved"], env })).toEqual(expected);
+    const misspelt = runExample(served, "moving-from-chroma", { args: ["movd"], env });
+    await expect(misspelt).rejects.toMatchObject({ stdout: "movd: there is no such collection\n" });
 
     const target = await chromaClient(served, { database: "target" }).getCollection({ name: "moved" });
     expect(target.metadata).toEqual(source.metadata);
