@@ -40,7 +40,6 @@ import type { QueryContext } from "../query/query-context.ts";
 import type { TenantRegexes } from "../query/regex-pool.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
-import { type Steps, isInSteps, startSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
@@ -190,7 +189,7 @@ export class OpenCollection {
       return { firstSequence: null, recordCount };
     }
     let firstSequence: number | null = null;
-    const plan = (view: StoreView): Steps<StoreChange> => {
+    const plan = (view: StoreView): Generator<void, StoreChange> => {
       if (observed !== null) checkUnchanged(view, observed);
       firstSequence = view.head.sequence + 1;
       return planOperations(view, operations);
@@ -228,7 +227,7 @@ export class OpenCollection {
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
-  #track(plan: (view: StoreView) => Steps<StoreChange>): Promise<void> {
+  #track(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<void> {
     return this.#progress.track(() =>
       this.#gate.shared(async () => {
         const change = await this.#commit(plan);
@@ -291,11 +290,11 @@ export class OpenCollection {
    * The one way to the store: the index is changed in the same continuation of every commit, and commits resolve in
    * the order of their plans, so the index goes through the same states as the store.
    */
-  async #commit(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+  async #commit(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<StoreChange> {
     let settled = (): void => {};
     try {
       const change = await this.#store.apply((view) =>
-        startSteps(this.#planAndKeep(view, plan(view), (release) => (settled = release))),
+        this.#planAndKeep(view, plan(view), (release) => (settled = release)),
       );
       this.#damaged.apply(change);
       this.#toIndex(change);
@@ -307,10 +306,10 @@ export class OpenCollection {
 
   *#planAndKeep(
     view: StoreView,
-    plan: Steps<StoreChange>,
+    plan: Generator<void, StoreChange>,
     onKept: (release: () => void) => void,
   ): Generator<void, StoreChange> {
-    const planned = isInSteps(plan) ? yield* plan : plan;
+    const planned = yield* plan;
     onKept(yield* this.#versions.keep(view, planned));
     return planned;
   }

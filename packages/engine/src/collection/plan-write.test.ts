@@ -10,6 +10,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryRecordStore } from "../storage/memory-record-store.ts";
 import { planOperations, planRemove, planWrite } from "./plan-write.ts";
+import { runSteps } from "../storage/steps.ts";
 
 interface Plain {
   embedding: number;
@@ -104,7 +105,7 @@ describe("plan of a write", () => {
   it("names the operation that lacks an embedding", () => {
     const records = [{ ...recordOf("a"), embedding: null }];
     const operations = [{ kind: "delete", ids: ["a"] } as const, { kind: "add", records } as const];
-    expect(() => planOperations(new MemoryRecordStore(), operations)).toThrow(
+    expect(() => runSteps(planOperations(new MemoryRecordStore(), operations))).toThrow(
       "operations[1].payload.embeddings[0]: ",
     );
   });

@@ -19,7 +19,7 @@ import {
   isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
-import { type Steps, isInSteps, startSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
@@ -27,19 +27,22 @@ import type { StoredRecord } from "../storage/stored-record.ts";
 const HOW_TO_EMBED = "send embeddings, or documents to a collection whose embedding function the server runs";
 
 /** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
-export function planWrite(view: StoreView, request: WriteRequest): Steps<StoreChange> {
+export function planWrite(view: StoreView, request: WriteRequest): Generator<void, StoreChange> {
   const plan = new WritePlan(view);
   return plan.changeAfter(plan.write(request, ""));
 }
 
 /** Removes the records with these ids as far as they exist. */
-export function planRemove(view: StoreView, ids: readonly string[]): Steps<StoreChange> {
+export function planRemove(view: StoreView, ids: readonly string[]): Generator<void, StoreChange> {
   const plan = new WritePlan(view);
   return plan.changeAfter(plan.remove(ids));
 }
 
 /** Several writes and deletes as one batch, in their order; throws as `planWrite` does. */
-export function planOperations(view: StoreView, operations: readonly CommitOperation[]): Steps<StoreChange> {
+export function planOperations(
+  view: StoreView,
+  operations: readonly CommitOperation[],
+): Generator<void, StoreChange> {
   const plan = new WritePlan(view);
   return plan.changeAfter(allOf(plan, operations));
 }
@@ -65,11 +68,7 @@ class WritePlan {
     this.#head = view.head;
   }
 
-  changeAfter(steps: Generator<void, void>): Steps<StoreChange> {
-    return startSteps(this.#changeAfter(steps));
-  }
-
-  *#changeAfter(steps: Generator<void, void>): Generator<void, StoreChange> {
+  *changeAfter(steps: Generator<void, void>): Generator<void, StoreChange> {
     yield* steps;
     const puts: StoredRecord[] = [];
     for (const record of this.#planned.values()) if (record !== null) puts.push(record);

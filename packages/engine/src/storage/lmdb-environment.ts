@@ -19,7 +19,7 @@ import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
 import { CommitSize, type LargeWrites } from "./large-writes.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
-import { type Steps, isInSteps, runInTurns } from "./steps.ts";
+import { type Steps, isInSteps, runInTurns, startSteps } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "./sync-files.ts";
 
@@ -200,7 +200,10 @@ export class LmdbEnvironment {
     return new Promise((resolve, reject) => {
       const run = (): (() => void) | Promise<() => void> => {
         const before = this.#pending.size;
-        const value = this.#pending.run(action);
+        const value = this.#pending.run(() => {
+          const steps = action();
+          return isInSteps(steps) ? startSteps(steps) : steps;
+        });
         if (!isInSteps(value)) return () => resolve(value);
         return this.#runSteps(value, before).then((result) => () => resolve(result));
       };

@@ -19,7 +19,7 @@ import {
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
-import { type Steps, afterSteps, isInSteps, startSteps } from "./steps.ts";
+import { type Steps, afterSteps, isInSteps } from "./steps.ts";
 import {
   type Decoding,
   decodeDistance,
@@ -176,19 +176,18 @@ export class LmdbRecordStore implements RecordStore {
     const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
     return environment.transact(() => {
       const before = this.#readHead();
-      const planned = this.#plan(plan, before);
-      if (isInSteps(planned)) return this.#applyInSteps(environment, planned, before, admit);
-      return startSteps(this.#store(environment, planned, before, admit));
+      return this.#apply(environment, this.#plan(plan, before), before, admit);
     });
   }
 
-  *#applyInSteps(
+  *#apply(
     environment: LmdbEnvironment,
-    planned: Generator<void, StoreChange>,
+    planned: Steps<StoreChange>,
     before: StoreHead,
     admit: ((growth: number) => void) | undefined,
   ): Generator<void, StoreChange> {
-    return yield* this.#store(environment, yield* planned, before, admit);
+    const change = isInSteps(planned) ? yield* planned : planned;
+    return yield* this.#store(environment, change, before, admit);
   }
 
   *#store(

@@ -48,11 +48,14 @@ export async function runInTurns<T>(
   for (;;) {
     const until = performance.now() + STRETCH_MS;
     onRunning(true);
-    do {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-    } while (performance.now() < until);
-    onRunning(false);
+    try {
+      do {
+        const step = steps.next();
+        if (step.done === true) return step.value;
+      } while (performance.now() < until);
+    } finally {
+      onRunning(false);
+    }
     await pause();
   }
 }
