@@ -3,7 +3,7 @@
  * Refusals, in this order: 400 unknown model, 501 wrong kind, 503 weights absent, 413 too long (400 of
  * sparse models), 429 queue full.
  */
-import type { CancelSignal, ModelIdentity, SparseVector, Truncation } from "@sheaf/protocol";
+import type { CancelSignal, ModelIdentity, ModelKind, SparseVector, Truncation } from "@sheaf/protocol";
 
 export interface EmbedOptions {
   /** Whose share of the queues the call uses: owners are served in turn, and their queues are bounded apart. Default: one for all. */
@@ -51,8 +51,6 @@ export interface SparseEmbeddings extends EmbedUsage {
   /** One per text, in order; `tokens` are the labels. */
   readonly vectors: readonly SparseVector[];
 }
-
-export type ModelKind = "dense" | "sparse";
 
 export interface ModelInfo {
   readonly identifier: string;

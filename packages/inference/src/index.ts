@@ -6,7 +6,6 @@ export type {
   EmbedRequest,
   EmbedUsage,
   ModelInfo,
-  ModelKind,
   SparseEmbeddings,
 } from "./embedder.ts";
 export { createEmbedder, LocalEmbedder, type EmbedderOptions } from "./local-embedder.ts";

@@ -6,7 +6,14 @@ import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { LIMITS, SheafError, type ModelIdentity, type SparseVector, throwIfAborted } from "@sheaf/protocol";
+import {
+  LIMITS,
+  type ModelIdentity,
+  type ModelKind,
+  SheafError,
+  type SparseVector,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import { checkBm25Options } from "./bm25/bm25-options.ts";
 import { ENGLISH_STOPWORDS } from "./bm25/stopwords.ts";
 import type {
@@ -15,7 +22,6 @@ import type {
   EmbedOptions,
   EmbedRequest,
   ModelInfo,
-  ModelKind,
   SparseEmbeddings,
 } from "./embedder.ts";
 import { LocalModel, type LocalModelOptions, planOf } from "./local-model.ts";

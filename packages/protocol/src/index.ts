@@ -131,12 +131,7 @@ export {
   writeCollection,
 } from "./catalog/collection.ts";
 export { type DatabaseBody, parseDatabaseBody, writeDatabase } from "./catalog/database.ts";
-export {
-  type Bm25Settings,
-  checkEmbeddingFunction,
-  type EmbeddingPlan,
-  embeddingPlan,
-} from "./catalog/embedding-plan.ts";
+export { type Bm25Settings, type EmbeddingPlan, embeddingPlan } from "./catalog/embedding-plan.ts";
 export { extendSchema, indexPlan } from "./catalog/index-plan.ts";
 export { writePlainJson } from "./catalog/plain-json.ts";
 export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";
@@ -149,6 +144,7 @@ export {
   type TenantUpdate,
   writeTenant,
 } from "./catalog/tenant.ts";
+export { MODEL_KINDS, type ModelKind, describeUnknownModel } from "./embed/models.ts";
 export { checkTextSizes, type EmbedBody, parseEmbedBody, type Truncation } from "./embed/embed-body.ts";
 export {
   DEFAULT_TASKS,

@@ -2,8 +2,7 @@
  * The models Sheaf knows, and what is true of each whatever its files say: what it makes, how it pools, what it is told
  * before a text. Limits and dimensions found in a model's own folder win where they are smaller or differ.
  */
-import { invalid } from "@sheaf/protocol";
-import type { ModelKind } from "../embedder.ts";
+import { MODEL_KINDS, type ModelKind, describeUnknownModel, invalid } from "@sheaf/protocol";
 import type { Head } from "../graph/pooling-head.ts";
 
 /** Where weights are published: the repository of the model's identifier on a hub. */
@@ -42,13 +41,13 @@ const QUERY_SPLADE = "naver/efficient-splade-VI-BT-large-query";
 const UNPINNED: HubWeights = { revision: null };
 const PLAIN = { prompt: null, queryModel: null, bundled: null, hub: UNPINNED } as const;
 /** Width of a sparse model's vectors is its vocabulary's, which its folder tells. */
-const SPLADE = { ...PLAIN, kind: "sparse", head: "splade", dimension: null, maxTokens: 512 } as const;
+const SPLADE = { ...PLAIN, head: "splade", dimension: null, maxTokens: 512 } as const;
 
-const ENTRIES: readonly ModelEntry[] = [
+/** The kind comes from the protocol's table, which the compiler holds complete by the identifier. */
+const ENTRIES: readonly (Omit<ModelEntry, "kind"> & { readonly identifier: keyof typeof MODEL_KINDS })[] = [
   {
     ...PLAIN,
     identifier: "Qwen/Qwen3-Embedding-0.6B",
-    kind: "dense",
     head: "last",
     dimension: 1_024,
     // Attention takes memory by the square of it, so on most machines the memory budget sets a lower limit.
@@ -60,7 +59,6 @@ const ENTRIES: readonly ModelEntry[] = [
   {
     ...PLAIN,
     identifier: "BAAI/bge-m3",
-    kind: "dense",
     head: "cls",
     dimension: 1_024,
     maxTokens: 8_192,
@@ -69,7 +67,6 @@ const ENTRIES: readonly ModelEntry[] = [
   {
     ...PLAIN,
     identifier: "sentence-transformers/all-MiniLM-L6-v2",
-    kind: "dense",
     head: "mean",
     dimension: 384,
     // What it was trained and published with; its position table has 512 rows, its tokenizer file says 128.
@@ -83,7 +80,6 @@ const ENTRIES: readonly ModelEntry[] = [
   {
     ...PLAIN,
     identifier: "sheaf/bm25",
-    kind: "sparse",
     head: "bm25",
     dimension: null,
     maxTokens: null,
@@ -93,17 +89,15 @@ const ENTRIES: readonly ModelEntry[] = [
 
 /** identifier -> entry, in the order of the documentation. */
 export const MODEL_REGISTRY: ReadonlyMap<string, ModelEntry> = new Map(
-  ENTRIES.map((entry) => [entry.identifier, Object.freeze(entry)]),
+  ENTRIES.map((entry) => [
+    entry.identifier,
+    Object.freeze({ ...entry, kind: MODEL_KINDS[entry.identifier] }),
+  ]),
 );
-
-/** Longest part of an unknown identifier that is said back. */
-const SHOWN_CHARACTERS = 100;
 
 /** Throws 400 for an identifier that is not in the registry. */
 export function modelEntry(identifier: string): ModelEntry {
   const entry = MODEL_REGISTRY.get(identifier);
   if (entry !== undefined) return entry;
-  const shown = JSON.stringify(identifier.slice(0, SHOWN_CHARACTERS));
-  const known = [...MODEL_REGISTRY.keys()].join(", ");
-  throw invalid("", `unknown embedding model ${shown}; known models: ${known}`);
+  throw invalid("", describeUnknownModel(identifier));
 }

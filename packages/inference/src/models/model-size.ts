@@ -5,7 +5,7 @@
  */
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { ModelKind } from "../embedder.ts";
+import type { ModelKind } from "@sheaf/protocol";
 
 /** What the size of activations depends on. */
 export interface ModelShape {

@@ -3,8 +3,7 @@
  * `sheaf models` do.
  */
 import { existsSync } from "node:fs";
-import { SheafError } from "@sheaf/protocol";
-import type { ModelKind } from "../embedder.ts";
+import { type ModelKind, SheafError } from "@sheaf/protocol";
 import { RepositoryCache } from "../hub/hub-cache.ts";
 import { HubClient } from "../hub/hub-client.ts";
 import { type PulledModel, pullModel, type PullProgress } from "../hub/pull-model.ts";

@@ -121,6 +121,8 @@ const CONFIGURATION: readonly Row[] = [
 
 const FUNCTION = "configuration.embedding_function";
 
+const sheaf = (model: string): object => ({ type: "known", name: "sheaf", config: { model } });
+
 const EMBEDDING_FUNCTION: readonly Row[] = [
   [configuration({ embedding_function: "default" }), `422 ${FUNCTION}: must be an object`],
   [configuration({ embedding_function: {} }), `422 ${FUNCTION}.type: is required`],
@@ -133,6 +135,20 @@ const EMBEDDING_FUNCTION: readonly Row[] = [
   [
     configuration({ embedding_function: { type: "known", name: "sheaf", config: {} } }),
     `400 ${FUNCTION}.config.model: must name a model`,
+  ],
+  [
+    configuration({ embedding_function: sheaf("sheaf/bm25") }),
+    `400 ${FUNCTION}.config.model: sheaf/bm25 makes sparse vectors, the index holds dense ones`,
+  ],
+  [
+    key("#embedding", {
+      float_list: { vector_index: { enabled: true, config: { embedding_function: sheaf("a/b") } } },
+    }),
+    '400 schema.keys.#embedding.float_list.vector_index.config.embedding_function.config.model: unknown embedding model "a/b"',
+  ],
+  [
+    sparse({ embedding_function: sheaf("BAAI/bge-m3") }),
+    `400 ${SPARSE}.config.embedding_function.config.model: BAAI/bge-m3 makes dense vectors, the index holds sparse ones`,
   ],
   [
     sparse({ embedding_function: { ...BM25, config: { k: "x" } } }),

@@ -57,7 +57,7 @@ function readConfiguration(reader: BodyReader): DenseLayer {
   }
   return {
     space: index?.choice("space", SPACES) ?? null,
-    embeddingFunction: parseEmbeddingFunction(reader),
+    embeddingFunction: parseEmbeddingFunction(reader, "dense"),
     hnsw: hnsw && parseParameters(hnsw, "hnsw", parameterNames("hnsw"), "loose"),
     spann: spann && parseParameters(spann, "spann", parameterNames("spann"), "strict"),
   };
@@ -75,7 +75,7 @@ export function parseConfigurationUpdate(reader: BodyReader): DenseLayer {
   if (hnsw !== null && spann !== null) throw twoKinds(reader.path);
   return {
     space: null,
-    embeddingFunction: parseEmbeddingFunction(reader),
+    embeddingFunction: parseEmbeddingFunction(reader, "dense"),
     hnsw: hnsw && readMutable(hnsw, "hnsw"),
     spann: spann && readMutable(spann, "spann"),
   };

@@ -2,6 +2,7 @@
  * `embedding_function` of a configuration or an index. Clients store in it how they embed and rebuild themselves from
  * it, so it is checked for its outer shape only and returned verbatim; `embeddingPlan` reads what the server knows.
  */
+import type { ModelKind } from "../embed/models.ts";
 import type { JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { checkEmbeddingFunction } from "./embedding-plan.ts";
@@ -10,11 +11,12 @@ import { toPlainJson } from "./plain-json.ts";
 const TYPES = ["legacy", "known", "unknown"] as const;
 
 /**
+ * @param kind Of the index that it fills.
  * @returns `null` for absent or `null`.
  * @throws SheafError 422 for another shape than `{type, name?, config?}`; 400 where a function that the server knows
  * is configured so that nothing could be embedded with it.
  */
-export function parseEmbeddingFunction(parent: BodyReader): JsonObject | null {
+export function parseEmbeddingFunction(parent: BodyReader, kind: ModelKind): JsonObject | null {
   const reader = parent.object("embedding_function");
   if (reader === null) return null;
   reader.required("type");
@@ -24,7 +26,7 @@ export function parseEmbeddingFunction(parent: BodyReader): JsonObject | null {
   }
   const path = parent.pathOf("embedding_function");
   const embeddingFunction = toPlainJson(parent.get("embedding_function"), path) as JsonObject;
-  checkEmbeddingFunction(embeddingFunction, path);
+  checkEmbeddingFunction(embeddingFunction, kind, path);
   return embeddingFunction;
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./ast.ts";
 import { checkEmbeddingFunction, embeddingPlan } from "./embedding-plan.ts";
+import { MODEL_KINDS } from "../embed/models.ts";
 import { refusalOf } from "./testing/refusal.ts";
 
 const BARE = {
@@ -12,6 +13,7 @@ const BARE = {
   bm25: null,
 };
 const QWEN = "Qwen/Qwen3-Embedding-0.6B";
+const KNOWN = Object.keys(MODEL_KINDS).join(", ");
 const CODE_QUERY = "Given a question about coding, retrieval code or passage that can solve user's question";
 
 function known(name: string, config: JsonObject | null): JsonObject {
@@ -124,6 +126,17 @@ describe("checkEmbeddingFunction", () => {
     ["sheaf", { model: "a/b", truncate: "yes" }, "ef.config.truncate: must be true or false"],
     ["sheaf", { model: "a/b", query_model: [] }, "ef.config.query_model: must be a string"],
     ["sheaf", { model: "a/b", task: 1 }, "ef.config.task: must be a string"],
+    ["sheaf", { model: "a/b" }, `ef.config.model: unknown embedding model "a/b"; known models: ${KNOWN}`],
+    [
+      "sheaf",
+      { model: "sheaf/bm25" },
+      "ef.config.model: sheaf/bm25 makes sparse vectors, the index holds dense ones",
+    ],
+    [
+      "sheaf",
+      { model: QWEN, query_model: "constructor" },
+      `ef.config.query_model: unknown embedding model "constructor"; known models: ${KNOWN}`,
+    ],
     ["chroma-cloud-qwen", { model: [] }, "ef.config.model: must be a string"],
     ["chroma-cloud-qwen", { instructions: 5 }, "ef.config.instructions: must be a string or an object"],
     [
@@ -145,12 +158,18 @@ describe("checkEmbeddingFunction", () => {
     ["chroma_bm25", { stopwords: "a" }, "ef.config.stopwords: must be an array of strings"],
     ["chroma_bm25", { stopwords: ["a", 1] }, "ef.config.stopwords[1]: must be a string"],
   ])("refuses %s with %j", (name, config, refusal) => {
-    expect(refusalOf(() => checkEmbeddingFunction(known(name, config), "ef"))).toBe(`400 ${refusal}`);
+    expect(refusalOf(() => checkEmbeddingFunction(known(name, config), "dense", "ef"))).toBe(
+      `400 ${refusal}`,
+    );
   });
 
   it("passes what the server does not know", () => {
-    for (const embeddingFunction of [{ type: "legacy" }, known("openai", { k: "1" })]) {
-      expect(() => checkEmbeddingFunction(embeddingFunction, "ef")).not.toThrow();
+    for (const embeddingFunction of [
+      { type: "legacy" },
+      known("openai", { k: "1" }),
+      known("chroma-cloud-qwen", { model: "a/b" }),
+    ]) {
+      expect(() => checkEmbeddingFunction(embeddingFunction, "dense", "ef")).not.toThrow();
     }
   });
 });

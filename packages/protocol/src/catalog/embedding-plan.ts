@@ -4,6 +4,7 @@
  * opaque and is embedded by clients alone.
  */
 import { DEFAULT_TASKS, type TaskInstructions, type TaskTable } from "../embed/instruction.ts";
+import { type ModelKind, describeUnknownModel, kindOfModel } from "../embed/models.ts";
 import { invalid } from "../errors.ts";
 import { JsonFloat } from "../json/json-float.ts";
 import { itemPath, memberPath } from "../json/json-shape.ts";
@@ -80,12 +81,23 @@ export function embeddingPlan(
 
 /**
  * Refuses a function that the server knows by name but could not embed with, so that the mistake shows when the
- * collection is made and not at its first write. Passes whatever it does not know.
+ * collection is made and not at its first write. Passes whatever it does not know. The models of `sheaf`, which no client
+ * runs, must be known and of the index's kind; the models of other functions may be those of clients.
  *
  * @throws SheafError 400 with the path of the setting.
  */
-export function checkEmbeddingFunction(embeddingFunction: JsonObject, path: string): void {
-  readPlan(embeddingFunction, path, DEFAULT_TASKS);
+export function checkEmbeddingFunction(embeddingFunction: JsonObject, kind: ModelKind, path: string): void {
+  const read = readPlan(embeddingFunction, path, DEFAULT_TASKS);
+  if (read === null || embeddingFunction["name"] !== "sheaf") return;
+  const config = memberPath(path, "config");
+  requireModel(read.model, kind, memberPath(config, "model"));
+  if (read.queryModel !== null) requireModel(read.queryModel, kind, memberPath(config, "query_model"));
+}
+
+function requireModel(model: string, kind: ModelKind, path: string): void {
+  const known = kindOfModel(model);
+  if (known === null) throw invalid(path, describeUnknownModel(model));
+  if (known !== kind) throw invalid(path, `${model} makes ${known} vectors, the index holds ${kind} ones`);
 }
 
 function readPlan(embeddingFunction: JsonObject, path: string, table: TaskTable): EmbeddingPlan | null {

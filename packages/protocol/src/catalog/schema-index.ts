@@ -42,7 +42,7 @@ function parseVectorConfig(reader: BodyReader): JsonObject {
   reader.refuseUnknown(["space", "embedding_function", "source_key", "hnsw", "spann"]);
   const config = {
     space: reader.choice("space", SPACES),
-    embedding_function: parseEmbeddingFunction(reader),
+    embedding_function: parseEmbeddingFunction(reader, "dense"),
     source_key: reader.string("source_key"),
     hnsw: parseKind(reader, "hnsw"),
     spann: parseKind(reader, "spann"),
@@ -62,7 +62,7 @@ function parseKind(reader: BodyReader, kind: IndexKind): JsonObject | null {
 function parseSparseConfig(reader: BodyReader): JsonObject {
   reader.refuseUnknown(["embedding_function", "source_key", "bm25", "algorithm"]);
   const config = {
-    embedding_function: parseEmbeddingFunction(reader),
+    embedding_function: parseEmbeddingFunction(reader, "sparse"),
     source_key: reader.string("source_key"),
     bm25: reader.boolean("bm25"),
     algorithm: reader.choice("algorithm", ["wand", "max_score"]),

@@ -1,9 +1,10 @@
 /** Which embedding functions of a collection this server can run, and with which models. */
-import type { Embedder, ModelKind } from "@sheaf/inference";
+import type { Embedder } from "@sheaf/inference";
 import {
   type EmbeddingPlan,
   type IndexPlan,
   type JsonObject,
+  type ModelKind,
   type TaskTable,
   embeddingPlan,
 } from "@sheaf/protocol";
