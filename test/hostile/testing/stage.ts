@@ -12,8 +12,11 @@ import { type Tenant, createTenant } from "./tenant.ts";
 const ENGINE_HOST = /engine-host\.(?:js|ts)/u;
 /** No answer that the bystander gets may take longer. */
 const SLOWEST_ANSWER_MS = 2_000;
-/** Longest turn of an event loop, by processor time. The goal is 10 ms; this tells slices from work in one piece. */
-export const LONGEST_TURN_MS = 250;
+/**
+ * Longest turn of an event loop, by processor time. The goal is 10 ms, and `npm run bench:fair` measures it; this tells
+ * work in slices from work in one piece, which took 6 to 15 s, also on a machine that is several times slower.
+ */
+export const LONGEST_TURN_MS = 2_000;
 
 export interface Outcome<T> {
   readonly value: T;
