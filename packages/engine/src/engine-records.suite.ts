@@ -111,7 +111,7 @@ export function engineRecordsSuite(current: () => Engine): void {
       );
       await expect(wrong).rejects.toMatchObject({
         status: 400,
-        message: "Collection expecting embedding with dimension of 2, got 3",
+        message: "embeddings[1]: Collection expecting embedding with dimension of 2, got 3",
       });
       expect(await idsOf(engine, ref)).toEqual(["a"]);
     });

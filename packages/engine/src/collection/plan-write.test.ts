@@ -5,6 +5,7 @@ import {
   type WriteKind,
   type WriteRecord,
   fromDocumentText,
+  invalid,
 } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -109,6 +110,22 @@ describe("plan of a write", () => {
       "operations[1].payload.embeddings[0]: ",
     );
   });
+
+  it.each<WriteKind>(["add", "update", "upsert"])(
+    "names the embedding of another dimension: %s",
+    async (kind) => {
+      const store = new MemoryRecordStore();
+      const known = [recordOf("a"), recordOf("b")];
+      await store.apply((view) => planWrite(view, { kind: "add", records: known }));
+      const wrong = { ...recordOf(kind === "update" ? "b" : "c"), embedding: Float32Array.of(1, 2, 3) };
+      const write = { kind, records: [recordOf("a"), wrong] };
+      const problem = "Collection expecting embedding with dimension of 1, got 3";
+      expect(() => runSteps(planWrite(store, write))).toThrow(invalid("embeddings[1]", problem));
+      expect(() => runSteps(planOperations(store, [write]))).toThrow(
+        invalid("operations[0].payload.embeddings[1]", problem),
+      );
+    },
+  );
 
   it("refuses an update of few bytes that changes more than a write may", async () => {
     const store = new MemoryRecordStore();

@@ -79,7 +79,11 @@ class WritePlan {
   *write(request: WriteRequest, path: string): Generator<void, void> {
     const { kind, records } = request;
     let { sequence, nextOffset, dimension } = this.#head;
-    if (kind !== "update") for (const record of records) dimension = checkDimension(dimension, record);
+    if (kind !== "update") {
+      for (const [position, record] of records.entries()) {
+        dimension = checkDimension(dimension, record, path, position);
+      }
+    }
     let stored = false;
     for (const [position, record] of records.entries()) {
       sequence += 1;
@@ -87,7 +91,7 @@ class WritePlan {
       const found = this.#currentState(kind, record.id);
       const current = isInSteps(found) ? yield* found : found;
       if (current === "skip") continue;
-      if (kind === "update") dimension = checkDimension(dimension, record);
+      if (kind === "update") dimension = checkDimension(dimension, record, path, position);
       const offset = current === null ? nextOffset++ : current.offset;
       // An id that was removed and comes again stands last: new records keep the order of their offsets.
       if (current === null) this.#planned.delete(record.id);
@@ -157,10 +161,18 @@ class WritePlan {
 }
 
 /** The dimension of the collection, which its first embedding decides. Throws 400 for an embedding of another one. */
-function checkDimension(fixed: number | null, { embedding }: WriteRecord): number | null {
+function checkDimension(
+  fixed: number | null,
+  { embedding }: WriteRecord,
+  path: string,
+  position: number,
+): number | null {
   if (embedding === null || embedding.length === fixed) return fixed;
   if (fixed === null) return embedding.length;
-  throw invalid("", `Collection expecting embedding with dimension of ${fixed}, got ${embedding.length}`);
+  throw invalid(
+    `${path}embeddings[${position}]`,
+    `Collection expecting embedding with dimension of ${fixed}, got ${embedding.length}`,
+  );
 }
 
 /** Key by key; `null` removes. No keys at all reads back as no metadata. */
