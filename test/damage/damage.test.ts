@@ -1,5 +1,14 @@
 /** Damaged files make one collection unavailable and nothing else; `sheaf doctor` says what is wrong. */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -123,6 +132,10 @@ describe("collections that were damaged while no server ran", () => {
     expect(await hostPid(served)).toBe(host);
     const { code, report } = await doctor();
     expect({ code, healthy: report.healthy }).toEqual({ code: 3, healthy: null });
+    const to = join(served.data, "..", `in-use-${process.pid}.jsonl`);
+    const saving = await runSheaf("doctor", "--data", served.data, "--salvage", "sound", "--to", to);
+    expect(saving).toMatchObject({ code: 3, out: expect.stringContaining("nothing was saved") });
+    expect(existsSync(to)).toBe(false);
     expect(report.findings).toMatchObject([
       {
         severity: "note",

@@ -1,6 +1,10 @@
-/** Writes what can still be read of a collection as JSON lines, one record each, in the order of insertion. */
+/**
+ * Writes what can still be read of a collection as JSON lines, one record each, in the order of insertion. Reads pages without
+ * LMDB's locks, so a folder that a server uses is refused: its pages change while they are read.
+ */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { SheafError, fromDocumentText, writeDense, writeMetadata } from "@sheaf/protocol";
+import { runningServer } from "../host/data-lock.ts";
 import { DataFolder, collectionName } from "../storage/data-folder.ts";
 import { RECORD_KEYS, readOffset } from "../storage/record-keys.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
@@ -23,15 +27,24 @@ export interface SalvageRequest {
 }
 
 export interface Salvaged {
+  readonly usedBy: null;
   readonly id: string;
   readonly records: number;
   /** What kept others from being read. */
   readonly problems: readonly string[];
 }
 
+/** Nothing was read, and no file made. */
+export interface FolderInUse {
+  /** Process id of the server that uses the folder. */
+  readonly usedBy: number;
+}
+
 /** 404 for a collection without files, 409 where the file exists; the error of the system where it cannot be created. */
-export function salvage(request: SalvageRequest): Salvaged {
+export function salvage(request: SalvageRequest): Salvaged | FolderInUse {
   const folder = new DataFolder(request.dataFolder);
+  const usedBy = runningServer(folder.lockFile);
+  if (usedBy !== null) return { usedBy };
   const id = findCollection(folder, request);
   if (folder.collectionBytes(id) === 0)
     throw new SheafError("not_found", `there is nothing in the files of ${id}`);
@@ -54,7 +67,7 @@ export function salvage(request: SalvageRequest): Salvaged {
       text = "";
     });
     writeFileSync(file, text);
-    return { id, records, problems: [...pages, ...problems] };
+    return { usedBy: null, id, records, problems: [...pages, ...problems] };
   } finally {
     closeSync(file);
   }

@@ -34,8 +34,8 @@ export const doctor: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "The folder is not changed. Exit code 0: no damage; 1: damage was found, or --salvage could not read a record; 3: the\n" +
-    "folder is in use and was not checked.",
+    "The folder is not changed. Exit code 0: no damage; 1: damage was found, or --salvage could not read a record; 3: a\n" +
+    "server uses the folder, and nothing was checked or saved.",
   run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
 };
 
@@ -59,6 +59,12 @@ async function save(options: OptionTexts, collection: string): Promise<number> {
   const { dataFolder } = readSettings({ dataFolder: options["data"] });
   requireFolder(dataFolder);
   const saved = salvage({ dataFolder, collection, tenant, database, to });
+  if (saved.usedBy !== null) {
+    if (options["json"] === undefined)
+      console.log(`${dataFolder}: in use by process ${saved.usedBy}; nothing was saved`);
+    else console.log(JSON.stringify(saved, null, 2));
+    return IN_USE;
+  }
   if (options["json"] === undefined) {
     console.log(`${saved.records} records of ${saved.id} saved to ${to}`);
     for (const problem of saved.problems) console.log(`not read: ${problem}`);
