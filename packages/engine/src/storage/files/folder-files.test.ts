@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { createDiskSpace } from "../disk-space.ts";
 import { FolderFiles } from "./folder-files.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import { readFile, segmentFilesSuite, writeFile } from "./segment-files.suite.ts";
@@ -33,6 +34,35 @@ describe("files in a folder on disk", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(join(folder, "a.seg")).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["a.seg"]);
+  });
+
+  it("keeps the newest damaged files in a folder beside", async () => {
+    const folder = temporaryFolder();
+    const files = new FolderFiles(folder);
+    for (let i = 0; i < 10; i++) {
+      await writeFile(files, `${i}.seg`, Buffer.from("x"));
+      await files.quarantine(`${i}.seg`);
+    }
+    const kept = readdirSync(join(folder, "quarantine")).map((name) => name.slice(-5));
+    expect(kept.toSorted()).toEqual([2, 3, 4, 5, 6, 7, 8, 9].map((i) => `${i}.seg`));
+  });
+
+  it("leaves the reserve of the disk alone, and says that the disk is full", async () => {
+    const folder = temporaryFolder();
+    let free = 1_000_000;
+    const disk = createDiskSpace(folder, {
+      diskReserve: 900_000,
+      diskUsage: () => ({ free, size: 2 ** 30 }),
+    });
+    const files = new FolderFiles(folder, disk);
+    const writer = await files.create("a.seg");
+    await writer.write(Buffer.alloc(100_000));
+    free -= 100_000;
+    await expect(writer.write(Buffer.alloc(1))).rejects.toMatchObject({ code: "storage_full" });
+    await writer.abort();
+    free = 800_000;
+    await expect(files.create("b.seg")).rejects.toMatchObject({ code: "storage_full" });
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it("reads at once, and on when the file has been removed", async () => {

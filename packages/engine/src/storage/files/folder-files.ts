@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { errorCode } from "../commit-cause.ts";
-import { storageFull } from "../disk-space.ts";
+import { type DiskSpace, storageFull } from "../disk-space.ts";
 import { makeFolder } from "../make-folder.ts";
 import { OWNER_ONLY_FILE } from "../restrict-access.ts";
 import { syncFile, syncFolders } from "../sync-files.ts";
@@ -25,17 +25,27 @@ import {
 /** No name of a committed file ends so. */
 const UNFINISHED = /\.[0-9a-f-]{36}\.new$/;
 
+/** Damaged files that are kept, the newest: they are for a person to look at, not to fill the disk. */
+const MAX_QUARANTINED = 8;
+
 export class FolderFiles implements SegmentFiles {
   readonly #folder: string;
+  readonly #disk: Pick<DiskSpace, "claimFile"> | null;
 
-  /** @param folder Made with the first file. */
-  constructor(folder: string) {
+  /**
+   * @param folder Made with the first file.
+   * @param disk Refuses what would go into the reserve of the disk.
+   */
+  constructor(folder: string, disk: Pick<DiskSpace, "claimFile"> | null = null) {
     this.#folder = folder;
+    this.#disk = disk;
   }
 
   async create(name: string): Promise<SegmentFileWriter> {
     if (!isFileName(name) || UNFINISHED.test(name))
       throw new SheafError("internal", `${name} is no name of an index file`);
+    // Throws where there is no room, before anything is made.
+    this.#disk?.claimFile(0).release();
     if (!existsSync(this.#folder)) {
       makeFolder(this.#folder);
       syncFolders(this.#folder);
@@ -43,7 +53,7 @@ export class FolderFiles implements SegmentFiles {
     const temporary = join(this.#folder, `${name}.${randomUUID()}.new`);
     try {
       const file = await open(temporary, "wx", OWNER_ONLY_FILE);
-      return new FolderFileWriter({ folder: this.#folder, name, temporary, file });
+      return new FolderFileWriter({ folder: this.#folder, name, temporary, file, disk: this.#disk });
     } catch (error) {
       throw fullOr(error);
     }
@@ -76,6 +86,17 @@ export class FolderFiles implements SegmentFiles {
     if (isFileName(name)) await this.#unlink(name);
   }
 
+  /** Into the folder `quarantine`, behind the time. */
+  async quarantine(name: string): Promise<void> {
+    if (!isFileName(name)) return;
+    const folder = join(this.#folder, "quarantine");
+    makeFolder(folder);
+    const time = new Date().toISOString().replaceAll(":", "-").toLowerCase();
+    await rename(join(this.#folder, name), join(folder, `${time}.${name}`)).catch(ignoreMissing);
+    const kept = (await readdir(folder)).toSorted();
+    for (const old of kept.slice(0, -MAX_QUARANTINED)) await unlink(join(folder, old)).catch(ignoreMissing);
+  }
+
   async removeUnfinished(): Promise<void> {
     for (const name of await this.#entries()) if (UNFINISHED.test(name)) await this.#unlink(name);
   }
@@ -101,6 +122,7 @@ interface UnfinishedFile {
   readonly name: string;
   readonly temporary: string;
   readonly file: FileHandle;
+  readonly disk: Pick<DiskSpace, "claimFile"> | null;
 }
 
 class FolderFileWriter implements SegmentFileWriter {
@@ -112,12 +134,15 @@ class FolderFileWriter implements SegmentFileWriter {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
+    const claim = this.#target.disk?.claimFile(bytes.length);
     try {
       for (let from = 0; from < bytes.length;) {
         from += (await this.#target.file.write(bytes, from)).bytesWritten;
       }
     } catch (error) {
       throw fullOr(error);
+    } finally {
+      claim?.release();
     }
   }
 

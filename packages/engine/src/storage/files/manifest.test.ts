@@ -26,11 +26,9 @@ beforeEach(() => {
 
 function manifest(n: number, fields: Partial<Manifest> = {}): Manifest {
   return {
-    ...{
-      n,
-      lineage: LINEAGE,
-      covers: { sequence: n * 10, nextOffset: n * 5, dimension: n === 0 ? null : 384 },
-    },
+    ...{ n, lineage: LINEAGE, covers: n * 9, space: "l2", sparse: ["terms"] },
+    head: { sequence: n * 10, nextOffset: n * 5, dimension: n === 0 ? null : 384 },
+    kinds: [{ key: "__proto__", kinds: ["int", "string_array"] }],
     ...{ segments: [{ name: "a.seg", crc: 0xffff_ffff, rows: 20 }], deadRows: null },
     ...fields,
   };
@@ -197,7 +195,16 @@ describe("manifests", () => {
     ["a fraction", JSON.stringify(manifest(1)).replace(":20", ":20.5"), "segments[0].rows: no integer"],
     ["a large checksum", JSON.stringify(manifest(1)).replace("4294967295", "4294967296"), "segments[0].crc"],
     ["a path", JSON.stringify(manifest(1)).replace("a.seg", "../a"), "segments[0].name: no name of a file"],
-    ["a missing head", JSON.stringify({ ...manifest(1), covers: null }), "covers: no object"],
+    ["a missing head", JSON.stringify({ ...manifest(1), head: null }), "head: no object"],
+    ["a head that is behind", JSON.stringify({ ...manifest(1), covers: 11 }), "covers: it is above"],
+    ["another space", JSON.stringify({ ...manifest(1), space: "l1" }), "space: none of l2,"],
+    ["a key that is none", JSON.stringify({ ...manifest(1), sparse: [1] }), "sparse[0]: no text"],
+    [
+      "another kind",
+      JSON.stringify(manifest(1)).replace("string_array", "text"),
+      "kinds[0].kinds[1]: none of",
+    ],
+    ["kinds of no key", JSON.stringify({ ...manifest(1), kinds: [{ kinds: [] }] }), "kinds[0]: no object"],
     [
       "a file twice",
       JSON.stringify({ ...manifest(1), deadRows: { name: "a.seg", crc: 1 } }),

@@ -1,11 +1,12 @@
 /**
- * Which files are the index of a collection, and up to which write. `manifest-<n>` is written durably before anything
- * relies on it, and is never changed: the one with the highest `n` that can be read counts.
+ * Which files are the index of a collection, up to which write, and what else opening it would have to learn from all
+ * records. `manifest-<n>` is written durably before anything relies on it, and is never changed: the one with the highest
+ * `n` that can be read counts.
  *
  * A manifest that is damaged is told apart from one that is absent: without any, all rows are indexed anew; of a damaged
  * one an operator should hear.
  */
-import { SheafError } from "@sheaf/protocol";
+import { type MetadataKind, SheafError, type Space } from "@sheaf/protocol";
 import type { StoreHead } from "../record-store.ts";
 import { parseManifest } from "./parse-manifest.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
@@ -14,8 +15,14 @@ import { openAnySections } from "./section-reader.ts";
 import { type FileIdentity, writeSections } from "./section-writer.ts";
 
 export interface SegmentEntry extends FileIdentity {
-  /** With the dead ones. */
+  /** DocIds there may be, those of dead rows and of none included. */
   readonly rows: number;
+}
+
+/** Which kinds of values the records hold at a metadata key. */
+export interface KeyKinds {
+  readonly key: string;
+  readonly kinds: readonly MetadataKind[];
 }
 
 export interface Manifest {
@@ -23,8 +30,16 @@ export interface Manifest {
   readonly n: number;
   /** UUID of the log that the segments were made from. */
   readonly lineage: string;
-  /** The newest write that is in the segments. */
-  readonly covers: StoreHead;
+  /** Sequence number: every operation up to it is in the segments and the dead rows. Some later ones may be, too. */
+  readonly covers: number;
+  /** The store's when the manifest was made. Dead rows know of no later write, and it fits no store that is behind it. */
+  readonly head: StoreHead;
+  /** Of the vectors of all segments. */
+  readonly space: Space;
+  /** Metadata keys of whose sparse vectors every segment has postings. */
+  readonly sparse: readonly string[];
+  /** Of all records up to `head`. */
+  readonly kinds: readonly KeyKinds[];
   readonly segments: readonly SegmentEntry[];
   /** `null`: no row of the segments is dead. */
   readonly deadRows: FileIdentity | null;

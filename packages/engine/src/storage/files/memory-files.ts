@@ -45,6 +45,10 @@ export class MemoryFiles implements SegmentFiles {
     this.#files.delete(name);
   }
 
+  async quarantine(name: string): Promise<void> {
+    this.#files.delete(name);
+  }
+
   async removeUnfinished(): Promise<void> {
     // What is not committed is its writer's alone.
   }

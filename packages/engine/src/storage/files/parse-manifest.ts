@@ -1,6 +1,7 @@
 /** The text of a manifest, member by member. Unknown members are refused: what a reader must know would be a feature. */
+import type { MetadataKind, Space } from "@sheaf/protocol";
 import type { StoreHead } from "../record-store.ts";
-import type { Manifest, SegmentEntry } from "./manifest.ts";
+import type { KeyKinds, Manifest, SegmentEntry } from "./manifest.ts";
 import { isFileName } from "./segment-files.ts";
 import type { FileIdentity } from "./section-writer.ts";
 
@@ -8,6 +9,15 @@ type Fail = (reason: string) => Error;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_U32 = 0xffff_ffff;
+const SPACES: readonly Space[] = ["l2", "cosine", "ip"];
+const KINDS: readonly MetadataKind[] = [
+  ...(["bool", "int", "float", "string", "sparse_vector"] as const),
+  ...(["bool_array", "int_array", "float_array", "string_array"] as const),
+];
+const MEMBERS = [
+  ...(["n", "lineage", "covers", "head", "space", "sparse", "kinds"] as const),
+  ...(["segments", "deadRows"] as const),
+];
 
 /** Throws what `fail` makes of the reason. */
 export function parseManifest(text: string, fail: Fail): Manifest {
@@ -18,16 +28,21 @@ export function parseManifest(text: string, fail: Fail): Manifest {
     throw fail("it is no JSON");
   }
   const read = new ManifestReader(fail);
-  const { n, lineage, covers, segments, deadRows } = read.members("manifest", value, [
-    ...["n", "lineage", "covers", "segments", "deadRows"],
-  ]);
+  const { deadRows, ...fields } = read.members("manifest", value, MEMBERS);
+  const { lineage } = fields;
   if (typeof lineage !== "string" || !UUID.test(lineage)) throw fail("lineage: no UUID");
-  if (!Array.isArray(segments)) throw fail("segments: no list");
   const manifest = {
-    ...{ n: read.integer("n", n), lineage, covers: read.head("covers", covers) },
-    segments: segments.map((segment, i) => read.segment(`segments[${i}]`, segment)),
+    n: read.integer("n", fields.n),
+    lineage,
+    covers: read.integer("covers", fields.covers),
+    head: read.head("head", fields.head),
+    space: read.oneOf("space", fields.space, SPACES),
+    sparse: read.list("sparse", fields.sparse, (path, key) => read.text(path, key)),
+    kinds: read.list("kinds", fields.kinds, (path, kinds) => read.kinds(path, kinds)),
+    segments: read.list("segments", fields.segments, (path, segment) => read.segment(path, segment)),
     deadRows: deadRows === null ? null : read.identity("deadRows", deadRows),
   };
+  if (manifest.covers > manifest.head.sequence) throw fail("covers: it is above head.sequence");
   const names = [...manifest.segments, ...(manifest.deadRows === null ? [] : [manifest.deadRows])];
   if (new Set(names.map(({ name }) => name)).size < names.length) throw fail("it names a file twice");
   return manifest;
@@ -58,10 +73,34 @@ class ManifestReader {
     return { ...this.identity(path, { name, crc }), rows: this.integer(`${path}.rows`, rows, MAX_U32) };
   }
 
+  kinds(path: string, value: unknown): KeyKinds {
+    const { key, kinds } = this.members(path, value, ["key", "kinds"]);
+    return {
+      key: this.text(`${path}.key`, key),
+      kinds: this.list(`${path}.kinds`, kinds, (place, kind) => this.oneOf(place, kind, KINDS)),
+    };
+  }
+
   identity(path: string, value: unknown): FileIdentity {
     const { name, crc } = this.members(path, value, ["name", "crc"]);
     if (typeof name !== "string" || !isFileName(name)) throw this.#fail(`${path}.name: no name of a file`);
     return { name, crc: this.integer(`${path}.crc`, crc, MAX_U32) };
+  }
+
+  list<T>(path: string, value: unknown, read: (path: string, item: unknown) => T): T[] {
+    if (!Array.isArray(value)) throw this.#fail(`${path}: no list`);
+    return value.map((item, i) => read(`${path}[${i}]`, item));
+  }
+
+  text(path: string, value: unknown): string {
+    if (typeof value !== "string") throw this.#fail(`${path}: no text`);
+    return value;
+  }
+
+  oneOf<T extends string>(path: string, value: unknown, known: readonly T[]): T {
+    const found = known.find((name) => name === value);
+    if (found === undefined) throw this.#fail(`${path}: none of ${known.join(", ")}`);
+    return found;
   }
 
   integer(path: string, value: unknown, most = Number.MAX_SAFE_INTEGER): number {

@@ -127,6 +127,16 @@ export function segmentFilesSuite({ name, open }: SegmentFilesSuite): void {
       expect(await files.open("b.seg")).toBeNull();
     });
 
+    it("puts single files out of the way", async () => {
+      for (const file of ["a.seg", "b.seg"]) await writeFile(files, file, Buffer.from(file));
+      await files.quarantine("b.seg");
+      await files.quarantine("b.seg");
+      expect(await files.list()).toEqual(["a.seg"]);
+      expect(await files.open("b.seg")).toBeNull();
+      await writeFile(files, "b.seg", Buffer.from("new"));
+      expect((await readFile(files, "b.seg"))?.toString()).toBe("new");
+    });
+
     it.each(["", ".", "..", "../a", "a/b", "/a", "A", "a b", "a\0", "a".repeat(129)])(
       "has no file of the name %j",
       async (bad) => {

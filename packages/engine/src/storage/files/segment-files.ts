@@ -29,6 +29,8 @@ export interface SegmentFiles {
   list(): Promise<readonly string[]>;
   /** Nothing happens where there is none. */
   remove(name: string): Promise<void>;
+  /** Moves a damaged file out of the way, for a person to look at. Nothing happens where there is none. */
+  quarantine(name: string): Promise<void>;
   /** Removes what writers left that did not come to their end. Only to be called while nobody writes. */
   removeUnfinished(): Promise<void>;
 }

@@ -33,10 +33,17 @@ export async function writeGoldenIndex(files: SegmentFiles): Promise<Manifest> {
     });
     segments.push({ ...identity, rows: GOLDEN_ROWS.length / GOLDEN_ROW_BYTES });
   }
-  const manifest = {
+  const manifest: Manifest = {
     n: 7,
     lineage: "0d9a2d3c-5c41-4f0c-8f3b-53a1f2f0e6b7",
-    covers: { sequence: 5_000_000_000, nextOffset: 22, dimension: 384 },
+    covers: 4_999_999_000,
+    head: { sequence: 5_000_000_000, nextOffset: 22, dimension: 384 },
+    space: "cosine",
+    sparse: ["terms"],
+    kinds: [
+      { key: "größe", kinds: ["int", "float"] },
+      { key: "terms", kinds: ["sparse_vector"] },
+    ],
     segments,
     deadRows: await writeDeadRows(files, DEAD, new Map([[SEGMENTS[1], GOLDEN_BITMAP]])),
   };

@@ -57,6 +57,11 @@ export class LateFiles implements SegmentFiles {
     await this.#files.remove(name);
   }
 
+  async quarantine(name: string): Promise<void> {
+    await this.#pass("remove", name);
+    await this.#files.quarantine(name);
+  }
+
   async removeUnfinished(): Promise<void> {
     await this.#files.removeUnfinished();
   }
