@@ -182,6 +182,16 @@ describe("a request without Host", () => {
   });
 });
 
+describe("a request with several Host headers", () => {
+  it.each(["HTTP/1.0", "HTTP/1.1"])("is 400 in %s, before the key is looked at", async (version) => {
+    const client = await RawClient.open(port);
+    expect(await client.ask(`POST /thing ${version}\r\nHost: a\r\nHOST: a\r\n\r\n`)).toEqual([400]);
+    expect(client.received).toContain('"message":"Host: must be given once"');
+    client.close();
+    expect(await statuses("GET /livez HTTP/1.1\r\nHost: a\r\nX-Host: b\r\n\r\n")).toEqual([200]);
+  });
+});
+
 describe("the log", () => {
   const logged = async (localAddress: string, forwarded: string): Promise<unknown> => {
     log.length = 0;

@@ -12,7 +12,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { isLoopback } from "../is-loopback.ts";
-import { hostName } from "./host-name.ts";
+import { countHosts, hostName } from "./host-name.ts";
 import { plainAddress } from "./client-address.ts";
 
 export interface BrowserGuardOptions {
@@ -79,16 +79,6 @@ export class BrowserGuard {
 const HOST_RULE = "with --auth off it must be a loopback name or one of --allowed-hosts";
 const ORIGIN_RULE = "with --auth off it must be the server's own origin or one of --cors-allow-origins";
 const SITE_RULE = "with --auth off pages of other sites are refused";
-
-/** Node keeps the first and drops the others. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (name.length === 4 && name.toLowerCase() === "host") count++;
-  }
-  return count;
-}
 
 function isOrigin(origin: string, host: string): boolean {
   const authority = host.toLowerCase();

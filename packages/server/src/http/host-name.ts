@@ -7,3 +7,13 @@ export function hostName(text: string): string | null {
   const [, address, name] = HOST.exec(text.toLowerCase()) ?? [];
   return address ?? name?.replace(/\.$/, "") ?? null;
 }
+
+/** How many `Host` headers a request has. Node keeps the first and drops the others. */
+export function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === "host") count++;
+  }
+  return count;
+}

@@ -5,7 +5,7 @@
  * Invariants: a route without `config.access` cannot be registered, and no handler runs before `authorize` has let
  * its request through. No body is read, and no client told to send one, before that either; what a public route, an
  * unknown path or a wrong method is sent is thrown away.
- * Order of refusals: what a page may not send (403, only without keys), 400 without Host, 503 draining, 401, 403, 429,
+ * Order of refusals: what a page may not send (403, only without keys), 400 without a Host or with several, 503 draining, 401, 403, 429,
  * then what the body and the handler find.
  */
 import assert from "node:assert/strict";
@@ -36,6 +36,7 @@ import { Connections } from "./connections.ts";
 import { corsHeaders } from "./cors.ts";
 import type { DeadlineRegistry, RequestContext } from "../request/request-context.ts";
 import { errorResponse } from "./error-response.ts";
+import { countHosts } from "./host-name.ts";
 import type { AdaptiveBusyPoll } from "./adaptive-busy-poll.ts";
 import { isJsonMediaType } from "./media-type.ts";
 import type { Surface } from "./route.ts";
@@ -245,9 +246,7 @@ function takesBody({ access }: FastifyRequest): boolean {
 function admit(request: FastifyRequest, reply: FastifyReply, options: Door): MaybePromise<void> {
   if (options.guard !== null) refusePages(request, options.guard);
   const { access } = request;
-  if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
-    throw invalid("Host", "this header is required");
-  }
+  requireOneHost(request.raw);
   if (access === null) return;
   if (access.scope !== "public" && options.lifecycle.phase === "draining") {
     throw new SheafError("unavailable", "the server is shutting down");
@@ -270,6 +269,13 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: Door): May
       if (request.headers.expect !== undefined) inviteBody(request, reply, options.connections);
     });
   });
+}
+
+/** Two servers of a chain may take different ones of several for the host (RFC 9112, 3.2). */
+function requireOneHost({ rawHeaders, httpVersionMinor }: IncomingMessage): void {
+  const hosts = countHosts(rawHeaders);
+  if (hosts === 0 && httpVersionMinor === 1) throw invalid("Host", "this header is required");
+  if (hosts > 1) throw invalid("Host", "must be given once");
 }
 
 /** Throws 403 for what a page of another origin sends, and 415 for a body that pages may send without asking. */
