@@ -1,6 +1,7 @@
 /** The HTTP layer with routes of its own: what every route gets, whatever it does. */
 import { request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
+import { packedFormOf } from "@sheaf/process";
 import { LIMITS, SheafError } from "@sheaf/protocol";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
@@ -311,6 +312,37 @@ describe("time and leaving", () => {
     await deadlines.idle();
     expect((await app.inject({ method: "POST", url: "/thing", headers: AUTHORIZED })).statusCode).toBe(503);
     expect((await app.inject({ method: "GET", url: "/livez" })).statusCode).toBe(200);
+  });
+});
+
+describe("bodies that take a while to parse", () => {
+  it.each([
+    ["get", 200],
+    ["upsert", 422],
+  ] as const)("have a turn of the event loop each: %s is %i", async (parser, status) => {
+    const seen: number[] = [];
+    let turn = 0;
+    const next = (): unknown => setImmediate(() => turn++ >= 0 && next()).unref();
+    const { app } = fixture([
+      route(async (call) => {
+        try {
+          // Packed already, for many that wait for the same thing are sent to the engine in one turn.
+          expect(packedFormOf(await call.parse(parser))).toBeDefined();
+          return DONE;
+        } finally {
+          seen.push(turn);
+        }
+      }),
+    ]);
+    next();
+    const payload = Buffer.from(`{${" ".repeat(20_000)}}`);
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        app.inject({ method: "POST", url: "/thing", headers: AUTHORIZED, payload }),
+      ),
+    );
+    expect(new Set(replies.map(({ statusCode }) => statusCode))).toEqual(new Set([status]));
+    expect(new Set(seen).size).toBe(8);
   });
 });
 

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { packInTurns } from "@sheaf/process";
 import { SheafError, heapBytes } from "@sheaf/protocol";
 import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -132,9 +133,16 @@ function parsed(
     };
     if (bytes.length < LONG_BODY_BYTES) return read();
     return parseTurns.run({ tenant: owner, age: 0 }, signal, async () => {
-      const value = read();
-      await nextTurn();
-      return value;
+      try {
+        const value = read();
+        // As it is sent to the engine: many that wait for the same thing go on, and are sent, in one turn.
+        if (!parsing.isEmbedding && typeof value === "object" && value !== null)
+          await packInTurns(value, signal);
+        return value;
+      } finally {
+        // Also where it is refused: else the next one is parsed in the same turn.
+        await nextTurn();
+      }
     });
   }
   const task = { ...parsing, pieces: body.pieces };
