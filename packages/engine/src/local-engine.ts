@@ -196,7 +196,7 @@ export class LocalEngine implements Engine {
       ref,
       extended === undefined ? change : { ...change, schema: extended },
     );
-    if (schema !== undefined) this.#pool.peek(ref.id)?.setSchema(this.#catalog.collection(ref).schema);
+    if (schema !== undefined) await this.#pool.peek(ref.id)?.setSchema(this.#catalog.collection(ref).schema);
   }
 
   rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {

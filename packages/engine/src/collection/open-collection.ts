@@ -2,7 +2,6 @@
  * One open collection: its store, the in-memory index built from it, and the order of writes between them. The store
  * is written first; the index follows in the order of commits before the write resolves, so the next read sees it.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   type CancelSignal,
   type CommitOperation,
@@ -40,6 +39,7 @@ import type { QueryContext } from "../query/query-context.ts";
 import type { TenantRegexes } from "../query/regex-pool.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
+import { runInTurns } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
@@ -47,10 +47,8 @@ import { DamagedRecords, lostRecord } from "./damaged-records.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
+import { StepQueue } from "./step-queue.ts";
 import { WriteGate } from "./write-gate.ts";
-
-/** Longest stretch of rebuilding before other work gets its turn. */
-const REBUILD_SLICE_MS = 5;
 
 export interface OpenCollectionOptions {
   readonly store: RecordStore;
@@ -77,6 +75,7 @@ export class OpenCollection {
   readonly #options: OpenCollectionOptions;
   readonly #store: RecordStore;
   readonly #index: CollectionIndex;
+  readonly #indexChanges = new StepQueue();
   readonly #gate = new WriteGate();
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference();
@@ -139,11 +138,11 @@ export class OpenCollection {
     return this.#readable;
   }
 
-  /** A changed schema or configuration. */
-  setSchema(schema: JsonObject): void {
+  /** A changed schema or configuration; searches follow it once it resolves. */
+  async setSchema(schema: JsonObject): Promise<void> {
     this.#schema = schema;
-    this.#plan = indexPlan(schema);
-    this.#index.setPlan(this.#plan);
+    const plan = indexPlan(schema);
+    await this.#indexChanges.run(this.#toPlan(plan));
   }
 
   /** The schema plus the keys its records already have. */
@@ -222,6 +221,7 @@ export class OpenCollection {
   /** After the calls under way; frees the index. */
   async close(): Promise<void> {
     await this.#progress.close();
+    await this.#indexChanges.idle();
     this.#index.close();
     await this.#store.close();
   }
@@ -244,26 +244,23 @@ export class OpenCollection {
       // The index copies what it keeps.
       into: new Float32Array(this.#dimension ?? 0),
     };
-    for (let from: number | null = 0; from !== null;) {
-      throwIfAborted(signal);
-      from = this.#rebuildSlice(this.#store.scan(from, options));
-      await nextTurn();
-    }
+    const steps = this.#index.change({ removes: [], puts: this.#storedRecords(options) });
+    await runInTurns(steps, () => throwIfAborted(signal));
     this.#store.requireWhole(this.#index.size + damaged.size);
     this.#index.filled();
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);
   }
 
-  /** Where the next slice begins; `null`: nowhere. */
-  #rebuildSlice(records: Iterable<StoredRecord>): number | null {
-    const until = performance.now() + REBUILD_SLICE_MS;
-    for (const record of records) {
-      this.#index.put(record);
+  *#storedRecords(options: ScanOptions): Generator<StoredRecord> {
+    for (let from = 0; ;) {
+      // The event loop may turn between two, and a scan ends within its turn.
+      const [record] = this.#store.scan(from, options);
+      if (record === undefined) return;
       const seen = this.#kinds.newIn([record]);
       if (seen !== null) this.#kinds.add(seen);
-      if (performance.now() >= until) return record.offset + 1;
+      yield record;
+      from = record.offset + 1;
     }
-    return null;
   }
 
   /** Without a name of its own a record could never be deleted, so then it is the collection that is damaged. */
@@ -287,8 +284,8 @@ export class OpenCollection {
   }
 
   /**
-   * The one way to the store: the index is changed in the same continuation of every commit, and commits resolve in
-   * the order of their plans, so the index goes through the same states as the store.
+   * The one way to the store: every commit queues its change of the index when it resolves, and commits resolve in the
+   * order of their plans, so the index goes through the same states as the store.
    */
   async #commit(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<StoreChange> {
     let settled = (): void => {};
@@ -296,8 +293,8 @@ export class OpenCollection {
       const change = await this.#store.apply((view) =>
         this.#planAndKeep(view, plan(view), (release) => (settled = release)),
       );
-      this.#damaged.apply(change);
-      this.#toIndex(change);
+      const indexing = this.#indexChanges.run(this.#toIndex(change));
+      if (indexing !== undefined) await indexing;
       return change;
     } finally {
       settled();
@@ -314,15 +311,20 @@ export class OpenCollection {
     return planned;
   }
 
-  #toIndex(change: StoreChange): void {
+  *#toIndex(change: StoreChange): Generator<void, void> {
     try {
-      for (const { offset } of change.removes) this.#index.remove(offset);
-      for (const record of change.puts) this.#index.put(record);
-      this.#readable = change.head.sequence;
+      yield* this.#index.change(change);
     } catch (error) {
       this.#broken = true;
       throw error;
     }
+    this.#damaged.apply(change);
+    this.#readable = change.head.sequence;
+  }
+
+  *#toPlan(plan: IndexPlan): Generator<void, void> {
+    yield* this.#index.setPlan(plan);
+    this.#plan = plan;
   }
 
   /** New metadata keys and the first dimension are in the catalog before the write is acknowledged. */

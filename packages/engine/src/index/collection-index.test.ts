@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { IndexPlan, Metadata } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
+import { runSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { CollectionIndex, type CollectionIndexOptions } from "./collection-index.ts";
@@ -145,7 +146,7 @@ describe("CollectionIndex", () => {
     while (index.isBuilding && index.snapshot().segments.every(({ vectors }) => vectors.coded < 64))
       await setTimeout(0);
     const other = { key: "other", bm25: true, sourceKey: null, embeddingFunction: null };
-    index.setPlan({ ...PLAN, sparse: [other] });
+    runSteps(index.setPlan({ ...PLAN, sparse: [other] }));
     for (const isBuilt of [false, true]) {
       if (isBuilt) await built(index);
       const { blocks, tails } = sparseParts(index.snapshot(), "other");
@@ -201,25 +202,16 @@ describe("CollectionIndex", () => {
     // A version that is newer than the index's: the write that brings it is under way.
     records[5] = record(5, { sequence: 99_999, metadata: withTerms(7) });
     const other = { key: "other", bm25: true, sourceKey: null, embeddingFunction: null };
-    index.setPlan({ ...PLAN, sparse: [...PLAN.sparse, other] });
+    runSteps(index.setPlan({ ...PLAN, sparse: [...PLAN.sparse, other] }));
     const { blocks, tails } = sparseParts(index.snapshot(), "other");
     const terms = Uint32Array.of(0, 1, 7);
     expect(blocks.map(({ block }) => [...block.sums.count(terms, null)])).toStrictEqual([
       [BLOCK_DOCS / 2, BLOCK_DOCS / 2 - 1, 0],
     ]);
     expect(tails).toHaveLength(1);
-    index.setPlan({ ...PLAN, sparse: [other] });
+    runSteps(index.setPlan({ ...PLAN, sparse: [other] }));
     expect(sparseParts(index.snapshot(), "terms")).toStrictEqual({ blocks: [], tails: [] });
     expect(sparseParts(index.snapshot(), "other").blocks).toHaveLength(1);
-  });
-
-  it("reads the stored vectors again when the space changes", () => {
-    const index = newIndex([record(0, { embedding: Float32Array.of(3, 4) }), record(1)]);
-    index.setPlan({ ...PLAN, space: "cosine" });
-    const [segment] = index.snapshot().segments;
-    expect([...(segment?.vectors.at(0) ?? [])]).toStrictEqual([Math.fround(0.6), Math.fround(0.8)]);
-    index.setPlan(PLAN);
-    expect([...(index.snapshot().segments[0]?.vectors.at(0) ?? [])]).toStrictEqual([3, 4]);
   });
 
   it("refuses a vector of another dimension", () => {

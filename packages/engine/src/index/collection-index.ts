@@ -2,10 +2,10 @@
  * The in-memory index of a collection: metadata, dense and sparse vectors of every live record, in segments. Documents
  * and URIs stay in the store.
  *
- * A write appends a row to the newest segment; an update leaves the old row dead behind. Full segments are sealed in the
- * background, from `denseRows` records on. A full segment most of whose rows have died before that is emptied: every
- * write moves some of its rows to the newest, so garbage stays within about what lives. Rows are therefore not in
- * insertion order: the record offset is.
+ * A write appends a row to the newest segment; an update leaves the old row dead behind. The rows of a batch enter in
+ * steps, unseen, and are published together in the last one. Full segments are sealed in the background, from `denseRows`
+ * records on. A full segment most of whose rows have died before that is emptied: every write moves some of its rows to
+ * the newest, so garbage stays within about what lives. Rows are therefore not in insertion order: the record offset is.
  */
 import assert from "node:assert/strict";
 import type { IndexPlan } from "@sheaf/protocol";
@@ -13,6 +13,7 @@ import { prepare } from "../kernels/distance.ts";
 import type { KernelKind } from "../kernels/kernel-memory.ts";
 import { MutableSegment, type SparseVectors } from "../segment/mutable-segment.ts";
 import type { LookupSegment } from "../segment/segment.ts";
+import { runSteps } from "../storage/steps.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 import { BackgroundWork } from "./background-work.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
@@ -29,6 +30,12 @@ export interface RecordReader {
   read(offset: number): StoredRecord | null;
   /** The vector alone, faster; `null` if the record is gone. */
   readVector(offset: number): VectorVersion | null;
+}
+
+/** What a batch changes. */
+export interface IndexChange {
+  readonly removes: readonly { readonly offset: number }[];
+  readonly puts: Iterable<StoredRecord>;
 }
 
 export interface SegmentSizes {
@@ -87,6 +94,8 @@ export class CollectionIndex {
   #moved = 0;
   #writtenAt = 0;
   #filling: boolean;
+  /** Between the first and the last step of a change: segments stay as they are. */
+  #changing = false;
   #building = false;
   #failed = false;
 
@@ -127,27 +136,25 @@ export class CollectionIndex {
 
   /** Inserts, or replaces the live record with the same id or offset. */
   put(record: StoredRecord): void {
-    this.#write(record);
-    this.#emptyHollow();
-    this.#settle();
+    runSteps(this.change({ removes: [], puts: [record] }));
   }
 
   remove(offset: number): void {
-    const place = this.#segments.ofOffset(offset);
-    if (place === null) return;
-    this.#segments.kill(place);
-    if (this.size === 0) this.#clear();
-    else this.#emptyHollow();
-    this.#settle();
+    runSteps(this.change({ removes: [{ offset }], puts: [] }));
   }
 
-  /** A changed schema or configuration. */
-  setPlan(plan: IndexPlan): void {
-    const old = this.#plan;
-    this.#plan = plan;
-    this.#snapshot = null;
-    if (plan.space !== old.space) this.#rebuild();
-    else this.#indexSparse(plan);
+  /**
+   * Removes records by offset and puts others, each known by one id and one offset: a record in each step, all of it seen
+   * from the last one on. No other change may begin before that.
+   */
+  change(change: IndexChange): Generator<void, void> {
+    return this.#whileChanging(this.#stage(change));
+  }
+
+  /** A changed schema or configuration, in steps as `change`. The space stays. */
+  setPlan(plan: IndexPlan): Generator<void, void> {
+    assert.equal(plan.space, this.#plan.space, "the space of a collection never changes");
+    return this.#whileChanging(this.#indexSparse(plan));
   }
 
   close(): void {
@@ -176,15 +183,47 @@ export class CollectionIndex {
     return this.#blocks === null ? read() : this.#blocks.reading(read);
   }
 
-  /** Does about a millisecond of what the background does; false: there is nothing to do. */
+  /** Does about a millisecond of what the background does; false: there is nothing to do now. */
   maintain(atRest: boolean): boolean {
-    return this.#moveHollow(MOVED_PER_WRITE) || (this.#hasCodes && this.#indexer.step(atRest));
+    if (this.#changing) return false;
+    if (this.#moveHollow(MOVED_PER_WRITE)) {
+      this.#publish();
+      return true;
+    }
+    return this.#hasCodes && this.#indexer.step(atRest);
   }
 
   get #hasCodes(): boolean {
-    return !this.#failed && this.size >= (this.#options.denseRows ?? DENSE_ROWS);
+    return !this.#failed && this.#segments.nextSize >= (this.#options.denseRows ?? DENSE_ROWS);
   }
 
+  *#whileChanging(steps: Generator<void, void>): Generator<void, void> {
+    assert.ok(!this.#changing, "a change is under way");
+    this.#changing = true;
+    try {
+      yield* steps;
+    } finally {
+      this.#changing = false;
+    }
+  }
+
+  *#stage({ removes, puts }: IndexChange): Generator<void, void> {
+    for (const { offset } of removes) {
+      const place = this.#segments.ofOffset(offset);
+      if (place !== null) this.#segments.kill(place);
+      this.#moveSome();
+      yield;
+    }
+    for (const record of puts) {
+      this.#write(record);
+      this.#moveSome();
+      if (this.#hasCodes && !this.#mayWait()) this.#work.now(() => this.#indexer.code(2));
+      yield;
+    }
+    this.#publish();
+  }
+
+  /** Stages a row. */
   #write(record: StoredRecord): void {
     const vector = prepare(this.#plan.space, record.embedding);
     const segment = this.#segmentFor(vector.length);
@@ -216,12 +255,18 @@ export class CollectionIndex {
     });
   }
 
-  /** After every change. */
-  #settle(): void {
-    if (!this.#hasCodes) return;
+  /** Of all that was staged. */
+  #publish(): void {
+    this.#segments.publish();
+    if (this.size === 0 && this.#segments.entries.length > 0) this.#clear();
+    const emptied = this.#segments.entries.filter(isEmptied);
+    if (emptied.length > 0) {
+      this.#moved = 0;
+      this.#indexer.restart();
+      this.#segments.replace(emptied, null);
+    }
     this.#writtenAt = performance.now();
-    this.#wake();
-    if (!this.#mayWait()) this.#work.now(() => this.#indexer.code(2));
+    if (this.#hasCodes || (!this.#failed && this.#segments.entries.some(isHollow))) this.#wake();
   }
 
   #wake(): void {
@@ -236,60 +281,50 @@ export class CollectionIndex {
   }
 
   #step(): boolean {
+    // Its last step wakes the background again.
+    if (this.#changing) return false;
     const atRest = performance.now() - this.#writtenAt >= REST_MS;
     this.#building = this.maintain(atRest);
     if (!this.#building && !atRest) this.#work.wakeIn(REST_MS);
     return this.#building;
   }
 
-  #emptyHollow(): void {
-    this.#work.now(() => {
-      if (this.#moveHollow(MOVED_PER_WRITE)) this.#wake();
-    });
+  /** With every record of a change. */
+  #moveSome(): void {
+    this.#work.now(() => void this.#moveHollow(MOVED_PER_WRITE));
   }
 
-  /** Moves rows of a full segment that most rows have left before it was sealed; false: there is none. */
+  /** Stages the move of rows out of a full segment that most rows have left before it was sealed; false: there is none. */
   #moveHollow(count: number): boolean {
     const hollow = this.#failed ? undefined : this.#segments.entries.find(isHollow);
     if (hollow === undefined) return false;
     const { segment } = hollow;
-    for (let left = count; left > 0 && hollow.liveCount > 0; this.#moved++) {
+    for (let left = count; left > 0 && hollow.keptCount > 0; this.#moved++) {
       if (this.#moved >= segment.capacity) this.#moved = 0;
-      if (!hollow.isLive(this.#moved)) continue;
+      if (!hollow.isKept(this.#moved)) continue;
       left--;
       const record = this.#reader.read(segment.offsets[this.#moved]!);
       // Another version is on its way here, by the write that made it.
       if (record !== null && record.sequence === segment.sequences[this.#moved]) this.#write(record);
     }
-    if (hollow.liveCount > 0) return true;
-    this.#moved = 0;
-    this.#indexer.restart();
-    this.#segments.replace([hollow], null);
     return true;
   }
 
   /** Of vectors that no index had so far only the store knows; a row that it is ahead of is about to be replaced. */
-  #indexSparse(plan: IndexPlan): void {
+  *#indexSparse(plan: IndexPlan): Generator<void, void> {
     this.#indexer.restart();
+    const changed: (() => void)[] = [];
     for (const { segment, live } of this.#segments.entries) {
       const vectorsOf = (docId: number): SparseVectors => {
         const record = this.#reader.read(segment.offsets[docId]!);
         const isThisVersion = record !== null && record.sequence === segment.sequences[docId];
         return sparseVectorsOf(isThisVersion ? record.metadata : null);
       };
-      segment.indexSparse(plan, listBits(live), vectorsOf);
+      changed.push(yield* segment.indexSparse(plan, listBits(live), vectorsOf));
     }
-  }
-
-  #rebuild(): void {
-    const offsets = this.#segments.entries.flatMap(({ segment, live }) =>
-      listBits(live).map((docId) => segment.offsets[docId]!),
-    );
-    this.#clear();
-    for (const offset of offsets.sort((a, b) => a - b)) {
-      const record = this.#reader.read(offset);
-      if (record !== null) this.put(record);
-    }
+    for (const take of changed) take();
+    this.#plan = plan;
+    this.#snapshot = null;
   }
 
   #newIndexer(): Indexer {
@@ -322,8 +357,14 @@ export class CollectionIndex {
   }
 }
 
-function isHollow({ segment, liveCount }: LiveSegment): boolean {
-  return !segment.isSealed && segment.isFull && liveCount < segment.capacity / 2;
+/** Its last rows are moved. */
+function isHollow({ segment, keptCount }: LiveSegment): boolean {
+  if (segment.isSealed || !segment.isFull || keptCount === 0) return false;
+  return keptCount + segment.unpublished < segment.capacity / 2;
+}
+
+function isEmptied({ segment, liveCount }: LiveSegment): boolean {
+  return !segment.isSealed && segment.isFull && liveCount === 0;
 }
 
 function warn(error: unknown): void {

@@ -59,7 +59,10 @@ export class Indexer {
 
   /** Rows that wait for their code. */
   get waiting(): number {
-    return this.#mutable().reduce((sum, { vectors }) => sum + vectors.waiting, 0);
+    let waiting = 0;
+    for (const { segment } of this.#options.segments.entries)
+      if (!segment.isSealed) waiting += segment.vectors.waiting;
+    return waiting;
   }
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */

@@ -1,10 +1,13 @@
 /**
  * The segments of an index and which of their rows are live: at most one row of every record. Sealed segments come
  * first, then mutable ones, of which the last takes rows; each sort oldest first.
+ *
+ * A batch of changes is staged: rows are appended and others marked as dying over several turns of the event loop, and
+ * nobody sees anything of it until `publish`, which takes a moment.
  */
 import type { MutableSegment, SegmentRow } from "../segment/mutable-segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
-import { hasBit } from "../segment/bits.ts";
+import { hasBit, setBits } from "../segment/bits.ts";
 
 /** A segment and its live rows. */
 export class LiveSegment {
@@ -12,6 +15,9 @@ export class LiveSegment {
   /** A bit for each docId. */
   readonly live: Uint32Array;
   liveCount = 0;
+  /** Live rows that the staged batch kills; a bit for each docId. `null`: there is none. */
+  #dying: Uint32Array | null = null;
+  #dyingCount = 0;
 
   constructor(segment: MutableSegment | SealedSegment, live = new Uint32Array(segment.capacity / 32)) {
     this.segment = segment;
@@ -20,6 +26,39 @@ export class LiveSegment {
 
   isLive(docId: number): boolean {
     return docId >= 0 && hasBit(this.live, docId);
+  }
+
+  /** Live, and not killed by the staged batch. */
+  isKept(docId: number): boolean {
+    return this.isLive(docId) && (this.#dying === null || !hasBit(this.#dying, docId));
+  }
+
+  /** Of the live rows, how many the staged batch leaves. */
+  get keptCount(): number {
+    return this.liveCount - this.#dyingCount;
+  }
+
+  /** Of a live row; `false`: it was killed before. */
+  kill(docId: number): boolean {
+    if (!this.isKept(docId)) return false;
+    this.#dying ??= new Uint32Array(this.live.length);
+    this.#dying[docId >>> 5]! |= 1 << (docId & 31);
+    this.#dyingCount++;
+    return true;
+  }
+
+  publish(): void {
+    if (this.#dying !== null) {
+      for (const [word, bits] of this.#dying.entries()) this.live[word]! &= ~bits;
+      this.liveCount -= this.#dyingCount;
+      this.#dying = null;
+      this.#dyingCount = 0;
+    }
+    const { segment } = this;
+    if (segment.isSealed || segment.unpublished === 0) return;
+    setBits(this.live, segment.count - segment.unpublished, segment.count);
+    this.liveCount += segment.unpublished;
+    segment.publish();
   }
 }
 
@@ -32,6 +71,8 @@ export interface RowPlace {
 export class SegmentList {
   #entries: readonly LiveSegment[] = [];
   #size = 0;
+  /** By how many rows the staged batch changes the size. */
+  #growth = 0;
   #changes = 0;
 
   get entries(): readonly LiveSegment[] {
@@ -41,6 +82,11 @@ export class SegmentList {
   /** Live rows. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Live rows once the staged batch is published. */
+  get nextSize(): number {
+    return this.#size + this.#growth;
   }
 
   /** How often anything has changed that a snapshot shows. */
@@ -72,20 +118,22 @@ export class SegmentList {
     this.#entries = [...this.#entries, new LiveSegment(segment)];
   }
 
-  /** To the last segment, which is mutable and not full. */
+  /** Stages a row of the last segment, which is mutable and not full. */
   append(row: SegmentRow): void {
-    const entry = this.#entries.at(-1)!;
-    const docId = (entry.segment as MutableSegment).append(row);
-    entry.live[docId >>> 5]! |= 1 << (docId & 31);
-    entry.liveCount++;
-    this.#size++;
-    this.#changes++;
+    (this.#entries.at(-1)!.segment as MutableSegment).append(row);
+    this.#growth++;
   }
 
+  /** Stages the end of a row. */
   kill({ entry, docId }: RowPlace): void {
-    entry.live[docId >>> 5]! &= ~(1 << (docId & 31));
-    entry.liveCount--;
-    this.#size--;
+    if (entry.kill(docId)) this.#growth--;
+  }
+
+  /** All that was staged counts from now on. */
+  publish(): void {
+    for (const entry of this.#entries) entry.publish();
+    this.#size += this.#growth;
+    this.#growth = 0;
     this.#changes++;
   }
 
@@ -103,6 +151,7 @@ export class SegmentList {
     for (const { segment } of this.#entries) segment.close();
     this.#entries = [];
     this.#size = 0;
+    this.#growth = 0;
     this.#changes++;
   }
 }

@@ -4,6 +4,15 @@ export function hasBit(words: Uint32Array, bit: number): boolean {
   return ((words[bit >>> 5]! >>> (bit & 31)) & 1) === 1;
 }
 
+/** Sets the bits from `from` to before `to`. */
+export function setBits(words: Uint32Array, from: number, to: number): void {
+  let bit = from;
+  for (; bit < to && bit % 32 !== 0; bit++) words[bit >>> 5]! |= 1 << (bit & 31);
+  const whole = to - (to % 32);
+  if (bit < whole) words.fill(0xffff_ffff, bit >>> 5, whole >>> 5);
+  for (bit = Math.max(bit, whole); bit < to; bit++) words[bit >>> 5]! |= 1 << (bit & 31);
+}
+
 export function countBits(words: Uint32Array): number {
   let count = 0;
   // Indexed: an iterator takes several times as long until it is compiled.

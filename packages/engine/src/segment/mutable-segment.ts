@@ -2,6 +2,8 @@
  * The segment that rows are written to: docIds in the order of the writes, until it is full. What a scan on another
  * thread reads (vectors, offsets) is shared memory, and a column that grows is copied, so that a scan keeps the memory
  * it was given. It is sealed when it is full, and searched until that is done.
+ *
+ * Rows are found by id and by offset once they are published; until then the rows that they replace are.
  */
 import type { DocumentText, IndexPlan, Metadata, SparseVector } from "@sheaf/protocol";
 import { BLOCK_DOCS } from "./block-docs.ts";
@@ -48,6 +50,10 @@ export class MutableSegment implements LookupSegment {
   /** The newest row of each. */
   readonly #docOfId = new Map<string, number>();
   readonly #docOfOffset = new Map<number, number>();
+  /** Of those whose newest row is not published, the row before. */
+  readonly #formerOfId = new Map<string, number>();
+  readonly #formerOfOffset = new Map<number, number>();
+  #published = 0;
   #offsets = sharedFloat64(FIRST_CAPACITY);
   #sequences = new Float64Array(FIRST_CAPACITY);
   #minOffset = Infinity;
@@ -64,6 +70,11 @@ export class MutableSegment implements LookupSegment {
   /** Rows ever appended, dead ones included. */
   get count(): number {
     return this.#ids.length;
+  }
+
+  /** Rows that nobody sees yet, the newest ones. */
+  get unpublished(): number {
+    return this.count - this.#published;
   }
 
   get isFull(): boolean {
@@ -88,19 +99,21 @@ export class MutableSegment implements LookupSegment {
   }
 
   docOfId(id: string): number {
-    return this.#docOfId.get(id) ?? -1;
+    const docId = this.#docOfId.get(id) ?? -1;
+    return docId < this.#published ? docId : (this.#formerOfId.get(id) ?? -1);
   }
 
   docOfOffset(offset: number): number {
-    return this.#docOfOffset.get(offset) ?? -1;
+    const docId = this.#docOfOffset.get(offset) ?? -1;
+    return docId < this.#published ? docId : (this.#formerOfOffset.get(offset) ?? -1);
   }
 
   postings(key: string): SparsePostings | undefined {
     return this.#postings.get(key);
   }
 
-  /** Returns the docId. */
-  append(row: SegmentRow): number {
+  /** The next row, of a record that has no other row that is not published. */
+  append(row: SegmentRow): void {
     const docId = this.count;
     if (docId === this.#sequences.length) this.#grow(Math.min(docId * 2, this.capacity));
     if (docId % BLOCK_DOCS === 0) this.blocks.push(new DocBlock());
@@ -113,16 +126,38 @@ export class MutableSegment implements LookupSegment {
     block.push(row.metadata);
     for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
     this.#ids.push(row.id);
+    const formerOfId = this.#docOfId.get(row.id);
+    if (formerOfId !== undefined) this.#formerOfId.set(row.id, formerOfId);
     this.#docOfId.set(row.id, docId);
+    const formerOfOffset = this.#docOfOffset.get(row.offset);
+    if (formerOfOffset !== undefined) this.#formerOfOffset.set(row.offset, formerOfOffset);
     this.#docOfOffset.set(row.offset, docId);
     if (this.isFull) this.#seal(block);
-    return docId;
   }
 
-  /** Makes the inverted lists of a changed plan; `vectorsOf` gives the sparse vectors of rows, which ascend. */
-  indexSparse(plan: IndexPlan, live: readonly number[], vectorsOf: (docId: number) => SparseVectors): void {
+  /** All rows so far can be found from now on. */
+  publish(): void {
+    this.#published = this.count;
+    this.#formerOfId.clear();
+    this.#formerOfOffset.clear();
+  }
+
+  /**
+   * Makes the inverted lists of a changed plan, some rows in each step, nothing being added meanwhile; what it returns puts
+   * them in place. `vectorsOf` gives the sparse vectors of rows, which ascend.
+   */
+  *indexSparse(
+    plan: IndexPlan,
+    live: readonly number[],
+    vectorsOf: (docId: number) => SparseVectors,
+  ): Generator<void, () => void> {
     const create = (): SparsePostings => this.#newPostings();
-    this.#postings = changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: this.isFull });
+    const change = { plan, live, vectorsOf, create, isFull: this.isFull };
+    const changed = yield* changedPostings(this.#postings, change);
+    return () => {
+      closeLeft(this.#postings, changed);
+      this.#postings = changed;
+    };
   }
 
   close(): void {
@@ -158,13 +193,12 @@ interface PlanChange {
   readonly isFull: boolean;
 }
 
-/** The postings of a plan: those that there are, and those of new keys made of the live rows. */
-export function changedPostings(
+/** The postings of a plan: those that there are, and those of new keys made of the live rows, one in each step. */
+export function* changedPostings(
   known: ReadonlyMap<string, SparsePostings>,
   { plan, live, vectorsOf, create, isFull }: PlanChange,
-): Map<string, SparsePostings> {
+): Generator<void, Map<string, SparsePostings>> {
   const keys = plan.sparse.map(({ key }) => key);
-  for (const [key, postings] of known) if (!keys.includes(key)) postings.close();
   const added = keys.filter((key) => !known.has(key));
   const changed = new Map(keys.map((key) => [key, known.get(key) ?? create()]));
   for (const docId of added.length === 0 ? [] : live) {
@@ -173,9 +207,18 @@ export function changedPostings(
       const vector = vectors.get(key);
       if (vector !== undefined) changed.get(key)!.add(docId, vector);
     }
+    yield;
   }
   if (isFull) for (const key of added) changed.get(key)!.seal();
   return changed;
+}
+
+/** Closes the postings that the changed ones leave out. */
+export function closeLeft(
+  known: ReadonlyMap<string, SparsePostings>,
+  changed: ReadonlyMap<string, SparsePostings>,
+): void {
+  for (const [key, postings] of known) if (!changed.has(key)) postings.close();
 }
 
 function sharedFloat64(length: number): Float64Array {

@@ -7,7 +7,7 @@ import type { SegmentSearch } from "./dense/segment-search.ts";
 import type { SegmentScan } from "./dense-scan.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
 import type { DocBlock } from "./doc-block.ts";
-import { type SparseVectors, changedPostings } from "./mutable-segment.ts";
+import { type SparseVectors, changedPostings, closeLeft } from "./mutable-segment.ts";
 import type { PackedDocs } from "./packed-docs.ts";
 import type { LookupSegment, SegmentVectors } from "./segment.ts";
 
@@ -78,10 +78,18 @@ export class SealedSegment implements LookupSegment {
     return this.#postings.get(key);
   }
 
-  /** Makes the inverted lists of a changed plan; `vectorsOf` gives the sparse vectors of rows, which ascend. */
-  indexSparse(plan: IndexPlan, live: readonly number[], vectorsOf: (docId: number) => SparseVectors): void {
+  /** As `MutableSegment`. */
+  *indexSparse(
+    plan: IndexPlan,
+    live: readonly number[],
+    vectorsOf: (docId: number) => SparseVectors,
+  ): Generator<void, () => void> {
     const create = (): SparsePostings => new SparsePostings();
-    this.#postings = changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: true });
+    const changed = yield* changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: true });
+    return () => {
+      closeLeft(this.#postings, changed);
+      this.#postings = changed;
+    };
   }
 
   close(): void {

@@ -49,6 +49,7 @@ function mutable(of: readonly SegmentRow[], capacity: number): MutableSegment {
     minSparseTail: 100,
   });
   for (const row of of) segment.append(row);
+  segment.publish();
   return segment;
 }
 

@@ -42,7 +42,7 @@ export function runSteps<T>(steps: Generator<void, T>): T {
  */
 export async function runInTurns<T>(
   steps: Generator<void, T>,
-  onRunning: (isRunning: boolean) => void,
+  onRunning: (isRunning: boolean) => void = () => {},
   pause: () => Promise<unknown> = nextTurn,
 ): Promise<T> {
   for (;;) {

@@ -1,0 +1,32 @@
+/**
+ * Work in steps, one piece after the other in the order it was asked for. What is short, and has nothing before it, is done
+ * at once; between the stretches of what is long the event loop turns.
+ */
+import { isInSteps, runInTurns, startSteps } from "../storage/steps.ts";
+
+export class StepQueue {
+  /** Settles when all that was asked for is done; `null`: it is. Never rejects. */
+  #last: Promise<void> | null = null;
+
+  /** Throws, or rejects with, what the steps throw. */
+  run(steps: Generator<void, void>): Promise<void> | undefined {
+    if (this.#last !== null) return this.#after(this.#last, steps);
+    const rest = startSteps(steps);
+    return isInSteps(rest) ? this.#after(Promise.resolve(), rest) : undefined;
+  }
+
+  idle(): Promise<void> {
+    return this.#last ?? Promise.resolve();
+  }
+
+  #after(before: Promise<void>, steps: Generator<void, void>): Promise<void> {
+    const running = before.then(() => runInTurns(steps));
+    const last = running
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#last === last) this.#last = null;
+      });
+    this.#last = last;
+    return running;
+  }
+}
