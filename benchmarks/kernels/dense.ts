@@ -1,6 +1,4 @@
 /** The dense index alone, one thread, beside faiss on the same vectors, filters and queries. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { CollectionIndex } from "../../packages/engine/src/index/collection-index.ts";
 import type { IndexSnapshot } from "../../packages/engine/src/index/index-snapshot.ts";
 import { listBits } from "../../packages/engine/src/segment/bits.ts";
@@ -9,7 +7,8 @@ import { prepare } from "../../packages/engine/src/kernels/distance.ts";
 import { QueryDistance } from "../../packages/engine/src/kernels/value-memory.ts";
 import type { StoredRecord } from "../../packages/engine/src/storage/stored-record.ts";
 import { median } from "../measure/statistics.ts";
-import { type PeerResult, runPythonPeer } from "../peers/python-peer.ts";
+import { type FaissFigures, runFaiss } from "../peers/faiss.ts";
+import type { PeerResult } from "../peers/python-peer.ts";
 import { FilterMasks, K } from "../search/workload/ground-truth.ts";
 import { type SearchSet, vectorOf } from "../search/workload/search-set.ts";
 
@@ -22,14 +21,6 @@ export interface EngineFigures {
   readonly sealSeconds: number;
   readonly longestSliceMs: number;
   readonly filters: Readonly<Record<DenseFilter, { readonly ms: number; readonly recall: number }>>;
-}
-
-export interface FaissFigures {
-  readonly version: string;
-  /** `null` where no setting reaches the recall. */
-  readonly filters: Readonly<
-    Record<DenseFilter, { readonly ms: number; readonly recall: number; readonly setting: string } | null>
-  >;
 }
 
 /** Lists of FastScan codes of 4 bits, the exact vectors beside them. */
@@ -132,32 +123,10 @@ function rowsWith(bytes: Uint8Array, snapshot: IndexSnapshot): RowSet {
   return rows;
 }
 
-/** The first run on a set takes minutes: faiss trains on one thread. What it made is kept. */
-export function measureFaiss(set: SearchSet): Promise<PeerResult<FaissFigures>> {
-  const masks = new FilterMasks(set);
-  const filters = Object.fromEntries(
-    DENSE_FILTERS.map((filter) => {
-      const truth = set.truth.nearest[filter];
-      if (filter === "all") return [filter, { masks: null, truth }];
-      const ofQuery = Array.from({ length: set.queries }, (_, query) => masks.of(filter, query));
-      const different = [...new Set(ofQuery)];
-      const path = join(set.folder, `faiss-mask-${filter}`);
-      writeFileSync(path, Buffer.concat(different.map((mask) => Buffer.from(bitsOf(mask).buffer))));
-      const of = ofQuery.map((mask) => different.indexOf(mask));
-      return [filter, { masks: path, count: different.length, of, truth }];
-    }),
-  );
-  const { dimension, folder, files } = set;
-  const specs = [2, 4].map((width) => `IVF${FAISS_LISTS},PQ${dimension / width}x4fs,RFlat`);
-  const { vectors, queryVectors: queries } = files;
-  return runPythonPeer("faiss-peer", folder, { dimension, folder, vectors, queries, specs, filters });
-}
-
-/** From a byte of 0 or 1 per row to a bit. */
-function bitsOf(bytes: Uint8Array): Uint32Array {
-  const bits = new Uint32Array(Math.ceil(bytes.length / 32));
-  for (const [row, byte] of bytes.entries()) if (byte === 1) bits[row >>> 5]! |= 1 << (row & 31);
-  return bits;
+/** The first run on a set takes a minute; what faiss made is kept. */
+export function measureFaiss(set: SearchSet): Promise<PeerResult<FaissFigures<DenseFilter>>> {
+  const specs = [2, 4].map((width) => `IVF${FAISS_LISTS},PQ${set.dimension / width}x4fs,RFlat`);
+  return runFaiss(set, { specs, filters: DENSE_FILTERS, grid: null });
 }
 
 function clock(work: () => void): number {

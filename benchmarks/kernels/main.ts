@@ -6,18 +6,12 @@
 import { parseArgs } from "node:util";
 import { type Bar, reportBars } from "../measure/bar.ts";
 import { textTable } from "../measure/text-table.ts";
+import type { FaissFigures } from "../peers/faiss.ts";
 import type { PeerResult } from "../peers/python-peer.ts";
 import { SET_NAMES, type SetName } from "../search/options.ts";
 import { searchSet } from "../search/workload/search-set.ts";
 import { sparseBar } from "./bm25s-bar.ts";
-import {
-  DENSE_FILTERS,
-  type DenseFilter,
-  type EngineFigures,
-  type FaissFigures,
-  measureDense,
-  measureFaiss,
-} from "./dense.ts";
+import { DENSE_FILTERS, type DenseFilter, type EngineFigures, measureDense, measureFaiss } from "./dense.ts";
 import { measureSparse } from "./sparse.ts";
 import { measureStages } from "./stages.ts";
 
@@ -70,7 +64,11 @@ if (bars.length > 0 && !judged)
 console.log("");
 process.exitCode = reportBars(bars) || !judged ? 0 : 1;
 
-function printDense(name: SetName, engine: EngineFigures, faiss: PeerResult<FaissFigures>): void {
+function printDense(
+  name: SetName,
+  engine: EngineFigures,
+  faiss: PeerResult<FaissFigures<DenseFilter>>,
+): void {
   console.log(`\n## dense, ${name}: ${rows} x ${dimension}\n`);
   console.log(
     `put ${engine.putMicroseconds.toFixed(1)} us a row; sealed in ${engine.sealSeconds.toFixed(1)} s, longest slice ${engine.longestSliceMs.toFixed(1)} ms\n`,
@@ -94,7 +92,7 @@ function printDense(name: SetName, engine: EngineFigures, faiss: PeerResult<Fais
   if ("problem" in faiss) console.log(`faiss: not run: ${faiss.problem}`);
 }
 
-function denseBars(name: SetName, engine: EngineFigures, faiss: FaissFigures): readonly Bar[] {
+function denseBars(name: SetName, engine: EngineFigures, faiss: FaissFigures<DenseFilter>): readonly Bar[] {
   return DENSE_FILTERS.flatMap((filter): Bar[] => {
     const { ms, recall } = engine.filters[filter];
     const found: Bar = {

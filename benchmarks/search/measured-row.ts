@@ -136,7 +136,8 @@ export function latencyRatio(figures: Figures | undefined, to: Figures | undefin
   return median(figures.turns.map((turn, round) => turn / (to.turns[round] ?? Number.NaN)));
 }
 
-function recall(answers: readonly Buffer[], truth: Row["truth"]): number | null {
+/** `null` without a truth. */
+export function recall(answers: readonly Buffer[], truth: Row["truth"]): number | null {
   if (truth === undefined) return null;
   let wanted = 0;
   let found = 0;

@@ -8,6 +8,7 @@ const MODULE = new URL("./floor-process.ts", import.meta.url);
 
 export interface FloorServer {
   readonly client: HttpClient;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -17,6 +18,7 @@ export async function startFloor(kind: "alone" | "pair"): Promise<FloorServer> {
   const client = new HttpClient(`http://127.0.0.1:${port}`);
   return {
     client,
+    pid: child.pid ?? 0,
     async stop() {
       client.close();
       const exited = once(child, "exit");

@@ -6,9 +6,12 @@ import { sum } from "../../measure/statistics.ts";
 const BLOCKS_PER_MEBIBYTE = 2_048;
 
 /** MiB of all files below, as they are allocated: a sparse file counts what it holds. */
-export async function folderMebibytes(folder: string): Promise<number> {
+export async function folderMebibytes(
+  folder: string,
+  isCounted: (path: string) => boolean = () => true,
+): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const sizes = await Promise.all(files.map((file) => stat(join(file.parentPath, file.name))));
+  const files = entries.filter((entry) => entry.isFile()).map((file) => join(file.parentPath, file.name));
+  const sizes = await Promise.all(files.filter(isCounted).map((file) => stat(file)));
   return sum(sizes.map(({ blocks }) => blocks)) / BLOCKS_PER_MEBIBYTE;
 }

@@ -1,41 +1,115 @@
 /** The exact answers to every query under every filter, found by comparing everything with everything. */
 import { FILTERS, FILTER_NAMES, type FilterName } from "./filters.ts";
+import { mean } from "../../measure/statistics.ts";
 import { type RecordContent, recordContent } from "./record-content.ts";
 
 /** Neighbours that a query asks for. */
 export const K = 10;
+/** Rows that are compared at a time, so that of a large set nothing has to be in memory but these. */
+export const BLOCK_ROWS = 1_024;
 
-export interface Truth {
-  /** Mean cosine of the queries to their nearest record. */
-  readonly topCosine: number;
-  /** Rows, best first, of each query. */
-  readonly nearest: Readonly<Record<FilterName, readonly (readonly number[])[]>>;
-}
-
-interface Vectors {
-  readonly rows: number;
+/** Queries, and the group of each. */
+export interface Queries {
   readonly dimension: number;
   readonly queries: number;
-  readonly vectors: Float32Array;
-  readonly groups: Uint16Array;
   readonly queryVectors: Float32Array;
   readonly queryGroups: Uint16Array;
 }
 
+export interface Truth<Filter extends FilterName = FilterName> {
+  /** Mean cosine of the queries to their nearest record. */
+  readonly topCosine: number;
+  /** Rows, best first, of each query. */
+  readonly nearest: Readonly<Record<Filter, readonly (readonly number[])[]>>;
+}
+
+/** The nearest of the rows looked at so far, best first. */
+export interface Nearest {
+  readonly rows: readonly number[];
+  readonly cosines: readonly number[];
+}
+
+/** Of every filter the nearest to each query. */
+export type Found<Filter extends FilterName> = Readonly<Record<Filter, readonly Nearest[]>>;
+
+interface Vectors extends Queries {
+  readonly rows: number;
+  readonly vectors: Float32Array;
+  readonly groups: Uint16Array;
+}
+
 export function findTruth(set: Vectors): Truth {
-  const masks = new FilterMasks(set);
-  const nearest = Object.fromEntries(FILTER_NAMES.map((name) => [name, [] as number[][]])) as Record<
-    FilterName,
-    number[][]
-  >;
-  const cosines = new Float64Array(set.rows);
-  let topCosines = 0;
-  for (let query = 0; query < set.queries; query++) {
-    compareAll(set, query, cosines);
-    for (const name of FILTER_NAMES) nearest[name].push(best(cosines, masks.of(name, query)));
-    topCosines += cosines[nearest.all[query]?.[0] ?? 0] ?? Number.NaN;
+  const { rows, dimension, vectors, groups } = set;
+  const finder = new TruthFinder(set, FILTER_NAMES);
+  for (let from = 0; from < rows; from += BLOCK_ROWS) {
+    const to = Math.min(from + BLOCK_ROWS, rows);
+    finder.add(from, vectors.subarray(from * dimension, to * dimension), groups.subarray(from, to));
   }
-  return { topCosine: topCosines / set.queries, nearest };
+  return truthOf(finder.found);
+}
+
+/** @param found Of the filter `all` too. */
+export function truthOf<Filter extends FilterName>(found: Found<Filter | "all">): Truth<Filter | "all"> {
+  const nearest = {} as Record<Filter | "all", number[][]>;
+  for (const name of namesOf(found)) nearest[name] = found[name].map(({ rows }) => [...rows]);
+  const best = found.all.map(({ cosines }) => cosines[0] ?? Number.NaN);
+  return { topCosine: mean(best), nearest };
+}
+
+/** What was found among two parts of the rows. */
+export function mergeFound<Filter extends FilterName>(
+  one: Found<Filter>,
+  other: Found<Filter>,
+): Found<Filter> {
+  const merged = {} as Record<Filter, Nearest[]>;
+  for (const name of namesOf(one))
+    merged[name] = one[name].map((nearest, query) => mergeNearest(nearest, other[name][query]!));
+  return merged;
+}
+
+function namesOf<Filter extends FilterName>(found: Found<Filter>): Filter[] {
+  return Object.keys(found) as Filter[];
+}
+
+/** Takes the rows of a set block by block. */
+export class TruthFinder<Filter extends FilterName> {
+  readonly #queries: Queries;
+  readonly #filters: readonly Filter[];
+  readonly #found: Record<Filter, Nearest[]>;
+
+  constructor(queries: Queries, filters: readonly Filter[]) {
+    this.#queries = queries;
+    this.#filters = filters;
+    const nothing = (): Nearest[] =>
+      Array.from({ length: queries.queries }, () => ({ rows: [], cosines: [] }));
+    this.#found = {} as Record<Filter, Nearest[]>;
+    for (const name of filters) this.#found[name] = nothing();
+  }
+
+  get found(): Found<Filter> {
+    return this.#found;
+  }
+
+  /** The rows from `from` on; their vectors may have any length. */
+  add(from: number, vectors: Float32Array, groups: Uint16Array): void {
+    const { queries, dimension, queryVectors, queryGroups } = this.#queries;
+    const rows = groups.length;
+    const masks = new FilterMasks({ from, rows, groups, queryGroups });
+    const lengths = lengthsOf(vectors, dimension);
+    const cosines = new Float64Array(rows);
+    for (let query = 0; query < queries; query++) {
+      const asked = queryVectors.subarray(query * dimension, (query + 1) * dimension);
+      compareAll(vectors, asked, cosines);
+      const [length = Number.NaN] = lengthsOf(asked, dimension);
+      for (let row = 0; row < rows; row++) cosines[row]! /= length * lengths[row]!;
+      for (const name of this.#filters) {
+        const before = this.#found[name][query]!;
+        const near = best(cosines, masks.of(name, query), before.cosines[K - 1] ?? -Infinity);
+        const more = { rows: near.map((row) => from + row), cosines: near.map((row) => cosines[row]!) };
+        if (near.length > 0) this.#found[name][query] = mergeNearest(before, more);
+      }
+    }
+  }
 }
 
 /** Bytes of 0 and 1 by row. Queries share few different filters. */
@@ -45,9 +119,11 @@ export class FilterMasks {
   /** Made once: to make one takes longer than all filters of a run take to look at it. */
   readonly #records: readonly RecordContent[];
 
-  constructor(set: Pick<Vectors, "rows" | "groups" | "queryGroups">) {
+  /** @param set Groups are of the rows from `from` on. */
+  constructor(set: Pick<Vectors, "rows" | "groups" | "queryGroups"> & { readonly from?: number }) {
+    const { from = 0, rows, groups } = set;
     this.#set = set;
-    this.#records = Array.from({ length: set.rows }, (_, row) => recordContent(row, set.groups[row] ?? 0));
+    this.#records = Array.from({ length: rows }, (_, row) => recordContent(from + row, groups[row] ?? 0));
   }
 
   of(name: FilterName, query: number): Uint8Array {
@@ -63,12 +139,12 @@ export class FilterMasks {
   }
 }
 
-/** All vectors have length 1, so the inner product is the cosine. Four sums, for one would wait for itself. */
-function compareAll(set: Vectors, query: number, cosines: Float64Array): void {
-  const { vectors, dimension, rows } = set;
-  const asked = Float64Array.from(set.queryVectors.subarray(query * dimension, (query + 1) * dimension));
+/** Inner products with every row. Four sums, for one would wait for itself. */
+function compareAll(vectors: Float32Array, query: Float32Array, products: Float64Array): void {
+  const asked = Float64Array.from(query);
+  const dimension = asked.length;
   const whole = dimension - (dimension % 4);
-  for (let row = 0, at = 0; row < rows; row++, at += dimension) {
+  for (let row = 0, at = 0; row < products.length; row++, at += dimension) {
     let a = 0;
     let b = 0;
     let c = 0;
@@ -80,13 +156,24 @@ function compareAll(set: Vectors, query: number, cosines: Float64Array): void {
       d += asked[j + 3]! * vectors[at + j + 3]!;
     }
     for (let j = whole; j < dimension; j++) a += asked[j]! * vectors[at + j]!;
-    cosines[row] = a + b + (c + d);
+    products[row] = a + b + (c + d);
   }
 }
 
-function best(cosines: Float64Array, mask: Uint8Array): number[] {
+function lengthsOf(vectors: Float32Array, dimension: number): Float64Array {
+  const lengths = new Float64Array(vectors.length / dimension);
+  for (let row = 0, at = 0; row < lengths.length; row++) {
+    let squares = 0;
+    for (const end = at + dimension; at < end; at++) squares += vectors[at]! ** 2;
+    lengths[row] = Math.sqrt(squares);
+  }
+  return lengths;
+}
+
+/** At most `K` rows that are nearer than `bound`, best first. */
+function best(cosines: Float64Array, mask: Uint8Array, bound: number): number[] {
   const found: number[] = [];
-  let worst = -Infinity;
+  let worst = bound;
   for (let row = 0; row < cosines.length; row++) {
     const cosine = cosines[row]!;
     if (mask[row] === 0 || cosine <= worst) continue;
@@ -96,4 +183,13 @@ function best(cosines: Float64Array, mask: Uint8Array): number[] {
     if (found.length === K) worst = cosines[found[K - 1]!]!;
   }
   return found;
+}
+
+/** Of equal ones those of `one` come first. */
+function mergeNearest(one: Nearest, other: Nearest): Nearest {
+  const both = [one, other].flatMap(({ rows, cosines }) =>
+    rows.map((row, place) => ({ row, cosine: cosines[place]! })),
+  );
+  const nearest = both.toSorted((a, b) => b.cosine - a.cosine).slice(0, K);
+  return { rows: nearest.map(({ row }) => row), cosines: nearest.map(({ cosine }) => cosine) };
 }

@@ -77,7 +77,7 @@ export async function waitForRest({ pid }: Pick<ServerUnderTest, "pid">): Promis
   return (performance.now() - start - RESTING_LOOKS * LOOK_MS) / 1_000;
 }
 
-async function waitForHeartbeat({ client, name }: ServerUnderTest): Promise<void> {
+export async function waitForHeartbeat({ client, name }: ServerUnderTest): Promise<void> {
   const start = performance.now();
   for (;;) {
     const status = await client.get("/api/v2/heartbeat").then(

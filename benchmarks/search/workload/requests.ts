@@ -1,7 +1,7 @@
 /** The requests, byte for byte the same for every server. Bodies are made before the clock starts. */
 import { rrf } from "@sheaf/client";
 import { FILTERS, type FilterName } from "./filters.ts";
-import { K } from "./ground-truth.ts";
+import { K, type Queries } from "./ground-truth.ts";
 import { queryTerms, recordContent, recordTerms } from "./record-content.ts";
 import { type SearchSet, vectorOf } from "./search-set.ts";
 
@@ -32,7 +32,7 @@ export function writeBody(set: SearchSet, from: number, to: number, form: WriteF
 }
 
 /** One body of `/query` per query. */
-export function queryBodies(set: SearchSet, filter: FilterName, include: readonly string[]): Buffer[] {
+export function queryBodies(set: Queries, filter: FilterName, include: readonly string[]): Buffer[] {
   return perQuery(set, (query) => ({
     query_embeddings: [queryVector(set, query)],
     n_results: K,
@@ -84,11 +84,11 @@ function spread({ rows, queries }: SearchSet, query: number): number {
   return Math.floor((query * rows) / queries);
 }
 
-function perQuery(set: SearchSet, body: (query: number) => object): Buffer[] {
+function perQuery(set: Pick<Queries, "queries">, body: (query: number) => object): Buffer[] {
   return Array.from({ length: set.queries }, (_, query) => json(body(query)));
 }
 
-function queryVector({ queryVectors, dimension }: SearchSet, query: number): number[] {
+export function queryVector({ queryVectors, dimension }: Queries, query: number): number[] {
   return [...vectorOf(queryVectors, query, dimension)];
 }
 
