@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DocumentMemory } from "./document-memory.ts";
-import { DocBlock } from "../segment/doc-block.ts";
+import type { DocBlock } from "../segment/doc-block.ts";
+import { MemoryBlock } from "../segment/memory-block.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
 /** Two full blocks and a part of a third. */
@@ -22,7 +23,7 @@ describe("DocumentMemory", () => {
 
   it("gives back what it was told, by block and row", () => {
     const memory = new DocumentMemory();
-    const [one, other] = [new DocBlock(), new DocBlock()];
+    const [one, other] = [new MemoryBlock(), new MemoryBlock()];
     fill(memory, one);
     memory.of(other).keep(7, null);
     memory.of(other).keep(8, Buffer.alloc(0));
@@ -32,12 +33,12 @@ describe("DocumentMemory", () => {
     expect(memory.of(other).get(7)).toBeNull();
     expect(memory.of(other).get(8)).toHaveLength(0);
     expect(memory.of(other).get(9)).toBeUndefined();
-    expect(memory.of(new DocBlock()).get(0)).toBeUndefined();
+    expect(memory.of(new MemoryBlock()).get(0)).toBeUndefined();
   });
 
   it("keeps no long documents", () => {
     const memory = new DocumentMemory();
-    const documents = memory.of(new DocBlock());
+    const documents = memory.of(new MemoryBlock());
     documents.keep(0, Buffer.alloc(5_000));
     documents.keep(1, Buffer.alloc(4_000));
     expect(documents.get(0)).toBeUndefined();
@@ -46,7 +47,7 @@ describe("DocumentMemory", () => {
 
   it("stays within its bound, and makes room of what was not searched for a while", () => {
     const memory = new DocumentMemory(BOUND);
-    const [old, used, late] = [new DocBlock(), new DocBlock(), new DocBlock()];
+    const [old, used, late] = [new MemoryBlock(), new MemoryBlock(), new MemoryBlock()];
     fill(memory, old);
     fill(memory, used);
     fill(memory, late);

@@ -1,43 +1,25 @@
 /**
  * What filters look at, of up to `BLOCK_DOCS` docIds of a segment: metadata as rows, columns of it, and the trigrams of
- * documents. Rows are only ever appended and never change.
+ * documents. In memory, or in a file and read when it is asked for.
  */
-import type { Metadata } from "@sheaf/protocol";
-import { BLOCK_DOCS } from "./block-docs.ts";
-import { MetadataRows } from "./columns/metadata-rows.ts";
-import { TrigramSignatures } from "./trigrams/trigram-signatures.ts";
-import { DocColumns } from "./columns/doc-columns.ts";
+import type { MetadataColumn } from "./columns/metadata-column.ts";
+import type { RowMetadata } from "./columns/row-metadata.ts";
+import type { Signatures } from "./trigrams/signatures.ts";
 
-/** So many rows may be missing from the columns of a block that still fills before they are made anew. */
-const STALE_ROWS = 256;
+export interface DocBlock {
+  readonly metadata: RowMetadata;
+  readonly signatures: Signatures;
+  readonly columns: BlockColumns;
+}
 
-export class DocBlock {
-  /** Sparse vectors are empty: they are in the postings. */
-  readonly metadata = new MetadataRows();
-  readonly signatures: TrigramSignatures;
-  #columns = new DocColumns(this.metadata);
-  #isSealed = false;
-
-  constructor(signatures = new TrigramSignatures(BLOCK_DOCS)) {
-    this.signatures = signatures;
-  }
-
-  /** Columns of the metadata of all rows but the newest. */
-  get columns(): DocColumns {
-    const missing = this.metadata.length - this.#columns.rows;
-    if (missing >= STALE_ROWS || (missing > 0 && this.#isSealed))
-      this.#columns = new DocColumns(this.metadata);
-    return this.#columns;
-  }
-
-  /** The next row. */
-  push(metadata: Metadata | null): void {
-    this.metadata.push(metadata);
-    if (this.metadata.length === BLOCK_DOCS) this.seal();
-  }
-
-  /** Nothing is added any more. */
-  seal(): void {
-    this.#isSealed = true;
-  }
+/** Columns of the metadata of a block's first rows; later rows are the caller's to test. */
+export interface BlockColumns {
+  /** Rows covered, a multiple of 32. */
+  readonly rows: number;
+  /** Keys whose columns are in memory. */
+  readonly keys: Iterable<string>;
+  /** The column if it is in memory. */
+  peek(key: string): MetadataColumn | undefined;
+  /** Reads or makes the column if need be, which takes up to a millisecond or two. */
+  column(key: string): MetadataColumn;
 }

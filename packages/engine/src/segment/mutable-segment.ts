@@ -8,7 +8,7 @@
 import type { DocumentText, IndexPlan, Metadata, SparseVector } from "@sheaf/protocol";
 import { BLOCK_DOCS } from "./block-docs.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
-import { DocBlock } from "./doc-block.ts";
+import { MemoryBlock } from "./memory-block.ts";
 import { MutableVectors, type VectorOptions } from "./mutable-vectors.ts";
 import type { LookupSegment } from "./segment.ts";
 
@@ -44,7 +44,7 @@ export class MutableSegment implements LookupSegment {
   readonly id: number;
   readonly capacity: number;
   readonly vectors: MutableVectors;
-  readonly blocks: DocBlock[] = [];
+  readonly blocks: MemoryBlock[] = [];
   readonly #ids: string[] = [];
   readonly #minSparseTail: number | undefined;
   /** The newest row of each. */
@@ -116,7 +116,7 @@ export class MutableSegment implements LookupSegment {
   append(row: SegmentRow): void {
     const docId = this.count;
     if (docId === this.#sequences.length) this.#grow(Math.min(docId * 2, this.capacity));
-    if (docId % BLOCK_DOCS === 0) this.blocks.push(new DocBlock());
+    if (docId % BLOCK_DOCS === 0) this.blocks.push(new MemoryBlock());
     const block = this.blocks.at(-1)!;
     this.#offsets[docId] = row.offset;
     this.#sequences[docId] = row.sequence;
@@ -165,7 +165,7 @@ export class MutableSegment implements LookupSegment {
     for (const postings of this.#postings.values()) postings.close();
   }
 
-  #seal(last: DocBlock): void {
+  #seal(last: MemoryBlock): void {
     last.seal();
     for (const postings of this.#postings.values()) postings.seal();
   }

@@ -15,7 +15,8 @@ import { SparsePostings } from "./postings/sparse-postings.ts";
 import { NO_ROW, TrigramSignatures } from "./trigrams/trigram-signatures.ts";
 import { DenseWriter } from "./dense-writer.ts";
 import { MAX_COLUMNS } from "./columns/doc-columns.ts";
-import { DocBlock } from "./doc-block.ts";
+import type { DocBlock } from "./doc-block.ts";
+import { MemoryBlock } from "./memory-block.ts";
 import { type DocIdentity, PackedDocs } from "./packed-docs.ts";
 import { SealedSegment } from "./sealed-segment.ts";
 import { type ReadRelative, SourceRows, type WriterSource } from "./source-rows.ts";
@@ -33,7 +34,7 @@ export interface SegmentWriterOptions {
 /** Rows of metadata between two pauses. */
 const ROWS_PER_SLICE = 128;
 /** V8 does not see how large shared memory is and collects it late; small blocks, which are soon merged, are not. */
-const MIN_SHARED_ROWS = 16_384;
+export const MIN_SHARED_ROWS = 16_384;
 
 export class SegmentWriter {
   readonly sources: readonly WriterSource[];
@@ -114,7 +115,7 @@ export class SegmentWriter {
     }
   }
 
-  *#writeBlocks(): Generator<void, DocBlock[]> {
+  *#writeBlocks(): Generator<void, MemoryBlock[]> {
     const sources = this.sources.flatMap(({ segment }) => segment.blocks);
     // Blocks of all sources, one after the other.
     const firstBlock: number[] = [];
@@ -132,7 +133,7 @@ export class SegmentWriter {
       places,
       BLOCK_DOCS,
     );
-    const blocks = signatures.map((made) => new DocBlock(made));
+    const blocks = signatures.map((made) => new MemoryBlock(made));
     for (const [docId, place] of places.entries()) {
       const metadata: Metadata | null =
         place === NO_ROW ? null : sources[Math.floor(place / BLOCK_DOCS)]!.metadata.get(place % BLOCK_DOCS);

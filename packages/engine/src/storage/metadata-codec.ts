@@ -10,22 +10,9 @@ import {
   isIntegerArray,
   metadataKind,
 } from "@sheaf/protocol";
+import { KIND_NUMBER, kindOf } from "./metadata-kinds.ts";
 import type { ValueReader } from "./value-reader.ts";
 import type { ValueWriter } from "./value-writer.ts";
-
-/** Numbers are on disk: never change or reuse one. */
-const KIND_CODE: Readonly<Record<MetadataKind, number>> = {
-  bool: 0,
-  int: 1,
-  float: 2,
-  string: 3,
-  sparse_vector: 4,
-  bool_array: 5,
-  int_array: 6,
-  float_array: 7,
-  string_array: 8,
-};
-const KIND_OF_CODE = new Map(Object.entries(KIND_CODE).map(([kind, code]) => [code, kind as MetadataKind]));
 
 export function writeMetadataFields(writer: ValueWriter, metadata: Metadata): void {
   writer.u32(metadata.size);
@@ -61,13 +48,13 @@ export function* readMetadataInSteps(reader: ValueReader): Generator<void, Metad
 function readField(reader: ValueReader, into: Map<string, MetadataValue>): void {
   const key = reader.text();
   const code = reader.u8();
-  const kind = KIND_OF_CODE.get(code);
+  const kind = kindOf(code);
   if (kind === undefined) throw reader.fail(`metadata kind ${code} is unknown`);
   into.set(key, READERS[kind](reader));
 }
 
 function writeField(writer: ValueWriter, key: string, value: MetadataValue): void {
-  writer.text(key).u8(KIND_CODE[metadataKind(value)]);
+  writer.text(key).u8(KIND_NUMBER[metadataKind(value)]);
   writeValue(writer, value);
 }
 

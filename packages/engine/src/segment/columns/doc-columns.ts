@@ -4,19 +4,19 @@
  * ever new keys take no memory without end.
  */
 import { MetadataColumn } from "./metadata-column.ts";
-import type { MetadataRows } from "./metadata-rows.ts";
+import type { RowMetadata } from "./row-metadata.ts";
 
 export const MAX_COLUMNS = 64;
 
 export class DocColumns {
   /** Rows covered, a multiple of 32. */
   readonly rows: number;
-  readonly #metadata: MetadataRows;
+  readonly #metadata: RowMetadata;
   /** Least recently made first. */
   readonly #columns = new Map<string, MetadataColumn>();
 
   /** `metadata` only ever grows. */
-  constructor(metadata: MetadataRows) {
+  constructor(metadata: RowMetadata) {
     this.rows = metadata.length - (metadata.length % 32);
     this.#metadata = metadata;
   }

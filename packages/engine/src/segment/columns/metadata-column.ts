@@ -4,7 +4,7 @@
  */
 import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import { GroupedRows } from "./grouped-rows.ts";
-import type { MetadataRows } from "./metadata-rows.ts";
+import type { RowMetadata } from "./row-metadata.ts";
 import type { RowSelection } from "./row-selection.ts";
 import { scalarKey } from "./scalar-key.ts";
 import { SortedNumbers } from "./sorted-numbers.ts";
@@ -25,7 +25,7 @@ export class MetadataColumn {
   readonly #numbers: SortedNumbers;
 
   /** Of the first `count` rows. */
-  constructor(metadata: MetadataRows, count: number, key: string) {
+  constructor(metadata: RowMetadata, count: number, key: string) {
     const scalars = new Map<MetadataScalar, number[]>();
     const members = new Map<MetadataScalar, number[]>();
     const numbers: { value: bigint | number; row: number }[] = [];

@@ -1,28 +1,8 @@
-import { type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol";
+import type { Metadata, MetadataValue } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { arbitraryKey, arbitraryMetadata } from "../testing/arbitrary-metadata.ts";
 import { MetadataRows } from "./metadata-rows.ts";
-
-const texts = fc.oneof(
-  fc.constantFrom("", "a", "ä", "日本", "x".repeat(65), "\u{1f600}", "\ud800"),
-  fc.string({ maxLength: 100 }),
-);
-const ints = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
-const floats = fc.double({ noNaN: true });
-const values: fc.Arbitrary<MetadataValue> = fc.oneof(
-  ...[texts, ints, floats, fc.boolean()],
-  ...[texts, fc.boolean()].map((member) => fc.array(member as fc.Arbitrary<never>, { maxLength: 4 })),
-  ...[
-    fc.array(ints, { minLength: 1, maxLength: 4 }),
-    fc.array(fc.bigInt({ min: -200n, max: 200n }), { minLength: 1, maxLength: 5_000 }),
-  ].map((list) => list.map(integerArray)),
-  fc.array(floats, { minLength: 1, maxLength: 4 }).map((list) => Float64Array.from(list)),
-  fc.constant({ indices: Uint32Array.of(3), values: Float32Array.of(1) }),
-);
-const keys = fc.oneof(fc.constantFrom("a", "b", "__proto__", ""), fc.string({ maxLength: 5 }));
-const metadata: fc.Arbitrary<Metadata | null> = fc.option(
-  fc.array(fc.tuple(keys, values), { maxLength: 6 }).map((entries) => new Map(entries)),
-);
 
 function emptied(of: Metadata | null): Metadata | null {
   if (of === null) return null;
@@ -40,7 +20,7 @@ function rowsOf(list: readonly (Metadata | null)[]): MetadataRows {
 describe("MetadataRows", () => {
   it("gives back every kind to the bit, keys in their order, sparse vectors empty", () => {
     fc.assert(
-      fc.property(fc.array(metadata, { maxLength: 40 }), keys, (list, anyKey) => {
+      fc.property(fc.array(arbitraryMetadata, { maxLength: 40 }), arbitraryKey, (list, anyKey) => {
         const rows = rowsOf(list);
         expect(rows.length).toBe(list.length);
         for (const [row, original] of list.entries()) {

@@ -1,12 +1,12 @@
 /**
- * Which trigrams the documents of a segment have: per trigram bucket a bitset over rows. Memory is bounded whatever
- * the documents are: `TRIGRAM_BUCKETS` bits for each row, 256 bytes. A bucket stands for many trigrams, so the rows
- * that are left over may still not match; a row that is ruled out never does.
+ * The signatures of documents in memory. Memory is bounded whatever the documents are: `TRIGRAM_BUCKETS` bits for each
+ * row, 256 bytes.
  *
  * Not looked into, and so never ruled out: long documents, whose signatures would have nearly every bit, and texts
  * with a lone surrogate, which the store gives back as another character.
  */
 import type { DocumentText } from "@sheaf/protocol";
+import { type SignatureBits, type Signatures, rowsHaving } from "./signatures.ts";
 import type { TrigramQuery } from "./trigram-query.ts";
 import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
 
@@ -15,7 +15,7 @@ const LONGEST_DOCUMENT = 16_384;
 export const NO_ROW = 0xffff_ffff;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-export class TrigramSignatures {
+export class TrigramSignatures implements Signatures {
   /** Word `w` of bucket `b` is at `b * #stride + w`. */
   #words = new Uint32Array(0);
   #stride = 0;
@@ -57,7 +57,7 @@ export class TrigramSignatures {
    * one set after the other, each of `capacity` rows, it is; `NO_ROW` leaves it empty. Pauses about every millisecond.
    */
   static *reordered(
-    sources: readonly TrigramSignatures[],
+    sources: readonly SignatureBits[],
     rows: Uint32Array,
     capacity: number,
   ): Generator<void, TrigramSignatures[]> {
@@ -66,7 +66,7 @@ export class TrigramSignatures {
     const stride = capacity / 32;
     const move = mover(rows, sources.length * stride, made.length * stride);
     const moved = (
-      wordsOf: (source: TrigramSignatures) => Uint32Array,
+      wordsOf: (source: SignatureBits) => Uint32Array,
       take: (signatures: TrigramSignatures, words: Uint32Array) => void,
     ): void => {
       const words = move((from) => sources.forEach((source, i) => from.set(wordsOf(source), i * stride)));
@@ -74,17 +74,17 @@ export class TrigramSignatures {
       made.forEach((signatures, i) => take(signatures, words.subarray(i * stride, (i + 1) * stride)));
     };
     moved(
-      (source) => source.#documents,
+      (source) => source.documents,
       (signatures, words) => signatures.#documents.set(words),
     );
     moved(
-      (source) => source.#unknown,
+      (source) => source.unknown,
       (signatures, words) => signatures.#unknown.set(words),
     );
     yield;
     for (let bucket = 0; bucket < TRIGRAM_BUCKETS; bucket++) {
       moved(
-        (source) => source.#words.subarray(bucket * source.#stride, (bucket + 1) * source.#stride),
+        (source) => source.bucket(bucket),
         (signatures, words) => signatures.#setBucket(bucket, words),
       );
       yield;
@@ -98,32 +98,20 @@ export class TrigramSignatures {
     this.#words.set(words, bucket * this.#stride);
   }
 
-  /** The rows with a document that the query does not rule out. */
-  having(query: TrigramQuery): Uint32Array {
-    const rows = this.#documents.slice();
-    if (query.all.length === 0 && query.any.length === 0) return rows;
-    this.#narrow(rows, query);
-    // Behind the stride no row was looked into.
-    rows.fill(0, this.#stride);
-    for (let word = 0; word < rows.length; word++) rows[word]! |= this.#unknown[word]!;
-    return rows;
+  get documents(): Uint32Array {
+    return this.#documents;
   }
 
-  /** Leaves of the rows below the stride those that satisfy the query. */
-  #narrow(rows: Uint32Array, { all, any }: TrigramQuery): void {
-    for (const bucket of all) {
-      const from = bucket * this.#stride;
-      for (let word = 0; word < this.#stride; word++) rows[word]! &= this.#words[from + word]!;
-    }
-    for (const queries of any) {
-      const found = new Uint32Array(this.#stride);
-      for (const query of queries) {
-        const left = rows.slice(0, this.#stride);
-        this.#narrow(left, query);
-        for (let word = 0; word < this.#stride; word++) found[word]! |= left[word]!;
-      }
-      rows.set(found);
-    }
+  get unknown(): Uint32Array {
+    return this.#unknown;
+  }
+
+  bucket(bucket: number): Uint32Array {
+    return this.#words.subarray(bucket * this.#stride, (bucket + 1) * this.#stride);
+  }
+
+  having(query: TrigramQuery): Uint32Array {
+    return rowsHaving(this, query);
   }
 
   /** Makes room for rows up to those of a word. */
