@@ -53,6 +53,11 @@ export class SparseBlock {
     }
   }
 
+  /** With lists that are empty, and to be filled through `bytes` before anybody searches them. */
+  static empty(size: ListsSize, options: SparseBlockOptions = {}): SparseBlock {
+    return new SparseBlock(size, options);
+  }
+
   private constructor(size: ListsSize, { shared = false }: SparseBlockOptions) {
     const { rowCount } = size;
     const bytes = listsBytes(size) + sumsBytes(rowCount) + (shared ? seatBytes(rowCount) : 0);
@@ -67,6 +72,13 @@ export class SparseBlock {
 
   get kind(): KernelKind {
     return this.#memory.kind;
+  }
+
+  /** All lists, in the order of `PostingLists`, each at a multiple of 64. */
+  get bytes(): Uint8Array {
+    const { terms, columns } = this.lists;
+    const end = columns.byteOffset + allocationBytes(columns.byteLength);
+    return new Uint8Array(terms.buffer, terms.byteOffset, end - terms.byteOffset);
   }
 
   get rows(): number {
@@ -93,7 +105,8 @@ export function attachSeat({ size, memory: handle }: SharedBlock): SparseSeat {
   return new SparseSeat(memory, lists);
 }
 
-function listsBytes({ rowCount, terms, postings, columns }: ListsSize): number {
+/** What the lists take of a memory. */
+export function listsBytes({ rowCount, terms, postings, columns }: ListsSize): number {
   const values = 4 * columns * rowCount;
   return [4 * terms, 4 * (terms + 1), 2 * postings, 4 * postings, 4 * columns, values].reduce(
     (bytes, part) => bytes + allocationBytes(part),

@@ -31,7 +31,9 @@ export interface PlacedTail extends Placed {
 }
 
 export class SparsePostings {
-  #blocks: PlacedBlock[];
+  #blocks: readonly PlacedBlock[];
+  /** Reads the blocks when they are first asked for. */
+  #load: (() => readonly PlacedBlock[]) | null = null;
   /** Of the docIds that are being filled. */
   #tail = new SparseTail();
   #firstDoc = 0;
@@ -53,7 +55,22 @@ export class SparsePostings {
     );
   }
 
+  /** Of a sealed segment in a file. */
+  static lazy(load: () => readonly PlacedBlock[]): SparsePostings {
+    const postings = new SparsePostings();
+    postings.#load = load;
+    return postings;
+  }
+
+  get isLoaded(): boolean {
+    return this.#load === null;
+  }
+
   get blocks(): readonly PlacedBlock[] {
+    if (this.#load !== null) {
+      this.#blocks = this.#load();
+      this.#load = null;
+    }
     return this.#packed === null
       ? this.#blocks
       : [...this.#blocks, { block: this.#packed, firstDoc: this.#firstDoc }];
@@ -80,6 +97,7 @@ export class SparsePostings {
   }
 
   close(): void {
+    this.#load = null;
     for (const { block } of this.blocks) block.close();
   }
 

@@ -1,0 +1,68 @@
+/**
+ * Arrays of numbers one after the other in bytes that were read from a file. Each says how many it takes, and a part that
+ * does not have as many is damaged; nothing is copied.
+ */
+import type { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import type { PackedBytes } from "./packed-texts.ts";
+
+export class PartFields {
+  readonly #bytes: Buffer;
+  readonly #damaged: (reason: string) => SegmentDamaged;
+  #at = 0;
+
+  /** The bytes begin at a multiple of 8, and the longest elements come first. */
+  constructor(bytes: Uint8Array, damaged: (reason: string) => SegmentDamaged) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.#damaged = damaged;
+  }
+
+  u16(count: number): Uint16Array {
+    return new Uint16Array(this.#bytes.buffer, this.#take(2 * count), count);
+  }
+
+  u32(count: number): Uint32Array {
+    return new Uint32Array(this.#bytes.buffer, this.#take(4 * count), count);
+  }
+
+  f64(count: number): Float64Array {
+    return new Float64Array(this.#bytes.buffer, this.#take(8 * count), count);
+  }
+
+  bytes(count: number): Buffer {
+    const start = this.#take(count) - this.#bytes.byteOffset;
+    return this.#bytes.subarray(start, start + count);
+  }
+
+  /** The texts that end at `ends`, which take so many bytes. */
+  texts(ends: Uint32Array, count: number): PackedBytes {
+    this.requireAscending(ends, count);
+    return { ends, bytes: this.bytes(count) };
+  }
+
+  /** Places ascend and end with `last`. */
+  requireAscending(places: ArrayLike<number>, last: number): void {
+    let before = 0;
+    for (let i = 0; i < places.length; i++) {
+      if (!(places[i]! >= before)) throw this.fail("places do not ascend");
+      before = places[i]!;
+    }
+    if (before !== last) throw this.fail(`places end at ${before} instead of ${last}`);
+  }
+
+  /** Nothing is behind the last field. */
+  end(): void {
+    if (this.#at !== this.#bytes.length) throw this.fail(`${this.#bytes.length - this.#at} bytes too many`);
+  }
+
+  fail(reason: string): SegmentDamaged {
+    return this.#damaged(reason);
+  }
+
+  /** Where the field begins in the buffer. */
+  #take(bytes: number): number {
+    const at = this.#at;
+    if (at + bytes > this.#bytes.length) throw this.fail("it is too short for what it should have");
+    this.#at = at + bytes;
+    return this.#bytes.byteOffset + at;
+  }
+}

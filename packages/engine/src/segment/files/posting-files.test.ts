@@ -1,0 +1,75 @@
+import type { SparseVector } from "@sheaf/protocol";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { MemoryFiles } from "../../storage/files/memory-files.ts";
+import { openSections } from "../../storage/files/section-reader.ts";
+import { writeSections } from "../../storage/files/section-writer.ts";
+import { LateFiles } from "../../storage/files/testing/late-files.ts";
+import { SparsePostings } from "../postings/sparse-postings.ts";
+import { openPostings } from "./open-postings.ts";
+import { writePostings } from "./write-postings.ts";
+
+const CAPACITY = 2 * 4_096 + 64;
+const vectors: fc.Arbitrary<SparseVector> = fc
+  .uniqueArray(fc.constantFrom(0, 1, 2, 9, 4_294_967_295), { minLength: 1, maxLength: 4 })
+  .map((terms) => {
+    const indices = Uint32Array.from(terms).sort();
+    return { indices, values: Float32Array.from(indices, (term, i) => (term % 7) - i / 4) };
+  });
+const rows = fc.uniqueArray(fc.tuple(fc.nat(CAPACITY - 1), vectors), {
+  selector: ([docId]) => docId,
+  maxLength: 40,
+});
+
+function postingsOf(list: readonly (readonly [number, SparseVector])[], minTail?: number): SparsePostings {
+  const postings = new SparsePostings(minTail);
+  for (const [docId, vector] of list.toSorted(([a], [b]) => a - b)) postings.add(docId, vector);
+  postings.seal();
+  return postings;
+}
+
+async function written(postings: ReadonlyMap<string, SparsePostings>, files = new MemoryFiles()) {
+  return {
+    files,
+    identity: await writeSections(files, "p.seg", (writer) => writePostings(writer, postings)),
+  };
+}
+
+describe("postings in a file", () => {
+  it("are those in memory, to the bit, by key", async () => {
+    const keys = fc.constantFrom("a", "", "ä", "\ud800", "\udfff", "日本");
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.tuple(keys, rows), { selector: ([key]) => key }), async (lists) => {
+        const memory = new Map(lists.map(([key, list]) => [key, postingsOf(list)]));
+        const { files, identity } = await written(memory);
+        const file = await openPostings(await openSections(files, identity), CAPACITY);
+        expect([...file.byKey.keys()]).toEqual([...memory.keys()]);
+        for (const [key, postings] of memory) {
+          const read = file.byKey.get(key)!;
+          expect(read.tail).toBeNull();
+          expect(read.blocks.map(({ firstDoc }) => firstDoc)).toEqual(
+            postings.blocks.map(({ firstDoc }) => firstDoc),
+          );
+          for (const [i, { block }] of postings.blocks.entries())
+            expect(read.blocks[i]!.block.lists).toStrictEqual(block.lists);
+          read.close();
+          postings.close();
+        }
+      }),
+    );
+  });
+
+  it("are read once, by the first search or before it", async () => {
+    const vector = { indices: Uint32Array.of(3), values: Float32Array.of(1.5) };
+    const memory = new Map(["a", "b"].map((key) => [key, postingsOf([[5, vector]])]));
+    const { files, identity } = await written(memory);
+    const file = await openPostings(await openSections(new LateFiles(files), identity), CAPACITY);
+    expect(() => file.byKey.get("a")!.blocks).toThrow("were not prepared");
+    await file.prepare(["a", "absent"]);
+    const [placed] = file.byKey.get("a")!.blocks;
+    expect(placed!.block.lists).toStrictEqual(memory.get("a")!.blocks[0]!.block.lists);
+    expect(file.byKey.get("a")!.blocks[0]).toBe(placed);
+    file.byKey.get("b")!.close();
+    expect(file.byKey.get("b")!.blocks).toEqual([]);
+  });
+});
