@@ -136,9 +136,6 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
     },
   });
   app.setErrorHandler(respond);
-  app.setNotFoundHandler((request, reply) =>
-    respond(new SheafError("not_found", "no such path"), request, reply),
-  );
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(ANY_BODY, (request, payload, done) => receive(request, payload, options, done));
   app.addContentTypeParser(UNREAD_BODY, (_request, _body, done) => done(null));

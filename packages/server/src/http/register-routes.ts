@@ -1,13 +1,12 @@
 /**
- * Puts routes on the app: wraps each handler in its deadline, turns its reply into HTTP, and answers the methods that
- * a path does not have with 405 and those it has.
+ * Puts routes on the app: wraps each handler in its deadline and turns its reply into HTTP.
  */
 import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { packInTurns } from "@sheaf/process";
 import { SheafError, heapBytes } from "@sheaf/protocol";
-import { type PathParams, type RouteAccess, authorize } from "../auth/authorize.ts";
+import { type PathParams, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
 import { type ParsedBody, type Parsing, parseBody } from "../bodies/body-parsers.ts";
@@ -18,12 +17,11 @@ import type { FairTurns } from "../request/fair-turns.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isJsonMediaType } from "./media-type.ts";
 import type { MaybePromise } from "../request/maybe-promise.ts";
-import type { Call, Method, Reply, Route } from "./route.ts";
+import { answerOtherMethods } from "./other-methods.ts";
+import type { Call, Reply, Route } from "./route.ts";
 import { sendReply } from "./send-reply.ts";
 import type { SlowReceivers } from "./slow-receivers.ts";
 
-const METHODS: readonly Method[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-const PUBLIC: RouteAccess = { scope: "public", tenant: "none" };
 const NO_BODY = new Uint8Array(0);
 /** Parsing fewer takes about a millisecond. */
 const LONG_BODY_BYTES = 16 * 1024;
@@ -47,13 +45,7 @@ interface CallParts {
 
 export function registerRoutes(app: FastifyInstance, routes: readonly Route[], parts: RouteParts): void {
   for (const route of routes) registerRoute(app, route, parts);
-  for (const path of new Set(routes.map((route) => route.path))) {
-    registerOtherMethods(
-      app,
-      path,
-      routes.filter((route) => route.path === path),
-    );
-  }
+  answerOtherMethods(app, routes);
 }
 
 function registerRoute(app: FastifyInstance, route: Route, parts: RouteParts): void {
@@ -155,31 +147,4 @@ function parsed(
   return workers
     .parse({ task, owner, signal, onBegin, onParsed: (size) => hold.cover(size) })
     .finally(() => clock.spent(stages, "parse", performance.now() - begunAt));
-}
-
-function registerOtherMethods(app: FastifyInstance, path: string, routes: readonly Route[]): void {
-  const present = new Set<string>(routes.map(({ method }) => method));
-  const missing: string[] = METHODS.filter((method) => !present.has(method));
-  // Fastify answers HEAD wherever there is a GET.
-  if (present.has("GET")) present.add("HEAD");
-  else missing.push("HEAD");
-  const allow = [...present, "OPTIONS"].join(", ");
-  const config = { access: PUBLIC, surface: routes[0]?.surface ?? "v2" };
-  if (missing.length > 0) {
-    app.route({
-      method: missing,
-      url: path,
-      config,
-      handler: (_request, reply: FastifyReply) => {
-        void reply.header("allow", allow);
-        throw new SheafError("method_not_allowed", `this path takes ${allow}`);
-      },
-    });
-  }
-  app.route({
-    method: "OPTIONS",
-    url: path,
-    config,
-    handler: (_request, reply: FastifyReply) => reply.code(204).header("allow", allow).send(),
-  });
 }

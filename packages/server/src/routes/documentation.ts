@@ -13,21 +13,25 @@ const FILE_CACHE = "public, max-age=3600";
 /** @param routes All other routes; the documents are made from them and from these, once. */
 export function documentationRoutes(routes: readonly Route[]): readonly Route[] {
   const own: readonly Route[] = [
-    { ...PUBLIC, path: "/openapi.json", description: described.document, handle: () => ok(documents.main) },
+    { ...PUBLIC, path: "/openapi.json", description: described.document, handle: () => ok(main()) },
     {
       ...PUBLIC,
       path: "/embed/openapi.json",
       description: described.embedDocument,
-      handle: () => ok(documents.embed),
+      handle: () => ok(embed()),
     },
     ...pageRoutes(),
   ];
   const all = [...routes, ...own];
-  const documents = {
-    main: JSON.stringify(openApiDocument("v2", all)),
-    embed: JSON.stringify(openApiDocument("embed", all)),
-  };
+  const main = made(() => JSON.stringify(openApiDocument("v2", all)));
+  const embed = made(() => JSON.stringify(openApiDocument("embed", all)));
   return own;
+}
+
+/** Made when it is asked for first, not as the server starts. */
+function made(make: () => string): () => string {
+  let text: string | null = null;
+  return () => (text ??= make());
 }
 
 /** What others than browsers are told of `GET /`. */
