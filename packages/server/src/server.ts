@@ -1,10 +1,11 @@
 /**
- * One running server: the HTTP app, the engine host and the embedder, started and stopped in order. It listens first
- * and answers 503 until the engine serves, so that whoever waits for it can tell starting from absent.
+ * One running server: the HTTP app, the engine host and the embedder, started together and stopped in order. It answers
+ * 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
 import { rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type HostedEngine, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
@@ -16,7 +17,7 @@ import { type RootKey, loadRootKey } from "./auth/root-key.ts";
 import { RootKeySlot } from "./auth/root-key-slot.ts";
 import type { Settings } from "./config.ts";
 import { BrowserGuard } from "./http/browser-guard.ts";
-import { listen } from "./http/listen.ts";
+import { listen, requireFree } from "./http/listen.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -61,10 +62,15 @@ export async function startServer(
   embedding: EmbedderOptions = {},
 ): Promise<RunningServer> {
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
+  const models = await embedderOptions(settings);
   const metrics = new ServerMetrics();
   collectDefaultMetrics({ register: metrics.registry });
+  await requireFreePorts(settings);
+  const starting = startEngine(settings, logger, metrics);
+  // Its process comes up while the app is made here.
+  await nextTurn();
   const local = createEmbedder({
-    ...(await embedderOptions(settings)),
+    ...models,
     onEvent: (message) => logger.warn(message),
     onBatch: (batch) => metrics.batch(batch),
     onReplicaDeath: (model) => metrics.childEnded(`model replica of ${model}`),
@@ -74,12 +80,7 @@ export async function startServer(
   const lifecycle = new Lifecycle();
   const slot = new EngineSlot();
   const rootKeySlot = new RootKeySlot();
-  const parts: Parts = {
-    embedder: local,
-    memory: new IdleGc(),
-    engine: null,
-    metricsListener: null,
-  };
+  const parts: Parts = { embedder: local, memory: new IdleGc(), engine: null, metricsListener: null };
   const spoolFolder = join(settings.dataFolder, "spool");
   const app = createApp({
     ...settings,
@@ -100,10 +101,8 @@ export async function startServer(
     if (settings.metricsPort !== null) {
       parts.metricsListener = await openMetrics(settings, settings.metricsPort, app, logger);
     }
-    // Only now: a start that finds a port in use leaves no data folder behind.
-    for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
-    if (settings.role !== "embed") {
-      parts.engine = await startEngine(settings, logger, metrics);
+    parts.engine = await starting;
+    if (parts.engine !== null) {
       // What a crash left of replies; the data folder is locked by now.
       await rm(spoolFolder, { recursive: true, force: true });
       slot.set(parts.engine);
@@ -112,6 +111,7 @@ export async function startServer(
     if (settings.auth && settings.rootKey === null) rootKey = await loadRootKey(settings.dataFolder);
     rootKeySlot.set(settings.rootKey ?? rootKey?.key ?? "");
   } catch (error) {
+    parts.engine ??= await starting.catch(() => null);
     await stop(app, lifecycle, parts);
     throw error;
   }
@@ -122,6 +122,12 @@ export async function startServer(
     open: () => lifecycle.advance("serving"),
     stop: () => stop(app, lifecycle, parts),
   };
+}
+
+/** A start that finds a port in use leaves no data folder behind. */
+async function requireFreePorts({ host, port, metricsHost, metricsPort }: Settings): Promise<void> {
+  await requireFree(host, port, "--port");
+  if (metricsPort !== null) await requireFree(metricsHost, metricsPort, "--metrics-port");
 }
 
 /** Whatever auth is: a page whose name resolves to the address of this port would read it. */
@@ -136,8 +142,15 @@ function openMetrics(
   return listenForMetrics({ host, port, render, logger, refusal: (request) => guard.refusal(request) });
 }
 
-function startEngine(settings: Settings, logger: Logger, metrics: ServerMetrics): Promise<HostedEngine> {
-  return createHostedEngine({
+/** Gives `null` on a server that keeps nothing. */
+function startEngine(
+  settings: Settings,
+  logger: Logger,
+  metrics: ServerMetrics,
+): Promise<HostedEngine | null> {
+  for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
+  if (settings.role === "embed") return Promise.resolve(null);
+  const starting = createHostedEngine({
     dataFolder: settings.dataFolder,
     quotas: {
       databases: settings.quotaDatabases,
@@ -150,6 +163,9 @@ function startEngine(settings: Settings, logger: Logger, metrics: ServerMetrics)
     log: ({ level, message, ...details }) => logger[level](details, message),
     onHostDeath: () => metrics.childEnded("engine host"),
   });
+  // Whoever waits for it hears why it failed.
+  starting.catch(() => {});
+  return starting;
 }
 
 async function stop(

@@ -7,6 +7,18 @@ import { type AddressInfo, type Server, createServer } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { portError } from "../port-error.ts";
 
+/**
+ * Rejects where `listen` would, before anything is made for a server that cannot be. Whoever takes the port after that finds
+ * `listen` reject all the same.
+ */
+export function requireFree(host: string, port: number, option: string): Promise<void> {
+  const probe = createServer();
+  return new Promise((resolve, reject) => {
+    probe.once("error", (error) => reject(portError(error, port, option)));
+    probe.listen({ host, port }, () => probe.close(() => resolve()));
+  });
+}
+
 export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
   const [first = host, ...others] =
     host === "localhost" ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
