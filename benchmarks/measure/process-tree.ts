@@ -10,11 +10,23 @@ const KIBIBYTES_PER_MEBIBYTE = 1_024;
 /** CPU seconds so far. */
 export function cpuSeconds(pid: number): Promise<number> {
   return sumOver(pid, async (one) => {
-    const stat = await textOf(one, "stat");
-    // After the name, which may hold blanks: field 14 is user time, field 15 system time.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const fields = fieldsOf(await textOf(one, "stat"));
     return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / TICKS_PER_SECOND;
   });
+}
+
+/**
+ * CPU seconds that this machine has spent so far on anything but this process and its children, ended ones included: what
+ * else ran while something was measured.
+ */
+export async function foreignCpuSeconds(): Promise<number> {
+  const [line = ""] = (await readFile("/proc/stat", "utf8")).split("\n");
+  // user, nice, system, idle, iowait, irq, softirq
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/ +/u).slice(1).map(Number);
+  const fields = fieldsOf(await textOf(process.pid, "stat"));
+  const ended = Number(fields[13]) + Number(fields[14]);
+  const all = (user + nice + system + irq + softirq - ended) / TICKS_PER_SECOND;
+  return all - (await cpuSeconds(process.pid));
 }
 
 /** Resident memory, MiB; pages that two processes share count twice. */
@@ -48,6 +60,11 @@ export async function anonymousMebibytes(pid: number): Promise<number> {
 async function sumOver(pid: number, measure: (pid: number) => Promise<number>): Promise<number> {
   const pids = [pid, ...(await descendants(pid)).map((child) => child.pid)];
   return sum(await Promise.all(pids.map(measure)));
+}
+
+/** What follows the name, which may hold blanks: at 11 user time, then system time, and both of ended children. */
+function fieldsOf(stat: string): readonly string[] {
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
 /** Empty for a process that has ended. */

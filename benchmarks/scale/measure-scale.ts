@@ -2,6 +2,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { temporaryFolder } from "../../test/e2e/testing/served-sheaf.ts";
+import { foreignCpuSeconds } from "../measure/process-tree.ts";
 import { folderMebibytes } from "../search/servers/folder-size.ts";
 import { waitForRest } from "../search/workload/load-records.ts";
 import { recordId } from "../search/workload/record-content.ts";
@@ -99,6 +100,7 @@ class Measurement {
       restarted: null,
       cold: null,
       memory: {},
+      foreignCores: {},
       disk: null,
       faiss: null,
     };
@@ -111,8 +113,15 @@ class Measurement {
     };
     for (const phase of PHASES.filter((each) => this.#options.phases.has(each))) {
       console.log(`${new Date().toISOString().slice(11, 19)} ${name}: ${phase}`);
+      const [from, before] = [performance.now(), await foreignCpuSeconds()];
       const added = await measure[phase]();
-      figures = { ...figures, ...added, searches: { ...figures.searches, ...added.searches } };
+      const cores = (1_000 * ((await foreignCpuSeconds()) - before)) / (performance.now() - from);
+      figures = {
+        ...figures,
+        ...added,
+        searches: { ...figures.searches, ...added.searches },
+        foreignCores: { ...figures.foreignCores, [phase]: cores },
+      };
     }
     await this.#session.close();
     return { ...figures, memory: this.#session.memory.peaks, disk: await diskOf(this.#session.folder) };

@@ -46,6 +46,8 @@ export interface ScaleFigures {
   readonly cold: (OpenedFigures & { readonly eviction: Eviction }) | null;
   /** By phase. */
   readonly memory: Readonly<Record<string, MemoryPeaks>>;
+  /** Of the machine, what other programs took meanwhile, by phase; the times say little where that is much. */
+  readonly foreignCores: Readonly<Record<string, number>>;
   /** MiB on disk after the phases. */
   readonly disk: { readonly store: number; readonly index: number } | null;
   readonly faiss: FaissComparison | null;

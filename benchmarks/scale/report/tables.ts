@@ -30,6 +30,10 @@ export function printSet(figures: ScaleFigures, options: ScaleOptions): void {
   printFaiss(figures);
   console.log(`${textTable(["", "measured", "floor", "over floor"], singleRows(figures, options))}\n`);
   if (figures.cold !== null) console.log(`Cold page cache: ${figures.cold.eviction.method}.\n`);
+  const foreign = Object.entries(figures.foreignCores).map(
+    ([phase, cores]) => `${phase} ${cores.toFixed(2)}`,
+  );
+  console.log(`Cores that other programs took meanwhile: ${foreign.join(", ")}.\n`);
   const memory = Object.entries(figures.memory).map(([phase, { whole, below }]) => [
     phase,
     below.toFixed(0),
