@@ -7,6 +7,8 @@ import { type RecordContent, recordContent } from "./record-content.ts";
 export const K = 10;
 /** Rows that are compared at a time, so that of a large set nothing has to be in memory but these. */
 export const BLOCK_ROWS = 1_024;
+/** Queries that are compared at a time. */
+const TOGETHER = 4;
 
 /** Queries, and the group of each. */
 export interface Queries {
@@ -96,16 +98,18 @@ export class TruthFinder<Filter extends FilterName> {
     const rows = groups.length;
     const masks = new FilterMasks({ from, rows, groups, queryGroups });
     const lengths = lengthsOf(vectors, dimension);
-    const cosines = new Float64Array(rows);
+    const cosines = new Float64Array(TOGETHER * rows);
     for (let query = 0; query < queries; query++) {
-      const asked = queryVectors.subarray(query * dimension, (query + 1) * dimension);
-      compareAll(vectors, asked, cosines);
-      const [length = Number.NaN] = lengthsOf(asked, dimension);
-      for (let row = 0; row < rows; row++) cosines[row]! /= length * lengths[row]!;
+      const place = query % TOGETHER;
+      if (place === 0) {
+        const asked = queryVectors.subarray(query * dimension, (query + TOGETHER) * dimension);
+        compareAll(vectors, asked, lengths, cosines);
+      }
+      const own = cosines.subarray(place * rows, (place + 1) * rows);
       for (const name of this.#filters) {
         const before = this.#found[name][query]!;
-        const near = best(cosines, masks.of(name, query), before.cosines[K - 1] ?? -Infinity);
-        const more = { rows: near.map((row) => from + row), cosines: near.map((row) => cosines[row]!) };
+        const near = best(own, masks.of(name, query), before.cosines[K - 1] ?? -Infinity);
+        const more = { rows: near.map((row) => from + row), cosines: near.map((row) => own[row]!) };
         if (near.length > 0) this.#found[name][query] = mergeNearest(before, more);
       }
     }
@@ -139,24 +143,36 @@ export class FilterMasks {
   }
 }
 
-/** Inner products with every row. Four sums, for one would wait for itself. */
-function compareAll(vectors: Float32Array, query: Float32Array, products: Float64Array): void {
-  const asked = Float64Array.from(query);
-  const dimension = asked.length;
-  const whole = dimension - (dimension % 4);
-  for (let row = 0, at = 0; row < products.length; row++, at += dimension) {
-    let a = 0;
-    let b = 0;
-    let c = 0;
-    let d = 0;
-    for (let j = 0; j < whole; j += 4) {
-      a += asked[j]! * vectors[at + j]!;
-      b += asked[j + 1]! * vectors[at + j + 1]!;
-      c += asked[j + 2]! * vectors[at + j + 2]!;
-      d += asked[j + 3]! * vectors[at + j + 3]!;
+/**
+ * Cosines of up to four queries with every row, query after query. Together, for then an element of a row is read once for
+ * all of them, and no sum waits for itself.
+ */
+function compareAll(
+  vectors: Float32Array,
+  queries: Float32Array,
+  lengths: Float64Array,
+  cosines: Float64Array,
+): void {
+  const rows = lengths.length;
+  const dimension = vectors.length / rows;
+  const asked = new Float64Array(TOGETHER * dimension);
+  for (const [query, length] of lengthsOf(queries, dimension).entries())
+    for (let j = query * dimension; j < (query + 1) * dimension; j++) asked[j] = queries[j]! / length;
+  for (let row = 0; row < rows; row++) {
+    const start = row * dimension;
+    let [a, b, c, d] = [0, 0, 0, 0];
+    for (let j = 0; j < dimension; j++) {
+      const x = vectors[start + j]!;
+      a += asked[j]! * x;
+      b += asked[j + dimension]! * x;
+      c += asked[j + 2 * dimension]! * x;
+      d += asked[j + 3 * dimension]! * x;
     }
-    for (let j = whole; j < dimension; j++) a += asked[j]! * vectors[at + j]!;
-    products[row] = a + b + (c + d);
+    const length = lengths[row]!;
+    cosines[row] = a / length;
+    cosines[rows + row] = b / length;
+    cosines[2 * rows + row] = c / length;
+    cosines[3 * rows + row] = d / length;
   }
 }
 
@@ -176,7 +192,7 @@ function best(cosines: Float64Array, mask: Uint8Array, bound: number): number[] 
   let worst = bound;
   for (let row = 0; row < cosines.length; row++) {
     const cosine = cosines[row]!;
-    if (mask[row] === 0 || cosine <= worst) continue;
+    if (cosine <= worst || mask[row] === 0) continue;
     const place = found.findIndex((other) => cosines[other]! < cosine);
     found.splice(place < 0 ? found.length : place, 0, row);
     if (found.length > K) found.pop();
