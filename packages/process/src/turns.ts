@@ -1,19 +1,17 @@
 /** Gives the event loop its turns during long work, and notices that nobody waits for the work any more. */
-import { setImmediate } from "node:timers/promises";
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import { beginSlice, isSliceOver, nextSlice } from "./loop-slice.ts";
 
-/** Longest stretch of work between two turns. */
-const SLICE_MS = 4;
 /** Looking at the clock takes as long as a small step of work. */
 const STEPS_PER_LOOK = 64;
 
 export class Turns {
   readonly #signal: CancelSignal | undefined;
   #steps = 0;
-  #turnedAt = performance.now();
 
   constructor(signal?: CancelSignal) {
     this.#signal = signal;
+    beginSlice();
   }
 
   /** To be asked after each small step, or after a larger one with how many it was. */
@@ -26,13 +24,12 @@ export class Turns {
 
   /** To be asked after a step that takes some time. */
   get isOver(): boolean {
-    return performance.now() - this.#turnedAt >= SLICE_MS;
+    return isSliceOver();
   }
 
   /** Throws after an abort. */
   async take(): Promise<void> {
-    await setImmediate();
-    this.#turnedAt = performance.now();
+    await nextSlice("");
     throwIfAborted(this.#signal);
   }
 }

@@ -75,7 +75,7 @@ export class OpenCollection {
   readonly #options: OpenCollectionOptions;
   readonly #store: RecordStore;
   readonly #index: CollectionIndex;
-  readonly #indexChanges = new StepQueue();
+  readonly #indexChanges: StepQueue;
   readonly #gate = new WriteGate();
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference();
@@ -95,7 +95,8 @@ export class OpenCollection {
     this.#plan = indexPlan(options.schema);
     this.#dimension = options.store.head.dimension;
     this.#readable = options.store.head.sequence;
-    const { store, vectorMemory } = options;
+    const { store, tenant, vectorMemory } = options;
+    this.#indexChanges = new StepQueue(tenant);
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, store, { vectorMemory, filling: true });
     this.#progress = new IndexProgress(options.store.head.sequence, {
@@ -245,7 +246,7 @@ export class OpenCollection {
       into: new Float32Array(this.#dimension ?? 0),
     };
     const steps = this.#index.change({ removes: [], puts: this.#storedRecords(options) });
-    await runInTurns(steps, () => throwIfAborted(signal));
+    await runInTurns(steps, { onRunning: () => throwIfAborted(signal) });
     this.#store.requireWhole(this.#index.size + damaged.size);
     this.#index.filled();
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);

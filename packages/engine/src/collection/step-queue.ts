@@ -2,11 +2,18 @@
  * Work in steps, one piece after the other in the order it was asked for. What is short, and has nothing before it, is done
  * at once; between the stretches of what is long the event loop turns.
  */
+import { nextSlice } from "@sheaf/process";
 import { isInSteps, runInTurns, startSteps } from "../storage/steps.ts";
 
 export class StepQueue {
+  readonly #owner: string;
   /** Settles when all that was asked for is done; `null`: it is. Never rejects. */
   #last: Promise<void> | null = null;
+
+  /** `owner`: the tenant whose work it is. */
+  constructor(owner: string) {
+    this.#owner = owner;
+  }
 
   /** Throws, or rejects with, what the steps throw. */
   run(steps: Generator<void, void>): Promise<void> | undefined {
@@ -20,7 +27,7 @@ export class StepQueue {
   }
 
   #after(before: Promise<void>, steps: Generator<void, void>): Promise<void> {
-    const running = before.then(() => runInTurns(steps));
+    const running = before.then(() => runInTurns(steps, { pause: () => nextSlice(this.#owner) }));
     const last = running
       .catch(() => undefined)
       .then(() => {

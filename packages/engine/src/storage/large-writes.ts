@@ -2,7 +2,7 @@
  * The turn of large writes, one at a time over all collections: what one reads, makes and commits is in memory several
  * times over. Owners are served in turn.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { nextSlice } from "@sheaf/process";
 import { TurnQueue } from "@sheaf/protocol";
 
 /** What a commit may read and write beside others; a value that is copied in steps counts at each. */
@@ -41,11 +41,12 @@ export class CommitSize {
     this.#bytes += bytes;
   }
 
-  /** A turn of the event loop, and of the large writes once it is one. */
+  /** Until the next slice, and the turn of large writes once it is one. */
   async pause(): Promise<void> {
-    await nextTurn();
-    if (this.#turns === undefined || this.#leave !== null || this.#bytes < LARGE_BYTES) return;
-    this.#leave = await this.#turns.enter(this.#owner);
+    if (this.#turns !== undefined && this.#leave === null && this.#bytes >= LARGE_BYTES) {
+      this.#leave = await this.#turns.enter(this.#owner);
+    }
+    await nextSlice(this.#owner);
   }
 
   /** The commit is over. */

@@ -305,11 +305,10 @@ export class LmdbEnvironment {
 
   async #runSteps<T>(steps: Generator<void, T>, before: number): Promise<T> {
     try {
-      return await runInTurns(
-        steps,
-        (isRunning) => (this.#running = isRunning),
-        () => this.#size.pause(),
-      );
+      return await runInTurns(steps, {
+        onRunning: (isRunning) => (this.#running = isRunning),
+        pause: () => this.#size.pause(),
+      });
     } catch (error) {
       this.#pending.undoTo(before);
       throw error;

@@ -2,10 +2,7 @@
  * Work that may be done in steps: a value at once, or a generator that yields wherever the event loop may turn and returns
  * the value in the end. Small work stays a plain call.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
-
-/** Longest stretch between two turns. */
-const STRETCH_MS = 5;
+import { beginSlice, isSliceOver, nextSlice } from "@sheaf/process";
 
 export type Steps<T> = T | Generator<void, T>;
 
@@ -18,13 +15,16 @@ export function afterSteps<T>(steps: Steps<T>, next: (value: T) => T): Steps<T> 
   return isInSteps(steps) ? continued(steps, next) : next(steps);
 }
 
-/** Runs steps for as long as one stretch may take: small work is done then, of long work the other steps are left. */
+/**
+ * Runs steps for as long as the slice of this turn of the event loop lasts: small work is done then, of long work the other
+ * steps are left.
+ */
 export function startSteps<T>(steps: Generator<void, T>): Steps<T> {
-  const until = performance.now() + STRETCH_MS;
-  do {
+  beginSlice();
+  while (!isSliceOver()) {
     const step = steps.next();
     if (step.done === true) return step.value;
-  } while (performance.now() < until);
+  }
   return steps;
 }
 
@@ -36,27 +36,32 @@ export function runSteps<T>(steps: Generator<void, T>): T {
   }
 }
 
-/**
- * @param onRunning Told before each stretch of steps, and with `false` before each pause.
- * @param pause By default a turn of the event loop.
- */
+export interface TurnOptions {
+  /** Told before each stretch of steps, and with `false` before each pause and in the end. */
+  readonly onRunning?: (isRunning: boolean) => void;
+  /** Until the next slice; by default that of nobody in particular. */
+  readonly pause?: () => Promise<unknown>;
+}
+
 export async function runInTurns<T>(
   steps: Generator<void, T>,
-  onRunning: (isRunning: boolean) => void = () => {},
-  pause: () => Promise<unknown> = nextTurn,
+  { onRunning = () => {}, pause = () => nextSlice("") }: TurnOptions = {},
 ): Promise<T> {
   for (;;) {
-    const until = performance.now() + STRETCH_MS;
+    if (isSliceOver()) {
+      onRunning(false);
+      await pause();
+    }
+    beginSlice();
     onRunning(true);
     try {
       do {
         const step = steps.next();
         if (step.done === true) return step.value;
-      } while (performance.now() < until);
+      } while (!isSliceOver());
     } finally {
       onRunning(false);
     }
-    await pause();
   }
 }
 

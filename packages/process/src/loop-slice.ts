@@ -1,0 +1,47 @@
+/**
+ * The slice of each turn of the event loop that the long work of a thread shares: reads, writes, messages. Once it is used
+ * up, work that begins waits as work that goes on does. One piece of it goes on in each turn, owners in turn, so a call that
+ * arrives meanwhile and asks for little waits for a slice or two, however much another owner has begun.
+ */
+import { TurnQueue } from "@sheaf/protocol";
+
+/** Longest stretch of long work between two turns. */
+const SLICE_MS = 4;
+
+/** By owner. */
+const waiting = new TurnQueue<() => void>();
+/** When the slice of this turn began; `null`: it has not. */
+let startedAt: number | null = null;
+
+/** Before anything has gone on in this turn: what arrives later in it shares its slice. */
+export function beginSlice(): void {
+  if (startedAt !== null) return;
+  startedAt = performance.now();
+  setImmediate(endSlice);
+}
+
+export function isSliceOver(): boolean {
+  return startedAt !== null && performance.now() - startedAt >= SLICE_MS;
+}
+
+/** Resolves with a slice of a later turn, in which the owner goes on at once. */
+export function nextSlice(owner: string): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(owner, resolve);
+    if (waiting.size === 1) setImmediate(resumeOne);
+  });
+}
+
+function endSlice(): void {
+  startedAt = null;
+}
+
+/** What is scheduled in here runs in the next turn, after all that has arrived. */
+function resumeOne(): void {
+  const resume = waiting.shift();
+  if (waiting.size > 0) setImmediate(resumeOne);
+  // Its slice is its own: it ends before the loop sees what has arrived.
+  startedAt = performance.now();
+  setTimeout(endSlice, 0);
+  resume?.();
+}
