@@ -71,7 +71,7 @@ export class CollectionPool {
     try {
       return await work(await slot.opening, user);
     } catch (error) {
-      throw slot.dropped.aborted ? unknownCollection(id) : error;
+      throw slot.dropped.aborted ? unknownCollection(id) : (slot.collection?.explain(error) ?? error);
     } finally {
       signal?.removeEventListener("abort", abort);
       slot.users.delete(user);

@@ -22,10 +22,7 @@ import {
   throwIfAborted,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/catalog.ts";
-import type { VectorMemory } from "../segment/dense/vector-memory.ts";
-import type { DocumentMemory } from "../index/document-memory.ts";
 import { CollectionIndex } from "../index/collection-index.ts";
-import type { ScanPool } from "../index/scan-pool.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import {
   type StartedRead,
@@ -36,40 +33,20 @@ import {
   selectOffsets,
 } from "../query/execute.ts";
 import type { QueryContext } from "../query/query-context.ts";
-import type { TenantRegexes } from "../query/regex-pool.ts";
+import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
-import type { RecordStore, ScanOptions, StoreChange, StoreView } from "../storage/record-store.ts";
-import { runInTurns } from "../storage/steps.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
-import { type HistoryMemory, VersionHistory } from "../storage/version-history.ts";
+import type { RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
+import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, lostRecord } from "./damaged-records.ts";
+import { indexRecords } from "./index-records.ts";
+import { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
+import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
 import { WriteGate } from "./write-gate.ts";
-
-export interface OpenCollectionOptions {
-  readonly store: RecordStore;
-  /** Copies the store as it is on disk now, beside readers and writers. */
-  readonly copyTo: (folder: string) => Promise<void>;
-  readonly schema: JsonObject;
-  /** The catalog does not know of all that the store holds. */
-  readonly dirty: boolean;
-  readonly scanPool?: ScanPool | undefined;
-  readonly tenant: string;
-  readonly regexes: TenantRegexes;
-  readonly documents: DocumentMemory;
-  /** For the vectors that the index keeps; without limit if left out. */
-  readonly vectorMemory?: VectorMemory | undefined;
-  /** For the versions that are kept for open reads; of its own if left out. */
-  readonly historyMemory?: HistoryMemory | undefined;
-  /** Both durable when they resolve. */
-  readonly advance: (progress: CollectionProgress) => Promise<void>;
-  readonly markDirty: () => Promise<void>;
-  readonly onProblem: (error: unknown) => void;
-}
 
 export class OpenCollection {
   readonly #options: OpenCollectionOptions;
@@ -80,6 +57,7 @@ export class OpenCollection {
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference();
   readonly #damaged = new DamagedRecords();
+  readonly #keeper: IndexKeeper | null;
   readonly #versions: VersionHistory;
   #schema: JsonObject;
   #plan: IndexPlan;
@@ -98,7 +76,13 @@ export class OpenCollection {
     const { store, tenant, vectorMemory } = options;
     this.#indexChanges = new StepQueue(tenant);
     this.#versions = new VersionHistory(options.historyMemory);
-    this.#index = new CollectionIndex(this.#plan, store, { vectorMemory, filling: true });
+    this.#index = new CollectionIndex(this.#plan, store, {
+      ...options.indexSizes,
+      ...{ vectorMemory, filling: true },
+      onSealed: () => this.#keeper?.sealed(),
+      onProblem: (error) => this.#hearProblem(error),
+    });
+    this.#keeper = this.#newKeeper();
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markDirty,
       checkpoint: (logPosition, checkpointed) => options.advance({ logPosition, checkpointed }),
@@ -110,8 +94,11 @@ export class OpenCollection {
   static async open(options: OpenCollectionOptions, signal: CancelSignal): Promise<OpenCollection> {
     const collection = new OpenCollection(options);
     try {
-      await collection.#rebuild(signal);
+      const isRestored = (await collection.#keeper?.open(signal)) ?? false;
+      if (!isRestored) await collection.#rebuild(signal);
+      collection.#index.filled();
       await collection.#reconcile();
+      collection.#keeper?.opened(isRestored);
       return collection;
     } catch (error) {
       collection.#index.close();
@@ -223,8 +210,37 @@ export class OpenCollection {
   async close(): Promise<void> {
     await this.#progress.close();
     await this.#indexChanges.idle();
+    await this.#keeper?.close();
     this.#index.close();
     await this.#store.close();
+  }
+
+  /** An error of a call: the words for it where the files of the index are damaged, of which the index is rid then. */
+  explain(error: unknown): unknown {
+    return this.#isDamaged(error) ? beingRebuilt(error) : error;
+  }
+
+  #isDamaged(error: unknown): boolean {
+    if (!(error instanceof SegmentDamaged)) return false;
+    this.#keeper?.fail(error);
+    return true;
+  }
+
+  /** Of the work that goes on in the background. */
+  #hearProblem(error: unknown): void {
+    if (!this.#isDamaged(error)) this.#options.onProblem(error);
+  }
+
+  #newKeeper(): IndexKeeper | null {
+    const { indexFiles, store, onProblem } = this.#options;
+    if (indexFiles === undefined) return null;
+    return new IndexKeeper(indexFiles, {
+      ...{ store, index: this.#index, kinds: this.#kinds, onProblem },
+      plan: () => this.#plan,
+      readable: () => this.#readable,
+      isWhole: () => this.#damaged.size === 0,
+      onBroken: () => (this.#broken = true),
+    });
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
@@ -239,29 +255,9 @@ export class OpenCollection {
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
-    const damaged = new Map<number, CorruptDataError>();
-    const options: ScanOptions = {
-      onDamage: (offset, damage) => void damaged.set(offset, damage),
-      // The index copies what it keeps.
-      into: new Float32Array(this.#dimension ?? 0),
-    };
-    const steps = this.#index.change({ removes: [], puts: this.#storedRecords(options) });
-    await runInTurns(steps, { onRunning: () => throwIfAborted(signal) });
+    const damaged = await indexRecords(this.#store, { index: this.#index, kinds: this.#kinds }, signal);
     this.#store.requireWhole(this.#index.size + damaged.size);
-    this.#index.filled();
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);
-  }
-
-  *#storedRecords(options: ScanOptions): Generator<StoredRecord> {
-    for (let from = 0; ;) {
-      // The event loop may turn between two, and a scan ends within its turn.
-      const [record] = this.#store.scan(from, options);
-      if (record === undefined) return;
-      const seen = this.#kinds.newIn([record]);
-      if (seen !== null) this.#kinds.add(seen);
-      yield record;
-      from = record.offset + 1;
-    }
   }
 
   /** Without a name of its own a record could never be deleted, so then it is the collection that is damaged. */
@@ -317,10 +313,12 @@ export class OpenCollection {
       yield* this.#index.change(change);
     } catch (error) {
       this.#broken = true;
-      throw error;
+      // The records are written, and only the index has to be made anew.
+      if (!this.#isDamaged(error)) throw error;
     }
     this.#damaged.apply(change);
     this.#readable = change.head.sequence;
+    this.#keeper?.changed(change);
   }
 
   *#toPlan(plan: IndexPlan): Generator<void, void> {
@@ -374,8 +372,7 @@ export class OpenCollection {
   }
 
   #context(times: StageTimes): QueryContext {
-    if (this.#broken)
-      throw new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1 });
+    if (this.#broken) throw beingRebuilt();
     return {
       index: this.#index,
       reader: this.#store,
@@ -390,6 +387,10 @@ export class OpenCollection {
       times,
     };
   }
+}
+
+function beingRebuilt(cause?: unknown): SheafError {
+  return new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1, cause });
 }
 
 function recordsOf(operation: CommitOperation): number {

@@ -24,6 +24,12 @@ export class SchemaInference {
     return found;
   }
 
+  /** Learns all that the records hold. */
+  addAll(records: Iterable<StoredRecord>): void {
+    const seen = this.newIn(records);
+    if (seen !== null) this.add(seen);
+  }
+
   add(seen: KindsByKey): void {
     for (const [key, kinds] of seen) for (const kind of kinds) addTo(this.#kinds, key, kind);
   }

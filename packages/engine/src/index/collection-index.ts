@@ -10,62 +10,28 @@
 import assert from "node:assert/strict";
 import type { IndexPlan } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
-import type { KernelKind } from "../kernels/kernel-memory.ts";
 import { MutableSegment, type SparseVectors } from "../segment/mutable-segment.ts";
+import type { SealedSegment } from "../segment/sealed-segment.ts";
 import type { LookupSegment } from "../segment/segment.ts";
 import { runSteps } from "../storage/steps.ts";
-import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
 import { BackgroundWork } from "./background-work.ts";
-import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import {
+  type CollectionIndexOptions,
+  DEFAULT_SIZES,
+  DENSE_ROWS,
+  type IndexChange,
+  type RecordReader,
+  type SegmentSizes,
+} from "./collection-index-options.ts";
 import { IndexSnapshot } from "./index-snapshot.ts";
+import type { RestoredSegment } from "./files/restore-index.ts";
 import { Indexer } from "./indexer.ts";
-import { listBits } from "../segment/bits.ts";
-import { type LiveSegment, SegmentList } from "./segment-list.ts";
+import { countBits, listBits } from "../segment/bits.ts";
+import { LiveSegment, SegmentList } from "./segment-list.ts";
 import { sparseVectorsOf } from "../segment/postings/sparse-metadata.ts";
 import { VectorBlocks } from "../segment/vector-blocks.ts";
 
-/** Reads the store for what the index does not keep. */
-export interface RecordReader {
-  /** `null` if it is gone. */
-  read(offset: number): StoredRecord | null;
-  /** The vector alone, faster; `null` if the record is gone. */
-  readVector(offset: number): VectorVersion | null;
-}
-
-/** What a batch changes. */
-export interface IndexChange {
-  readonly removes: readonly { readonly offset: number }[];
-  readonly puts: Iterable<StoredRecord>;
-}
-
-export interface SegmentSizes {
-  /** Rows of a segment that is being filled, a multiple of 32. */
-  readonly mutableRows: number;
-  /** Rows of the largest segment that is sealed. */
-  readonly sealedRows: number;
-}
-
-export interface CollectionIndexOptions {
-  /** Records from which on rows get codes and full segments are sealed. */
-  readonly denseRows?: number | undefined;
-  /** Until `filled` rows are added as fast as they can be; no search is under way. */
-  readonly filling?: boolean | undefined;
-  /** For the vectors of sealed segments; without limit if left out. */
-  readonly vectorMemory?: VectorMemory | undefined;
-  /** Small ones for tests. */
-  readonly sizes?: SegmentSizes | undefined;
-  /** Sparse postings of a segment that wait unpacked; small for tests. */
-  readonly minSparseTail?: number | undefined;
-  /** `plain` for tests: the same results without WASM. */
-  readonly kernels?: KernelKind | undefined;
-  /** Hears why segments are no longer sealed; a warning of the process if left out. */
-  readonly onProblem?: ((error: unknown) => void) | undefined;
-}
-
-/** Plain scans are as fast below. */
-const DENSE_ROWS = 4_096;
-/** To scan the codes of a mutable segment takes less than 0.1 ms at 384 dimensions; to seal the largest one, seconds. */
-const DEFAULT_SIZES: SegmentSizes = { mutableRows: 16_384, sealedRows: 131_072 };
 /** After the last write, until segments that could be one are made one. */
 const REST_MS = 1_000;
 /** Rows that may wait for their codes, which bounds the memory of their vectors; beyond it every write codes two. */
@@ -116,6 +82,45 @@ export class CollectionIndex {
         (options.onProblem ?? warn)(error);
       },
     });
+  }
+
+  /** What an index had that was closed, into one that is empty. `offsets`: above those of all its records. */
+  restore(segments: readonly RestoredSegment[], offsets: number): void {
+    assert.equal(this.#nextSegment, 0, "the index has been used");
+    const entries = segments.map(({ segment, live }) => new LiveSegment(segment, live));
+    for (const entry of entries) entry.liveCount = countBits(entry.live);
+    this.#segments.restore(entries);
+    this.#nextSegment = segments.length;
+    this.#maxOffset = offsets - 1;
+    const shape = segments[0]?.segment.vectors.search.segment.shape;
+    if (shape === undefined) return;
+    this.#blocks = new VectorBlocks(shape.dimension);
+    this.#indexer.continueFrom(shape.origin);
+  }
+
+  /** Empties an index that could not be filled. */
+  reset(): void {
+    this.#clear();
+    this.#nextSegment = 0;
+    this.#maxOffset = -1;
+  }
+
+  /** Oldest first. */
+  get segments(): readonly LiveSegment[] {
+    return this.#segments.entries;
+  }
+
+  /** It is being written anew, together with others or alone. */
+  isReplacedSoon(segment: SealedSegment): boolean {
+    return this.#indexer.isSource(segment);
+  }
+
+  /** Of the live row of the record with this id; `null`: there is none. */
+  versionOf(id: string): { readonly offset: number; readonly sequence: number } | null {
+    const place = this.#segments.ofId(id);
+    if (place === null) return null;
+    const { segment } = place.entry;
+    return { offset: segment.offsets[place.docId]!, sequence: segment.sequences[place.docId]! };
   }
 
   /** Live records. */
@@ -336,6 +341,7 @@ export class CollectionIndex {
       memory: vectorMemory,
       kernels,
       nextId: () => this.#nextSegment++,
+      onSealed: () => this.#options.onSealed?.(),
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
       readVector: (segment, docId) => this.#storedVector(segment, docId),
     });

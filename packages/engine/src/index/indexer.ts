@@ -8,6 +8,7 @@ import type { KernelKind } from "../kernels/kernel-memory.ts";
 import type { MutableSegment } from "../segment/mutable-segment.ts";
 import type { CodeOptions } from "../segment/mutable-vectors.ts";
 import type { LookupSegment } from "../segment/segment.ts";
+import type { SealedSegment } from "../segment/sealed-segment.ts";
 import { SegmentWriter } from "../segment/segment-writer.ts";
 import type { DenseSegment } from "../segment/dense/dense-segment.ts";
 import { relativeTo } from "../segment/dense/search-dense.ts";
@@ -29,6 +30,8 @@ export interface IndexerOptions {
   /** The next number of a segment. */
   readonly nextId: () => number;
   readonly sparseKeys: () => readonly string[];
+  /** A segment was sealed. */
+  readonly onSealed: () => void;
   /** A row's vector from the store, as it was given; `null` if the store has another version by now. */
   readonly readVector: (segment: LookupSegment, docId: number) => Float32Array | null;
 }
@@ -50,6 +53,8 @@ export class Indexer {
   readonly #options: IndexerOptions;
   readonly #memory: VectorMemory;
   #codes: CodeOptions | null = null;
+  /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
+  #origin: Float32Array | null | undefined;
   #sealing: Sealing | null = null;
 
   constructor(options: IndexerOptions) {
@@ -79,6 +84,16 @@ export class Indexer {
     return true;
   }
 
+  /** Segments were restored, whose vectors are relative to this. */
+  continueFrom(origin: Float32Array | null): void {
+    this.#origin = origin;
+  }
+
+  /** It is being written anew, together with others or alone. */
+  isSource(segment: SealedSegment): boolean {
+    return this.#sealing?.sources.some((source) => source.segment === segment) ?? false;
+  }
+
   /** Begins anew what was being sealed: the keys that are indexed are others. */
   restart(): void {
     this.#sealing?.writer.close();
@@ -105,6 +120,7 @@ export class Indexer {
     const entry = new LiveSegment(sealed, live);
     entry.liveCount = countBits(live);
     this.#options.segments.replace(sources, entry);
+    this.#options.onSealed();
     return true;
   }
 
@@ -143,7 +159,7 @@ export class Indexer {
   #relativeVector(segment: LookupSegment, docId: number): Float32Array | null {
     const vector = this.#options.readVector(segment, docId);
     if (vector === null) return null;
-    return relativeTo(this.#codes!.shape.origin, prepare(this.#options.space, vector));
+    return relativeTo(this.#origin ?? null, prepare(this.#options.space, vector));
   }
 
   /** Around the mean of the first rows. */
@@ -153,8 +169,9 @@ export class Indexer {
     const dimension = vectors.at(0)!.length;
     const mean = vectors.mean(rows);
     const isRelative = space === "l2";
+    const origin = (this.#origin ??= isRelative ? mean : null);
     return {
-      shape: { space: isRelative ? "l2" : "ip", dimension, origin: isRelative ? mean : null, kernels },
+      shape: { space: isRelative ? "l2" : "ip", dimension, origin, kernels },
       centroid: isRelative ? null : relativeTo(null, mean),
     };
   }

@@ -137,6 +137,13 @@ export class SegmentList {
     this.#changes++;
   }
 
+  /** Sealed segments, into an empty list. */
+  restore(entries: readonly LiveSegment[]): void {
+    this.#entries = entries;
+    this.#size = entries.reduce((sum, { liveCount }) => sum + liveCount, 0);
+    this.#changes++;
+  }
+
   /** Puts a segment in the place of others, which have the same rows; `null`: none, for they have no live row. */
   replace(others: readonly LiveSegment[], sealed: LiveSegment | null): void {
     const isSealed = ({ segment }: LiveSegment): boolean => segment.isSealed;

@@ -2,7 +2,8 @@
 import type { IndexPlan, Space } from "@sheaf/protocol";
 import { prepare, preparedDistance } from "../../kernels/distance.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
-import { CollectionIndex, type CollectionIndexOptions } from "../collection-index.ts";
+import { CollectionIndex } from "../collection-index.ts";
+import type { CollectionIndexOptions } from "../collection-index-options.ts";
 import type { IndexSnapshot } from "../index-snapshot.ts";
 import { listBits } from "../../segment/bits.ts";
 import { RowSet } from "../row-set.ts";

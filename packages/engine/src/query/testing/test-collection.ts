@@ -3,7 +3,8 @@
  * the oracle and the engine the same records.
  */
 import type { IndexPlan, Metadata } from "@sheaf/protocol";
-import { CollectionIndex, type CollectionIndexOptions } from "../../index/collection-index.ts";
+import { CollectionIndex } from "../../index/collection-index.ts";
+import type { CollectionIndexOptions } from "../../index/collection-index-options.ts";
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import type { StoreChange } from "../../storage/record-store.ts";

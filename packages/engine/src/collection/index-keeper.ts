@@ -1,0 +1,167 @@
+/**
+ * Keeps the index of an open collection in files, and opens it from them: the segments of the newest manifest, then what
+ * the store did since. What opening leaves out, the look at every record, follows behind the calls. Whatever is found to
+ * be wrong with the files, or with the records, ends in an index that is made anew of the records, as without files.
+ */
+import { type CancelSignal, Cancellation, type IndexPlan, SheafError } from "@sheaf/protocol";
+import type { CollectionIndex } from "../index/collection-index.ts";
+import { type FileDelays, IndexFiles, type WriteSegment } from "../index/files/index-files.ts";
+import type { IndexState } from "../index/files/manifest-draft.ts";
+import type { OpenSegment } from "../index/files/restore-index.ts";
+import type { KeyKinds, Manifest } from "../storage/files/manifest.ts";
+import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
+import type { SegmentFiles } from "../storage/files/segment-files.ts";
+import type { RecordStore, StoreChange } from "../storage/record-store.ts";
+import { type RecordChange, replayChanges } from "./replay-changes.ts";
+import { SchemaInference } from "./schema-inference.ts";
+import { RecordVerification } from "./verify-records.ts";
+
+/** Where the files of one collection's index are, and how they are written and read. */
+export interface KeptIndexFiles {
+  readonly files: SegmentFiles;
+  /** UUID of the collection's log. */
+  readonly lineage: string;
+  readonly writeSegment: WriteSegment;
+  readonly openSegment: OpenSegment;
+  readonly changesAfter: (sequence: number) => Iterable<RecordChange> | null;
+  readonly delays?: FileDelays | undefined;
+}
+
+/** The open collection, as its keeper sees it. */
+export interface KeptCollection {
+  readonly store: RecordStore;
+  readonly index: CollectionIndex;
+  /** What opening learns of the records. */
+  readonly kinds: SchemaInference;
+  readonly plan: () => IndexPlan;
+  /** Sequence number of the newest operation that the index has. */
+  readonly readable: () => number;
+  /** The index has all records: none is set aside. */
+  readonly isWhole: () => boolean;
+  /** The index cannot be used any more: the collection is to be closed and opened again. */
+  readonly onBroken: () => void;
+  readonly onProblem: (error: unknown) => void;
+}
+
+export class IndexKeeper {
+  readonly #collection: KeptCollection;
+  readonly #source: KeptIndexFiles;
+  readonly #files: IndexFiles;
+  /** Of all records that were ever in the index, also where the catalog has not heard of them yet. */
+  readonly #kinds = new SchemaInference();
+  readonly #closing = new Cancellation();
+  #verification: RecordVerification | null = null;
+  #verified: Promise<void> = Promise.resolve();
+  #broken = false;
+
+  constructor(source: KeptIndexFiles, collection: KeptCollection) {
+    const { index, onProblem } = collection;
+    this.#collection = collection;
+    this.#source = source;
+    this.#files = new IndexFiles({
+      ...source,
+      onProblem,
+      state: () => this.#state(),
+      isReplacedSoon: (segment) => index.isReplacedSoon(segment),
+    });
+  }
+
+  /** Fills the index, which is empty; `false`: it stays empty, and is to be made of the records. */
+  async open(signal: CancelSignal): Promise<boolean> {
+    const { index, store, onProblem } = this.#collection;
+    try {
+      if (await this.#open(signal)) {
+        store.requireWhole(index.size);
+        return true;
+      }
+    } catch (error) {
+      if (signal.aborted) throw error;
+      onProblem(error);
+      if (error instanceof SegmentDamaged) await this.#source.files.quarantine(error.file);
+    }
+    index.reset();
+    await this.#files.discard();
+    return false;
+  }
+
+  /** The index is full, by `open` or of the records. */
+  opened(isRestored: boolean): void {
+    const { store, index, kinds, readable } = this.#collection;
+    if (isRestored) {
+      const isSettled = (): boolean => store.head.sequence === readable();
+      this.#verification = new RecordVerification({ store, index, isSettled });
+      this.#verified = this.#verify(this.#verification);
+    } else this.#kinds.add(kinds.all);
+    this.#files.changed();
+  }
+
+  /** Segments were sealed. */
+  sealed(): void {
+    this.#files.sealed();
+  }
+
+  /** The index has a change. */
+  changed(change: StoreChange): void {
+    this.#kinds.addAll(change.puts);
+    this.#verification?.changed(change);
+    this.#files.changed();
+  }
+
+  /** Something is wrong with the index or its files. */
+  fail(error: unknown): void {
+    if (this.#broken || this.#closing.aborted) return;
+    this.#broken = true;
+    this.#files.abandon(error);
+    this.#collection.onBroken();
+  }
+
+  /** Before the index and the store are closed. */
+  async close(): Promise<void> {
+    this.#closing.abort(new SheafError("unavailable", "the collection is being closed"));
+    await this.#verified;
+    await this.#files.close();
+  }
+
+  async #open(signal: CancelSignal): Promise<boolean> {
+    const { store, index, kinds, plan } = this.#collection;
+    const { openSegment, changesAfter } = this.#source;
+    const restored = await this.#files.restore({ head: store.head, plan: plan(), openSegment, signal });
+    if (restored === null) return false;
+    const { manifest, segments } = restored;
+    index.restore(segments, manifest.head.nextOffset);
+    for (const each of [this.#kinds, kinds]) each.add(kindsOf(manifest));
+    const isKnown = await replayChanges(
+      changesAfter,
+      manifest.covers,
+      { index, kinds: [this.#kinds, kinds] },
+      signal,
+    );
+    return isKnown;
+  }
+
+  async #verify(verification: RecordVerification): Promise<void> {
+    try {
+      await verification.run(this.#closing);
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.#verification = null;
+    }
+  }
+
+  #state(): IndexState | null {
+    const { store, index, plan, readable, isWhole } = this.#collection;
+    if (this.#broken || !isWhole()) return null;
+    return {
+      entries: index.segments,
+      plan: plan(),
+      head: store.head,
+      readable: readable(),
+      kinds: () => [...this.#kinds.all].map(([key, kinds]): KeyKinds => ({ key, kinds: [...kinds] })),
+    };
+  }
+}
+
+function kindsOf({ kinds }: Manifest): Map<string, Set<KeyKinds["kinds"][number]>> {
+  return new Map(kinds.map(({ key, kinds: ofKey }) => [key, new Set(ofKey)]));
+}

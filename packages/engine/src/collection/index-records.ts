@@ -1,0 +1,46 @@
+/** Fills an index with all records of its store, in slices between which other work gets its turn. */
+import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import type { CollectionIndex } from "../index/collection-index.ts";
+import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
+import type { RecordStore, ScanOptions } from "../storage/record-store.ts";
+import { runInTurns } from "../storage/steps.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import type { SchemaInference } from "./schema-inference.ts";
+
+export interface FilledIndex {
+  readonly index: CollectionIndex;
+  /** What is learnt of the records. */
+  readonly kinds: SchemaInference;
+}
+
+/** Returns the damage of the records that could not be read, by offset. */
+export async function indexRecords(
+  store: RecordStore,
+  { index, kinds }: FilledIndex,
+  signal: CancelSignal,
+): Promise<ReadonlyMap<number, CorruptDataError>> {
+  const damaged = new Map<number, CorruptDataError>();
+  const options: ScanOptions = {
+    onDamage: (offset, damage) => void damaged.set(offset, damage),
+    // The index copies what it keeps.
+    into: new Float32Array(store.head.dimension ?? 0),
+  };
+  const steps = index.change({ removes: [], puts: storedRecords(store, kinds, options) });
+  await runInTurns(steps, { onRunning: () => throwIfAborted(signal) });
+  return damaged;
+}
+
+function* storedRecords(
+  store: RecordStore,
+  kinds: SchemaInference,
+  options: ScanOptions,
+): Generator<StoredRecord> {
+  for (let from = 0; ;) {
+    // The event loop may turn between two, and a scan ends within its turn.
+    const [record] = store.scan(from, options);
+    if (record === undefined) return;
+    kinds.addAll([record]);
+    yield record;
+    from = record.offset + 1;
+  }
+}

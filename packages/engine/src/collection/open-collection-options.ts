@@ -1,0 +1,38 @@
+/** What an open collection is made of: its store, what the catalog knows of it, and what all collections share. */
+import type { JsonObject } from "@sheaf/protocol";
+import type { CollectionProgress } from "../catalog/catalog.ts";
+import type { CollectionIndexOptions } from "../index/collection-index-options.ts";
+import type { DocumentMemory } from "../index/document-memory.ts";
+import type { ScanPool } from "../index/scan-pool.ts";
+import type { TenantRegexes } from "../query/regex-pool.ts";
+import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import type { RecordStore } from "../storage/record-store.ts";
+import type { HistoryMemory } from "../storage/version-history.ts";
+import type { KeptIndexFiles } from "./index-keeper.ts";
+
+export type IndexSizes = Pick<CollectionIndexOptions, "denseRows" | "sizes">;
+
+export interface OpenCollectionOptions {
+  readonly store: RecordStore;
+  /** Copies the store as it is on disk now, beside readers and writers. */
+  readonly copyTo: (folder: string) => Promise<void>;
+  readonly schema: JsonObject;
+  /** The catalog does not know of all that the store holds. */
+  readonly dirty: boolean;
+  readonly scanPool?: ScanPool | undefined;
+  readonly tenant: string;
+  readonly regexes: TenantRegexes;
+  readonly documents: DocumentMemory;
+  /** For the vectors that the index keeps; without limit if left out. */
+  readonly vectorMemory?: VectorMemory | undefined;
+  /** Where the index is kept in files; it is made of the records at each opening if left out. */
+  readonly indexFiles?: KeptIndexFiles | undefined;
+  /** Small ones for tests. */
+  readonly indexSizes?: IndexSizes | undefined;
+  /** For the versions that are kept for open reads; of its own if left out. */
+  readonly historyMemory?: HistoryMemory | undefined;
+  /** Both durable when they resolve. */
+  readonly advance: (progress: CollectionProgress) => Promise<void>;
+  readonly markDirty: () => Promise<void>;
+  readonly onProblem: (error: unknown) => void;
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from "node:crypto";
+import type { IndexPlan } from "@sheaf/protocol";
+import * as fc from "fast-check";
+import { beforeEach, describe, expect, it } from "vitest";
+import { readManifest } from "../../storage/files/manifest.ts";
+import { MemoryFiles } from "../../storage/files/memory-files.ts";
+import { LateFiles } from "../../storage/files/testing/late-files.ts";
+import { listBits } from "../../segment/bits.ts";
+import { FiledIndex } from "./testing/filed-index.ts";
+import { MemorySegments } from "./testing/memory-segments.ts";
+
+const PLAN: IndexPlan = { space: "l2", embeddingFunction: null, sparse: [] };
+const SIZES = { denseRows: 16, sizes: { mutableRows: 32, sealedRows: 256 } };
+
+let filed: FiledIndex;
+
+beforeEach(() => {
+  filed = newIndex();
+});
+
+function newIndex(): FiledIndex {
+  const segments = new MemorySegments();
+  return new FiledIndex({ ...SIZES, plan: PLAN, lineage: randomUUID(), segments });
+}
+
+function fill(count: number, first = 0): void {
+  for (let i = first; i < first + count; i++) filed.put(`r${i}`, Float32Array.of(i, 1));
+}
+
+/** Offset and sequence number of all live rows. */
+function rows({ index }: FiledIndex): [number, number][] {
+  const snapshot = index.snapshot();
+  return listBits(snapshot.live.words)
+    .map((at): [number, number] => [snapshot.offset(at), snapshot.sequence(at)])
+    .sort(([a], [b]) => a - b);
+}
+
+function stored({ records }: FiledIndex): [number, number][] {
+  return [...records.values()]
+    .map(({ offset, sequence }): [number, number] => [offset, sequence])
+    .sort(([a], [b]) => a - b);
+}
+
+async function manifest() {
+  return (await readManifest(new MemoryFiles(filed.disk))).manifest;
+}
+
+/** Files on the disk, by what they end with. */
+function files(ending: string): string[] {
+  return [...filed.disk.keys()].filter((name) => name.endsWith(ending));
+}
+
+describe("index files", () => {
+  it("are none while nothing is sealed", async () => {
+    fill(31);
+    filed.seal();
+    await filed.flush();
+    await filed.close();
+    expect([...filed.disk.keys()]).toEqual([]);
+    expect(await filed.reopen()).toBe("rebuilt");
+    expect(rows(filed)).toEqual(stored(filed));
+  });
+
+  it("have the sealed rows, and the others are replayed", async () => {
+    fill(100);
+    filed.seal();
+    await filed.flush();
+    fill(10, 100);
+    filed.put("r3", Float32Array.of(3, 2));
+    filed.remove("r4");
+    await filed.close();
+    expect((await manifest())?.covers).toBe(96);
+    expect(await filed.reopen()).toBe("restored");
+    expect(rows(filed)).toEqual(stored(filed));
+    expect(filed.index.segments[0]?.segment.isSealed).toBe(true);
+  });
+
+  it("do not change where nothing has changed that they tell of", async () => {
+    fill(100);
+    filed.seal();
+    await filed.flush();
+    const before = [...filed.disk.keys()];
+    fill(1, 100);
+    await filed.flush();
+    await filed.close();
+    await filed.reopen();
+    await filed.flush();
+    expect([...filed.disk.keys()]).toEqual(before);
+  });
+
+  it("of merged segments replace those of the sources, and dead rows are told of", async () => {
+    fill(64);
+    filed.seal();
+    await filed.flush();
+    const [first] = files(".seg");
+    fill(64, 64);
+    filed.seal();
+    for (let i = 0; i < 20; i++) filed.remove(`r${i}`);
+    await filed.flush();
+    expect(files(".seg")).toHaveLength(filed.index.segments.filter(({ segment }) => segment.isSealed).length);
+    expect(files(".seg")).not.toContain(first);
+    expect(files(".dead")).toHaveLength(1);
+    expect((await manifest())?.covers).toBe(148);
+    await filed.close();
+    expect(await filed.reopen()).toBe("restored");
+    expect(rows(filed)).toEqual(stored(filed));
+  });
+
+  it("go once all rows have gone", async () => {
+    fill(64);
+    filed.seal();
+    await filed.flush();
+    for (let i = 0; i < 64; i++) filed.remove(`r${i}`);
+    await filed.flush();
+    expect([...filed.disk.keys()]).toEqual([]);
+  });
+
+  it.each([
+    ["another log", { lineage: randomUUID() }],
+    ["another space", { plan: { ...PLAN, space: "ip" as const } }],
+    [
+      "a key that has no postings",
+      { plan: { ...PLAN, sparse: [{ key: "t", bm25: true, sourceKey: null, embeddingFunction: null }] } },
+    ],
+  ])("of %s are not used, and removed", async (_what, changes) => {
+    fill(64);
+    filed.seal();
+    await filed.flush();
+    const other = new FiledIndex({ ...filed.options, ...changes });
+    for (const { id, embedding } of filed.records.values()) other.put(id, embedding);
+    for (const [name, bytes] of filed.disk) other.disk.set(name, bytes);
+    expect(await other.reopen()).toBe("rebuilt");
+    expect(other.disk.size).toBe(0);
+    expect(rows(other)).toEqual(stored(other));
+  });
+
+  it("that know of more than the store are not used", async () => {
+    fill(64);
+    filed.seal();
+    const before = filed.head;
+    filed.remove("r1");
+    await filed.flush();
+    const older = new FiledIndex(filed.options);
+    for (let i = 0; i < 64; i++) older.put(`r${i}`, Float32Array.of(i, 1));
+    expect(older.head).toEqual(before);
+    for (const [name, bytes] of filed.disk) older.disk.set(name, bytes);
+    expect(await older.reopen()).toBe("rebuilt");
+    expect(rows(older)).toEqual(stored(older));
+  });
+
+  it("that are damaged, cut, swapped or missing are found, and the index is made of the records", async () => {
+    fill(200);
+    filed.seal();
+    for (let i = 0; i < 200; i += 7) filed.remove(`r${i}`);
+    await filed.flush();
+    await filed.close();
+    const sound = new Map(filed.disk);
+    const changes: ((bytes: Uint8Array) => Uint8Array | null)[] = [
+      () => null,
+      (bytes) => bytes.map((byte, i) => (i === 0 ? byte ^ 1 : byte)),
+      (bytes) => bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte)),
+      (bytes) => bytes.subarray(0, bytes.length - 1),
+      () => new Uint8Array(0),
+    ];
+    for (const name of sound.keys()) {
+      for (const change of changes) {
+        filed.disk.clear();
+        for (const [kept, bytes] of sound) filed.disk.set(kept, bytes);
+        const changed = change(sound.get(name)!);
+        if (changed === null) filed.disk.delete(name);
+        else filed.disk.set(name, changed);
+        filed.problems.length = 0;
+        expect(await filed.reopen(), name).toBe("rebuilt");
+        expect(rows(filed)).toEqual(stored(filed));
+        expect(filed.disk.size, name).toBe(0);
+        const isAbsent = changed === null && name.startsWith("manifest-");
+        expect(filed.problems, name).toHaveLength(isAbsent ? 0 : 1);
+      }
+    }
+  });
+
+  it("give back the index as it was, at whatever operation on them the process was killed", async () => {
+    const operation = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ kind: fc.constant("put" as const), id: fc.nat(150) }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant("remove" as const), id: fc.nat(150) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("seal" as const, "flush" as const) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant("kill" as const), at: fc.nat(25) }) },
+    );
+    const steps = fc.array(operation, { minLength: 200, maxLength: 300, size: "max" });
+    const opened = { restored: 0, rebuilt: 0 };
+    const run = async (
+      operations: readonly (typeof operation extends fc.Arbitrary<infer T> ? T : never)[],
+    ) => {
+      filed = newIndex();
+      for (const step of operations) {
+        if (step.kind === "put") filed.put(`r${step.id}`, Float32Array.of(step.id, 1));
+        else if (step.kind === "remove") filed.remove(`r${step.id}`);
+        else if (step.kind === "seal") filed.seal();
+        else if (step.kind === "flush") await filed.flush().catch(() => {});
+        else if ("at" in step) {
+          await filed.close();
+          opened[await filed.reopen()]++;
+          expect(rows(filed)).toEqual(stored(filed));
+          await filed.close();
+          // The next process is one that is killed so many operations after its start.
+          let left = step.at;
+          const failure = (): Error | null => (left-- > 0 ? null : new Error("killed"));
+          const files = new LateFiles(new MemoryFiles(filed.disk), { failure, turns: () => 0 });
+          await filed.reopen(files).catch(() => filed.reopen());
+        }
+      }
+    };
+    await fc.assert(fc.asyncProperty(steps, run), { numRuns: 20 });
+    expect(opened.restored).toBeGreaterThan(0);
+    expect(opened.rebuilt).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,238 @@
+/**
+ * The files of one collection's index. Writes a segment's file once the segment is sealed, then a manifest that names it;
+ * a manifest again when rows of its segments have died, and when the collection closes. One thing at a time, behind the
+ * writes and searches; what fails is reported and tried again later.
+ *
+ * Invariants: a manifest is installed after everything that it names, and nothing is removed that the newest one names. A
+ * segment that is replaced while it is written gets no file. Every operation up to `covers` is in the named segments, so
+ * a manifest never covers less than the one before: until a merged segment has its file, those of its sources stay.
+ */
+import { randomUUID } from "node:crypto";
+import { type CancelSignal, Cancellation } from "@sheaf/protocol";
+import { countBits } from "../../segment/bits.ts";
+import type { SealedSegment } from "../../segment/sealed-segment.ts";
+import { writeDeadRows } from "../../storage/files/dead-rows.ts";
+import { type Manifest, type SegmentEntry, installManifest } from "../../storage/files/manifest.ts";
+import type { FileIdentity } from "../../storage/files/section-writer.ts";
+import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import { type IndexState, type ManifestDraft, draftManifest } from "./manifest-draft.ts";
+import { type RestoreRequest, type RestoredIndex, removeIndexFiles, restoreIndex } from "./restore-index.ts";
+
+/** Writes the file of a segment, which may be closed meanwhile. */
+export type WriteSegment = (
+  files: SegmentFiles,
+  name: string,
+  segment: SealedSegment,
+  options: { readonly signal: CancelSignal },
+) => Promise<FileIdentity>;
+
+export interface IndexFilesOptions {
+  readonly files: SegmentFiles;
+  /** UUID of the log. */
+  readonly lineage: string;
+  readonly writeSegment: WriteSegment;
+  /** `null`: nothing can be said for now. */
+  readonly state: () => IndexState | null;
+  /** Segments that are soon replaced get no file. */
+  readonly isReplacedSoon: (segment: SealedSegment) => boolean;
+  readonly onProblem: (error: unknown) => void;
+  readonly delays?: FileDelays | undefined;
+}
+
+export interface FileDelays {
+  /** From the sealing of a segment to its file. */
+  readonly sealedMs: number;
+  /** From a write to the manifest that knows of it. */
+  readonly writtenMs: number;
+  /** From a failure to the next attempt. */
+  readonly retryMs: number;
+}
+
+const DELAYS: FileDelays = { sealedMs: 100, writtenMs: 10_000, retryMs: 30_000 };
+
+interface WrittenSegment extends SegmentEntry {
+  readonly sparse: readonly string[];
+}
+
+export class IndexFiles {
+  readonly #options: IndexFilesOptions;
+  readonly #delays: FileDelays;
+  readonly #closing = new Cancellation();
+  /** The file of each segment that has one. */
+  readonly #written = new WeakMap<SealedSegment, WrittenSegment>();
+  #nextN = 0;
+  #installed: Manifest | null = null;
+  /** Live rows that the installed manifest tells of. */
+  #installedLive = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAt = Infinity;
+  #work: Promise<void> = Promise.resolve();
+  /** Damage was found: the files are no index any more. */
+  #abandoned = false;
+  #hasFailed = false;
+
+  constructor(options: IndexFilesOptions) {
+    this.#options = options;
+    this.#delays = options.delays ?? DELAYS;
+  }
+
+  /** The index as its files have it. Where there is none, nothing is left of the files. */
+  async restore(
+    request: Pick<RestoreRequest, "head" | "plan" | "openSegment" | "signal">,
+  ): Promise<RestoredIndex | null> {
+    const { files, lineage, onProblem } = this.#options;
+    const { restored, nextN } = await restoreIndex({ ...request, files, lineage, onProblem });
+    this.#nextN = nextN;
+    if (restored === null) await removeIndexFiles(files, () => false);
+    else {
+      const { manifest, segments } = restored;
+      this.#installed = manifest;
+      this.#installedLive = segments.reduce((sum, { live }) => sum + countBits(live), 0);
+      for (const { segment, file } of segments)
+        this.#written.set(segment, { ...file, sparse: manifest.sparse });
+    }
+    return restored;
+  }
+
+  /** The files turned out not to be the index of these records, or cannot be used for another reason. */
+  async discard(): Promise<void> {
+    this.#installed = null;
+    await removeIndexFiles(this.#options.files, () => false);
+  }
+
+  /** Segments were sealed. */
+  sealed(): void {
+    this.#schedule(this.#delays.sealedMs);
+  }
+
+  /** Records were written. */
+  changed(): void {
+    this.#schedule(this.#delays.writtenMs);
+  }
+
+  /** Writes what has no file yet, and a manifest of it. One call at a time. */
+  async catchUp(): Promise<void> {
+    for (let segment = this.#nextUnwritten(); segment !== null; segment = this.#nextUnwritten())
+      await this.#write(segment);
+    await this.#install();
+    await this.#removeUnused();
+    this.#hasFailed = false;
+  }
+
+  /** Nothing is written any more, and no file stays: the index is made anew when the collection is next opened. */
+  abandon(error: unknown): void {
+    this.#abandoned = true;
+    this.#closing.abort(error);
+    this.#options.onProblem(error);
+    this.#then(async () => {
+      if (error instanceof SegmentDamaged) await this.#options.files.quarantine(error.file);
+      await this.discard();
+    });
+  }
+
+  /** Ends what is being written and leaves a manifest of what there is. The index is still open. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#closing.abort(new Error("the index is being closed"));
+    this.#then(() => this.#install());
+    await this.#work;
+  }
+
+  #schedule(delay: number): void {
+    const dueAt = performance.now() + delay;
+    if (dueAt >= this.#dueAt || this.#closing.aborted) return;
+    clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
+    this.#timer = setTimeout(() => {
+      this.#dueAt = Infinity;
+      this.#then(() => this.catchUp());
+    }, delay).unref();
+  }
+
+  /** After what is under way. */
+  #then(work: () => Promise<void>): void {
+    this.#work = this.#work.then(work).catch((error: unknown) => this.#fail(error));
+  }
+
+  #fail(error: unknown): void {
+    if (this.#closing.aborted) return;
+    // A full disk is told of once.
+    if (!this.#hasFailed) this.#options.onProblem(error);
+    this.#hasFailed = true;
+    this.#schedule(this.#delays.retryMs);
+  }
+
+  #nextUnwritten(): SealedSegment | null {
+    if (this.#closing.aborted) return null;
+    const state = this.#options.state();
+    for (const { segment, liveCount } of state?.entries ?? []) {
+      if (!segment.isSealed || liveCount === 0 || this.#options.isReplacedSoon(segment)) continue;
+      if (this.#fileOf(segment, state!) === null) return segment;
+    }
+    return null;
+  }
+
+  async #write(segment: SealedSegment): Promise<void> {
+    const { files, writeSegment, state } = this.#options;
+    const sparse = state()!.plan.sparse.map(({ key }) => key);
+    const name = `${randomUUID()}.seg`;
+    const identity = await writeSegment(files, name, segment, { signal: this.#closing });
+    // What was read of a segment that was closed meanwhile may be anything.
+    if (this.#isThere(segment)) this.#written.set(segment, { ...identity, rows: segment.capacity, sparse });
+    else await files.remove(name);
+  }
+
+  #isThere(segment: SealedSegment): boolean {
+    return this.#options.state()?.entries.some((entry) => entry.segment === segment) ?? false;
+  }
+
+  #fileOf(segment: SealedSegment, { plan }: IndexState): SegmentEntry | null {
+    const written = this.#written.get(segment);
+    if (written === undefined || !plan.sparse.every(({ key }) => written.sparse.includes(key))) return null;
+    const { name, crc, rows } = written;
+    return { name, crc, rows };
+  }
+
+  async #install(): Promise<void> {
+    const state = this.#abandoned ? null : this.#options.state();
+    if (state === null) return;
+    const draft = draftManifest(state, (segment) => this.#fileOf(segment, state));
+    if (!this.#isNews(draft)) return;
+    const { files, lineage } = this.#options;
+    if (draft.manifest.segments.length === 0) return this.discard();
+    const deadRows =
+      draft.dead.size === 0 ? null : await writeDeadRows(files, `${randomUUID()}.dead`, draft.dead);
+    const manifest = { n: this.#nextN, lineage, ...draft.manifest, deadRows };
+    // Also one that fails may be there.
+    this.#nextN++;
+    await installManifest(files, manifest);
+    this.#installed = manifest;
+    this.#installedLive = draft.live;
+  }
+
+  #isNews({ manifest, live }: ManifestDraft): boolean {
+    const before = this.#installed;
+    if (before === null) return manifest.segments.length > 0;
+    if (manifest.segments.length === 0) return manifest.covers >= manifest.head.sequence;
+    if (manifest.covers < before.covers) return false;
+    const names = ({ segments }: Pick<Manifest, "segments">): string =>
+      segments.map(({ name }) => name).join();
+    const isSame = manifest.covers === before.covers && live === this.#installedLive;
+    return !isSame || names(manifest) !== names(before);
+  }
+
+  /** What no manifest names, unless the next one will. */
+  async #removeUnused(): Promise<void> {
+    const state = this.#options.state();
+    if (state === null || this.#closing.aborted) return;
+    const kept = new Set(this.#installed?.segments.map(({ name }) => name));
+    if (this.#installed !== null) kept.add(`manifest-${this.#installed.n}`);
+    if (this.#installed?.deadRows) kept.add(this.#installed.deadRows.name);
+    for (const { segment } of state.entries) {
+      const file = segment.isSealed ? this.#fileOf(segment, state) : null;
+      if (file !== null) kept.add(file.name);
+    }
+    await removeIndexFiles(this.#options.files, (name) => kept.has(name));
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Reads the files of an index: the newest manifest, the segments that it names and their dead rows. Whatever does not fit
+ * (another log, a store that is behind, other vectors or keys than the plan's, a damaged or missing file) gives nothing,
+ * and the index is made anew of the records; damaged files are set aside for a person to look at.
+ */
+import type { CancelSignal, IndexPlan } from "@sheaf/protocol";
+import type { SealedSegment } from "../../segment/sealed-segment.ts";
+import { readDeadRows } from "../../storage/files/dead-rows.ts";
+import { type Manifest, type SegmentEntry, readManifest } from "../../storage/files/manifest.ts";
+import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import type { StoreHead } from "../../storage/record-store.ts";
+
+/** A sealed segment that was read from its file. */
+export interface RestoredSegment {
+  readonly segment: SealedSegment;
+  /** A bit for each docId whose row is live. */
+  readonly live: Uint32Array<ArrayBuffer>;
+  readonly file: SegmentEntry;
+}
+
+export interface RestoredIndex {
+  readonly manifest: Manifest;
+  /** Oldest first. */
+  readonly segments: readonly RestoredSegment[];
+}
+
+/** Opens the file of a segment, which gets the number `id`. Throws `SegmentDamaged`. */
+export type OpenSegment = (
+  files: SegmentFiles,
+  file: SegmentEntry,
+  options: { readonly id: number; readonly plan: IndexPlan; readonly signal: CancelSignal },
+) => Promise<SealedSegment>;
+
+export interface RestoreRequest {
+  readonly files: SegmentFiles;
+  /** UUID of the log. */
+  readonly lineage: string;
+  /** The store's. */
+  readonly head: StoreHead;
+  readonly plan: IndexPlan;
+  readonly openSegment: OpenSegment;
+  readonly onProblem: (error: unknown) => void;
+  readonly signal: CancelSignal;
+}
+
+export interface RestoreResult {
+  /** `null`: there is nothing that can be used. */
+  readonly restored: RestoredIndex | null;
+  /** For the next manifest. */
+  readonly nextN: number;
+}
+
+export async function restoreIndex(request: RestoreRequest): Promise<RestoreResult> {
+  const { files, signal } = request;
+  await files.removeUnfinished();
+  const { manifest, damaged, nextN } = await readManifest(files, { signal });
+  for (const damage of damaged) await setAside(request, damage);
+  if (manifest === null || !fits(manifest, request)) return { restored: null, nextN };
+  try {
+    return { restored: { manifest, segments: await openSegments(manifest, request) }, nextN };
+  } catch (error) {
+    if (!(error instanceof SegmentDamaged)) throw error;
+    await setAside(request, error);
+    return { restored: null, nextN };
+  }
+}
+
+/** Manifests first: a crash between leaves files that no manifest names, not a manifest without its files. */
+export async function removeIndexFiles(
+  files: SegmentFiles,
+  isKept: (name: string) => boolean,
+): Promise<void> {
+  const doomed = (await files.list()).filter((name) => !isKept(name));
+  const isManifest = (name: string): boolean => name.startsWith("manifest-");
+  for (const name of [...doomed.filter(isManifest), ...doomed.filter((name) => !isManifest(name))])
+    await files.remove(name);
+}
+
+function fits(manifest: Manifest, { lineage, head, plan }: RestoreRequest): boolean {
+  const known = manifest.head;
+  const isBehind = known.sequence > head.sequence || known.nextOffset > head.nextOffset;
+  if (manifest.lineage !== lineage || isBehind || known.dimension !== head.dimension) return false;
+  return manifest.space === plan.space && plan.sparse.every(({ key }) => manifest.sparse.includes(key));
+}
+
+async function setAside({ files, onProblem }: RestoreRequest, damage: SegmentDamaged): Promise<void> {
+  onProblem(damage);
+  await files.quarantine(damage.file);
+}
+
+async function openSegments(manifest: Manifest, request: RestoreRequest): Promise<RestoredSegment[]> {
+  const { files, openSegment, plan, signal } = request;
+  const dead = await readDeadRows(files, manifest, { signal });
+  const opened: RestoredSegment[] = [];
+  try {
+    for (const [id, file] of manifest.segments.entries()) {
+      const segment = await openSegment(files, file, { id, plan, signal });
+      opened.push({ segment, live: liveDocs(file, dead.get(file.name)), file });
+      if (segment.capacity !== file.rows)
+        throw new SegmentDamaged(file.name, null, `it has ${segment.capacity} rows, and not ${file.rows}`);
+    }
+    return opened;
+  } catch (error) {
+    for (const { segment } of opened) segment.close();
+    throw error;
+  }
+}
+
+function liveDocs({ name, rows }: SegmentEntry, dead: Uint8Array | undefined): Uint32Array<ArrayBuffer> {
+  if (rows % 32 !== 0) throw new SegmentDamaged(name, null, `${rows} docIds are no multiple of 32`);
+  const live = new Uint32Array(rows / 32).fill(0xffff_ffff);
+  if (dead === undefined) return live;
+  const bytes = new DataView(dead.buffer, dead.byteOffset, dead.byteLength);
+  for (let word = 0; word < live.length; word++) live[word] = ~bytes.getUint32(word * 4, true);
+  return live;
+}
