@@ -29,6 +29,7 @@ async function main(options: ScaleOptions): Promise<void> {
     measured.push(figures);
     bars.push(...barsOf(figures));
   }
+  if (options.prepare) return;
   if (json !== null) {
     const machine = { cpu: cpus()[0]?.model.trim(), cores: availableParallelism(), node: process.version };
     const { batch, encoding, inFlight } = options;
