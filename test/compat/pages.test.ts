@@ -34,17 +34,18 @@ afterAll(async () => {
 
 describe("docs/guide/clients.md", () => {
   it("has JavaScript that runs", async () => {
-    const page = await readFile(`${ROOT}docs/guide/clients.md`, "utf8");
-    const blocks = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gmu)].map((match) => match[1] ?? "");
+    const blocks = await blocksOf("clients.md");
     expect(blocks).not.toEqual([]);
-    for (const block of blocks) {
-      const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", block], {
-        cwd: ROOT,
-        encoding: "utf8",
-        env: { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY },
-      });
-      expect({ status, stderr }).toMatchObject({ status: 0 });
-    }
+    for (const block of blocks) expect(run(block)).toMatchObject({ status: 0 });
+  });
+});
+
+describe("docs/guide/typescript-client.md", () => {
+  it("has JavaScript that runs, and runs again", async () => {
+    const blocks = await blocksOf("typescript-client.md");
+    expect(blocks.length).toBeGreaterThanOrEqual(4);
+    const program = blocks.join("\n");
+    for (let time = 0; time < 2; time++) expect(run(program)).toMatchObject({ status: 0 });
   });
 });
 
@@ -83,6 +84,18 @@ describe("docs/reference/compatibility.md", () => {
     expect(listed.toSorted()).toEqual(whole.toSorted());
   });
 });
+
+async function blocksOf(page: string): Promise<readonly string[]> {
+  const text = await readFile(`${ROOT}docs/guide/${page}`, "utf8");
+  return [...text.matchAll(/^```js\n([\s\S]*?)^```$/gmu)].map((match) => match[1] ?? "");
+}
+
+function run(program: string): { readonly status: number | null; readonly stderr: string } {
+  const args = ["--conditions=@sheaf/source", "--import", "tsx", "--input-type=module", "--eval", program];
+  const env = { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY };
+  const { status, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: "utf8", env });
+  return { status, stderr };
+}
 
 function parentOf(value: object): object {
   return Object.getPrototypeOf(value) as object;

@@ -1,6 +1,6 @@
 /** One collection of a server: record writes, reads and search. Made by `SheafClient`. */
 import type { RankExpression } from "./rank.ts";
-import { type MembersOf, requireKnown } from "./require-known.ts";
+import { type MembersOf, requireArray, requireKnown } from "./require-known.ts";
 import type { RequestOptions, Transport } from "./transport.ts";
 
 export type MetadataJson = Readonly<
@@ -131,7 +131,9 @@ export class Collection {
     searches: readonly SearchParams[],
     options?: RequestOptions,
   ): Promise<readonly (readonly Hit[])[]> {
-    const body = { searches: searches.map((search, i) => searchJson(search, `searches[${i}]`)) };
+    const body = {
+      searches: requireArray(searches, "searches").map((search, i) => searchJson(search, `searches[${i}]`)),
+    };
     const reply = await this.#transport.post<SearchReply>(`${this.#path}/search`, body, options);
     return reply.ids.map((ids, search) =>
       ids.map((id, row) => ({
@@ -158,7 +160,8 @@ function searchJson(search: SearchParams, path: string): object {
 
 /** The wire is column-major; a column that no record fills is left out. */
 function columns(records: readonly RecordInput[]): object {
-  for (const [i, record] of records.entries()) requireKnown(record, RECORD, `records[${i}]`);
+  for (const [i, record] of requireArray(records, "records").entries())
+    requireKnown(record, RECORD, `records[${i}]`);
   const column = <T>(pick: (record: RecordInput) => T | undefined): (T | null)[] | undefined =>
     records.some((record) => pick(record) !== undefined)
       ? records.map((record) => pick(record) ?? null)

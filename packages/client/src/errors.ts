@@ -8,6 +8,21 @@ export interface ErrorDetails {
   readonly retryAfterSeconds: number | null;
 }
 
+/** No answer came: nobody listens there, or the connection ended. The cause is what `fetch` threw. */
+export class UnreachableError extends Error {
+  constructor(url: string, cause: unknown) {
+    super(`no answer from ${url}: ${reasonOf(cause)}`, { cause });
+    this.name = new.target.name;
+  }
+}
+
+/** `fetch` fails with "fetch failed" whatever the reason, which is its cause, or one of several below that. */
+function reasonOf(error: unknown): string {
+  const { cause = error } = error as { cause?: unknown };
+  const [first = cause] = (cause as { errors?: readonly unknown[] } | null)?.errors ?? [];
+  return first instanceof Error ? first.message : String(first);
+}
+
 /** Any answer of the server that is not a success. */
 export class SheafApiError extends Error {
   readonly status: number;

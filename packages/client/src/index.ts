@@ -23,6 +23,7 @@ export {
   NotFoundError,
   SheafApiError,
   TooLargeError,
+  UnreachableError,
 } from "./errors.ts";
 export {
   knn,

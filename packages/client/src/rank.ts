@@ -1,5 +1,5 @@
 /** Builders of rank expressions. Each returns the plain JSON of a search, so they nest freely. */
-import { type MembersOf, requireKnown } from "./require-known.ts";
+import { type MembersOf, requireArray, requireKnown } from "./require-known.ts";
 
 export interface SparseVectorJson {
   readonly indices: readonly number[];
@@ -50,6 +50,7 @@ export interface RrfParams {
   readonly ranks: readonly KnnParams[];
   /** Damping of the first ranks; 60 as in Cormack, Clarke and Büttcher (SIGIR 2009). */
   readonly k?: number;
+  /** One for each of `ranks`; 1 if omitted. */
   readonly weights?: readonly number[];
 }
 
@@ -61,8 +62,13 @@ const RRF: MembersOf<RrfParams> = { ranks: true, k: true, weights: true };
  */
 export function rrf(params: RrfParams): RankExpression {
   const { ranks, k = 60, weights } = requireKnown(params, RRF, "params");
+  if (requireArray(ranks, "params.ranks").length === 0)
+    throw new TypeError("params.ranks: must not be empty");
+  if (weights !== undefined && requireArray(weights, "params.weights").length !== ranks.length) {
+    throw new TypeError(`params.weights: must have as many items as params.ranks, ${ranks.length}`);
+  }
   const terms = ranks.map((query, position): RankExpression => {
-    requireKnown(query, KNN, `ranks[${position}]`);
+    requireKnown(query, KNN, `params.ranks[${position}]`);
     const limit = query.limit ?? 100;
     const rank = knn({ ...query, limit, default: query.default ?? limit, return_rank: true });
     return { $div: { left: { $val: weights?.[position] ?? 1 }, right: { $sum: [{ $val: k }, rank] } } };

@@ -1,7 +1,8 @@
-/** A misspelt member of any argument is refused by name, before anything is sent. */
+/** Arguments of another shape and misspelt members are refused by name, before anything is sent. */
 import { describe, expect, it } from "vitest";
 import { SheafClient } from "./client.ts";
 import { Collection } from "./collection.ts";
+import { UnreachableError } from "./errors.ts";
 import { knn, rrf } from "./rank.ts";
 import { hybridSchema } from "./schema.ts";
 import { Transport } from "./transport.ts";
@@ -40,7 +41,7 @@ describe("the client", () => {
     ["searches[1].filter", () => collection.searchAll([{}, wrong({ filter: {} })])],
     ["options.timeout", () => collection.count(wrong({ timeout: 5 }))],
     ["params.returnRank", () => knn(wrong({ query: "q", returnRank: true }))],
-    ["ranks[0].returnRank", () => rrf({ ranks: [wrong({ query: "q", returnRank: true })] })],
+    ["params.ranks[0].returnRank", () => rrf({ ranks: [wrong({ query: "q", returnRank: true })] })],
     ["params.leaves", () => rrf(wrong({ leaves: [] }))],
     ["params.sparse_key", () => hybridSchema(wrong({ sparse_key: "bm25" }))],
   ])("refuses %s", async (path, call) => {
@@ -49,6 +50,33 @@ describe("the client", () => {
     await expect(outcome).rejects.toBeInstanceOf(TypeError);
     await expect(outcome).rejects.toThrow(`${path}: unknown member; known: `);
     expect(sent).toEqual([]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ["options.url: must be the address of a server", () => new SheafClient(wrong({}))],
+    ["options.url: must be the address of a server", () => new SheafClient({ url: "127.0.0.1:8000" })],
+    ["params: must be an object", () => collection.search(wrong([{ limit: 1 }]))],
+    ["searches: must be an array", () => collection.searchAll(wrong({ limit: 1 }))],
+    ["searches[0]: must be an object", () => collection.searchAll([wrong([])])],
+    ["records: must be an array", () => collection.add(wrong({ id: "a" }))],
+    ["records[0]: must be an object", () => collection.add(["a" as never])],
+    ["params.ranks: must be an array", () => rrf(wrong({ ranks: { query: "q" } }))],
+    ["params.ranks: must not be empty", () => rrf({ ranks: [] })],
+    ["params.weights: must have as many items", () => rrf({ ranks: [{ query: "q" }], weights: [1, 2] })],
+  ])("refuses another shape: %s", async (message, call) => {
+    sent.length = 0;
+    const outcome = Promise.resolve().then(call);
+    await expect(outcome).rejects.toBeInstanceOf(TypeError);
+    await expect(outcome).rejects.toThrow(message);
+    expect(sent).toEqual([]);
+  });
+
+  it("says that no server answers, and passes an abort on", async () => {
+    const away = new SheafClient({ url: "http://127.0.0.1:1/" });
+    await expect(away.heartbeat()).rejects.toThrow("no answer from http://127.0.0.1:1: ");
+    await expect(away.heartbeat()).rejects.toBeInstanceOf(UnreachableError);
+    const reason = new Error("stopped");
+    await expect(away.heartbeat({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
   it("sends what is spelled right", async () => {

@@ -1,6 +1,6 @@
 /**
- * Refuses misspelt members of what a caller passes. TypeScript finds them in literals only, and programs in JavaScript
- * have nobody else to find them: `{ limt: 5 }` would be a search without a limit.
+ * Refuses what a caller passes in another shape or with misspelt members. TypeScript finds them in literals only, and programs
+ * in JavaScript have nobody else to find them: `{ limt: 5 }` would be a search without a limit.
  */
 
 /** Every member of `T`, so that the compiler finds one that is missing here. */
@@ -9,12 +9,27 @@ export type MembersOf<T> = Readonly<Record<keyof T, true>>;
 /**
  * Passes `value` on.
  *
- * @throws TypeError that names the first unknown member by its path, and what is known.
+ * @throws TypeError for what is no object, and for the first unknown member, by its path, with what is known.
  */
 export function requireKnown<T extends object>(value: T, members: MembersOf<T>, path: string): T {
+  if (!isObject(value)) throw new TypeError(`${path}: must be an object; known members: ${known(members)}`);
   for (const member of Object.keys(value)) {
     if (Object.hasOwn(members, member)) continue;
-    throw new TypeError(`${path}.${member}: unknown member; known: ${Object.keys(members).join(", ")}`);
+    throw new TypeError(`${path}.${member}: unknown member; known: ${known(members)}`);
   }
   return value;
+}
+
+/** @throws TypeError for what is no array. */
+export function requireArray<T>(value: readonly T[], path: string): readonly T[] {
+  if (!Array.isArray(value)) throw new TypeError(`${path}: must be an array`);
+  return value;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function known(members: object): string {
+  return Object.keys(members).join(", ");
 }

@@ -1,5 +1,5 @@
 /** HTTP with JSON bodies, the key header and typed errors; knows nothing of what it carries. */
-import { errorOf } from "./errors.ts";
+import { UnreachableError, errorOf } from "./errors.ts";
 import { type MembersOf, requireKnown } from "./require-known.ts";
 
 export interface RequestOptions {
@@ -21,6 +21,9 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(options: TransportOptions) {
+    if (!isHttpUrl(options.url)) {
+      throw new TypeError("options.url: must be the address of a server, such as http://127.0.0.1:8000");
+    }
     this.#url = options.url.replace(/\/+$/u, "");
     this.#headers = options.key === undefined ? {} : { "x-service-token": options.key };
     this.#fetch = options.fetch ?? fetch;
@@ -50,13 +53,20 @@ export class Transport {
 
   async #send<T>(path: string, init: RequestInit, options: RequestOptions | undefined): Promise<T> {
     requireKnown(options ?? {}, REQUEST_OPTIONS, "options");
+    const signal = options?.signal;
     const response = await this.#fetch(`${this.#url}${path}`, {
       ...init,
       headers: { ...this.#headers, ...(init.headers as Record<string, string> | undefined) },
-      ...(options?.signal === undefined ? {} : { signal: options.signal }),
+      ...(signal === undefined ? {} : { signal }),
+    }).catch((error: unknown) => {
+      throw signal?.aborted === true ? error : new UnreachableError(this.#url, error);
     });
     if (!response.ok) throw await errorOf(response);
     // The server answers what the route's documentation says; a mismatch is a bug there, not a state to handle here.
     return (await response.json()) as T;
   }
+}
+
+function isHttpUrl(url: unknown): boolean {
+  return typeof url === "string" && URL.canParse(url) && /^https?:/iu.test(url);
 }
