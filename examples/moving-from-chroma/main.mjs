@@ -12,6 +12,15 @@ const ATTEMPTS = 10;
 const INCLUDE = ["embeddings", "documents", "metadatas", "uris"];
 const { env } = process;
 
+// A line instead of a stack: most often the server is not there.
+process.on("uncaughtException", ({ message, cause }) => {
+  console.error(cause === undefined ? message : `${message}: ${cause.code ?? cause.message}`);
+  process.exit(1);
+});
+for (const name of ["CHROMA_URL", "SHEAF_URL"]) {
+  if (!env[name]) throw new Error(`set ${name} to the address of a server, such as http://127.0.0.1:8000`);
+}
+
 const from = server(env.CHROMA_URL, env.CHROMA_TOKEN, env.CHROMA_TENANT);
 const to = server(env.SHEAF_URL, env.SHEAF_KEY, env.SHEAF_TENANT);
 const asked = process.argv.slice(2);

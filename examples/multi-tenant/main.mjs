@@ -1,9 +1,16 @@
 /** One tenant and one key per customer; neither can see the other's things. Can be run again. */
 import { AdminClient, ChromaClient, ChromaUniqueError } from "chromadb";
 
+// A line instead of a stack: most often the server is not there.
+process.on("uncaughtException", ({ message, cause }) => {
+  console.error(cause === undefined ? message : `${message}: ${cause.code ?? cause.message}`);
+  process.exit(1);
+});
+if (!process.env.SHEAF_URL)
+  throw new Error("set SHEAF_URL to the address of a server, such as http://127.0.0.1:8000");
 const { hostname, port } = new URL(process.env.SHEAF_URL);
 const address = { host: hostname, port: Number(port), ssl: false };
-const operator = { "x-chroma-token": process.env.SHEAF_KEY };
+const operator = { "x-chroma-token": process.env.SHEAF_KEY ?? "" };
 
 /** Creates what a customer needs, and returns the customer's key, which the server shows only once. */
 async function signUp(customer) {
@@ -32,6 +39,11 @@ async function unlessItExists(created) {
 function clientOf(tenant, key) {
   return new ChromaClient({ ...address, tenant, database: "app", headers: { "x-chroma-token": key } });
 }
+
+const identity = await fetch(`${process.env.SHEAF_URL}/api/v2/auth/identity`, { headers: operator });
+if (!identity.ok) throw new Error((await identity.json()).message);
+if ((await identity.json()).user_id === "")
+  throw new Error("this example makes keys; the server runs with --auth off");
 
 const keys = { acme: await signUp("acme"), globex: await signUp("globex") };
 

@@ -2,6 +2,13 @@
 import { ChromaClient } from "chromadb";
 import { SheafEmbeddingFunction } from "./sheaf-embedding.mjs";
 
+// A line instead of a stack: most often the server is not there.
+process.on("uncaughtException", ({ message, cause }) => {
+  console.error(cause === undefined ? message : `${message}: ${cause.code ?? cause.message}`);
+  process.exit(1);
+});
+if (!process.env.SHEAF_URL)
+  throw new Error("set SHEAF_URL to the address of a server, such as http://127.0.0.1:8000");
 const { hostname, port } = new URL(process.env.SHEAF_URL);
 const client = new ChromaClient({
   host: hostname,

@@ -1,6 +1,14 @@
 /** Retrieval-augmented generation up to the prompt: chunks, hybrid search, sources. Can be run again. */
 import { SheafClient, hybridSchema, rrf } from "@sheaf/client";
 
+// A line instead of a stack: most often the server is not there.
+process.on("uncaughtException", ({ message }) => {
+  console.error(message);
+  process.exit(1);
+});
+if (!process.env.SHEAF_URL)
+  throw new Error("set SHEAF_URL to the address of a server, such as http://127.0.0.1:8000");
+
 const HANDBOOK = {
   "harbour.md": `Ships leave the harbour at high tide, about every twelve hours and twenty-five minutes.
 

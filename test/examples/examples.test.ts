@@ -14,6 +14,21 @@ afterAll(async () => {
   await served.dispose();
 });
 
+describe.each(["quick-start", "rag-hybrid-search", "multi-tenant", "moving-from-chroma"])("%s", (name) => {
+  it.each([
+    ["without an address", "", /^set (?:SHEAF|CHROMA)_URL to the address of a server/u],
+    [
+      "with a server that is away",
+      "http://127.0.0.1:9",
+      /^(?:Failed to connect|no answer from|fetch failed: )/u,
+    ],
+  ])("ends with a line and 1 %s", async (_, url, line) => {
+    const run = runExample(served, name, { env: { SHEAF_URL: url, CHROMA_URL: url } });
+    await expect(run).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(line) });
+    await expect(run).rejects.toMatchObject({ stderr: expect.not.stringMatching(/\n./u) });
+  });
+});
+
 describe("quick-start", () => {
   it("finds by meaning, and under a filter, however often it is run", async () => {
     const lines = await runExample(served, "quick-start");
@@ -51,6 +66,18 @@ describe("multi-tenant", () => {
   it("keeps one customer from another, however often it is run", async () => {
     const expected = ["acme sees: an order of acme", "acme at globex: ChromaForbiddenError"];
     for (let run = 0; run < 2; run++) expect(await runExample(served, "multi-tenant")).toEqual(expected);
+  });
+});
+
+describe("multi-tenant, on a server with --auth off", () => {
+  it("says that it needs keys", async () => {
+    const open = await ServedSheaf.start({ args: ["--auth", "off"], env: { SHEAF_ROOT_KEY: "" } });
+    try {
+      const stderr = "this example makes keys; the server runs with --auth off\n";
+      await expect(runExample(open, "multi-tenant")).rejects.toMatchObject({ code: 1, stderr });
+    } finally {
+      await open.dispose();
+    }
   });
 });
 
