@@ -148,7 +148,7 @@ export class Indexer {
 
   /** Takes the memory if so. Bits beyond bf16 spare reads of the store, bf16 spares far more: half is left to it. */
   #mayKeep(segment: DenseSegment, kept: RowsKept): boolean {
-    if (kept === "whole" && segment.kept !== kept) return false;
+    if (kept === "whole" && segment.readable !== kept) return false;
     return this.#memory.take(segment.rowBytes(kept), kept === "whole" ? 0.5 : 1);
   }
 
@@ -179,7 +179,7 @@ export class Indexer {
 
 function candidateOf(entry: LiveSegment): Candidate {
   const { segment, liveCount: live } = entry;
-  const { kept } = segment.vectors.search!.segment;
+  const { readable: kept } = segment.vectors.search!.segment;
   return {
     entry,
     sealed: segment.isSealed,

@@ -12,7 +12,7 @@ export interface SegmentMeta {
   readonly live: number;
   /** Rows that there were once. */
   readonly rows: number;
-  /** What it keeps of its vectors. */
+  /** What can be read of its vectors. */
   readonly kept: RowsKept;
 }
 

@@ -49,6 +49,7 @@ export class DenseWriter {
 
   *write(): Generator<void, DenseOrder> {
     const rows = this.#rows;
+    for (const dense of rows.dense) yield* dense.load(["biases"]);
     const [{ shape }] = rows.dense as [DenseSegment];
     const width = this.#width;
     const count = Math.min(MAX_LISTS, Math.ceil(rows.count / ROWS_PER_LIST));
@@ -59,7 +60,7 @@ export class DenseWriter {
     const lists = yield* this.#assign(kMeans, count);
     const capacity = lists.reduce((sum, list) => sum + roundUp(list.rows.length), 0);
     // What bf16 left of a vector is not the vector, however many bits are kept of it.
-    const isLossy = rows.dense.some(({ kept }) => kept === "bf16");
+    const isLossy = rows.dense.some(({ readable }) => readable === "bf16");
     const segment = new DenseSegment(shape, capacity, lists.length, isLossy ? "bf16" : mostKept(shape));
     this.#unfinished.push(segment);
     this.#order = new Uint32Array(capacity).fill(NO_ROW);

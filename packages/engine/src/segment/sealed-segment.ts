@@ -30,7 +30,7 @@ export class SealedSegment implements LookupSegment {
   readonly rows: number;
   readonly blocks: readonly DocBlock[];
   readonly vectors: SealedVectors;
-  readonly #docs: PackedDocs;
+  readonly docs: PackedDocs;
   #postings: ReadonlyMap<string, SparsePostings>;
 
   constructor({ id, rows, search, uncoded, docs, blocks, postings }: SealedParts) {
@@ -38,7 +38,7 @@ export class SealedSegment implements LookupSegment {
     this.rows = rows;
     this.blocks = blocks;
     this.vectors = new SealedVectors(search, uncoded);
-    this.#docs = docs;
+    this.docs = docs;
     this.#postings = postings;
   }
 
@@ -47,31 +47,36 @@ export class SealedSegment implements LookupSegment {
   }
 
   get offsets(): Float64Array {
-    return this.#docs.offsets;
+    return this.docs.offsets;
   }
 
   get sequences(): Float64Array {
-    return this.#docs.sequences;
+    return this.docs.sequences;
   }
 
   get minOffset(): number {
-    return this.#docs.minOffset;
+    return this.docs.minOffset;
   }
 
   get docsByOffset(): Uint32Array {
-    return this.#docs.byOffset;
+    return this.docs.byOffset;
   }
 
   idAt(docId: number): string {
-    return this.#docs.idAt(docId);
+    return this.docs.idAt(docId);
   }
 
   docOfId(id: string): number {
-    return this.#docs.docOfId(id);
+    return this.docs.docOfId(id);
   }
 
   docOfOffset(offset: number): number {
-    return this.#docs.docOfOffset(offset);
+    return this.docs.docOfOffset(offset);
+  }
+
+  /** Keys that are indexed. */
+  get sparse(): ReadonlyMap<string, SparsePostings> {
+    return this.#postings;
   }
 
   postings(key: string): SparsePostings | undefined {

@@ -1,9 +1,17 @@
 import type { IndexPlan, SparseVector } from "@sheaf/protocol";
-import { describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FolderFiles } from "../storage/files/folder-files.ts";
+import { MemoryFiles } from "../storage/files/memory-files.ts";
+import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import { listBits } from "./bits.ts";
 import { BLOCK_DOCS } from "./block-docs.ts";
 import { gaussOf, randomOf } from "./dense/testing/data-sets.ts";
+import { openSegmentFile, writeSegmentFile } from "./files/segment-file.ts";
 import { MutableSegment, type SegmentRow } from "./mutable-segment.ts";
+import type { SealedSegment } from "./sealed-segment.ts";
 import type { LookupSegment } from "./segment.ts";
 import { SegmentWriter } from "./segment-writer.ts";
 import type { WriterSource } from "./source-rows.ts";
@@ -63,7 +71,7 @@ function source(segment: MutableSegment): WriterSource {
 }
 
 function sealed(sources: readonly WriterSource[]): {
-  readonly segment: LookupSegment;
+  readonly segment: SealedSegment;
   readonly live: Uint32Array;
 } {
   const writer = new SegmentWriter(sources, {
@@ -79,7 +87,16 @@ function sealed(sources: readonly WriterSource[]): {
 }
 
 const half = ROWS / 2;
-const kinds: readonly (readonly [string, () => LookupSegment])[] = [
+const folder = mkdtempSync(join(tmpdir(), "sheaf-test-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function inFile(files: SegmentFiles): Promise<LookupSegment> {
+  const { segment } = sealed([source(mutable(rows, ROWS))]);
+  const file = await writeSegmentFile(files, "a.seg", segment);
+  return openSegmentFile(files, file, { id: 2, space: "ip", dimension: DIMENSION, plan: PLAN });
+}
+
+const kinds: readonly (readonly [string, () => LookupSegment | Promise<LookupSegment>])[] = [
   ["mutable", () => mutable(rows, ROWS)],
   ["mutable, with codes", () => source(mutable(rows, ROWS)).segment],
   ["sealed", () => sealed([source(mutable(rows, ROWS))]).segment],
@@ -89,11 +106,17 @@ const kinds: readonly (readonly [string, () => LookupSegment])[] = [
       sealed([source(mutable(rows.slice(0, half), half)), source(mutable(rows.slice(half), half))]).segment,
   ],
   ["sealed anew", () => sealed([sealed([source(mutable(rows, ROWS))])]).segment],
+  ["a file in a folder", () => inFile(new FolderFiles(folder))],
+  ["a file in memory", () => inFile(new MemoryFiles())],
 ];
 
 describe.each(kinds)("a segment (%s)", (_, make) => {
-  const segment = make();
-  const docIds = rows.map(({ id }) => segment.docOfId(id));
+  let segment: LookupSegment;
+  let docIds: number[];
+  beforeAll(async () => {
+    segment = await make();
+    docIds = rows.map(({ id }) => segment.docOfId(id));
+  });
 
   it("has every row once, found by id and offset", () => {
     expect(new Set(docIds).size).toBe(ROWS);

@@ -69,13 +69,15 @@ export class SourceRows {
   /** At least what bf16 lost of the row's vector, which is of this length since. */
   lossOf(row: number, length: number): number {
     const segment = this.#denseOf(row);
-    return segment.hasWholeRows ? 0 : Math.min(segment.losses[this.docOf(row) >>> 5]!, mostLost(length));
+    return segment.readable === "whole"
+      ? 0
+      : Math.min(segment.losses[this.docOf(row) >>> 5]!, mostLost(length));
   }
 
   /** Of a row that has gone meanwhile, or has no code, zeros. */
   readVector(row: number, target: Float32Array): void {
     const dense = this.#denseOf(row);
-    if (dense.hasRows) return dense.readVector(this.docOf(row), target);
+    if (dense.readVector(this.docOf(row), target)) return;
     const isRead = this.isLive(row) && !this.isUncoded(row);
     const vector = isRead ? this.#readVector(this.segmentOf(row), this.docOf(row)) : null;
     if (vector === null) target.fill(0);

@@ -12,6 +12,7 @@ import { COPIED_PER_CALL, copiedRows } from "./segment-layout.ts";
 export type CodeCopy = readonly number[];
 
 export class CodeCopies {
+  readonly #segment: DenseSegment;
   readonly #rows: CopiedRows;
   readonly #chunks: number;
   /** Chunks of no copy, by their first row. */
@@ -19,8 +20,12 @@ export class CodeCopies {
   /** By the slots, the one used last at the end. */
   readonly #copies = new Map<Uint32Array, CodeCopy>();
   readonly #askedOnce = new WeakSet<Uint32Array>();
+  /** Whether the copies have 4-bit codes. */
+  #hasRows: boolean;
 
   constructor(segment: DenseSegment) {
+    this.#segment = segment;
+    this.#hasRows = segment.hasRows;
     this.#rows = new CopiedRows(segment);
     this.#chunks = copiedRows(segment.capacity) / COPIED_PER_CALL;
     this.#free = Array.from({ length: this.#chunks }, (_, chunk) => chunk * COPIED_PER_CALL);
@@ -28,11 +33,19 @@ export class CodeCopies {
 
   /** The copy of these slots, made when they are asked for a second time; `null`: there is none. */
   of(slots: Uint32Array): CodeCopy | null {
+    if (this.#segment.hasRows !== this.#hasRows) this.#clear();
     const copy = this.#copies.get(slots) ?? this.#make(slots);
     if (copy === null) return null;
     this.#copies.delete(slots);
     this.#copies.set(slots, copy);
     return copy;
+  }
+
+  /** Vectors have been loaded since: copies are made anew, with 4-bit codes. */
+  #clear(): void {
+    this.#hasRows = this.#segment.hasRows;
+    for (const copy of this.#copies.values()) this.#free.push(...copy);
+    this.#copies.clear();
   }
 
   #make(slots: Uint32Array): CodeCopy | null {

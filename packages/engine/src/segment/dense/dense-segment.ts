@@ -1,7 +1,8 @@
 /**
  * The vectors of a segment in one kernel memory: 1-bit codes, the vectors themselves (which a sealed segment may leave
- * to the store), and the lists that order them. Vectors are bf16, for all spaces but l2 with the lower halves beside
- * them. A mutable segment is one list that takes rows until it is full; a sealed one has many lists and never changes.
+ * to its file or to the store), and the lists that order them. Vectors are bf16, for all spaces but l2 with the lower
+ * halves beside them. A mutable segment is one list that takes rows until it is full; a sealed one has many lists and
+ * never changes. One that was opened from a file has its lists from the start; codes are loaded before the first search.
  *
  * A slot is the docId of a row. Lists start at multiples of 32 slots. Only slots whose bit in `placed` is set hold a
  * row; which of them are live is known to who searches. Vectors are relative to the origin of the shape, codes to the
@@ -10,6 +11,7 @@
 import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
+import type { CodePart, DenseSource } from "./dense-source.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
 import {
@@ -46,7 +48,7 @@ export class DenseSegment {
   /** Of its code; see `sign-code.ts`. */
   readonly factors: Float32Array;
   readonly biases: Float32Array;
-  /** What the codes of a list's rows are relative to, one after another. */
+  /** What the codes of a list's rows are relative to, one after another. Empty where no row is placed any more. */
   readonly centroids: Float32Array;
   readonly lists: SegmentLists;
   /** By block of 32 slots: the list it belongs to. */
@@ -70,19 +72,34 @@ export class DenseSegment {
   readonly #recordWords: Uint32Array;
   readonly #blocks: Uint8Array;
 
-  readonly kept: RowsKept;
+  readonly #source: DenseSource | null;
+  #kept: RowsKept;
+  /** What is kept of the vectors, or will be once it is loaded. */
+  #claimed: RowsKept;
 
-  /** `capacity`: slots, a multiple of 32. A segment starts as one list around the origin. */
-  constructor(shape: SegmentShape, capacity: number, lists = 1, kept = mostKept(shape)) {
+  /**
+   * `capacity`: slots, a multiple of 32. A segment starts as one list around the origin. `rows`: how much is kept of the
+   * vectors, or the file that has them and the codes.
+   */
+  constructor(
+    shape: SegmentShape,
+    capacity: number,
+    lists = 1,
+    rows: RowsKept | DenseSource = mostKept(shape),
+  ) {
     this.shape = shape;
     this.capacity = capacity;
-    this.kept = kept;
-    this.layout = layOut(shape, { capacity, lists, kept });
+    const isInFile = typeof rows === "object";
+    const laidOut = isInFile ? rows.rows : rows;
+    this.#source = isInFile ? rows : null;
+    this.#kept = this.#claimed = isInFile ? "none" : rows;
+    // Pages of vectors that are never loaded stay untouched, and take no memory.
+    this.layout = layOut(shape, { capacity, lists, kept: laidOut });
     const { memory, at, width, size, codeBytes, recordCodeBytes } = this.layout;
     this.rotation = new Rotation(memory, size);
     this.placed = new Uint32Array(capacity / 32);
     this.biases = memory.f32(at.biases, capacity);
-    this.centroids = new Float32Array(lists * width);
+    this.centroids = new Float32Array(isInFile ? 0 : lists * width);
     this.#centroidBytes = memory.i8(at.centroids, lists * width);
     this.#centroidSteps = memory.f32(at.centroidSteps, lists);
     this.listOfBlock = new Uint16Array(capacity / 32);
@@ -96,8 +113,8 @@ export class DenseSegment {
       spreads: new Float64Array(lists).fill(Infinity),
     };
     this.factors = memory.f32(at.factors, capacity);
-    this.#halves = memory.u16(at.halves, this.hasRows ? capacity * width : 0);
-    this.#lows = memory.u16(at.lows, this.hasWholeRows ? capacity * width : 0);
+    this.#halves = memory.u16(at.halves, laidOut === "none" ? 0 : capacity * width);
+    this.#lows = memory.u16(at.lows, laidOut === "whole" ? capacity * width : 0);
     const records = capacity * recordBytes(recordCodeBytes);
     this.#codes = memory.u8(at.records, records);
     this.#recordFloats = memory.f32(at.records, records / 4);
@@ -118,14 +135,51 @@ export class DenseSegment {
     this.lists.centroidSquares[list] = kept.reduce((sum, x) => sum + x * x, 0);
   }
 
-  /** Whether vectors are here, as bf16 at least. */
-  get hasRows(): boolean {
-    return this.kept !== "none";
+  /** What is in memory of the vectors. */
+  get kept(): RowsKept {
+    return this.#kept;
   }
 
-  /** Whether they are here to the bit. */
+  /** What can be read of them, from memory or the file. */
+  get readable(): RowsKept {
+    return this.#source === null ? this.#kept : this.#source.rows;
+  }
+
+  /** Whether vectors are in memory, as bf16 at least. */
+  get hasRows(): boolean {
+    return this.#kept !== "none";
+  }
+
+  /** Whether they are there to the bit. */
   get hasWholeRows(): boolean {
-    return this.kept === "whole";
+    return this.#kept === "whole";
+  }
+
+  /** `null`: all there is of it is in memory. */
+  get source(): DenseSource | null {
+    return this.#source;
+  }
+
+  /** Whether these codes have to be loaded before they are used. */
+  lacks(parts: readonly CodePart[]): boolean {
+    return this.#source !== null && this.#source.lacks(parts);
+  }
+
+  /** Loads codes in slices of about a millisecond. Throws `SegmentDamaged`. */
+  *load(parts: readonly CodePart[]): Generator<void, void> {
+    if (this.#source !== null) yield* this.#source.load(this, parts);
+  }
+
+  /**
+   * Loads vectors from the file, in slices of less than a millisecond; `false`: they are not on this machine. What
+   * `rowBytes` says counts from the first slice on.
+   */
+  *loadRows(kept: RowsKept): Generator<void, boolean> {
+    this.#claimed = kept;
+    const isLoaded = kept !== "none" && (yield* this.#source!.loadRows(this, kept));
+    if (isLoaded) this.#kept = kept;
+    else this.#claimed = this.#kept;
+    return isLoaded;
   }
 
   /** Puts a row into the next slot. */
@@ -187,11 +241,17 @@ export class DenseSegment {
     return hasBit(this.placed, slot);
   }
 
-  /** Reads a vector, as it was or as bf16 left it, into `target`, the width long. */
-  readVector(slot: number, target: Float32Array): void {
+  /**
+   * Reads a vector, as it was or as bf16 left it, into `target`, the width long; `false`: it is neither in memory nor on
+   * this machine.
+   */
+  readVector(slot: number, target: Float32Array): boolean {
+    if (this.#kept !== this.readable) return this.#source!.readVector(slot, target);
+    if (!this.hasRows) return false;
     const at = slot * this.layout.width;
     if (this.hasWholeRows) wholeFloats({ halves: this.#halves, lows: this.#lows, at }, target);
     else halvesToFloats(this.#halves, at, target);
+    return true;
   }
 
   /** From a slot's record to the i-th row of blocks for FastScan. */
@@ -202,8 +262,8 @@ export class DenseSegment {
     for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
   }
 
-  /** Bytes of the vectors, as far as they are kept. */
-  rowBytes(kept = this.kept): number {
+  /** Bytes of the vectors in memory, as far as they are kept. */
+  rowBytes(kept = this.#claimed): number {
     if (kept === "none") return 0;
     return this.#halves.byteLength + (kept === "whole" ? this.#lows.byteLength : 0);
   }

@@ -62,7 +62,7 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   if (k === 0) return [];
   const certain = search.exact || k > MAX_ESTIMATED_K || wanted <= k;
   const slack = slackOfScores(shape, prepared, length * (certain ? 1 : likelyShare(prepared.length)));
-  const isStored = parts.some((part) => !part.search.segment.hasRows);
+  const isStored = parts.some((part) => part.search.segment.readable === "none");
   const distanceAt = isStored ? remembering(search.distanceAt) : search.distanceAt;
   const toScore = scoreOfDistance(shape, length);
   const scoreOf = (position: number): number => toScore(distanceAt(position));

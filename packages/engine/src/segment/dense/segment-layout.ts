@@ -31,13 +31,15 @@ export const CANDIDATES_KEPT = 2_048;
 export const CANDIDATE_CAPACITY = 2 * CANDIDATES_KEPT;
 /** Slots scored by one call of a kernel. */
 export const SLOTS_PER_CALL = 2 * CANDIDATES_KEPT;
+/** Vectors that are read from a file at once, to be scored. */
+export const ROWS_PER_READ = 64;
 /** Slots whose copied codes are estimated by one call: what stays in a core's cache. */
 export const COPIED_PER_CALL = 1_024;
 /** Rows of copies, by slots: some filters that together keep every row have room, though their last calls are short. */
 const COPIED_SHARE = 1.25;
 
-export interface SegmentLayout {
-  readonly memory: KernelMemory;
+/** What follows from the dimension alone. */
+export interface VectorWidths {
   /** Elements of a stored vector: the dimension padded to 16. */
   readonly width: number;
   /** Elements of a rotated vector. */
@@ -48,6 +50,10 @@ export interface SegmentLayout {
   readonly recordCodeBytes: number;
   /** Bytes of a row's 4-bit code in a copy. */
   readonly nibbleBytes: number;
+}
+
+export interface SegmentLayout extends VectorWidths {
+  readonly memory: KernelMemory;
   /** Byte addresses. */
   readonly at: Readonly<Record<Region, number>>;
 }
@@ -72,23 +78,29 @@ export interface SegmentPlan {
   readonly kept: RowsKept;
 }
 
-export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPlan): SegmentLayout {
-  const width = Math.ceil(shape.dimension / 16) * 16;
-  const size = rotatedSize(shape.dimension);
+export function widthsOf(dimension: number): VectorWidths {
+  const width = Math.ceil(dimension / 16) * 16;
+  const size = rotatedSize(dimension);
   const codeBytes = size / 8;
   const recordCodeBytes = Math.ceil(size / 128) * 16;
   const nibbleBytes = Math.ceil(width / 32) * 16;
+  return { width, size, codeBytes, recordCodeBytes, nibbleBytes };
+}
+
+export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPlan): SegmentLayout {
+  const vectorWidths = widthsOf(shape.dimension);
+  const { width, size } = vectorWidths;
   const widths = {
+    ...vectorWidths,
     queryWidth: width,
     width: kept === "none" ? 0 : width,
     lowWidth: kept === "whole" ? width : 0,
-    ...{ size, codeBytes, recordCodeBytes, nibbleBytes },
   };
   const regions = Object.entries(regionBytes(widths, capacity, lists));
   const bytes = regions.reduce((sum, [, length]) => sum + allocationBytes(length), ARGUMENT_BYTES);
   const memory = new KernelMemory(bytes + rotationBytes(size), { kernels: shape.kernels });
   const at = Object.fromEntries(regions.map(([name, length]) => [name, memory.allocate(length)]));
-  return { memory, width, size, codeBytes, recordCodeBytes, nibbleBytes, at: at as Record<Region, number> };
+  return { ...vectorWidths, memory, at: at as Record<Region, number> };
 }
 
 /** The argument blocks that `SegmentSearch` and its parts make, and those of the scorer that measures the reach before. */
@@ -109,7 +121,7 @@ export function copiedRows(capacity: number): number {
   return Math.ceil((capacity * COPIED_SHARE) / COPIED_PER_CALL) * COPIED_PER_CALL;
 }
 
-interface Widths extends Omit<SegmentLayout, "memory" | "at"> {
+interface Widths extends VectorWidths {
   readonly queryWidth: number;
   readonly lowWidth: number;
 }
@@ -146,6 +158,9 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     candidateIds: CANDIDATE_CAPACITY * 4,
     candidateScores: CANDIDATE_CAPACITY * 4,
     scratch: 128,
+    /** Vectors that were read from a file: bf16, and what that left of one of them. */
+    readHalves: ROWS_PER_READ * widths.width * 2,
+    readLows: widths.lowWidth * 2,
     /** What one call looks at beside a `CodeCopy`: the biases and bases of its rows in one, and which rows. */
     copiedSums: COPIED_PER_CALL * 4,
     copiedMasks: COPIED_PER_CALL / 8,

@@ -4,7 +4,7 @@ import { CENTROIDS, ROWS, WHOLE } from "../../kernels/argument-layouts.generated
 import { type DenseQuery, slackOf } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import { reorderForHalves } from "./half-float.ts";
-import { SLOTS_PER_CALL } from "./segment-layout.ts";
+import { ROWS_PER_READ, SLOTS_PER_CALL } from "./segment-layout.ts";
 
 export class SegmentScorer {
   /** <centroid, query> by list, after `scoreCentroids`. */
@@ -16,10 +16,14 @@ export class SegmentScorer {
   readonly #query: Float32Array;
   readonly #reordered: Float32Array;
   readonly #scores: Float32Array;
+  /** Vectors that were read from the file. */
+  readonly #readHalves: Uint8Array;
+  readonly #readLows: Uint8Array;
 
   constructor(segment: DenseSegment) {
     const { memory, at, width } = segment.layout;
-    const lists = segment.centroids.length / width;
+    const lists = segment.lists.slots.length;
+    const readable = segment.readable;
     this.#segment = segment;
     this.bases = memory.f32(at.bases, lists);
     this.#rows = memory.block(ROWS);
@@ -28,6 +32,8 @@ export class SegmentScorer {
     this.#query = memory.f32(at.query, width);
     this.#reordered = memory.f32(at.reordered, width);
     this.#scores = memory.f32(at.scores, SLOTS_PER_CALL);
+    this.#readHalves = memory.u8(at.readHalves, readable === "none" ? 0 : ROWS_PER_READ * width * 2);
+    this.#readLows = memory.u8(at.readLows, readable === "whole" ? width * 2 : 0);
     setFields(this.#rows, { stride: width * 2, width, query: at.reordered, out: at.scores });
     setFields(this.#whole, { width, query: at.query });
     setFields(this.#centroids, { rows: at.centroids, width, count: lists, out: at.bases });
@@ -59,12 +65,19 @@ export class SegmentScorer {
     return this.#scores.subarray(0, count);
   }
 
-  /** The exact <x, q> of a slot whose vector is here whole; `query`: padded with zeros to the width. */
-  exactScore(slot: number, query: Float32Array): number {
+  /**
+   * The exact <x, q> of a slot; `null`: its vector is not here to the bit. `query`: padded with zeros to the width.
+   */
+  exactScore(slot: number, query: Float32Array): number | null {
     const { at, width, memory } = this.#segment.layout;
+    if (this.#segment.hasWholeRows) {
+      this.#whole.halves = at.halves + slot * width * 2;
+      this.#whole.lows = at.lows + slot * width * 2;
+    } else if (this.#readWhole(slot)) {
+      this.#whole.halves = at.readHalves;
+      this.#whole.lows = at.readLows;
+    } else return null;
     this.#query.set(query);
-    this.#whole.halves = at.halves + slot * width * 2;
-    this.#whole.lows = at.lows + slot * width * 2;
     memory.kernels.dotWholeRow(this.#whole.pointer);
     return this.#whole.score;
   }
@@ -73,11 +86,45 @@ export class SegmentScorer {
   offer(query: DenseQuery, address: number, count: number): void {
     if (count === 0) return;
     const { memory, at } = this.#segment.layout;
-    if (!this.#segment.hasRows) return this.#offerStored(query, memory.u32(address, count));
+    const slots = memory.u32(address, count);
+    if (!this.#segment.hasRows) return this.#offerRead(query, slots);
     this.#run(at.halves, address, count);
+    this.#offerScored(query, slots);
+  }
+
+  /** Vectors are read from the file, those of consecutive slots at once; those that it does not have, from the store. */
+  #offerRead(query: DenseQuery, slots: Uint32Array): void {
+    const { layout, readable, source } = this.#segment;
+    if (source === null || readable === "none") return this.#offerStored(query, slots);
+    const { at, width } = layout;
+    for (let first = 0; first < slots.length;) {
+      const end = Math.min(first + ROWS_PER_READ, slots.length);
+      let read = first;
+      while (read < end) {
+        let next = read + 1;
+        while (next < end && slots[next] === slots[next - 1]! + 1) next++;
+        const into = this.#readHalves.subarray((read - first) * width * 2, (next - first) * width * 2);
+        if (!source.readHalves(slots[read]!, into)) break;
+        read = next;
+      }
+      this.#run(at.readHalves, 0, read - first);
+      this.#offerScored(query, slots.subarray(first, read));
+      if (read < end) this.#offerStored(query, slots.subarray(read, end));
+      first = end;
+    }
+  }
+
+  #readWhole(slot: number): boolean {
+    const { readable, source } = this.#segment;
+    if (source === null || readable !== "whole") return false;
+    const halves = this.#readHalves.subarray(0, this.#readLows.length);
+    return source.readHalves(slot, halves) && source.readLows(slot, this.#readLows);
+  }
+
+  #offerScored(query: DenseQuery, slots: Uint32Array): void {
     const { biases, lengths, losses } = this.#segment;
     const { nearest, slack, base } = query;
-    const slots = memory.u32(address, count);
+    const count = slots.length;
     const hasBiases = this.#segment.shape.space === "l2";
     for (let i = 0; i < count; i++) {
       const slot = slots[i]!;

@@ -9,18 +9,26 @@ import { CodeGather } from "./code-gather.ts";
 import { CopyScan } from "./copy-scan.ts";
 import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
+import type { CodePart } from "./dense-source.ts";
 import { FastScan } from "./fast-scan.ts";
 import { ListOrder } from "./list-order.ts";
 import { ListProbe } from "./list-probe.ts";
 import { SLOTS_PER_CALL } from "./segment-layout.ts";
 import { SegmentScorer } from "./segment-scorer.ts";
 
-/** Up to here scoring at once is cheaper than estimating first: from bf16, and from the store. */
+/** Up to here scoring at once is cheaper than estimating first: from bf16 in memory, in a file, and from the store. */
 const FEW_SLOTS = 256;
+const FEW_READ = 64;
 const FEW_STORED = 16;
 
-/** Rows read from the store between two pauses. */
+/** Rows read between two pauses: from a file, and from the store. */
+const READ_PER_CALL = 512;
 const STORED_PER_CALL = 128;
+
+/** Codes that each way needs. */
+const PROBED: readonly CodePart[] = ["blocks", "factors", "biases"];
+const ESTIMATED: readonly CodePart[] = ["records", "factors", "biases"];
+const SCORED: readonly CodePart[] = ["biases"];
 
 export class SegmentSearch {
   readonly segment: DenseSegment;
@@ -35,7 +43,7 @@ export class SegmentSearch {
   constructor(segment: DenseSegment) {
     const scorer = new SegmentScorer(segment);
     const candidates = new CandidateBuffer(segment, scorer);
-    const order = new ListOrder(segment.centroids.length / segment.layout.width);
+    const order = new ListOrder(segment.lists.slots.length);
     const scan = new FastScan(segment, candidates);
     this.segment = segment;
     this.#scorer = scorer;
@@ -49,6 +57,7 @@ export class SegmentSearch {
 
   /** Offers the rows that can be among the nearest. */
   *probe(query: DenseQuery): Generator<void, void> {
+    if (this.segment.lacks(PROBED)) yield* this.segment.load(PROBED);
     this.#load(query);
     this.#probe.search(query);
     yield;
@@ -56,10 +65,11 @@ export class SegmentSearch {
 
   /** Offers those of the slots that can be among the nearest. */
   *estimate(query: DenseQuery, slots: Uint32Array): Generator<void, void> {
-    if (slots.length <= (this.segment.hasRows ? FEW_SLOTS : FEW_STORED)) {
+    if (slots.length <= this.#whereRowsAre(FEW_SLOTS, FEW_READ, FEW_STORED)) {
       yield* this.score(query, slots);
       return;
     }
+    if (this.segment.lacks(ESTIMATED)) yield* this.segment.load(ESTIMATED);
     this.#load(query);
     const copy = this.#copies.of(slots);
     if (copy === null) this.#gather.search(query, slots);
@@ -69,7 +79,8 @@ export class SegmentSearch {
 
   /** Offers all of the slots. */
   *score(query: DenseQuery, slots: Uint32Array): Generator<void, void> {
-    const step = this.segment.hasRows ? SLOTS_PER_CALL : STORED_PER_CALL;
+    if (this.segment.lacks(SCORED)) yield* this.segment.load(SCORED);
+    const step = this.#whereRowsAre(SLOTS_PER_CALL, READ_PER_CALL, STORED_PER_CALL);
     for (let first = 0; first < slots.length; first += step) {
       const stretch = slots.subarray(first, first + step);
       this.#scorer.load(query.vector);
@@ -81,7 +92,12 @@ export class SegmentSearch {
 
   /** The exact <x, q> of a slot; `null`: its vector is not here to the bit. `query`: as in `DenseQuery`. */
   exactScore(slot: number, query: Float32Array): number | null {
-    return this.segment.hasWholeRows ? this.#scorer.exactScore(slot, query) : null;
+    return this.#scorer.exactScore(slot, query);
+  }
+
+  #whereRowsAre(inMemory: number, inFile: number, inStore: number): number {
+    if (this.segment.hasRows) return inMemory;
+    return this.segment.readable === "none" ? inStore : inFile;
   }
 
   #load(query: DenseQuery): void {

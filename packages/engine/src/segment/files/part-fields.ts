@@ -24,6 +24,10 @@ export class PartFields {
     return new Uint32Array(this.#bytes.buffer, this.#take(4 * count), count);
   }
 
+  f32(count: number): Float32Array {
+    return new Float32Array(this.#bytes.buffer, this.#take(4 * count), count);
+  }
+
   f64(count: number): Float64Array {
     return new Float64Array(this.#bytes.buffer, this.#take(8 * count), count);
   }
@@ -31,6 +35,11 @@ export class PartFields {
   bytes(count: number): Buffer {
     const start = this.#take(count) - this.#bytes.byteOffset;
     return this.#bytes.subarray(start, start + count);
+  }
+
+  /** All that is left. */
+  rest(): Buffer {
+    return this.bytes(this.#bytes.length - this.#at);
   }
 
   /** The texts that end at `ends`, which take so many bytes. */

@@ -11,8 +11,10 @@ import {
   truncateSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { collectGarbage } from "../../index/collect-garbage.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { createDiskSpace } from "../disk-space.ts";
 import { FolderFiles } from "./folder-files.ts";
@@ -88,6 +90,18 @@ describe("files in a folder on disk", () => {
     expect(file.tryRead(into, 0)).toBe(true);
     await file.close();
     expect(() => file.tryRead(into, 0)).toThrow();
+  });
+
+  it("closes a file that nobody refers to any more", async () => {
+    const folder = temporaryFolder();
+    const files = new FolderFiles(folder);
+    await writeFile(files, "a.seg", Buffer.from("0123456789"));
+    await files.open("a.seg");
+    expect(openFilesBelow(folder).length).toBe(1);
+    while (openFilesBelow(folder).length > 0) {
+      collectGarbage();
+      await nextTurn();
+    }
   });
 
   it("takes folders and files with other names for none of its own", async () => {

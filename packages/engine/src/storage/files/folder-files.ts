@@ -168,6 +168,12 @@ class FolderFileWriter implements SegmentFileWriter {
   }
 }
 
+/**
+ * A segment is closed while older snapshots still read it, so nobody knows when its file may be: files that are not
+ * closed are once nothing refers to them.
+ */
+const unreferenced = new FinalizationRegistry<FileHandle>((file) => void file.close().catch(() => {}));
+
 class FolderFile implements SegmentFile {
   readonly name: string;
   readonly size: number;
@@ -177,6 +183,7 @@ class FolderFile implements SegmentFile {
     this.name = name;
     this.size = size;
     this.#file = file;
+    unreferenced.register(this, file, this);
   }
 
   tryRead(into: Uint8Array, position: number): boolean {
@@ -208,6 +215,7 @@ class FolderFile implements SegmentFile {
 
   /** Waits for the reads under way, so that no descriptor is used that belongs to another file by then. */
   async close(): Promise<void> {
+    unreferenced.unregister(this);
     await this.#file.close();
   }
 

@@ -53,7 +53,7 @@ export interface SegmentFile {
   tryRead(into: Uint8Array, position: number): boolean;
   /** Fills `into`, wherever the bytes are. Once it has settled, nothing writes there any more. */
   read(into: Uint8Array, position: number, options?: ReadOptions): Promise<void>;
-  /** Nothing may be read afterwards; reads under way end first. */
+  /** Nothing may be read afterwards; reads under way end first. A file that is not closed is once nobody refers to it. */
   close(): Promise<void>;
 }
 

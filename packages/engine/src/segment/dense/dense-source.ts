@@ -1,0 +1,23 @@
+/** Where a segment has its codes and vectors that are not in memory: its file. */
+import type { DenseSegment } from "./dense-segment.ts";
+import type { RowsKept } from "./segment-layout.ts";
+
+/** Codes that are loaded together, each from a section of that name. */
+export type CodePart = "biases" | "factors" | "blocks" | "records";
+
+export interface DenseSource {
+  /** What there is of the vectors. */
+  readonly rows: RowsKept;
+  /** Whether any of them is not in memory yet. */
+  lacks(parts: readonly CodePart[]): boolean;
+  /** Reads them into the memory of the segment in slices, unless they are there. */
+  load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
+  /** Reads all vectors there in slices; `false`: they are not on this machine. */
+  loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, boolean>;
+  /** Fills `into` with the bf16 of consecutive slots; `false`: they are not on this machine. */
+  readHalves(firstSlot: number, into: Uint8Array): boolean;
+  /** The same with what bf16 left of them. */
+  readLows(firstSlot: number, into: Uint8Array): boolean;
+  /** The vector of a slot, all that there is of it; `false`: it is not on this machine. */
+  readVector(slot: number, target: Float32Array): boolean;
+}

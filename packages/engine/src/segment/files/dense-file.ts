@@ -1,0 +1,193 @@
+/**
+ * Codes and vectors of a segment in its file. Codes are read into the segment's memory when a search first needs them,
+ * vectors by position, or all of them where there is room. The sections are those regions of the memory as they are.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { SheafError, throwIfAborted } from "@sheaf/protocol";
+import { RECORD } from "../../kernels/kernels.ts";
+import { wholeFloats } from "../../kernels/plain/rows.ts";
+import type { RowSection } from "../../storage/files/row-section.ts";
+import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import type { ReadOptions } from "../../storage/files/segment-files.ts";
+import type { SectionReader } from "../../storage/files/section-reader.ts";
+import type { StreamSection } from "../../storage/files/stream-section.ts";
+import type { DenseSegment } from "../dense/dense-segment.ts";
+import type { CodePart, DenseSource } from "../dense/dense-source.ts";
+import { halvesToFloats } from "../dense/half-float.ts";
+import { type RowsKept, recordBytes, widthsOf } from "../dense/segment-layout.ts";
+import type { SegmentHeader } from "./segment-header.ts";
+
+/** Sections of vectors. */
+export const HALVES = "bf16";
+export const LOWS = "residual";
+export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "records"];
+
+/** Bytes that are read between two pauses: about half a millisecond. */
+const SLICE_BYTES = 512 * 1024;
+
+export class DenseFile implements DenseSource {
+  readonly rows: RowsKept;
+  readonly #name: string;
+  readonly #lists: number;
+  readonly #codes: Readonly<Record<CodePart, StreamSection>>;
+  readonly #halves: RowSection | null;
+  readonly #lows: RowSection | null;
+  /** Bytes of each part that are in memory. */
+  readonly #loaded: Record<CodePart, number> = { biases: 0, factors: 0, blocks: 0, records: 0 };
+  readonly #halvesOfOne: Uint16Array;
+  readonly #lowsOfOne: Uint16Array;
+
+  /** Throws `SegmentDamaged` where a section does not have the length that follows from the header. */
+  constructor(reader: SectionReader, { capacity, dimension, kept, lists }: SegmentHeader) {
+    const { width } = widthsOf(dimension);
+    this.rows = kept;
+    this.#name = reader.name;
+    this.#lists = lists;
+    const lengths = codeLengths(capacity, dimension);
+    const codes = CODE_PARTS.map((part) => {
+      const section = reader.stream(part);
+      if (section.length !== lengths[part])
+        throw new SegmentDamaged(
+          reader.name,
+          part,
+          `${section.length} bytes are no codes of ${capacity} slots`,
+        );
+      return [part, section] as const;
+    });
+    this.#codes = Object.fromEntries(codes) as Record<CodePart, StreamSection>;
+    this.#halves = kept === "none" ? null : rowsOf(reader, HALVES, { width, capacity });
+    this.#lows = kept === "whole" ? rowsOf(reader, LOWS, { width, capacity }) : null;
+    this.#halvesOfOne = new Uint16Array(width);
+    this.#lowsOfOne = new Uint16Array(width);
+  }
+
+  lacks(parts: readonly CodePart[]): boolean {
+    return parts.some((part) => this.#loaded[part] < this.#codes[part].length);
+  }
+
+  *load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void> {
+    for (const part of parts) {
+      for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
+        if (!this.#codes[part].tryRead(slice.into, slice.from))
+          throw new SheafError("internal", `codes of ${this.#name} were not prepared`);
+        this.#read(segment, part, slice);
+        yield;
+      }
+    }
+  }
+
+  /** `load` of what may have to be fetched. */
+  async prepare(
+    segment: DenseSegment,
+    parts: readonly CodePart[],
+    { signal }: ReadOptions = {},
+  ): Promise<void> {
+    for (const part of parts) {
+      for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
+        const { into, from } = slice;
+        if (!this.#codes[part].tryRead(into, from)) await this.#codes[part].read(into, from, { signal });
+        this.#read(segment, part, slice);
+        await nextTurn();
+        throwIfAborted(signal);
+      }
+    }
+  }
+
+  *loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, boolean> {
+    for (const { section, into } of this.#rowRegions(segment, kept)) {
+      const rows = Math.ceil(SLICE_BYTES / section.rowBytes);
+      for (let first = 0; first < segment.capacity; first += rows) {
+        const slice = into.subarray(first * section.rowBytes, (first + rows) * section.rowBytes);
+        if (!section.tryRead(slice, first)) return false;
+        yield;
+      }
+    }
+    return true;
+  }
+
+  readHalves(firstSlot: number, into: Uint8Array): boolean {
+    return this.#halves!.tryRead(into, firstSlot);
+  }
+
+  readLows(firstSlot: number, into: Uint8Array): boolean {
+    return this.#lows!.tryRead(into, firstSlot);
+  }
+
+  readVector(slot: number, target: Float32Array): boolean {
+    const [halves, lows] = [this.#halvesOfOne, this.#lowsOfOne];
+    if (!this.readHalves(slot, new Uint8Array(halves.buffer))) return false;
+    if (this.rows === "bf16") halvesToFloats(halves, 0, target);
+    else if (!this.readLows(slot, new Uint8Array(lows.buffer))) return false;
+    else wholeFloats({ halves, lows, at: 0 }, target);
+    return true;
+  }
+
+  #next(segment: DenseSegment, part: CodePart): Slice | null {
+    const from = this.#loaded[part];
+    const { length } = this.#codes[part];
+    if (from === length) return null;
+    const bytes = codeRegion(segment, part);
+    return { from, into: bytes.subarray(from, from + SLICE_BYTES) };
+  }
+
+  /** Another reader may have come as far meanwhile. */
+  #read(segment: DenseSegment, part: CodePart, { from, into }: Slice): void {
+    const end = from + into.length;
+    if (part === "records" && end === this.#codes.records.length) this.#requireLists(segment);
+    this.#loaded[part] = Math.max(this.#loaded[part], end);
+  }
+
+  /** Kernels trust the lists of records. */
+  #requireLists({ capacity, layout }: DenseSegment): void {
+    const { memory, at, recordCodeBytes } = layout;
+    const stride = recordBytes(recordCodeBytes) / 4;
+    const words = memory.u32(at.records, capacity * stride);
+    for (let at32 = recordCodeBytes / 4 + RECORD.list; at32 < words.length; at32 += stride)
+      if (words[at32]! >= this.#lists)
+        throw new SegmentDamaged(this.#name, "records", `a record is of list ${words[at32]}`);
+  }
+
+  #rowRegions({ capacity, layout }: DenseSegment, kept: RowsKept): readonly RowRegion[] {
+    const { memory, at, width } = layout;
+    const regions: RowRegion[] = [];
+    const bytes = capacity * width * 2;
+    if (kept !== "none") regions.push({ section: this.#halves!, into: memory.u8(at.halves, bytes) });
+    if (kept === "whole") regions.push({ section: this.#lows!, into: memory.u8(at.lows, bytes) });
+    return regions;
+  }
+}
+
+interface Slice {
+  readonly from: number;
+  readonly into: Uint8Array;
+}
+
+interface RowRegion {
+  readonly section: RowSection;
+  readonly into: Uint8Array;
+}
+
+/** Where codes lie in the memory of a segment. */
+export function codeRegion({ capacity, shape, layout }: DenseSegment, part: CodePart): Uint8Array {
+  return layout.memory.u8(layout.at[part], codeLengths(capacity, shape.dimension)[part]);
+}
+
+function codeLengths(capacity: number, dimension: number): Readonly<Record<CodePart, number>> {
+  const { codeBytes, recordCodeBytes } = widthsOf(dimension);
+  return {
+    biases: capacity * 4,
+    factors: capacity * 4,
+    blocks: capacity * codeBytes,
+    records: capacity * recordBytes(recordCodeBytes),
+  };
+}
+
+function rowsOf(
+  reader: SectionReader,
+  name: string,
+  { width, capacity }: { readonly width: number; readonly capacity: number },
+): RowSection {
+  const section = reader.rows(name, width * 2);
+  if (section.count === capacity) return section;
+  throw new SegmentDamaged(reader.name, name, `${section.count} rows instead of ${capacity}`);
+}
