@@ -327,7 +327,8 @@ class MessageWriter {
   #reserve(count: number): void {
     const needed = this.#at + count;
     if (needed <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length));
+    // What follows a long value must not double what holds it.
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed + FIRST_BYTES, 2 * this.#bytes.length));
     this.#bytes.copy(larger, 0, 0, this.#at);
     this.#use(larger);
   }

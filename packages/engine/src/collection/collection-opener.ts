@@ -7,9 +7,9 @@ import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex-pool.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
-import { LargeWrites } from "../storage/large-writes.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
+import { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import { QuotaStore } from "./quota-store.ts";
 import { OpenCollection } from "./open-collection.ts";
@@ -39,7 +39,7 @@ export interface CollectionOpenerOptions {
 
 export class CollectionOpener {
   readonly #options: CollectionOpenerOptions;
-  readonly #largeWrites = new LargeWrites();
+  readonly #largeWrites = new TurnLock();
   /** Collection -> why it must not be opened. */
   #quarantined: ReadonlyMap<string, string> = new Map();
 

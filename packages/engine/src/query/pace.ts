@@ -11,14 +11,14 @@ const LOOK_BYTES = 64 * 1024;
 
 export class Pace {
   readonly signal: CancelSignal | undefined;
-  readonly #tenant: string;
+  readonly tenant: string;
   #spent = 0;
 
   /** Throws for a signal that is aborted already. */
   constructor(signal: CancelSignal | undefined, tenant = "") {
     throwIfAborted(signal);
     this.signal = signal;
-    this.#tenant = tenant;
+    this.tenant = tenant;
     beginSlice();
   }
 
@@ -36,7 +36,7 @@ export class Pace {
   /** Throws after an abort. Waits for its turn where the slice is used up. */
   async breathe(): Promise<void> {
     this.#spent = 0;
-    if (isSliceOver()) await nextSlice(this.#tenant);
+    if (isSliceOver()) await nextSlice(this.tenant);
     beginSlice();
     throwIfAborted(this.signal);
   }

@@ -38,7 +38,7 @@ describe("RecordView", () => {
         const { embedding, ...rest } = collection.records[position] ?? expect.fail("no record");
         expect(view.distance(position, QUERY)).toBe(distance("cosine", VECTOR, embedding));
         expect(view.read(position)).toMatchObject(rest);
-        expect(view.readWhole(position)?.embedding).toStrictEqual(embedding);
+        expect(view.readInSteps(position, true)).toMatchObject({ embedding });
       }
       // Each is read whole once more, for its vector.
       expect(collection.reads - before).toBe(10);
@@ -61,7 +61,7 @@ describe("RecordView", () => {
     const kept = viewed(ticket);
     expect(kept.distance(7, QUERY)).toBe(distance("cosine", VECTOR, before.embedding));
     expect(kept.read(7).document).toBe("document 7");
-    expect(kept.readWhole(7)).toStrictEqual(before);
+    expect(kept.readInSteps(7, true)).toStrictEqual(before);
     ticket.close();
     collection.index.close();
   });

@@ -9,6 +9,7 @@ import { DocumentMemory, type BlockDocuments } from "../index/document-memory.ts
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
+import { type Steps, isInSteps } from "../storage/steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../storage/stored-record.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 
@@ -16,6 +17,8 @@ import type { ReadTicket } from "../storage/version-history.ts";
 export interface ViewedStore {
   /** `null` if it is gone. The vector may lie in `into` if that is as long. */
   read(offset: number, into?: Float32Array): StoredRecord | null;
+  /** `read` in steps where it takes long. */
+  readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null>;
   /** The document alone; its bytes are others after the next read. `null` as `read`. */
   readDocument(offset: number): DocumentVersion | null;
   /** About as many bytes as the document has. */
@@ -111,9 +114,17 @@ export class RecordView {
     return typeof document === "string" ? Buffer.from(document) : document;
   }
 
-  /** `read` with the vector. */
-  readWhole(position: number): StoredRecord {
-    return this.#read(position, undefined);
+  /** `read` in steps where it takes long; with the vector if so asked. */
+  readInSteps(position: number, withVector: boolean): Steps<RecordContent | StoredRecord> {
+    const known = withVector ? undefined : this.#ahead.get(position);
+    if (known !== undefined) return known;
+    const into = withVector ? undefined : this.#scratch;
+    const read = this.#reader.readInSteps(this.snapshot.offset(position), into);
+    return isInSteps(read) ? this.#readLong(read, position) : this.#ofSnapshot(read, position);
+  }
+
+  *#readLong(steps: Generator<void, StoredRecord | null>, position: number): Generator<void, StoredRecord> {
+    return this.#ofSnapshot(yield* steps, position);
   }
 
   /** About as many bytes as the newest document of the record has. */
@@ -149,7 +160,10 @@ export class RecordView {
   }
 
   #read(position: number, into: Float32Array | undefined): StoredRecord {
-    const record = this.#reader.read(this.snapshot.offset(position), into);
+    return this.#ofSnapshot(this.#reader.read(this.snapshot.offset(position), into), position);
+  }
+
+  #ofSnapshot(record: StoredRecord | null, position: number): StoredRecord {
     return record?.sequence === this.snapshot.sequence(position) ? record : this.#former(position);
   }
 

@@ -6,10 +6,12 @@
 import type { ResultRecord } from "@sheaf/protocol";
 import type { ResultBatch } from "../engine.ts";
 import { recordBytes } from "../storage/record-bytes.ts";
+import { isInSteps } from "../storage/steps.ts";
+import { TurnLock } from "../storage/turn-lock.ts";
 import type { Scored } from "./order.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
-import { type Fields, selectRecord } from "./select.ts";
+import { type Fields, type RecordInMaking, selectRecord } from "./select.ts";
 
 /** Bytes of records from which on a batch is full; one record may be longer. */
 const BATCH_BYTES = 1024 * 1024;
@@ -17,6 +19,9 @@ const BATCH_BYTES = 1024 * 1024;
 const WORTH_LOOKING_BYTES = 256 * 1024 * 1024;
 const RECORDS_PER_BREATH = 64;
 const BYTES_PER_BREATH = 128 * 1024;
+
+/** Long records are read one at a time over all reads, tenants in turn, for each is in memory more than once meanwhile. */
+const longReads = new TurnLock();
 
 /** One list of a reply: which records, in which order. */
 export interface SelectedList {
@@ -136,6 +141,8 @@ export class ResultReader {
   }
 
   async #fill(pace: Pace): Promise<void> {
+    // Others may have used up the slice of this turn since the read began.
+    if (pace.isDue) await pace.breathe();
     let records = 0;
     let bytes = 0;
     for (let list = this.#lists[0]; list !== undefined && !this.#isFull; list = this.#lists[0]) {
@@ -146,7 +153,13 @@ export class ResultReader {
       }
       const isSkipped = this.#place < list.skip;
       if (isSkipped) this.#pass();
-      else bytes += this.#read(list, into);
+      else {
+        const selected = selectRecord(this.#position!, list.fields, this.#view);
+        // What is too long for an answer that begins a read comes with the next batch.
+        if (!isInSteps(selected)) bytes += this.#add(selected, list, into);
+        else if (this.#isFirst) this.#leaveLong();
+        else bytes += this.#add(await readLong(selected, pace), list, into);
+      }
       if (++records % RECORDS_PER_BREATH !== 0 && bytes < BYTES_PER_BREATH) continue;
       bytes = 0;
       await pace.breathe();
@@ -164,9 +177,13 @@ export class ResultReader {
     return (this.#batch[this.#number - this.#batchFirst] ??= []);
   }
 
-  /** Reads the next record, unless the batch is full; returns its bytes. */
-  #read(list: SelectedList, into: ResultRecord[]): number {
-    const record = selectRecord(this.#position!, list.fields, this.#view);
+  #leaveLong(): void {
+    this.#longest = Math.max(this.#longest, this.#view.documentBytes(this.#position!));
+    this.#isFull = true;
+  }
+
+  /** The record that was read, unless the batch is full; returns its bytes. */
+  #add(record: RecordInMaking, list: SelectedList, into: ResultRecord[]): number {
     const bytes = recordBytes(record);
     this.#longest = Math.max(this.#longest, bytes);
     // An answer that begins a read is small whatever the records are; what is too long for it comes with the next.
@@ -202,5 +219,18 @@ export class ResultReader {
     this.#number++;
     this.#place = 0;
     this.#position = null;
+  }
+}
+
+async function readLong(steps: Generator<void, RecordInMaking>, pace: Pace): Promise<RecordInMaking> {
+  const leave = await longReads.enter(pace.tenant);
+  try {
+    for (;;) {
+      await pace.breathe();
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
+  } finally {
+    leave();
   }
 }

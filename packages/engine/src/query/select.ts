@@ -3,7 +3,9 @@
  * there; documents, URIs, stored vectors and sparse vectors come from the store.
  */
 import { type Include, type Metadata, type ResultRecord, type Select, isSparseVector } from "@sheaf/protocol";
-import type { RecordView } from "./record-view.ts";
+import { type Steps, isInSteps } from "../storage/steps.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import type { RecordContent, RecordView } from "./record-view.ts";
 
 export interface Fields {
   readonly document: boolean;
@@ -39,24 +41,35 @@ export function readsContent({ document, uri, embedding }: Fields): boolean {
   return (document || uri) && !embedding;
 }
 
-type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Field] };
+export type RecordInMaking = { -readonly [Field in keyof ResultRecord]: ResultRecord[Field] };
 
-/** Everything but the score. Field by field: a spread for each that may be missing takes microseconds. */
-export function selectRecord(position: number, fields: Fields, view: RecordView): RecordInMaking {
+/** Everything but the score, in steps where a long record is read. */
+export function selectRecord(position: number, fields: Fields, view: RecordView): Steps<RecordInMaking> {
   const needsStore = fields.document || fields.embedding || fields.uri;
   const indexed = needsStore || fields.metadata === false ? null : view.snapshot.metadata(position);
-  const fromStore = needsStore || !inIndex(indexed, fields.metadata);
-  const whole = fields.embedding ? view.readWhole(position) : null;
-  const stored = whole ?? (fromStore ? view.read(position) : null);
-  const record: RecordInMaking = { id: view.snapshot.id(position) };
-  if (stored !== null) {
-    if (fields.document) record.document = stored.document;
-    if (fields.uri) record.uri = stored.uri;
+  if (!needsStore && inIndex(indexed, fields.metadata)) {
+    const record: RecordInMaking = { id: view.snapshot.id(position) };
+    if (fields.metadata !== false) record.metadata = selectMetadata(indexed, fields.metadata);
+    return record;
   }
-  if (whole !== null) record.embedding = whole.embedding;
-  if (fields.metadata !== false) {
-    record.metadata = selectMetadata(stored === null ? indexed : stored.metadata, fields.metadata);
-  }
+  const stored = view.readInSteps(position, fields.embedding);
+  return isInSteps(stored) ? selectInSteps(stored, fields) : selectFields(stored, fields);
+}
+
+function* selectInSteps(
+  stored: Generator<void, RecordContent | StoredRecord>,
+  fields: Fields,
+): Generator<void, RecordInMaking> {
+  return selectFields(yield* stored, fields);
+}
+
+/** Field by field: a spread for each that may be missing takes microseconds. */
+function selectFields(stored: RecordContent | StoredRecord, fields: Fields): RecordInMaking {
+  const record: RecordInMaking = { id: stored.id };
+  if (fields.document) record.document = stored.document;
+  if (fields.uri) record.uri = stored.uri;
+  if (fields.embedding) record.embedding = (stored as StoredRecord).embedding;
+  if (fields.metadata !== false) record.metadata = selectMetadata(stored.metadata, fields.metadata);
   return record;
 }
 

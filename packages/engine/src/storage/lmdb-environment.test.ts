@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { crc32c } from "./crc32c.ts";
 import { createDiskSpace } from "./disk-space.ts";
 import type { KeyRange } from "./key-range.ts";
-import { LargeWrites } from "./large-writes.ts";
+import { TurnLock } from "./turn-lock.ts";
 import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-environment-"));
@@ -129,7 +129,7 @@ describe("an LMDB environment", () => {
   });
 
   it("holds what large writes of several environments take to one of them, also where they fail", async () => {
-    const turns = new LargeWrites();
+    const turns = new TurnLock();
     const environments = ["a", "b", "c", "d"].map((owner) => open({ largeWrites: { turns, owner } }));
     const piece = new Uint8Array(1024 * 1024);
     const written = environments.map(() => 0);

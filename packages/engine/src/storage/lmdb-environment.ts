@@ -16,12 +16,13 @@ import { checkFile } from "./check-file.ts";
 import { commitCause, isDamage, isDiskFull } from "./commit-cause.ts";
 import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
-import { CommitSize, type LargeWrites } from "./large-writes.ts";
+import { CommitSize } from "./commit-size.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns, startSteps } from "./steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "./sync-files.ts";
+import type { TurnLock } from "./turn-lock.ts";
 
 const STDERR = 2;
 /** LMDB's own bound at its page size. */
@@ -43,7 +44,7 @@ export interface EnvironmentOptions {
   /** It may be made on what is kept free of the disk. */
   readonly usesReserve?: boolean;
   /** Where large writes wait for their turn, and for whom; they do not if left out. */
-  readonly largeWrites?: { readonly turns: LargeWrites; readonly owner: string } | undefined;
+  readonly largeWrites?: { readonly turns: TurnLock; readonly owner: string } | undefined;
   /** Nothing can be written; the folder has to be there. */
   readonly readOnly?: boolean;
 }

@@ -75,6 +75,10 @@ export class TestCollection implements OracleCollection {
     return this.#byOffset.get(offset) ?? null;
   }
 
+  readInSteps(offset: number): StoredRecord | null {
+    return this.read(offset);
+  }
+
   readDocument(offset: number): DocumentVersion | null {
     const record = this.read(offset);
     if (record === null) return null;

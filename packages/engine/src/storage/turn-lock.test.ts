@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { LargeWrites } from "./large-writes.ts";
+import { TurnLock } from "./turn-lock.ts";
 
-describe("LargeWrites", () => {
+describe("TurnLock", () => {
   it("lets one in at a time, owners in turn", async () => {
-    const writes = new LargeWrites();
+    const writes = new TurnLock();
     const order: string[] = [];
     let inside = 0;
     const write = async (owner: string): Promise<void> => {
