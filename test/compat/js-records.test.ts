@@ -277,7 +277,7 @@ describe("getIndexingStatus", () => {
     const before = await versionOf(collection.id);
     await collection.upsert({ ids: ["a"], embeddings: [[3, 3, 3]] });
     for (let attempt = 0; (await versionOf(collection.id)) <= before; attempt++) {
-      if (attempt > 200) throw new Error("the version never rose");
+      if (attempt > 1_000) throw new Error("the version never rose");
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     expect(await collection.getIndexingStatus()).toEqual({

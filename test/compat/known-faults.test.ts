@@ -274,7 +274,7 @@ describe("running", () => {
     expect(await bytesIn(own.data)).toBeGreaterThan(before + 500_000);
     await expectOk(own, { method: "DELETE", path: `${DATABASE}/collections/secret` });
     for (let attempt = 0; (await bytesIn(own.data)) > before + 100_000; attempt++) {
-      if (attempt > 200) throw new Error("the folder of the deleted collection never went");
+      if (attempt > 1_000) throw new Error("the folder of the deleted collection never went");
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     expect(await filesWith(own.data, "the secret of record")).toEqual([]);
@@ -308,7 +308,7 @@ describe("running", () => {
 
 /** Waits until every write has been indexed. */
 async function indexed(path: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 1_000; attempt++) {
     const { num_unindexed_ops: left } = await expectOk<{ num_unindexed_ops: number }>(served, {
       path: `${path}/indexing_status`,
     });

@@ -218,7 +218,7 @@ describe("a collection that is damaged while it is open", () => {
         const statusOfUse = async (): Promise<number> => (await run(victim)).status;
         // A read may still have the snapshot of the one before it, which is right; a write has to look anew.
         if (use === "write") expect(await statusOfUse()).toSatisfy(isUnavailable);
-        await expect.poll(statusOfUse, { timeout: 5_000, interval: 20 }).toSatisfy(isUnavailable);
+        await expect.poll(statusOfUse, { interval: 20 }).toSatisfy(isUnavailable);
         await sound.expectSound();
         await victim.expectUnavailable();
         const host = await hostPid(served);

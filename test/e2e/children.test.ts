@@ -96,7 +96,7 @@ describe("a child that is killed under load", () => {
 });
 
 async function untilOk(send: () => Promise<Response>): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  for (let attempt = 0; attempt < 1_000; attempt++) {
     if ((await send()).status === 200) return;
     await sleep(50);
   }

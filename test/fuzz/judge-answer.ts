@@ -5,7 +5,7 @@ import type { Outcome } from "./wire-connection.ts";
 import { isFramed } from "./wire-request.ts";
 
 /** How long one answer may take. */
-export const ANSWER_MS = 10_000;
+export const ANSWER_MS = 30_000;
 
 /** Statuses that Node's parser and the router give before any route is found. */
 const BEFORE_ROUTES: ReadonlySet<number> = new Set([400, 404, 405, 408, 413, 417, 431]);

@@ -28,7 +28,7 @@ interface LockFile {
 }
 
 const ANSWER_MS = 30_000;
-const VANISH_MS = 10_000;
+const VANISH_MS = 30_000;
 const POLL_MS = 10;
 /** Another program may take the port between its choice and its use; that is no failed boot. */
 const PORT_ATTEMPTS = 5;

@@ -141,7 +141,7 @@ describe("ChildSupervisor", () => {
 
   it("finds out that a child hangs, and starts another", async () => {
     let hangs = 0;
-    const supervisor = supervise({ hangAfterMs: 500, onHang: () => (hangs += 1) });
+    const supervisor = supervise({ hangAfterMs: 2_000, onHang: () => (hangs += 1) });
     await supervisor.start();
     expect(await refusal(supervisor.call("hang", []))).toMatchObject({ code: "unavailable" });
     await until(() => supervisor.ready);

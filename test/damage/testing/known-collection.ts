@@ -6,7 +6,8 @@ export const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_dat
 export const INCLUDE = ["documents", "embeddings", "metadatas"];
 const DIMENSION = 24;
 /** An engine host that died is back long before. */
-const BACK_WITHIN_MS = 5_000;
+/** Tells slow from hung. */
+const BACK_WITHIN_MS = 30_000;
 
 export interface Answer {
   readonly status: number;

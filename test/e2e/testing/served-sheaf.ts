@@ -163,7 +163,7 @@ export async function descendants(pid: number): Promise<readonly ProcessInfo[]> 
 /** Waits until none of the processes lives, at most `timeoutMs`; gives those that still do. */
 export async function waitUntilGone(
   processes: readonly ProcessInfo[],
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<readonly ProcessInfo[]> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

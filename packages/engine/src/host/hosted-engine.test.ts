@@ -120,7 +120,7 @@ describe("hosted engine", () => {
     const logged: string[] = [];
     const engine = await createHostedEngine({
       dataFolder: temporaryFolder(),
-      hangAfterMs: 3_000,
+      hangAfterMs: 5_000,
       log: ({ message }) => logged.push(message),
     });
     onTestFinished(() => engine.close());

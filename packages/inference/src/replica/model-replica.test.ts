@@ -102,7 +102,7 @@ describe("ModelReplica", () => {
   });
 
   it("kills a process that does not answer", async () => {
-    const { model, events } = replica({ hangAfterMs: 300 });
+    const { model, events } = replica({ hangAfterMs: 2_000 });
     await model.run([HELLO]);
     process.kill(pidOf(model), "SIGSTOP");
     expect(await outcome(model.run([HELLO]))).toMatchObject({ code: "unavailable" });
