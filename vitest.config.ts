@@ -1,16 +1,29 @@
-/** Two projects: `unit` beside the sources, `e2e` against the built command. Both resolve packages to their sources. */
-import { defineConfig } from "vitest/config";
+/**
+ * Three projects: `unit` beside the sources, `e2e` and `alone` against the built command. All resolve packages to their
+ * sources. Files of the first two run beside each other on all cores, for they often wait for processes of theirs. Nothing
+ * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew.
+ */
+import { availableParallelism } from "node:os";
+import { configDefaults, defineConfig } from "vitest/config";
 
-const resolve = { conditions: ["@sheaf/source", "node", "import", "default"] };
-const ssr = { resolve: { conditions: ["@sheaf/source", "node", "import", "default"] } };
+const shared = {
+  resolve: { conditions: ["@sheaf/source", "node", "import", "default"] },
+  ssr: { resolve: { conditions: ["@sheaf/source", "node", "import", "default"] } },
+};
+// Deadlines tell slow from hung, also on a machine that does other things.
+const deadlines = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 30_000 } } };
+const maxWorkers = availableParallelism();
+// Servers under test write as long as there is any room, whatever else is on the machine's disk.
+const env = { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) };
+const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 
 export default defineConfig({
   test: {
     projects: [
       {
-        resolve,
-        ssr,
+        ...shared,
         test: {
+          ...deadlines,
           name: "unit",
           include: [
             "packages/*/src/**/*.test.ts",
@@ -18,21 +31,29 @@ export default defineConfig({
             "test/*.test.ts",
             "test/contract/**/*.test.ts",
           ],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          maxWorkers,
         },
       },
       {
-        resolve,
-        ssr,
+        ...shared,
         test: {
+          ...deadlines,
           name: "e2e",
-          // Servers under test write as long as there is any room, whatever else is on the machine's disk.
-          env: { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) },
-          include: ["test/{damage,e2e,docs,compat,examples,fuzz,hostile,torture}/**/*.test.ts"],
+          env,
+          include: ["test/{damage,e2e,docs,compat,examples,fuzz,torture}/**/*.test.ts"],
+          exclude: [...configDefaults.exclude, ...ALONE],
+          maxWorkers,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          ...deadlines,
+          name: "alone",
+          env,
+          include: [...ALONE],
           fileParallelism: false,
-          testTimeout: 300_000,
-          hookTimeout: 120_000,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -10,9 +10,12 @@ const SCRIPT = fileURLToPath(new URL("../../scripts/quickstart.mjs", import.meta
 const QUESTION = "How do bees find flowers?";
 
 let folder: string;
+/** For what the tour itself makes. */
+let temporary: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sheaf-tour-"));
+  temporary = await mkdtemp(join(tmpdir(), "sheaf-tour-"));
   await mkdir(join(folder, "garden"));
   await mkdir(join(folder, "pictures"));
   await writeFile(join(folder, "pictures", "bees.png"), "\x89PNG\0");
@@ -30,16 +33,16 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
+  for (const made of [folder, temporary]) await rm(made, { recursive: true, force: true });
 });
 
 function tour(place: string): SpawnSyncReturns<string> {
-  return spawnSync(process.execPath, [SCRIPT, place, QUESTION], { encoding: "utf8", timeout: 280_000 });
+  const env = { ...process.env, TMPDIR: temporary };
+  return spawnSync(process.execPath, [SCRIPT, place, QUESTION], { encoding: "utf8", timeout: 280_000, env });
 }
 
 describe("npm run quickstart -- FOLDER QUESTION", () => {
   it("prints five searches over the folder and exits with 0", async () => {
-    const before = (await readdir(tmpdir())).filter((name) => name.startsWith("sheaf-quickstart-"));
     const { status, stdout, stderr } = tour(folder);
     expect(status, stderr).toBe(0);
     const progress = stderr.split("\n").filter((line) => line !== "");
@@ -59,8 +62,8 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
       expect(lines[heading + 1], kind).toMatch(best);
       expect(lines[heading + 1], kind).toMatch(/ -?\d+\.\d+$/);
     }
-    const after = (await readdir(tmpdir())).filter((name) => name.startsWith("sheaf-quickstart-"));
-    expect(after).toEqual(before);
+    const left = (await readdir(temporary)).filter((name) => name.startsWith("sheaf-quickstart-"));
+    expect(left).toEqual([]);
   });
 
   it.each([
