@@ -1,6 +1,6 @@
 /** Pages under docs/reference that are generated from tables in the code. `npm run docs` writes them, a test holds them. */
 import { LIMIT_TABLE } from "@sheaf/protocol";
-import { BOUND_SETTINGS, SETTINGS } from "@sheaf/server";
+import { BOUND_SETTINGS, REPLY_SETTINGS, SETTINGS } from "@sheaf/server";
 
 /** File name under docs/reference -> its whole text. */
 export function referencePages(): Readonly<Record<string, string>> {
@@ -15,6 +15,9 @@ function limitsPage(): string {
   const settings = Object.values(BOUND_SETTINGS).map(
     ({ flag, default: initial, over, overDoc, doc }) =>
       `| \`--${flag?.name}\` | ${initial === "0" ? "none" : initial} | ${overDoc ?? over} | ${doc} |`,
+  );
+  const replies = Object.values(REPLY_SETTINGS).map(
+    ({ flag, default: initial, doc }) => `| \`--${flag?.name}\` | ${initial} | ${doc} |`,
   );
   return page(
     "Limits",
@@ -31,6 +34,14 @@ function limitsPage(): string {
       "| setting | unless set | over it | what it limits |",
       "|---|---:|---:|---|",
       ...settings,
+      "",
+      "## Settings of replies",
+      "",
+      "What happens to replies with records and lists that are long, many or read slowly. [Connections](../guide/running-in-production.md#connections) have settings of their own.",
+      "",
+      "| setting | unless set | what it limits |",
+      "|---|---:|---|",
+      ...replies,
     ],
   );
 }

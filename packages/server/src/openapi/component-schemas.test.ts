@@ -60,6 +60,9 @@ describe("the schema of a body", () => {
     ["CollectionBody", { name: "abc", metadata: {} }],
     ["CollectionUpdate", { new_configuration: { hnsw: { space: "l2" } } }],
     ["TenantBody", {}],
+    ["KeyBody", { name: "a", tenant: "acme", scopes: ["read"], databse: "app" }],
+    ["KeyBody", { name: "a", tenant: "acme", scopes: ["read"], limits: { per_minute: 1 } }],
+    ["RotateBody", { expires: "2030-01-31T12:00:00Z" }],
   ])("%s refuses %j, as its parser does", (name, body) => {
     expect(violation(ref(name), body)).not.toBeNull();
     expect(() => parse(name, body)).toThrow();

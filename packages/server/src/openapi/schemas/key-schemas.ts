@@ -1,16 +1,19 @@
 /** API keys. */
 import { LIMITS } from "@sheaf/protocol";
 import { type JsonSchema, Type } from "../json-schema.ts";
-import { arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
+import { arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 
 const scope = words(["embed", "read", "write", "admin"]);
 const time = Type.String({ format: "date-time" });
 const text = Type.String();
+/** The parsers refuse other members. */
+const CLOSED: JsonSchema = { additionalProperties: false };
 const LIMIT_NAMES = ["requests_per_minute", "tokens_per_minute", "concurrent_requests"];
 
-function limits(member: (schema: JsonSchema) => JsonSchema): JsonSchema {
+function limits(member: (schema: JsonSchema) => JsonSchema, options: JsonSchema = {}): JsonSchema {
   const entries = LIMIT_NAMES.map((name) => [name, member(count(undefined, Number.MAX_SAFE_INTEGER))]);
   return Type.Object(Object.fromEntries(entries), {
+    ...options,
     description: "`null`: those of the server. 0: none.",
   });
 }
@@ -35,12 +38,12 @@ export const KEY_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       tenant: orNull(ref("TenantName"), "`null`: a key for every tenant."),
       database: maybe(ref("Name"), "Only beside a tenant."),
       scopes: arrayOf(scope, { minItems: 1 }),
-      limits: maybe(limits((schema) => maybe(schema))),
+      limits: maybe(limits((schema) => maybe(schema), CLOSED)),
       expires_at: maybe(time),
     },
-    { examples: [{ name: "search page", tenant: "acme", scopes: ["read"] }] },
+    { ...CLOSED, examples: [{ name: "search page", tenant: "acme", scopes: ["read"] }] },
   ),
-  RotateBody: Type.Object({
+  RotateBody: closed({
     overlap_seconds: maybe(count(undefined, LIMITS.keyOverlapSeconds), "How long the old key goes on."),
     expires_at: maybe(time, "End of the new key; that of the old one if it is left out."),
   }),
