@@ -26,8 +26,18 @@ export function longLists(where: Where): readonly ListClause[] {
 export async function makeListKeys(clauses: readonly ListClause[], pace: Pace): Promise<ListKeys> {
   const keys = new Map<ListClause, ReadonlySet<MetadataScalar>>();
   for (const clause of clauses) {
-    keys.set(clause, keysOf(clause));
+    keys.set(clause, clause.type === "id" ? keysOf(clause) : await pacedKeys(clause.values, pace));
     await pace.breathe();
+  }
+  return keys;
+}
+
+/** Those of long texts take some microseconds each. */
+async function pacedKeys(values: Iterable<MetadataScalar>, pace: Pace): Promise<ReadonlySet<MetadataScalar>> {
+  const keys = new Set<MetadataScalar>();
+  for (const value of values) {
+    keys.add(scalarKey(value));
+    if (typeof value === "string" && pace.spend(value.length)) await pace.breathe();
   }
   return keys;
 }

@@ -27,6 +27,7 @@ export type NumberArray = IntegerArray | Float64Array;
 
 export class CellWriter {
   readonly #keys: TextTable;
+  readonly #keyCounts: number[];
   readonly #texts: TextTable;
   /** Long ones: among the bytes they would be copied whenever those grow, and at every read. */
   readonly #arrays: NumberArray[];
@@ -36,9 +37,15 @@ export class CellWriter {
 
   /** Keys, short texts and long arrays go to the tables; what these do not take is written where it stands. */
   constructor(
-    tables: { readonly keys: TextTable; readonly texts: TextTable; readonly arrays: NumberArray[] },
+    tables: {
+      readonly keys: TextTable;
+      readonly keyCounts: number[];
+      readonly texts: TextTable;
+      readonly arrays: NumberArray[];
+    },
     firstBytes: number,
   ) {
+    this.#keyCounts = tables.keyCounts;
     this.#keys = tables.keys;
     this.#texts = tables.texts;
     this.#arrays = tables.arrays;
@@ -68,8 +75,12 @@ export class CellWriter {
   row(metadata: Metadata): void {
     this.#u32(metadata.size);
     for (const [key, value] of metadata) {
-      this.#text(key, this.#keys.add(key));
-      this.#u8(KIND_NUMBER[metadataKind(value)]);
+      const number = this.#keys.add(key);
+      this.#text(key, number);
+      const kind = metadataKind(value);
+      if (number !== undefined)
+        this.#keyCounts[number] = (this.#keyCounts[number] ?? 0) + (kind === "sparse_vector" ? 0 : 1);
+      this.#u8(KIND_NUMBER[kind]);
       this.#value(value);
     }
   }

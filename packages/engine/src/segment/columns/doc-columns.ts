@@ -37,7 +37,7 @@ export class DocColumns {
     if (known !== undefined) return known;
     const [oldest] = this.#columns.keys();
     if (oldest !== undefined && this.#columns.size >= MAX_COLUMNS) this.#columns.delete(oldest);
-    const column = new MetadataColumn(this.#metadata, this.rows, key);
+    const column = MetadataColumn.of(this.#metadata, this.rows, key);
     this.#columns.set(key, column);
     return column;
   }

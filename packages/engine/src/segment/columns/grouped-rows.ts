@@ -1,71 +1,105 @@
-/** Rows by value, packed: a list of rows per value, and a ready bitset for values that many rows hold. */
+/**
+ * Rows by value: for each value a list of rows, or a bitset where many rows hold it. Values are found by the hash of their
+ * bytes. Views of the bytes of a column.
+ */
 import type { MetadataScalar } from "@sheaf/protocol";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
+import { type ScalarCode, decodeScalar, scalarCode } from "./scalar-code.ts";
 
-/** Share of the rows from which on a value has a bitset: the list would be about as large. */
-const BITSET_SHARE = 1 / 16;
+export interface Groups {
+  /** Of the values, ascending; equal ones by bytes. */
+  readonly hashes: Uint32Array;
+  /** Where each value ends in `bytes`. */
+  readonly ends: Uint32Array;
+  readonly bytes: Buffer;
+  /** How many rows hold the value, and where they begin in `rows`. */
+  readonly counts: Uint16Array;
+  readonly starts: Uint32Array;
+  /** Bitsets, at even places, then lists. */
+  readonly rows: Uint16Array;
+}
+
+/** A value that so many of 32 * `words` rows hold has a bitset: a list would not be smaller. */
+export function hasBitset(count: number, words: number): boolean {
+  return count >= 2 * words;
+}
 
 export class GroupedRows {
   readonly #words: number;
-  readonly #groups = new Map<MetadataScalar, number>();
-  /** Group `i` is `#rows` from `#starts[i]` to `#starts[i + 1]`. */
-  readonly #starts: Uint32Array;
-  readonly #rows: Uint16Array;
-  readonly #bitsets = new Map<number, Uint32Array>();
+  readonly #groups: Groups;
 
   /** Of 32 * `words` rows. */
-  constructor(words: number, rowsByValue: ReadonlyMap<MetadataScalar, readonly number[]>) {
+  constructor(words: number, groups: Groups) {
     this.#words = words;
-    this.#starts = new Uint32Array(rowsByValue.size + 1);
-    let group = 0;
-    for (const [value, rows] of rowsByValue) {
-      this.#groups.set(value, group);
-      this.#starts[group + 1] = this.#starts[group]! + rows.length;
-      group++;
-    }
-    this.#rows = new Uint16Array(this.#starts[group]!);
-    group = 0;
-    for (const rows of rowsByValue.values()) {
-      this.#rows.set(rows, this.#starts[group]);
-      if (rows.length >= 32 * words * BITSET_SHARE) {
-        const bits = new Uint32Array(words);
-        setRows(bits, rows);
-        this.#bitsets.set(group, bits);
-      }
-      group++;
-    }
+    this.#groups = groups;
   }
 
   select(value: MetadataScalar): RowSelection {
-    const group = this.#groups.get(value);
-    if (group === undefined) return noRows(this.#words);
-    const bitset = this.#bitsets.get(group);
-    return { count: this.#count(group), bits: () => bitset ?? this.#bitsOf([group]) };
+    const group = this.#find(scalarCode(value));
+    if (group < 0) return noRows(this.#words);
+    return { count: this.#groups.counts[group]!, bits: () => this.#bitset(group) ?? this.#bitsOf([group]) };
   }
 
   selectAny(values: ReadonlySet<MetadataScalar>): RowSelection {
     const groups = this.#groupsOf(values);
     return {
-      count: groups.reduce((sum, group) => sum + this.#count(group), 0),
+      count: groups.reduce((sum, group) => sum + this.#groups.counts[group]!, 0),
       bits: () => this.#bitsOf(groups),
     };
   }
 
   /** Walks the shorter side: a list of 100,000 wanted values is longer than any column. */
   #groupsOf(values: ReadonlySet<MetadataScalar>): number[] {
-    if (values.size > this.#groups.size) {
-      return [...this.#groups].flatMap(([value, group]) => (values.has(value) ? [group] : []));
+    const found: number[] = [];
+    const count = this.#groups.hashes.length;
+    if (values.size > count) {
+      for (let group = 0; group < count; group++) {
+        const value = decodeScalar(this.#bytesOf(group));
+        if (value !== undefined && values.has(value)) found.push(group);
+      }
+      return found;
     }
-    return [...values].flatMap((value) => this.#groups.get(value) ?? []);
+    for (const value of values) {
+      const group = this.#find(scalarCode(value));
+      if (group >= 0) found.push(group);
+    }
+    return found;
   }
 
-  #count(group: number): number {
-    return this.#starts[group + 1]! - this.#starts[group]!;
+  /** -1: no row holds the value. */
+  #find({ hash, bytes }: ScalarCode): number {
+    const { hashes } = this.#groups;
+    let low = 0;
+    let high = hashes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (hashes[middle]! < hash) low = middle + 1;
+      else high = middle;
+    }
+    for (; hashes[low] === hash; low++) if (this.#bytesOf(low).equals(bytes)) return low;
+    return -1;
+  }
+
+  #bytesOf(group: number): Buffer {
+    const { ends, bytes } = this.#groups;
+    return bytes.subarray(group === 0 ? 0 : ends[group - 1], ends[group]);
+  }
+
+  /** `null`: the group has a list. */
+  #bitset(group: number): Uint32Array | null {
+    const { counts, starts, rows } = this.#groups;
+    if (!hasBitset(counts[group]!, this.#words)) return null;
+    return new Uint32Array(rows.buffer, rows.byteOffset + 2 * starts[group]!, this.#words);
   }
 
   #bitsOf(groups: readonly number[]): Uint32Array {
     const bits = new Uint32Array(this.#words);
-    for (const group of groups) setRows(bits, this.#rows, this.#starts[group], this.#starts[group + 1]);
+    const { counts, starts, rows } = this.#groups;
+    for (const group of groups) {
+      const bitset = this.#bitset(group);
+      if (bitset === null) setRows(bits, rows, starts[group], starts[group]! + counts[group]!);
+      else for (let word = 0; word < bits.length; word++) bits[word]! |= bitset[word]!;
+    }
     return bits;
   }
 }

@@ -10,7 +10,18 @@ import { scalarKey } from "./scalar-key.ts";
 const scalars: fc.Arbitrary<MetadataScalar> = fc.oneof(
   fc.constantFrom(0n, 1n, -3n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 63n)),
   fc.constantFrom(0, -0, 1, 1.5, -3, 2 ** 53, -(2 ** 63), 1e300),
-  fc.constantFrom("", "a", "b"),
+  fc.constantFrom(
+    "",
+    "a",
+    "b",
+    "ä",
+    "日本",
+    "\ud800",
+    "\udfff",
+    "x".repeat(64),
+    "x".repeat(65),
+    "y".repeat(65),
+  ),
   fc.boolean(),
 );
 const values: fc.Arbitrary<MetadataValue | undefined> = fc.oneof(
@@ -39,7 +50,7 @@ const queries: fc.Arbitrary<ColumnQuery> = fc.oneof(
 function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn {
   const metadata = new MetadataRows();
   for (const value of list) metadata.push(new Map(value === undefined ? [] : [["k", value]]));
-  return new MetadataColumn(metadata, metadata.length, "k");
+  return MetadataColumn.of(metadata, metadata.length, "k");
 }
 
 function matches(value: MetadataValue | undefined, query: ColumnQuery): boolean {

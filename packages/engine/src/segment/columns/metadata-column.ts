@@ -1,13 +1,16 @@
 /**
- * The values of one metadata key over the first rows of a segment, turned around: which rows hold a value, which hold
- * a number of a range, which arrays have a member. Numbers are sorted by exact value, whatever their kind. Immutable.
+ * The values of one metadata key over the first rows of a block, turned around: which rows hold a value, which hold
+ * a number of a range, which arrays have a member. Numbers are sorted by exact value, whatever their kind. Immutable, and
+ * the same bytes in memory and in index files.
  */
-import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
-import { GroupedRows } from "./grouped-rows.ts";
+import { type MetadataScalar, SheafError } from "@sheaf/protocol";
+import { PartFields } from "../../storage/files/part-fields.ts";
+import { hasBit } from "../bits.ts";
+import { ColumnBuilder, HEADER_WORDS, NUMBER_FORM } from "./column-builder.ts";
+import { type Groups, GroupedRows, hasBitset } from "./grouped-rows.ts";
 import type { RowMetadata } from "./row-metadata.ts";
 import type { RowSelection } from "./row-selection.ts";
-import { scalarKey } from "./scalar-key.ts";
-import { SortedNumbers } from "./sorted-numbers.ts";
+import { type NumericValues, SortedNumbers } from "./sorted-numbers.ts";
 
 export type RangeOperator = "$gt" | "$gte" | "$lt" | "$lte";
 
@@ -24,24 +27,43 @@ export class MetadataColumn {
   readonly #members: GroupedRows;
   readonly #numbers: SortedNumbers;
 
+  /** Of 32 * `words` rows, from bytes that a `ColumnBuilder` packed. */
+  constructor(fields: PartFields, words: number) {
+    const [numbers, form, ...sizes] = fields.u32(HEADER_WORDS);
+    const values = numericValues(fields, numbers!, form!);
+    const [scalarGroups, scalarBytes, scalarRows, memberGroups, memberBytes, memberRows] = sizes;
+    const arrays = [scalarGroups!, memberGroups!].map((count) => {
+      return { hashes: fields.u32(count), ends: fields.u32(count), starts: fields.u32(count) };
+    });
+    const rows = [fields.u16(scalarRows!), fields.u16(memberRows!)];
+    const numberRows = fields.u16(numbers!);
+    const counts = [fields.u16(scalarGroups!), fields.u16(memberGroups!)];
+    const groups = [scalarBytes!, memberBytes!].map((length, i): Groups => {
+      const bytes = fields.bytes(length);
+      fields.requireAscending(arrays[i]!.ends, length);
+      return { ...arrays[i]!, rows: rows[i]!, counts: counts[i]!, bytes };
+    });
+    fields.end();
+    for (const group of groups) requireRows(fields, group, words);
+    this.#scalars = new GroupedRows(words, groups[0]!);
+    this.#members = new GroupedRows(words, groups[1]!);
+    this.#numbers = new SortedNumbers(words, { values, rows: numberRows });
+  }
+
   /** Of the first `count` rows. */
-  constructor(metadata: RowMetadata, count: number, key: string) {
-    const scalars = new Map<MetadataScalar, number[]>();
-    const members = new Map<MetadataScalar, number[]>();
-    const numbers: { value: bigint | number; row: number }[] = [];
+  static of(metadata: RowMetadata, count: number, key: string): MetadataColumn {
+    const builder = new ColumnBuilder();
     for (let row = 0; row < count; row++) {
       const value = metadata.value(row, key);
-      if (value === undefined) continue;
-      if (typeof value === "object") for (const member of membersOf(value)) addRow(members, member, row);
-      else {
-        const scalar = scalarKey(value);
-        if (typeof scalar === "string" || typeof scalar === "boolean") addRow(scalars, scalar, row);
-        else numbers.push({ value: scalar, row });
-      }
+      if (value !== undefined) builder.add(row, value);
     }
-    this.#scalars = new GroupedRows(Math.ceil(count / 32), scalars);
-    this.#members = new GroupedRows(Math.ceil(count / 32), members);
-    this.#numbers = new SortedNumbers(Math.ceil(count / 32), numbers);
+    return MetadataColumn.packed(builder, Math.ceil(count / 32));
+  }
+
+  /** Of what was added to the builder. */
+  static packed(builder: ColumnBuilder, words: number): MetadataColumn {
+    const fields = new PartFields(builder.pack(words), (reason) => new SheafError("internal", reason));
+    return new MetadataColumn(fields, words);
   }
 
   /** The rows that match; a row without the key never does. */
@@ -69,15 +91,29 @@ function selectionOfAny(selections: readonly RowSelection[]): RowSelection {
   };
 }
 
-/** As keys of `scalarKey`, or something that it makes the same key of: a narrow integer array holds numbers. */
-function membersOf(value: Extract<MetadataValue, object>): Iterable<MetadataScalar> {
-  return isSparseVector(value) ? [] : value;
+/** Bitsets and lists are within the rows of their column. */
+function requireRows(fields: PartFields, { counts, starts, rows }: Groups, words: number): void {
+  for (let group = 0; group < counts.length; group++) {
+    const [count, start] = [counts[group]!, starts[group]!];
+    const isSet = hasBitset(count, words);
+    if (start + (isSet ? 2 * words : count) > rows.length || (isSet && start % 2 !== 0))
+      throw fields.fail(`rows of value ${group} are beyond the others`);
+  }
 }
 
-function addRow(rows: Map<MetadataScalar, number[]>, value: MetadataScalar, row: number): void {
-  const key = scalarKey(value);
-  const known = rows.get(key);
-  if (known === undefined) rows.set(key, [row]);
-  // An array may have a member twice.
-  else if (known.at(-1) !== row) known.push(row);
+function numericValues(fields: PartFields, count: number, form: number): NumericValues {
+  const width = form === NUMBER_FORM.mixed ? 8 : form;
+  const { buffer, byteOffset } = fields.bytes(Math.ceil((count * width) / 8) * 8);
+  if (form === NUMBER_FORM.int8) return new Int8Array(buffer, byteOffset, count);
+  if (form === NUMBER_FORM.int16) return new Int16Array(buffer, byteOffset, count);
+  if (form === NUMBER_FORM.int32) return new Int32Array(buffer, byteOffset, count);
+  if (form === NUMBER_FORM.float64) return new Float64Array(buffer, byteOffset, count);
+  if (form !== NUMBER_FORM.mixed) throw fields.fail(`numbers of form ${form}`);
+  const integers = fields.u32(Math.ceil(count / 32));
+  const words = new DataView(buffer, byteOffset, 8 * count);
+  return Array.from({ length: count }, (_, i) => {
+    if (hasBit(integers, i)) return words.getBigInt64(8 * i, true);
+    const number = words.getFloat64(8 * i, true);
+    return Number.isInteger(number) && !Number.isSafeInteger(number) ? BigInt(number) : number;
+  });
 }

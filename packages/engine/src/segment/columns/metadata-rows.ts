@@ -17,6 +17,8 @@ const TABLE_TEXTS = 512;
 
 export class MetadataRows implements RowMetadata {
   readonly keys = new TextTable(TABLE_KEYS);
+  /** By number of the key: rows that hold a value, sparse vectors aside. */
+  readonly keyCounts: number[] = [];
   readonly texts = new TextTable(TABLE_TEXTS);
   /** Long arrays of numbers, which the bytes of rows name by number. */
   readonly arrays: NumberArray[] = [];

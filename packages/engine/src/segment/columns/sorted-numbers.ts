@@ -1,27 +1,31 @@
-/** Numbers with their rows, sorted by exact value: JavaScript compares a bigint with a number without rounding. */
+/**
+ * Numbers with their rows, sorted by exact value: JavaScript compares a bigint with a number without rounding. Views of
+ * the bytes of a column.
+ */
 import type { MetadataScalar } from "@sheaf/protocol";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
 
 type Numeric = bigint | number;
+export type NumericValues = Int8Array | Int16Array | Int32Array | Float64Array | readonly Numeric[];
 
 export class SortedNumbers {
   /** Ascending. A plain array only where a number needs to be a bigint. */
-  readonly #values: Float64Array | readonly Numeric[];
+  readonly #values: NumericValues;
   readonly #words: number;
   readonly #rows: Uint16Array;
   /** All rows that have a number. */
   readonly #all: Uint32Array;
 
   /** Of 32 * `words` rows. Values are keys as `scalarKey` makes them. */
-  constructor(words: number, numbers: readonly { readonly value: Numeric; readonly row: number }[]) {
-    const sorted = [...numbers].sort((a, b) => (a.value < b.value ? -1 : Number(a.value > b.value)));
-    const values = sorted.map(({ value }) => value);
-    this.#values = values.every((value) => typeof value === "number") ? Float64Array.from(values) : values;
+  constructor(
+    words: number,
+    { values, rows }: { readonly values: NumericValues; readonly rows: Uint16Array },
+  ) {
+    this.#values = values;
     this.#words = words;
-    this.#rows = new Uint16Array(sorted.length);
-    for (const [i, { row }] of sorted.entries()) this.#rows[i] = row;
+    this.#rows = rows;
     this.#all = new Uint32Array(words);
-    setRows(this.#all, this.#rows);
+    setRows(this.#all, rows);
   }
 
   equal(value: Numeric): RowSelection {

@@ -8,7 +8,7 @@ import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import type { DocLookup, DocParts, PackedDocs, PackedIds } from "../packed-docs.ts";
-import { PartFields } from "./part-fields.ts";
+import { PartFields } from "../../storage/files/part-fields.ts";
 import type { SegmentHeader } from "./segment-header.ts";
 import type { Pause } from "./write-cells.ts";
 

@@ -13,8 +13,8 @@ import { CellReader } from "../columns/cell-reader.ts";
 import type { NumberArray } from "../columns/cell-writer.ts";
 import type { RowMetadata } from "../columns/row-metadata.ts";
 import { pagedSource } from "./paged-source.ts";
-import { PackedTexts } from "./packed-texts.ts";
-import { PartFields } from "./part-fields.ts";
+import { PackedTexts } from "../columns/packed-texts.ts";
+import { PartFields } from "../../storage/files/part-fields.ts";
 import { type CellPlaces, FLOATS, GROUP_ROWS } from "./write-cells.ts";
 
 /** Of a larger group only the row that is asked for is read. */
@@ -131,8 +131,11 @@ export class FileRows implements RowMetadata {
     const ends = fields.u32(rows);
     const forms = fields.u32(arrayCount!);
     const [keyEnds, textEnds] = [fields.u32(keyCount!), fields.u32(textCount!)];
-    const keys = new PackedTexts(fields.texts(keyEnds, keyBytes!));
-    const texts = new PackedTexts(fields.texts(textEnds, textBytes!));
+    const keys = new PackedTexts({ ends: keyEnds, bytes: fields.bytes(keyBytes!) });
+    const texts = new PackedTexts({ ends: textEnds, bytes: fields.bytes(textBytes!) });
+    fields.end();
+    fields.requireAscending(keyEnds, keyBytes!);
+    fields.requireAscending(textEnds, textBytes!);
     const cellBytes = groups.at(-1) ?? 0;
     fields.requireAscending(groups, cellBytes);
     fields.requireAscending(arrayEnds, arrayEnds.at(-1) ?? 0);

@@ -6,7 +6,7 @@ import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import { countBits } from "../bits.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
 import { widthsOf } from "../dense/segment-layout.ts";
-import type { PartFields } from "./part-fields.ts";
+import type { PartFields } from "../../storage/files/part-fields.ts";
 import type { SegmentHeader } from "./segment-header.ts";
 
 export const LISTS = "lists";

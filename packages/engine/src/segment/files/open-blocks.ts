@@ -5,12 +5,14 @@ import type { SectionReader } from "../../storage/files/section-reader.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
-import { DocColumns } from "../columns/doc-columns.ts";
+import { PackedTexts } from "../columns/packed-texts.ts";
 import type { DocBlock } from "../doc-block.ts";
+import { FileColumns } from "./file-columns.ts";
 import { FileRows } from "./file-rows.ts";
 import { FileSignatures } from "./file-signatures.ts";
-import { PartFields } from "./part-fields.ts";
+import { PartFields } from "../../storage/files/part-fields.ts";
 import { CELLS, PLACES } from "./write-blocks.ts";
+import { COLUMNS } from "./write-columns.ts";
 
 /** Of parts that a segment keeps. */
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -29,6 +31,8 @@ export async function openBlocks(
 
 /** What will be looked at. */
 export interface BlockNeeds {
+  /** Keys of metadata that a filter looks at. */
+  readonly columns?: Iterable<string>;
   /** Buckets of trigrams. */
   readonly trigrams?: Iterable<number>;
   /** Rows whose metadata is read. */
@@ -38,36 +42,42 @@ export interface BlockNeeds {
 export class FileBlocks {
   readonly blocks: readonly DocBlock[];
   readonly #rows: readonly FileRows[];
+  readonly #columns: readonly FileColumns[];
   readonly #signatures: FileSignatures;
 
   constructor(
     reader: SectionReader,
     { bytes, capacity }: { readonly bytes: Buffer; readonly capacity: number },
   ) {
-    const fields = new PartFields(bytes, (reason) => new SegmentDamaged(reader.name, PLACES, reason));
     const count = Math.ceil(capacity / BLOCK_DOCS);
-    const [rows] = fields.u32(2);
-    if (rows !== capacity) throw fields.fail(`${rows} rows instead of ${capacity}`);
+    const directory = readDirectory(
+      new PartFields(bytes, (reason) => new SegmentDamaged(reader.name, PLACES, reason)),
+      { capacity, count },
+    );
     const cells = new PagedSection(reader, CELLS);
-    const places = fields.f64(2 * count + 1);
-    fields.end();
-    fields.requireAscending(places, places.at(-1)!);
+    const columns = new PagedSection(reader, COLUMNS);
     const cache = new PartCache(CACHE_BYTES);
     this.#signatures = new FileSignatures(reader, capacity, cache);
     this.#rows = Array.from({ length: count }, (_, i) => {
-      const [head, data, end] = places.subarray(2 * i);
+      const [head, data, end] = directory.cells.subarray(2 * i);
       const rows = Math.min(BLOCK_DOCS, capacity - i * BLOCK_DOCS);
       return new FileRows(cells, { head: head!, data: data!, end: end!, rows, cache });
+    });
+    const { keys } = directory;
+    this.#columns = this.#rows.map((rows, i) => {
+      const places = directory.columns.subarray(i * (keys.length + 1));
+      return new FileColumns({ section: columns, rows, keys, places, cache });
     });
     this.blocks = this.#rows.map((metadata, i) => ({
       metadata,
       signatures: this.#signatures.block(i),
-      columns: new DocColumns(metadata),
+      columns: this.#columns[i]!,
     }));
   }
 
   /** So that all of it can be read at once, also where files are late. */
-  async prepare({ trigrams, docIds }: BlockNeeds, options: ReadOptions = {}): Promise<void> {
+  async prepare({ columns, trigrams, docIds }: BlockNeeds, options: ReadOptions = {}): Promise<void> {
+    for (const key of columns ?? []) for (const block of this.#columns) await block.prepare(key, options);
     if (trigrams !== undefined) await this.#signatures.prepare(trigrams, options);
     const byBlock = new Map<number, number[]>();
     for (const docId of docIds ?? []) {
@@ -78,4 +88,30 @@ export class FileBlocks {
     }
     for (const [block, rows] of byBlock) await this.#rows[block]!.prepare(rows, options);
   }
+}
+
+interface Directory {
+  /** Of each block its head and its rows, then the end. */
+  readonly cells: Float64Array;
+  /** Of each block its columns and its list of other keys, then the end. */
+  readonly columns: Float64Array;
+  readonly keys: readonly string[];
+}
+
+function readDirectory(
+  fields: PartFields,
+  { capacity, count }: { readonly capacity: number; readonly count: number },
+): Directory {
+  const [rows, keyCount, keyBytes] = fields.u32(4);
+  if (rows !== capacity) throw fields.fail(`${rows} rows instead of ${capacity}`);
+  const cells = fields.f64(2 * count + 1);
+  const columns = fields.f64(count * (keyCount! + 1) + 1);
+  const ends = fields.u32(keyCount!);
+  const texts = new PackedTexts({ ends, bytes: fields.bytes(keyBytes!) });
+  fields.end();
+  fields.requireAscending(cells, cells.at(-1)!);
+  fields.requireAscending(columns, columns.at(-1)!);
+  fields.requireAscending(ends, keyBytes!);
+  const keys = Array.from(ends, (_, i) => texts.at(i)!);
+  return { cells, columns, keys };
 }

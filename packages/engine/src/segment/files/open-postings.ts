@@ -9,8 +9,8 @@ import { type ListsSize, MAX_LIST_ROWS, type PostingLists } from "../postings/po
 import { SparseBlock, listsBytes } from "../postings/sparse-block.ts";
 import { type PlacedBlock, SparsePostings } from "../postings/sparse-postings.ts";
 import { MIN_SHARED_ROWS } from "../segment-writer.ts";
-import { PackedTexts } from "./packed-texts.ts";
-import { PartFields } from "./part-fields.ts";
+import { PackedTexts } from "../columns/packed-texts.ts";
+import { PartFields } from "../../storage/files/part-fields.ts";
 import { BLOCK_FIELDS, POSTINGS, POSTING_KEYS } from "./write-postings.ts";
 
 /** Bytes that are read between two turns of the event loop. */
@@ -116,8 +116,10 @@ function readDirectory(
   const ends = fields.f64(blockCount!);
   const sizes = fields.u32(blockCount! * BLOCK_FIELDS);
   const blockEnds = fields.u32(keyCount!);
-  const keys = new PackedTexts(fields.texts(fields.u32(keyCount!), keyBytes!));
+  const keyEnds = fields.u32(keyCount!);
+  const keys = new PackedTexts({ ends: keyEnds, bytes: fields.bytes(keyBytes!) });
   fields.end();
+  fields.requireAscending(keyEnds, keyBytes!);
   fields.requireAscending(ends, length);
   fields.requireAscending(blockEnds, blockCount!);
   const entries = Array.from(ends, (end, i): BlockEntry => {

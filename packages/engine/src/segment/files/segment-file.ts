@@ -20,7 +20,7 @@ import { FileDocs, writeDocs } from "./docs-file.ts";
 import { LISTS, fillLists, parseLists, writeLists } from "./list-tables.ts";
 import { openBlocks } from "./open-blocks.ts";
 import { openPostings } from "./open-postings.ts";
-import { PartFields } from "./part-fields.ts";
+import { PartFields } from "../../storage/files/part-fields.ts";
 import { HEADER, HEADER_BYTES, type SegmentHeader, decodeHeader, encodeHeader } from "./segment-header.ts";
 import { writeBlocks } from "./write-blocks.ts";
 import type { Pause } from "./write-cells.ts";

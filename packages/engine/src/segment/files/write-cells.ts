@@ -6,7 +6,7 @@ import type { PagedWriter } from "../../storage/files/paged-section.ts";
 import type { NumberArray } from "../columns/cell-writer.ts";
 import { MetadataRows } from "../columns/metadata-rows.ts";
 import type { RowMetadata } from "../columns/row-metadata.ts";
-import { packTexts } from "./packed-texts.ts";
+import { packTexts } from "../columns/packed-texts.ts";
 
 /** Rows that are read at once. */
 export const GROUP_ROWS = 64;

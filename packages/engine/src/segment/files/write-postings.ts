@@ -6,7 +6,7 @@ import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import type { ListsSize } from "../postings/posting-lists.ts";
 import type { SparseBlock } from "../postings/sparse-block.ts";
 import type { SparsePostings } from "../postings/sparse-postings.ts";
-import { packTexts } from "./packed-texts.ts";
+import { packTexts } from "../columns/packed-texts.ts";
 import type { Pause } from "./write-cells.ts";
 
 export const POSTINGS = "postings";

@@ -96,8 +96,9 @@ export class SparsePostings {
     if (this.#tail.postings > 0) this.#pack();
   }
 
+  /** Searches under way may go on, and even begin to read lists. */
   close(): void {
-    this.#load = null;
+    if (this.#load !== null) return;
     for (const { block } of this.blocks) block.close();
   }
 

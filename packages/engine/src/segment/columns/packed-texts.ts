@@ -1,7 +1,7 @@
-/** Texts one after the other as bytes, read one at a time: what a file has in place of a `TextTable`. */
+/** Texts one after the other as bytes, decoded one at a time: what a file has in place of a `TextTable`. */
 import { isLatin1 } from "@sheaf/protocol";
-import { TEXT } from "../columns/cell-writer.ts";
-import type { Texts } from "../columns/text-table.ts";
+import { TEXT } from "./cell-writer.ts";
+import type { Texts } from "./text-table.ts";
 
 export interface PackedBytes {
   /** Where each text ends. */

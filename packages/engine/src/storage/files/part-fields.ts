@@ -2,16 +2,14 @@
  * Arrays of numbers one after the other in bytes that were read from a file. Each says how many it takes, and a part that
  * does not have as many is damaged; nothing is copied.
  */
-import type { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
-import type { PackedBytes } from "./packed-texts.ts";
 
 export class PartFields {
   readonly #bytes: Buffer;
-  readonly #damaged: (reason: string) => SegmentDamaged;
+  readonly #damaged: (reason: string) => Error;
   #at = 0;
 
-  /** The bytes begin at a multiple of 8, and the longest elements come first. */
-  constructor(bytes: Uint8Array, damaged: (reason: string) => SegmentDamaged) {
+  /** The bytes begin at a multiple of 8, and no field is behind one with shorter elements but for `align`. */
+  constructor(bytes: Uint8Array, damaged: (reason: string) => Error) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#damaged = damaged;
   }
@@ -42,12 +40,6 @@ export class PartFields {
     return this.bytes(this.#bytes.length - this.#at);
   }
 
-  /** The texts that end at `ends`, which take so many bytes. */
-  texts(ends: Uint32Array, count: number): PackedBytes {
-    this.requireAscending(ends, count);
-    return { ends, bytes: this.bytes(count) };
-  }
-
   /** Places ascend and end with `last`. */
   requireAscending(places: ArrayLike<number>, last: number): void {
     let before = 0;
@@ -58,12 +50,13 @@ export class PartFields {
     if (before !== last) throw this.fail(`places end at ${before} instead of ${last}`);
   }
 
-  /** Nothing is behind the last field. */
+  /** What is behind the last field only fills up to a multiple of 8. */
   end(): void {
-    if (this.#at !== this.#bytes.length) throw this.fail(`${this.#bytes.length - this.#at} bytes too many`);
+    const left = this.#bytes.length - this.#at;
+    if (left >= 8) throw this.fail(`it has ${left} bytes too many`);
   }
 
-  fail(reason: string): SegmentDamaged {
+  fail(reason: string): Error {
     return this.#damaged(reason);
   }
 

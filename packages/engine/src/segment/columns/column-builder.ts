@@ -1,0 +1,154 @@
+/**
+ * Gathers the values of one metadata key, row by row, and packs them: numbers sorted, other values and members of arrays
+ * grouped by value. The bytes are what `MetadataColumn` looks at, in memory and in index files; `storage-format.md` has the
+ * layout.
+ */
+import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { hasBitset } from "./grouped-rows.ts";
+import { setRows } from "./row-selection.ts";
+import { scalarCode } from "./scalar-code.ts";
+import { scalarKey } from "./scalar-key.ts";
+
+type Numeric = bigint | number;
+type RowsByValue = Map<MetadataScalar, number[]>;
+
+/** How numbers are kept: integers of so many bytes, or one of these. */
+export const NUMBER_FORM = { int8: 1, int16: 2, int32: 4, float64: 8, mixed: 16 } as const;
+export type NumberForm = (typeof NUMBER_FORM)[keyof typeof NUMBER_FORM];
+/** Numbers at the beginning. */
+export const HEADER_WORDS = 8;
+
+export class ColumnBuilder {
+  /** By string or boolean. */
+  readonly #scalars: RowsByValue = new Map();
+  /** By member of an array. */
+  readonly #members: RowsByValue = new Map();
+  readonly #numbers: { readonly value: Numeric; readonly row: number }[] = [];
+
+  /** `row` is larger than every one before. */
+  add(row: number, value: MetadataValue): void {
+    if (typeof value === "object") {
+      if (!isSparseVector(value)) for (const member of value) addRow(this.#members, scalarKey(member), row);
+      return;
+    }
+    const key = scalarKey(value);
+    if (typeof key === "string" || typeof key === "boolean") addRow(this.#scalars, key, row);
+    else this.#numbers.push({ value: key, row });
+  }
+
+  /** Of 32 * `words` rows. */
+  pack(words: number): Uint8Array<ArrayBuffer> {
+    const numbers = this.#numbers.sort((a, b) => (a.value < b.value ? -1 : Number(a.value > b.value)));
+    const form = formOf(numbers.map(({ value }) => value));
+    const [scalars, members] = [this.#scalars, this.#members].map((rows) => packGroups(rows, words));
+    const header = Uint32Array.of(
+      ...[numbers.length, form],
+      ...[scalars!, members!].flatMap(({ ends, bytes, rows }) => [ends.length, bytes.length, rows.length]),
+    );
+    const packed = [
+      header,
+      ...packNumbers(
+        numbers.map(({ value }) => value),
+        form,
+      ),
+      ...[scalars!, members!].flatMap(({ hashes, ends, starts }) => [hashes, ends, starts]),
+      ...[scalars!.rows, members!.rows],
+      Uint16Array.from(numbers, ({ row }) => row),
+      ...[scalars!.counts, members!.counts],
+      ...[scalars!.bytes, members!.bytes],
+    ];
+    return concatenated(packed);
+  }
+}
+
+interface PackedGroups {
+  readonly hashes: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly starts: Uint32Array;
+  readonly counts: Uint16Array;
+  readonly rows: Uint16Array;
+  readonly bytes: Buffer;
+}
+
+function packGroups(rowsByValue: RowsByValue, words: number): PackedGroups {
+  const groups = [...rowsByValue].map(([key, list]) => ({ ...scalarCode(key), list }));
+  groups.sort((a, b) => a.hash - b.hash || Buffer.compare(a.bytes, b.bytes));
+  const isBitset = (list: readonly number[]): boolean => hasBitset(list.length, words);
+  const bitsets = groups.filter(({ list }) => isBitset(list)).length;
+  const listed = groups.reduce((sum, { list }) => sum + (isBitset(list) ? 0 : list.length), 0);
+  // An even number, so that what follows is aligned.
+  const rows = new Uint16Array(Math.ceil((bitsets * 2 * words + listed) / 2) * 2);
+  const starts = new Uint32Array(groups.length);
+  let nextBitset = 0;
+  let nextList = bitsets * 2 * words;
+  for (const [i, { list }] of groups.entries()) {
+    if (isBitset(list)) {
+      starts[i] = nextBitset;
+      setRows(new Uint32Array(rows.buffer, 2 * nextBitset, words), list);
+      nextBitset += 2 * words;
+    } else {
+      starts[i] = nextList;
+      rows.set(list, nextList);
+      nextList += list.length;
+    }
+  }
+  let end = 0;
+  return {
+    hashes: Uint32Array.from(groups, ({ hash }) => hash),
+    ends: Uint32Array.from(groups, ({ bytes }) => (end += bytes.length)),
+    starts,
+    counts: Uint16Array.from(groups, ({ list }) => list.length),
+    rows,
+    bytes: Buffer.concat(groups.map(({ bytes }) => bytes)),
+  };
+}
+
+function formOf(values: readonly Numeric[]): NumberForm {
+  let form: NumberForm = NUMBER_FORM.int8;
+  for (const value of values) {
+    if (typeof value === "bigint") return NUMBER_FORM.mixed;
+    if ((value | 0) !== value) form = NUMBER_FORM.float64;
+    else if (form < 4 && (value << 16) >> 16 !== value) form = NUMBER_FORM.int32;
+    else if (form < 2 && (value << 24) >> 24 !== value) form = NUMBER_FORM.int16;
+  }
+  return form;
+}
+
+/** `mixed`: eight bytes each, and a bit for each that is an int64. */
+function packNumbers(values: readonly Numeric[], form: NumberForm): ArrayBufferView[] {
+  if (form !== NUMBER_FORM.mixed) {
+    const Form = { 1: Int8Array, 2: Int16Array, 4: Int32Array, 8: Float64Array }[form];
+    const numbers = new Form(values.length);
+    for (const [i, value] of values.entries()) numbers[i] = Number(value);
+    return [numbers, new Uint8Array((8 - (numbers.byteLength % 8)) % 8)];
+  }
+  const words = new DataView(new ArrayBuffer(8 * values.length));
+  const integers = new Uint32Array(Math.ceil(values.length / 32));
+  for (const [i, value] of values.entries()) {
+    // A bigint beyond int64 was a float.
+    if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) {
+      words.setBigInt64(8 * i, value, true);
+      setRows(integers, [i]);
+    } else words.setFloat64(8 * i, Number(value), true);
+  }
+  return [words, integers];
+}
+
+/** Filled up to a multiple of 8. */
+function concatenated(parts: readonly ArrayBufferView[]): Uint8Array<ArrayBuffer> {
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const bytes = new Uint8Array(Math.ceil(length / 8) * 8);
+  let at = 0;
+  for (const { buffer, byteOffset, byteLength } of parts) {
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+    at += byteLength;
+  }
+  return bytes;
+}
+
+function addRow(rows: RowsByValue, key: MetadataScalar, row: number): void {
+  const known = rows.get(key);
+  if (known === undefined) rows.set(key, [row]);
+  // An array may have a member twice.
+  else if (known.at(-1) !== row) known.push(row);
+}

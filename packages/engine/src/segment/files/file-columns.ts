@@ -1,0 +1,121 @@
+/**
+ * The columns of a segment in a file. That of a key which many rows hold is read; that of another key is made of the few
+ * rows which hold it.
+ */
+import { LazyPart, type PartCache } from "../../storage/files/part-cache.ts";
+import { PartFields } from "../../storage/files/part-fields.ts";
+import type { PagedSection } from "../../storage/files/paged-section.ts";
+import type { ReadOptions } from "../../storage/files/segment-files.ts";
+import { ColumnBuilder } from "../columns/column-builder.ts";
+import { MAX_COLUMNS } from "../columns/doc-columns.ts";
+import { MetadataColumn } from "../columns/metadata-column.ts";
+import type { BlockColumns } from "../doc-block.ts";
+import type { FileRows } from "./file-rows.ts";
+import { pagedSource } from "./paged-source.ts";
+import { keyHash } from "./write-columns.ts";
+
+export interface FileColumnsOptions {
+  readonly section: PagedSection;
+  readonly rows: FileRows;
+  /** Keys with columns, and where these are; behind them is the list of rows by other keys, then the end. */
+  readonly keys: readonly string[];
+  readonly places: Float64Array;
+  readonly cache: PartCache;
+}
+
+/** Rows by key: pairs, ascending by hash. */
+interface KeyRows {
+  readonly hashes: Uint32Array;
+  readonly rows: Uint16Array;
+}
+
+/** Of one block. */
+export class FileColumns implements BlockColumns {
+  readonly rows: number;
+  readonly #options: FileColumnsOptions;
+  /** By key. */
+  readonly #parts: ReadonlyMap<string, LazyPart<MetadataColumn>>;
+  readonly #keyRows: LazyPart<KeyRows>;
+  /** Of other keys, least recently made first. */
+  readonly #made = new Map<string, MetadataColumn>();
+
+  constructor(options: FileColumnsOptions) {
+    const { section, rows, keys, places, cache } = options;
+    this.#options = options;
+    this.rows = rows.length;
+    const part = <T>(i: number, parse: (fields: PartFields) => T): LazyPart<T> => {
+      const [start, end] = places.subarray(i);
+      const source = pagedSource(section, [start!, end!], (bytes) =>
+        parse(new PartFields(bytes, (reason) => section.damaged(`column at ${start}: ${reason}`))),
+      );
+      return new LazyPart(cache, source);
+    };
+    this.#parts = new Map(
+      keys.map((key, i) => [key, part(i, (fields) => new MetadataColumn(fields, rows.length / 32))]),
+    );
+    this.#keyRows = part(keys.length, (fields) => parseKeyRows(fields, rows.length));
+  }
+
+  get keys(): Iterable<string> {
+    const loaded = [...this.#parts].filter(([, part]) => part.isLoaded).map(([key]) => key);
+    return [...loaded, ...this.#made.keys()];
+  }
+
+  peek(key: string): MetadataColumn | undefined {
+    const part = this.#parts.get(key);
+    if (part === undefined) return this.#made.get(key);
+    return part.isLoaded ? part.get() : undefined;
+  }
+
+  column(key: string): MetadataColumn {
+    return this.#parts.get(key)?.get() ?? this.#made.get(key) ?? this.#make(key);
+  }
+
+  /** So that the column can be had at once. */
+  async prepare(key: string, options: ReadOptions): Promise<void> {
+    const part = this.#parts.get(key);
+    if (part !== undefined) return part.prepare(options);
+    await this.#keyRows.prepare(options);
+    await this.#options.rows.prepare(this.#rowsOf(key), options);
+  }
+
+  #make(key: string): MetadataColumn {
+    const builder = new ColumnBuilder();
+    for (const row of this.#rowsOf(key)) {
+      const value = this.#options.rows.value(row, key);
+      // Another key may have the same hash.
+      if (value !== undefined) builder.add(row, value);
+    }
+    const [oldest] = this.#made.keys();
+    if (oldest !== undefined && this.#made.size >= MAX_COLUMNS) this.#made.delete(oldest);
+    const column = MetadataColumn.packed(builder, this.rows / 32);
+    this.#made.set(key, column);
+    return column;
+  }
+
+  /** Rows that may hold the key, which has no column. */
+  #rowsOf(key: string): Uint16Array {
+    const { hashes, rows } = this.#keyRows.get();
+    const hash = keyHash(key);
+    let low = 0;
+    let high = hashes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (hashes[middle]! < hash) low = middle + 1;
+      else high = middle;
+    }
+    let end = low;
+    while (hashes[end] === hash) end++;
+    return rows.subarray(low, end);
+  }
+}
+
+function parseKeyRows(fields: PartFields, rowCount: number): KeyRows {
+  const [count] = fields.u32(1);
+  const hashes = fields.u32(count!);
+  const rows = fields.u16(count!);
+  fields.end();
+  for (let i = 0; i < rows.length; i++)
+    if (rows[i]! >= rowCount) throw fields.fail(`it has no row ${rows[i]}`);
+  return { hashes, rows };
+}

@@ -1,0 +1,129 @@
+/**
+ * Writes the columns of a segment, block after block: one for each key that many rows hold, and for all other keys a list
+ * of the rows that hold them, by hash. `FileColumns` reads them.
+ */
+import { PagedWriter } from "../../storage/files/paged-section.ts";
+import type { SectionWriter } from "../../storage/files/section-writer.ts";
+import { BLOCK_WORDS } from "../block-docs.ts";
+import { ColumnBuilder } from "../columns/column-builder.ts";
+import { MetadataRows } from "../columns/metadata-rows.ts";
+import type { RowMetadata } from "../columns/row-metadata.ts";
+import { scalarCode } from "../columns/scalar-code.ts";
+import type { DocBlock } from "../doc-block.ts";
+import type { Pause } from "./write-cells.ts";
+
+export const COLUMNS = "columns";
+/** Keys with columns. */
+const MAX_KEYS = 256;
+/** Of the rows, from which on a key has a column. */
+const COLUMN_SHARE = 0.001;
+/** Keys that are counted; those that come later are rare, or too many to have columns. */
+const COUNTED_KEYS = 65_536;
+/** Rows between two pauses. */
+const PER_SLICE = 128;
+
+export interface ColumnPlaces {
+  readonly keys: readonly string[];
+  /** Of each block its columns, in the order of the keys, and its list of other keys; then the end. */
+  readonly places: readonly number[];
+}
+
+export async function writeColumns(
+  writer: SectionWriter,
+  { blocks, capacity }: { readonly blocks: readonly DocBlock[]; readonly capacity: number },
+  pause: Pause,
+): Promise<ColumnPlaces> {
+  const keys = await commonKeys(blocks, capacity, pause);
+  const pages = await PagedWriter.begin(writer, COLUMNS);
+  const places: number[] = [];
+  for (const { metadata } of blocks) {
+    const builders = new Map(keys.map((key) => [key, new ColumnBuilder()]));
+    const others = new KeyRows();
+    for (let row = 0; row < metadata.length; row++) {
+      for (const [key, value] of metadata.get(row) ?? []) {
+        const builder = builders.get(key);
+        if (builder === undefined) others.add(key, row);
+        else builder.add(row, value);
+      }
+      if (row % PER_SLICE === 0) await pause();
+    }
+    const words = Math.min(BLOCK_WORDS, Math.ceil(metadata.length / 32));
+    for (const builder of builders.values()) {
+      places.push(pages.position);
+      await pages.write(builder.pack(words));
+      await pause();
+    }
+    places.push(pages.position);
+    await pages.write(others.pack());
+    await pause();
+  }
+  places.push(pages.position);
+  await pages.end();
+  return { keys, places };
+}
+
+/** Hash of a key, as lists of rows know it. */
+export function keyHash(key: string): number {
+  return scalarCode(key).hash;
+}
+
+/** Rows by key, as pairs of hash and row. */
+class KeyRows {
+  readonly #pairs: number[] = [];
+  /** Of the last keys: rows mostly have the same ones. */
+  readonly #hashes = new Map<string, number>();
+
+  add(key: string, row: number): void {
+    let hash = this.#hashes.get(key);
+    if (hash === undefined) {
+      hash = keyHash(key);
+      if (this.#hashes.size < COUNTED_KEYS) this.#hashes.set(key, hash);
+    }
+    // Exact in a double, and in the order of hashes, then rows.
+    this.#pairs.push(hash * 2 ** 16 + row);
+  }
+
+  /** Count, hashes ascending, and the rows beside them; filled up to a multiple of 8. */
+  pack(): Uint8Array {
+    const pairs = Float64Array.from(this.#pairs).sort();
+    const bytes = new Uint8Array(Math.ceil((4 + 6 * pairs.length) / 8) * 8);
+    new Uint32Array(bytes.buffer, 0, 1)[0] = pairs.length;
+    const hashes = new Uint32Array(bytes.buffer, 4, pairs.length);
+    const rows = new Uint16Array(bytes.buffer, 4 + 4 * pairs.length, pairs.length);
+    for (const [i, pair] of pairs.entries()) {
+      hashes[i] = Math.floor(pair / 2 ** 16);
+      rows[i] = pair % 2 ** 16;
+    }
+    return bytes;
+  }
+}
+
+/** Most frequent first. */
+async function commonKeys(blocks: readonly DocBlock[], capacity: number, pause: Pause): Promise<string[]> {
+  const counts = new Map<string, number>();
+  for (const { metadata } of blocks) {
+    for (const [key, count] of await keyCounts(metadata, pause)) {
+      const known = counts.get(key);
+      if (known !== undefined || counts.size < COUNTED_KEYS) counts.set(key, (known ?? 0) + count);
+    }
+    await pause();
+  }
+  const least = Math.max(1, capacity * COLUMN_SHARE);
+  return [...counts]
+    .filter(([, count]) => count >= least)
+    .sort(([a, countA], [b, countB]) => countB - countA || (a < b ? -1 : 1))
+    .slice(0, MAX_KEYS)
+    .map(([key]) => key);
+}
+
+/** Rows that hold a value, sparse vectors aside; without keys that nearly no row holds, where there are very many. */
+async function keyCounts(metadata: RowMetadata, pause: Pause): Promise<Iterable<readonly [string, number]>> {
+  if (metadata instanceof MetadataRows)
+    return metadata.keyCounts.map((count, number) => [metadata.keys.at(number)!, count] as const);
+  const counted = new MetadataRows();
+  for (let row = 0; row < metadata.length; row++) {
+    counted.push(metadata.get(row));
+    if (row % PER_SLICE === 0) await pause();
+  }
+  return keyCounts(counted, pause);
+}
