@@ -24,7 +24,7 @@ const PACED_RATE = 5_250;
 
 export interface WriteFigures {
   readonly recordsPerSecond: number;
-  /** Processor time of the client and of the server, in cores. */
+  /** Of the machine's processors, what the client and the server took. */
   readonly clientCores: number;
   readonly serverCores: number;
   readonly batchP50: number;

@@ -124,8 +124,10 @@ function singleRows(figures: ScaleFigures, { batch, encoding, inFlight }: ScaleO
 type Add = (label: string, measured: string, ...others: string[]) => void;
 
 function addWrites(add: Add, writes: WriteFigures): void {
-  const { clientCores, serverCores, batchP50, batchP99, refusals } = writes;
-  add("… processor of client, of server, cores", `${clientCores.toFixed(2)}, ${serverCores.toFixed(2)}`);
+  const { recordsPerSecond, clientCores, serverCores, batchP50, batchP99, refusals } = writes;
+  const spent = (cores: number): string =>
+    `${cores.toFixed(2)} (${((1e6 * cores) / recordsPerSecond).toFixed(0)})`;
+  add("… processor, cores (µs a record): client, server", `${spent(clientCores)}, ${spent(serverCores)}`);
   add("… a batch, ms, p50 / p99", `${batchP50.toFixed(0)} / ${batchP99.toFixed(0)}`);
   if (refusals > 0) add("… batches answered 429 or 503 and sent again", String(refusals));
 }
