@@ -123,7 +123,7 @@ export class LocalEngine implements Engine {
   static async open(options: OpenOptions): Promise<LocalEngine> {
     const folder = new DataFolder(options.dataFolder);
     const disk = createDiskSpace(folder.path, options);
-    const catalog = await openCatalog(folder, disk, options.quotas ?? NO_QUOTAS);
+    const catalog = await openCatalog(folder, disk, options.quotas ?? NO_QUOTAS, options.log);
     return new LocalEngine(options, { folder, disk, catalog });
   }
 

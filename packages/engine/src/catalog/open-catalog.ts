@@ -5,9 +5,15 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "../storage/data-folder.ts";
-import { hadCatalog, prepareDataFormat, rememberCatalog } from "../storage/data-format.ts";
+import {
+  DATA_FORMAT_VERSION,
+  completeDataFormat,
+  hadCatalog,
+  prepareDataFormat,
+} from "../storage/data-format.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { EngineLog } from "../engine-log.ts";
 import { Catalog } from "./catalog.ts";
 import { COUNTER_KEY, WHOLE } from "./catalog-keys.ts";
 import type { CatalogQuotas } from "./tenant-counts.ts";
@@ -17,6 +23,7 @@ export async function openCatalog(
   folder: DataFolder,
   disk: DiskSpace,
   quotas: CatalogQuotas,
+  log?: EngineLog,
 ): Promise<Catalog> {
   prepareDataFormat(folder);
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
@@ -33,7 +40,11 @@ export async function openCatalog(
       requireWhole(environment, expected);
       const catalog = await Catalog.open(environment, quotas);
       await folder.sweep((id) => isUnknown(catalog, id));
-      rememberCatalog(folder);
+      const version = completeDataFormat(folder);
+      if (version < DATA_FORMAT_VERSION) {
+        const versions = `from format ${version} to ${DATA_FORMAT_VERSION}`;
+        log?.({ level: "info", message: `data folder upgraded ${versions}; earlier builds refuse it now` });
+      }
       return catalog;
     } catch (error) {
       await environment.close();

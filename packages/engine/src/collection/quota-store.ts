@@ -1,7 +1,14 @@
 /** A record store whose batches have to fit its tenant's quotas. */
 import type { Steps } from "../storage/steps.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
-import type { RecordStore, ScanOptions, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import type {
+  RecordStore,
+  ScanOptions,
+  StoreChange,
+  StoreHead,
+  StoreView,
+  StoredChange,
+} from "../storage/record-store.ts";
 import type {
   DocumentVersion,
   StoredRecord,
@@ -64,6 +71,18 @@ export class QuotaStore implements RecordStore {
 
   removedAfter(sequence: number): Iterable<string> {
     return this.#store.removedAfter(sequence);
+  }
+
+  get completeFrom(): number {
+    return this.#store.completeFrom;
+  }
+
+  changesAfter(sequence: number, into?: Float32Array): Iterable<StoredChange> | "trimmed" {
+    return this.#store.changesAfter(sequence, into);
+  }
+
+  keepChangesAfter(sequence: number): void {
+    this.#store.keepChangesAfter(sequence);
   }
 
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {

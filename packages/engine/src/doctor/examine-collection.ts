@@ -6,7 +6,8 @@ import { existsSync } from "node:fs";
 import type { Collection } from "@sheaf/protocol";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
 import { DataFolder, collectionName } from "../storage/data-folder.ts";
-import { RECORD_KEYS, readId, readOffset } from "../storage/record-keys.ts";
+import { decodeChangeRuns, lastSequence } from "../storage/change-runs.ts";
+import { RECORD_KEYS, readId, readOffset, readSequence } from "../storage/record-keys.ts";
 import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
 import { decodeHead, decodeRecord } from "../storage/value-codec.ts";
 import { type Examination, type Finding, describe, summarize } from "./finding.ts";
@@ -49,6 +50,14 @@ export function examineCollection(dataFolder: string, known: KnownCollection): E
         "delete these records by their ids, or restore the data folder from a backup; the others are sound",
     });
   }
+  if (contents.badChanges.length > 0) {
+    findings.push({
+      severity: "warning",
+      subject,
+      problem: `what was changed last cannot be read: ${summarize(contents.badChanges)}`,
+      remedy: "nothing to do: no record is lost, and the index is made from all records instead",
+    });
+  }
   return { findings, records: contents.records };
 }
 
@@ -78,7 +87,7 @@ interface Unreadable {
   readonly reason: string;
 }
 
-/** The entries of a collection, as they come in the order of their keys: head, ids, records. */
+/** The entries of a collection, as they come in the order of their keys: head, ids, records, removals, changes. */
 class CollectionContents {
   head: StoreHead = EMPTY_HEAD;
   /** That can be read. */
@@ -86,6 +95,8 @@ class CollectionContents {
   readonly unreadable: Unreadable[] = [];
   /** What is wrong beside single records. */
   readonly lost: string[] = [];
+  /** Keys that only save work. */
+  readonly badChanges: string[] = [];
   readonly #store: string;
   /** Offset -> id; what is left in the end leads nowhere. */
   readonly #ids = new Map<number, string>();
@@ -97,9 +108,10 @@ class CollectionContents {
   readonly add = ({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }): void => {
     const origin = { store: this.#store, key };
     try {
-      if (Buffer.compare(key, RECORD_KEYS.head) === 0) this.head = decodeHead(value, origin);
+      if (Buffer.compare(key, RECORD_KEYS.head) === 0) this.head = decodeHead(value, origin).head;
       else if (key[0] === RECORD_KEYS.ids[0]) this.#ids.set(readOffset(value, origin), readId(key));
       else if (key[0] === RECORD_KEYS.afterIds[0]) this.#addRecord(key, value);
+      else if (key[0] === RECORD_KEYS.afterRemovals[0]) this.#addChanges(key, value);
     } catch (error) {
       this.lost.push(describe(error));
     }
@@ -108,6 +120,19 @@ class CollectionContents {
   finish(): void {
     const left = [...this.#ids.values()].map((id) => JSON.stringify(id));
     if (left.length > 0) this.lost.push(`${left.length} ids lead to no record: ${summarize(left)}`);
+  }
+
+  #addChanges(key: Uint8Array, value: Uint8Array): void {
+    const origin = { store: this.#store, key };
+    try {
+      const runs = decodeChangeRuns(value, readSequence(key, origin), origin);
+      const { sequence, nextOffset } = this.head;
+      const end = Math.max(...runs.map(({ offset, count }) => offset + count));
+      if (lastSequence(runs) > sequence) this.badChanges.push(`they go beyond operation ${sequence}`);
+      if (end > nextOffset) this.badChanges.push(`offset ${end - 1} is beyond the next one`);
+    } catch (error) {
+      this.badChanges.push(describe(error));
+    }
   }
 
   #addRecord(key: Uint8Array, value: Uint8Array): void {

@@ -1,14 +1,19 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { checkDataFormat, hadCatalog, prepareDataFormat, rememberCatalog } from "./data-format.ts";
+import type * as dataFormat from "./data-format.ts";
+import { checkDataFormat, completeDataFormat, hadCatalog, prepareDataFormat } from "./data-format.ts";
 import { DataFolder } from "./data-folder.ts";
 
 describe("data format", () => {
   it("is written once and accepted from then on", () => {
     const folder = new DataFolder(`${temporaryFolder()}/deep/data`);
     prepareDataFormat(folder);
-    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual({ format: "sheaf-data", version: 1 });
+    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual({ format: "sheaf-data", version: 2 });
     prepareDataFormat(folder);
   });
 
@@ -17,10 +22,64 @@ describe("data format", () => {
     prepareDataFormat(folder);
     expect(hadCatalog(folder)).toBe(false);
     for (let round = 0; round < 2; round++) {
-      rememberCatalog(folder);
+      expect(completeDataFormat(folder)).toBe(2);
       prepareDataFormat(folder);
       expect(hadCatalog(folder)).toBe(true);
     }
+  });
+
+  it.each([
+    ["with a catalog", '{"format":"sheaf-data","version":1,"catalog":"made"}\n'],
+    ["of before catalogs were remembered", '{"format":"sheaf-data","version":1}\n'],
+  ])(
+    "becomes version 2 of a folder of version 1 %s, not before its catalog is known to be whole",
+    (_, text) => {
+      const folder = new DataFolder(temporaryFolder());
+      mkdirSync(folder.catalog);
+      writeFileSync(folder.formatFile, text);
+      prepareDataFormat(folder);
+      checkDataFormat(folder);
+      expect(readFileSync(folder.formatFile, "utf8")).toBe(text);
+      expect(completeDataFormat(folder)).toBe(1);
+      expect(completeDataFormat(folder)).toBe(2);
+      const format = { format: "sheaf-data", version: 2, catalog: "made" };
+      expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual(format);
+      expect(readdirSync(folder.path).toSorted()).toEqual(["catalog", "format.json"]);
+    },
+  );
+
+  it("says why it cannot be written", () => {
+    const folder = new DataFolder(temporaryFolder());
+    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":1}');
+    mkdirSync(`${folder.formatFile}.new`);
+    expect(() => completeDataFormat(folder)).toThrow("format.json cannot be written: ");
+  });
+
+  it("is refused by the build before version 2, which is left as it was then", async () => {
+    const source = readFileSync(new URL("testing/data-format-v1.ts.txt", import.meta.url));
+    const blob = createHash("sha1").update(`blob ${source.length}\0`).update(source);
+    // Its name in the history of this repository.
+    expect(blob.digest("hex")).toBe("68e956e380e171a5e867c3c0f14a6f40dfb4dc0a");
+    const folder = new DataFolder(temporaryFolder());
+    const module = join(temporaryFolder(), "data-format-v1.mjs");
+    await build({
+      stdin: {
+        contents: source.toString(),
+        loader: "ts",
+        resolveDir: dirname(fileURLToPath(import.meta.url)),
+      },
+      ...{ bundle: true, platform: "node", format: "esm", conditions: ["@sheaf/source"], outfile: module },
+    });
+    const previous = (await import(module)) as Pick<
+      typeof dataFormat,
+      "prepareDataFormat" | "checkDataFormat"
+    >;
+    previous.prepareDataFormat(folder);
+    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toMatchObject({ version: 1 });
+    completeDataFormat(folder);
+    const refusal = "names data format 2, made by a newer Sheaf; this one reads up to 1";
+    for (const open of [previous.prepareDataFormat, previous.checkDataFormat])
+      expect(() => open(folder)).toThrow(refusal);
   });
 
   it("is not made by whoever only looks", () => {
@@ -32,9 +91,9 @@ describe("data format", () => {
 
   it("refuses a newer version by name", () => {
     const folder = new DataFolder(temporaryFolder());
-    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":2}');
+    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":3}');
     expect(() => prepareDataFormat(folder)).toThrow(
-      "names data format 2, made by a newer Sheaf; this one reads up to 1",
+      "names data format 3, made by a newer Sheaf; this one reads up to 2",
     );
   });
 

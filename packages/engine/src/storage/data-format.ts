@@ -1,6 +1,7 @@
 /**
  * `format.json`: the version of everything under the data folder. Written before anything else and checked before
- * anything is opened, so that an older Sheaf never touches data it would misread.
+ * anything is opened, so that an older Sheaf never touches data it would misread. A folder of an older version gets this
+ * one when its catalog has been opened, before anything is written that the older Sheaf does not know.
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,7 +11,8 @@ import { makeFolder } from "./make-folder.ts";
 import { OWNER_ONLY_FILE } from "./restrict-access.ts";
 
 export const DATA_FORMAT_NAME = "sheaf-data";
-export const DATA_FORMAT_VERSION = 1;
+/** 2: change keys in collections, and files of their indexes. */
+export const DATA_FORMAT_VERSION = 2;
 const MADE = "made";
 
 /** Makes the folder ready or throws `failed_precondition` with what stands in the way. */
@@ -18,7 +20,7 @@ export function prepareDataFormat(folder: DataFolder): void {
   makeFolder(folder.path);
   if (existsSync(folder.formatFile)) return checkFormat(folder.formatFile);
   if (existsSync(folder.catalog)) throw refused(`${folder.formatFile} is missing beside existing data`);
-  writeFormat(folder, {});
+  writeFormat(folder, null);
 }
 
 /** Whether the folder has had a catalog: one that is missing or empty then is lost, not new. */
@@ -26,12 +28,28 @@ export function hadCatalog(folder: DataFolder): boolean {
   return readFormat(folder.formatFile).catalog === MADE;
 }
 
-export function rememberCatalog(folder: DataFolder): void {
-  if (!hadCatalog(folder)) writeFormat(folder, { catalog: MADE });
+/**
+ * From now on the folder has a catalog, and may hold all that this version knows. Returns the version that it had. Throws
+ * `failed_precondition` where that cannot be written.
+ */
+export function completeDataFormat(folder: DataFolder): number {
+  const { version, catalog } = readFormat(folder.formatFile);
+  const before = Number(version);
+  if (before === DATA_FORMAT_VERSION && catalog === MADE) return before;
+  try {
+    writeFormat(folder, MADE);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SheafError("failed_precondition", `${folder.formatFile} cannot be written: ${reason}`, {
+      cause: error,
+    });
+  }
+  return before;
 }
 
-function writeFormat(folder: DataFolder, more: { readonly catalog?: string }): void {
-  const text = JSON.stringify({ format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION, ...more });
+function writeFormat(folder: DataFolder, catalog: typeof MADE | null): void {
+  const fields = { format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION };
+  const text = JSON.stringify(catalog === null ? fields : { ...fields, catalog });
   writeDurably(folder.formatFile, `${text}\n`);
 }
 

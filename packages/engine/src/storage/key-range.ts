@@ -6,6 +6,8 @@ export interface KeyRange {
   readonly end: Uint8Array;
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
+  /** Inside `transact`: without what the group has written. */
+  readonly isCommitted?: boolean | undefined;
 }
 
 export function toOptions({ start, end, limit, offset }: KeyRange): {

@@ -179,7 +179,8 @@ export class LmdbEnvironment {
 
   /** To be used up or left within the turn that began it, and before the next change. */
   iterate(range: KeyRange): IterableIterator<Entry> {
-    const written = this.#running ? this.#pending.within(range.start, range.end) : [];
+    const isOverlaid = this.#running && range.isCommitted !== true;
+    const written = isOverlaid ? this.#pending.within(range.start, range.end) : [];
     if (written.length === 0) return this.#committed(range);
     const { limit = Infinity, offset = 0, ...bounds } = range;
     return stretch(overlaid(this.#committed(bounds), written), offset, limit);

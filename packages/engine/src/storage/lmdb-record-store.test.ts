@@ -3,12 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { encodeChangeRuns } from "./change-runs.ts";
 import { CorruptDataError } from "./corrupt-data-error.ts";
+import { crc32c } from "./crc32c.ts";
 import { createDiskSpace } from "./disk-space.ts";
 import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 import { LmdbRecordStore } from "./lmdb-record-store.ts";
-import { idKey, offsetKey } from "./record-keys.ts";
+import { RECORD_KEYS, changeKey, idKey, offsetKey } from "./record-keys.ts";
 import { recordStoreSuite, storedRecord } from "./record-store.suite.ts";
+import type { StoredChange } from "./record-store.ts";
+import type { StoredRecord } from "./stored-record.ts";
+import { ValueWriter } from "./value-writer.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-store-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -111,6 +116,105 @@ describe("LMDB record store on disk", () => {
     await store.close();
   });
 });
+
+describe("changes in an LMDB record store", () => {
+  it("begin with the first write in a folder of version 1", async () => {
+    const folder = join(temporaryFolder(), "c");
+    await (await filledStore(folder)).close();
+    await makeVersion1(folder);
+    const store = new LmdbRecordStore(optionsFor(folder));
+    expect(store.completeFrom).toBe(3);
+    store.requireWhole(3);
+    expect(store.changesAfter(2)).toBe("trimmed");
+    expect(changesAfter(store, 3)).toEqual([]);
+    const record = storedRecord(1, { sequence: 4 });
+    await store.apply(({ head }) => ({ head: { ...head, sequence: 4 }, puts: [record], removes: [] }));
+    expect(store.completeFrom).toBe(3);
+    expect(store.changesAfter(2)).toBe("trimmed");
+    expect(changesAfter(store, 3)).toEqual([{ kind: "put", sequence: 4, record }]);
+    store.requireWhole(3);
+    await store.close();
+  });
+
+  it("are a few keys for many records, and all come", async () => {
+    const store = new LmdbRecordStore(optionsFor(join(temporaryFolder(), "c")));
+    const records = Array.from({ length: 12_000 }, (_, offset) => storedRecord(offset));
+    const put = (puts: readonly StoredRecord[], sequence: number): Promise<unknown> =>
+      store.apply(() => ({ head: { sequence, nextOffset: 12_000, dimension: 2 }, puts, removes: [] }));
+    await put(records, 12_000);
+    const used = store.usedBytes;
+    // Every second one again: each is a run, and there are more keys of them than are read at once.
+    const again = records
+      .filter(({ offset }) => offset % 2 === 0)
+      .map((r, i) => ({ ...r, sequence: 12_001 + i }));
+    for (let from = 0; from < again.length; from += 20)
+      await put(again.slice(from, from + 20), 12_020 + from);
+    expect(store.usedBytes - used).toBeLessThan(1.5 * 300 * 2_100);
+    store.requireWhole(12_000);
+    const changes = changesAfter(store, 11_000);
+    expect(changes.map(({ sequence }) => sequence)).toEqual(
+      Array.from({ length: 7_000 }, (_, i) => 11_001 + i),
+    );
+    expect(changes.filter(({ kind }) => kind === "put")).toHaveLength(6_500);
+    await store.close();
+  });
+
+  it("are forgotten in bounded numbers, whatever has gathered", async () => {
+    const store = new LmdbRecordStore(optionsFor(join(temporaryFolder(), "c")));
+    const records = Array.from({ length: 3_000 }, (_, offset) => storedRecord(offset));
+    const head = { sequence: 3_000, nextOffset: 3_000, dimension: 2 };
+    await store.apply(() => ({ head, puts: records, removes: [] }));
+    const removes = records.map(({ id, offset }) => ({ id, offset, sequence: offset + 3_001 }));
+    await store.apply(() => ({ head: { ...head, sequence: 6_000 }, puts: [], removes }));
+    const left: number[] = [];
+    for (let sequence = 106_000; left.at(-1) !== 0; sequence += 300) {
+      await store.apply(() => ({ head: { ...head, sequence }, puts: [], removes: [] }));
+      left.push([...store.removedAfter(0)].length);
+    }
+    expect(left).toEqual([2_488, 1_976, 1_464, 952, 440, 0]);
+    await store.close();
+  });
+
+  it("refuse a damaged key, and a record that is older than its change", async () => {
+    const folder = join(temporaryFolder(), "c");
+    await (await filledStore(folder)).close();
+    await tamper(folder, changeKey(3), (value) => value.reverse());
+    let store = new LmdbRecordStore(optionsFor(folder));
+    const all = (): unknown => changesAfter(store, 0);
+    expect(all).toThrow("collections/ab/test, key 040000000000000003, byte 0: the checksum does not match");
+    await store.close();
+    await tamper(folder, changeKey(3), (value) =>
+      value.set(encodeChangeRuns(new ValueWriter(), [{ sequence: 3, offset: 1, count: 1 }])),
+    );
+    store = new LmdbRecordStore(optionsFor(folder));
+    expect(all).toThrow("holds operation 2, and 3 put it later");
+    await store.close();
+  });
+});
+
+function changesAfter(store: LmdbRecordStore, sequence: number): StoredChange[] {
+  const changes = store.changesAfter(sequence);
+  if (changes === "trimmed") throw new Error(`changes after ${sequence} are trimmed`);
+  return [...changes];
+}
+
+/** As the build before version 2 of the data folder left it. */
+async function makeVersion1(folder: string): Promise<void> {
+  const environment = new LmdbEnvironment(optionsFor(folder));
+  await environment.transact(() => {
+    environment.put(RECORD_KEYS.head, version1Head(environment.get(RECORD_KEYS.head)!));
+    const changes = { start: changeKey(0), end: RECORD_KEYS.afterChanges };
+    for (const { key } of environment.entries(changes)) environment.remove(key);
+  });
+  await environment.close();
+}
+
+function version1Head(value: Uint8Array): Uint8Array {
+  const head = Buffer.from(value.subarray(0, 28));
+  head[6] = 0;
+  head.writeUInt32LE(crc32c(head, 4), 0);
+  return head;
+}
 
 async function tamper(folder: string, key: Uint8Array, change: (value: Uint8Array) => void): Promise<void> {
   const environment = new LmdbEnvironment(optionsFor(folder));

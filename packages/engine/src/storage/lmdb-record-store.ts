@@ -1,11 +1,13 @@
 /**
  * The record store on LMDB. Keys: `0x00` head, `0x01 <id>` -> offset, `0x02 <offset>` -> record,
- * `0x03 <sequence>` -> removed id; offsets and sequence numbers are u64 big-endian, so keys sort in insertion order.
+ * `0x03 <sequence>` -> removed id, `0x04 <sequence>` -> offsets that were put; offsets and sequence numbers are u64
+ * big-endian, so keys sort in insertion order.
  * The environment is made at the first write: a collection that was never written costs no file.
  */
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { CorruptDataError, damagedStore } from "./corrupt-data-error.ts";
 import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
+import { forgetChanges, putChanges, readChanges } from "./lmdb-changes.ts";
 import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
 import {
   EMPTY_HEAD,
@@ -15,6 +17,7 @@ import {
   type StoreChange,
   type StoreHead,
   type StoreView,
+  type StoredChange,
   oldestTracked,
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
@@ -22,6 +25,7 @@ import { copyInSteps } from "./copy-in-steps.ts";
 import { type Steps, afterSteps, isInSteps } from "./steps.ts";
 import {
   type Decoding,
+  type HeadValue,
   decodeDistance,
   decodeDocument,
   decodeHead,
@@ -40,8 +44,7 @@ import { ValueWriter } from "./value-writer.ts";
 
 /** Fixed part of a value, its two keys and the tree above them. */
 const BYTES_PER_RECORD = 256;
-/** Forgotten removals that one batch clears away beside as many as it adds, so that no batch is held up by them. */
-const REMOVALS_CLEARED = 1_000;
+const EMPTY: HeadValue = { head: EMPTY_HEAD, completeFrom: 0 };
 
 export class LmdbRecordStore implements RecordStore {
   readonly #options: EnvironmentOptions;
@@ -49,6 +52,7 @@ export class LmdbRecordStore implements RecordStore {
   #environment: LmdbEnvironment | null;
   /** While a plan is made, which asks for it several times. */
   #planned: StoreHead | null = null;
+  #keptFrom = Infinity;
 
   constructor(options: EnvironmentOptions) {
     this.#options = options;
@@ -56,13 +60,17 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   get head(): StoreHead {
-    return this.#planned ?? this.#readHead();
+    return this.#planned ?? this.#readHead().head;
   }
 
-  #readHead(): StoreHead {
+  get completeFrom(): number {
+    return this.#readHead().completeFrom;
+  }
+
+  #readHead(): HeadValue {
     const value = this.#environment?.get(RECORD_KEYS.head) ?? null;
     return value === null || this.#environment === null
-      ? EMPTY_HEAD
+      ? EMPTY
       : decodeHead(value, this.#environment.origin(RECORD_KEYS.head));
   }
 
@@ -165,6 +173,18 @@ export class LmdbRecordStore implements RecordStore {
     for (const { value } of environment.iterate(range)) yield Buffer.from(value).toString();
   }
 
+  changesAfter(sequence: number, into?: Float32Array): Iterable<StoredChange> | "trimmed" {
+    if (sequence < this.completeFrom) return "trimmed";
+    const environment = this.#environment;
+    return environment === null
+      ? []
+      : readChanges(environment, sequence, (offset) => this.read(offset, into));
+  }
+
+  keepChangesAfter(sequence: number): void {
+    this.#keptFrom = sequence;
+  }
+
   /**
    * As the seam says; `admit` is told by how many bytes the batch makes the entries larger at most, unless it only removes,
    * and nothing is written if it throws.
@@ -176,14 +196,14 @@ export class LmdbRecordStore implements RecordStore {
     const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
     return environment.transact(() => {
       const before = this.#readHead();
-      return this.#apply(environment, this.#plan(plan, before), before, admit);
+      return this.#apply(environment, this.#plan(plan, before.head), before, admit);
     });
   }
 
   *#apply(
     environment: LmdbEnvironment,
     planned: Steps<StoreChange>,
-    before: StoreHead,
+    before: HeadValue,
     admit: ((growth: number) => void) | undefined,
   ): Generator<void, StoreChange> {
     const change = isInSteps(planned) ? yield* planned : planned;
@@ -193,18 +213,20 @@ export class LmdbRecordStore implements RecordStore {
   *#store(
     environment: LmdbEnvironment,
     change: StoreChange,
-    before: StoreHead,
+    { head: { nextOffset }, completeFrom }: HeadValue,
     admit: ((growth: number) => void) | undefined,
   ): Generator<void, StoreChange> {
+    const upTo = Math.min(this.#keptFrom, oldestTracked(change.head));
+    const added = change.removes.length + change.puts.length;
+    const known = yield* forgetChanges(environment, { completeFrom, upTo, added });
     for (const { id, offset, sequence } of change.removes) {
       environment.remove(idKey(id));
       environment.remove(offsetKey(offset));
       environment.put(removalKey(sequence), Buffer.from(id));
       yield;
     }
-    forgetRemovals(environment, change);
-    yield* this.#put(environment, change, before.nextOffset, admit);
-    environment.put(RECORD_KEYS.head, encodeHead(this.#writer, change.head));
+    yield* this.#put(environment, change, nextOffset, admit);
+    environment.put(RECORD_KEYS.head, encodeHead(this.#writer, { head: change.head, completeFrom: known }));
     return change;
   }
 
@@ -236,6 +258,7 @@ export class LmdbRecordStore implements RecordStore {
       }
       yield;
     }
+    yield* putChanges(environment, this.#writer, puts, growth);
     environment.claim(bytes);
     if (admit === undefined) return;
     for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
@@ -310,11 +333,11 @@ export class LmdbRecordStore implements RecordStore {
   requireWhole(records: number): void {
     const environment = this.#environment;
     if (environment === null || environment.entryCount === 0) return;
-    const removals = environment.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterRemovals });
-    if (1 + 2 * records + removals === environment.entryCount) return;
+    const operations = environment.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
+    if (1 + 2 * records + operations === environment.entryCount) return;
     throw damagedStore(
       this.#options.name,
-      `holds ${records} records and ${removals} removals in ${environment.entryCount} entries`,
+      `holds ${records} records and ${operations} removals and changes in ${environment.entryCount} entries`,
     );
   }
 
@@ -343,12 +366,4 @@ function decodeOrReport(
     onDamage(offset, error);
     return null;
   }
-}
-
-/** Clears away what `removedAfter` need not know any more. */
-function forgetRemovals(environment: LmdbEnvironment, { head, removes }: StoreChange): void {
-  if (removes.length === 0) return;
-  const limit = removes.length + REMOVALS_CLEARED;
-  const range = { start: removalKey(0), end: removalKey(oldestTracked(head) + 1), limit };
-  for (const { key } of environment.entries(range)) environment.remove(key);
 }

@@ -8,6 +8,7 @@ import {
   type StoreChange,
   type StoreHead,
   type StoreView,
+  type StoredChange,
   oldestTracked,
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
@@ -19,6 +20,10 @@ export class MemoryRecordStore implements RecordStore {
   readonly #records = new Map<number, StoredRecord>();
   /** Sequence number of the removal -> id. */
   readonly #removals = new Map<number, string>();
+  /** Sequence number of the put -> offset. */
+  readonly #puts = new Map<number, number>();
+  #completeFrom = 0;
+  #keptFrom = Infinity;
 
   get head(): StoreHead {
     return this.#head;
@@ -69,6 +74,30 @@ export class MemoryRecordStore implements RecordStore {
     for (const [at, id] of this.#removals) if (at > sequence) yield id;
   }
 
+  get completeFrom(): number {
+    return this.#completeFrom;
+  }
+
+  keepChangesAfter(sequence: number): void {
+    this.#keptFrom = sequence;
+  }
+
+  changesAfter(sequence: number): Iterable<StoredChange> | "trimmed" {
+    return sequence < this.#completeFrom ? "trimmed" : this.#changesAfter(sequence);
+  }
+
+  *#changesAfter(from: number): Generator<StoredChange> {
+    for (let sequence = from + 1; sequence <= this.#head.sequence; sequence++) {
+      const id = this.#removals.get(sequence);
+      if (id !== undefined) yield { kind: "remove", sequence, id };
+      const offset = this.#puts.get(sequence);
+      if (offset === undefined) continue;
+      const record = this.read(offset);
+      if (record?.sequence === sequence) yield { kind: "put", sequence, record };
+      else yield { kind: "superseded", sequence };
+    }
+  }
+
   async apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
     const planned = plan(this);
     const change = isInSteps(planned) ? runSteps(planned) : planned;
@@ -77,16 +106,21 @@ export class MemoryRecordStore implements RecordStore {
       this.#records.delete(offset);
       this.#removals.set(sequence, id);
     }
-    for (const sequence of this.#removals.keys()) {
-      if (sequence > oldestTracked(change.head)) break;
-      this.#removals.delete(sequence);
-    }
     for (const record of change.puts) {
       this.#offsets.set(record.id, record.offset);
       this.#records.set(record.offset, record);
+      this.#puts.set(record.sequence, record.offset);
     }
     this.#head = change.head;
+    this.#forget(Math.min(this.#keptFrom, oldestTracked(change.head)));
     return change;
+  }
+
+  #forget(upTo: number): void {
+    for (; this.#completeFrom < upTo; this.#completeFrom++) {
+      this.#removals.delete(this.#completeFrom + 1);
+      this.#puts.delete(this.#completeFrom + 1);
+    }
   }
 
   *scan(from: number): Generator<StoredRecord> {

@@ -21,6 +21,7 @@ export class PageGrowth {
   /** Entries that outgrow the ones they replace, and may each split their page. */
   #outgrown = 0;
   #appended = 0;
+  #changeBytes = 0;
 
   /** An entry behind all others of its kind. */
   append(keyBytes: number, valueBytes: number): void {
@@ -37,6 +38,11 @@ export class PageGrowth {
     if (more > 0) this.#outgrown += 1;
   }
 
+  /** What is kept of the change itself, for a while. Alone it counts for nothing: a record can always be replaced by another. */
+  change(keyBytes: number, valueBytes: number): void {
+    this.#changeBytes += NODE_BYTES + keyBytes + valueBytes;
+  }
+
   insertId(keyBytes: number, valueBytes: number): void {
     this.#ids += 1;
     this.#idBytes += sharedBytes(keyBytes, valueBytes);
@@ -50,7 +56,10 @@ export class PageGrowth {
     const idPages = this.#ids === 0 ? 0 : Math.ceil((mostIds * this.#idBytes) / this.#ids / HALF_PAGE) + 1;
     const split = Math.min(leafPages, this.#appended + this.#outgrown + Math.min(this.#ids, idPages));
     const filled = Math.ceil(Math.max(0, this.#sharedBytes + this.#idBytes) / HALF_PAGE);
-    return (this.#ownPages + split + filled) * PAGE_BYTES;
+    const pages = this.#ownPages + split + filled;
+    const changePages =
+      pages <= 0 || this.#changeBytes === 0 ? 0 : 1 + Math.ceil(this.#changeBytes / HALF_PAGE);
+    return (pages + changePages) * PAGE_BYTES;
   }
 }
 

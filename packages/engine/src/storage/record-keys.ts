@@ -4,6 +4,7 @@ import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
 const ID_PREFIX = 0x01;
 const OFFSET_PREFIX = 0x02;
 const REMOVAL_PREFIX = 0x03;
+const CHANGE_PREFIX = 0x04;
 const NUMBER_KEY_BYTES = 9;
 
 export const RECORD_KEYS = {
@@ -14,8 +15,10 @@ export const RECORD_KEYS = {
   afterIds: Uint8Array.of(ID_PREFIX + 1),
   /** Above every offset key. */
   afterOffsets: Uint8Array.of(OFFSET_PREFIX + 1),
-  /** Above every removal key. */
+  /** Above every removal key, and below every change key. */
   afterRemovals: Uint8Array.of(REMOVAL_PREFIX + 1),
+  /** Above every change key. */
+  afterChanges: Uint8Array.of(CHANGE_PREFIX + 1),
 } as const;
 
 export function idKey(id: string): Uint8Array {
@@ -35,6 +38,11 @@ export function removalKey(sequence: number): Uint8Array {
   return numberKey(REMOVAL_PREFIX, sequence);
 }
 
+/** Leads to what the operations up to this sequence number put, back to the change key before it. */
+export function changeKey(sequence: number): Uint8Array {
+  return numberKey(CHANGE_PREFIX, sequence);
+}
+
 /** The id in an id key. */
 export function readId(key: Uint8Array): string {
   return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("utf8", 1);
@@ -45,9 +53,19 @@ export function readOffset(key: Uint8Array, origin: DataOrigin): number {
   if (key.length !== NUMBER_KEY_BYTES || key[0] !== OFFSET_PREFIX) {
     throw new CorruptDataError(origin, 0, "not an offset key");
   }
-  let offset = 0;
-  for (let at = 1; at < NUMBER_KEY_BYTES; at++) offset = offset * 256 + key[at]!;
-  return offset;
+  return readNumber(key);
+}
+
+/** The sequence number in a removal key or a change key. */
+export function readSequence(key: Uint8Array, origin: DataOrigin): number {
+  if (key.length !== NUMBER_KEY_BYTES) throw new CorruptDataError(origin, 0, "not a key of an operation");
+  return readNumber(key);
+}
+
+function readNumber(key: Uint8Array): number {
+  let number = 0;
+  for (let at = 1; at < NUMBER_KEY_BYTES; at++) number = number * 256 + key[at]!;
+  return number;
 }
 
 function numberKey(prefix: number, value: number): Uint8Array {

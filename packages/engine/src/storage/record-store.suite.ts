@@ -1,11 +1,14 @@
 /** The behaviour of every record store. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { LIMITS } from "@sheaf/protocol";
+import { type CommitOperation, LIMITS } from "@sheaf/protocol";
+import * as fc from "fast-check";
+import { planOperations } from "../collection/plan-write.ts";
 import {
   EMPTY_HEAD,
   type RecordStore,
   type StoreChange,
   type StoreView,
+  type StoredChange,
   oldestTracked,
 } from "./record-store.ts";
 import type { StoredRecord } from "./stored-record.ts";
@@ -36,6 +39,36 @@ function append(...records: readonly StoredRecord[]): (view: StoreView) => Store
   });
 }
 
+function upsert(ids: readonly string[]): CommitOperation {
+  const records = ids.map((id) => ({
+    id,
+    embedding: Float32Array.of(1),
+    document: null,
+    uri: null,
+    metadata: null,
+  }));
+  return { kind: "upsert", records };
+}
+
+function contents(store: RecordStore): Map<number, StoredRecord> {
+  return new Map([...store.scan(0)].map((record) => [record.offset, record]));
+}
+
+function bringUpToDate(
+  records: Map<number, StoredRecord>,
+  changes: Iterable<StoredChange> | "trimmed",
+): void {
+  if (changes === "trimmed") throw new Error("nothing is trimmed so early");
+  let before = 0;
+  for (const change of changes) {
+    expect(change.sequence).toBeGreaterThan(before);
+    before = change.sequence;
+    if (change.kind === "put") records.set(change.record.offset, change.record);
+    if (change.kind !== "remove") continue;
+    for (const { id, offset } of records.values()) if (id === change.id) records.delete(offset);
+  }
+}
+
 export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
   describe(`behaviour of the ${name}`, () => {
     let store: RecordStore;
@@ -45,6 +78,12 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
     });
 
     afterEach(() => store.close());
+
+    const changesAfter = (sequence: number): StoredChange[] => {
+      const changes = store.changesAfter(sequence);
+      if (changes === "trimmed") throw new Error(`changes after ${sequence} are trimmed`);
+      return [...changes];
+    };
 
     it("is empty before the first batch", () => {
       expect(store.head).toEqual(EMPTY_HEAD);
@@ -116,10 +155,74 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       expect([...store.removedAfter(4)]).toEqual(["r0", "r2"]);
       expect([...store.removedAfter(5)]).toEqual(["r2"]);
       expect([...store.removedAfter(6)]).toEqual([]);
-      const late = LIMITS.trackedOperations + 6;
-      expect(oldestTracked({ ...store.head, sequence: late })).toBe(6);
+      const late = LIMITS.trackedOperations + 300;
+      expect(oldestTracked({ ...store.head, sequence: late })).toBe(300);
       await remove(3, late);
       expect([...store.removedAfter(0)]).toEqual(["r3"]);
+    });
+
+    it("knows of each change after any operation, oldest first", async () => {
+      await store.apply(append(storedRecord(0), storedRecord(1), storedRecord(2)));
+      const changed = storedRecord(1, { sequence: 5 });
+      await store.apply(({ head }) => ({
+        head: { ...head, sequence: 6 },
+        puts: [changed],
+        removes: [{ id: "r0", offset: 0, sequence: 6 }],
+      }));
+      const last = [
+        { kind: "put", sequence: 5, record: changed },
+        { kind: "remove", sequence: 6, id: "r0" },
+      ];
+      const third = { kind: "put", sequence: 3, record: storedRecord(2) };
+      const superseded = [1, 2].map((sequence) => ({ kind: "superseded", sequence }));
+      expect(changesAfter(0)).toEqual([...superseded, third, ...last]);
+      expect(changesAfter(1)).toEqual([...superseded.slice(1), third, ...last]);
+      for (const sequence of [3, 4]) expect(changesAfter(sequence)).toEqual(last);
+      expect(changesAfter(5)).toEqual(last.slice(1));
+      expect(changesAfter(6)).toEqual([]);
+      expect(store.completeFrom).toBe(0);
+    });
+
+    it("brings a copy of any age up to date", async () => {
+      const id = fc.integer({ min: 0, max: 9 }).map(String);
+      const operation = fc.oneof(
+        { weight: 3, arbitrary: fc.array(id, { maxLength: 6 }).map(upsert) },
+        fc.array(id, { maxLength: 3 }).map((ids): CommitOperation => ({ kind: "delete", ids })),
+      );
+      const batches = fc.array(fc.array(operation, { minLength: 1, maxLength: 3 }), { maxLength: 8 });
+      await fc.assert(
+        fc.asyncProperty(batches, async (history) => {
+          const written = open();
+          const copies = [{ sequence: 0, records: new Map<number, StoredRecord>() }];
+          for (const operations of history) {
+            const { head } = await written.apply((view) => planOperations(view, operations));
+            copies.push({ sequence: head.sequence, records: contents(written) });
+          }
+          for (const { sequence, records } of copies) {
+            bringUpToDate(records, written.changesAfter(sequence));
+            expect(records).toEqual(contents(written));
+          }
+          await written.close();
+        }),
+        { numRuns: 30 },
+      );
+    });
+
+    it("forgets old changes, but none that it was asked to keep", async () => {
+      await store.apply(append(...Array.from({ length: 600 }, (_, offset) => storedRecord(offset))));
+      const skipTo = (sequence: number): Promise<StoreChange> =>
+        store.apply(({ head }) => ({ head: { ...head, sequence }, puts: [], removes: [] }));
+      store.keepChangesAfter(10);
+      await skipTo(LIMITS.trackedOperations + 700);
+      expect(store.completeFrom).toBeLessThanOrEqual(10);
+      expect(changesAfter(10)).toHaveLength(590);
+      store.keepChangesAfter(1_000_000);
+      await skipTo(LIMITS.trackedOperations + 800);
+      expect(store.completeFrom).toBeGreaterThan(500);
+      expect(store.completeFrom).toBeLessThanOrEqual(800);
+      expect(store.changesAfter(store.completeFrom - 1)).toBe("trimmed");
+      expect(changesAfter(store.completeFrom)).toEqual([]);
+      expect([...store.scan(0)]).toHaveLength(600);
     });
 
     it("shows a plan the state that all earlier batches left", async () => {

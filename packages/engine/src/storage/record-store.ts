@@ -63,6 +63,14 @@ export interface ScanOptions {
   readonly into?: Float32Array;
 }
 
+/** What one operation changed, as the store still knows it. */
+export type StoredChange =
+  /** The record is as this operation left it. */
+  | { readonly kind: "put"; readonly sequence: number; readonly record: StoredRecord }
+  | { readonly kind: "remove"; readonly sequence: number; readonly id: string }
+  /** It put a record that a later operation has put again or removed. */
+  | { readonly kind: "superseded"; readonly sequence: number };
+
 /** One batch, planned in full before anything is written. */
 export interface StoreChange {
   readonly head: StoreHead;
@@ -87,6 +95,16 @@ export interface RecordStore extends StoreView {
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange>;
   /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
   scan(from: number, options?: ScanOptions): Iterable<StoredRecord>;
+  /** Sequence number of the oldest state from which on the store knows every change; 0 in a new one. */
+  readonly completeFrom: number;
+  /**
+   * What operations after `sequence` changed, in ascending order of their numbers; "trimmed": `sequence` is below
+   * `completeFrom`. To be used up or left before the next batch; it may be left and asked for again after the last number
+   * that was seen. Throws `CorruptDataError`.
+   */
+  changesAfter(sequence: number, into?: Float32Array): Iterable<StoredChange> | "trimmed";
+  /** From now on changes after this one are kept, beside those that read tokens need; by default only these are. */
+  keepChangesAfter(sequence: number): void;
   /** Id of the record with this offset, whether the record can be read or not; goes through all ids. */
   idAt(offset: number): string | null;
   /**

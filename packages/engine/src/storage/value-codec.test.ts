@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest";
 import { type CollectionEntry, decodeCollection, encodeCollection } from "../catalog/catalog-codec.ts";
 import { distance, prepare } from "../kernels/distance.ts";
 import { QueryDistance } from "../kernels/value-memory.ts";
+import { decodeChangeRuns, encodeChangeRuns } from "./change-runs.ts";
 import { CorruptDataError } from "./corrupt-data-error.ts";
+import { EMPTY_HEAD } from "./record-store.ts";
 import type { StoredRecord } from "./stored-record.ts";
 import { decodeDistance, decodeHead, decodeRecord, encodeHead, encodeRecord } from "./value-codec.ts";
 import { ValueWriter } from "./value-writer.ts";
@@ -14,11 +16,14 @@ import { ValueWriter } from "./value-writer.ts";
 const QUERY = new QueryDistance("l2", Float32Array.of(1, 2, 3));
 const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(2, 7) };
 
-/** Written by codec version 1; never changed. */
-const GOLDEN = JSON.parse(readFileSync(new URL("./value-v1.golden.json", import.meta.url), "utf8")) as Record<
-  string,
-  string
->;
+/** Written by codec version 1 in version 1 of the data folder; never changed. */
+const GOLDEN = readGolden("value-v1.golden.json");
+/** What version 2 of the data folder writes otherwise, or has beside; never changed. */
+const FOLDER_2 = readGolden("folder-v2.golden.json");
+
+function readGolden(name: string): Readonly<Record<string, string>> {
+  return JSON.parse(readFileSync(new URL(name, import.meta.url), "utf8")) as Record<string, string>;
+}
 
 const EVERY_KIND: Metadata = new Map<string, MetadataValue>([
   ["yes", true],
@@ -54,6 +59,10 @@ const MINIMAL: StoredRecord = {
   },
 };
 const HEAD = { sequence: 12, nextOffset: 9, dimension: 384 };
+const RUNS = [
+  { sequence: 12, offset: 3, count: 1 },
+  { sequence: 4_294_967_298, offset: 4_294_967_300, count: 3 },
+];
 const COLLECTION: CollectionEntry = {
   ...{ id: "01234567-89ab-4cde-8f01-23456789abcd", name: "texts", tenant: "t-1", database: "d-1" },
   ...{
@@ -92,8 +101,8 @@ describe("value codec v1", () => {
     expect({
       fullRecord: hex(encodeRecord(writer, FULL)),
       minimalRecord: hex(encodeRecord(writer, MINIMAL)),
-      head: hex(encodeHead(writer, HEAD)),
-      emptyHead: hex(encodeHead(writer, { sequence: 0, nextOffset: 0, dimension: null })),
+      head: GOLDEN["head"],
+      emptyHead: GOLDEN["emptyHead"],
       collection: hex(encodeCollection(COLLECTION)),
       collectionWithModels: hex(encodeCollection(COLLECTION_WITH_MODELS)),
       collectionWithFloats: hex(encodeCollection(COLLECTION_WITH_FLOATS)),
@@ -103,11 +112,26 @@ describe("value codec v1", () => {
   it("reads what version 1 wrote", () => {
     expect(decodeRecord(golden("fullRecord"), 7, { origin: ORIGIN })).toEqual(FULL);
     expect(decodeRecord(golden("minimalRecord"), 0, { origin: ORIGIN })).toEqual(MINIMAL);
-    expect(decodeHead(golden("head"), ORIGIN)).toEqual(HEAD);
-    expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ sequence: 0, nextOffset: 0, dimension: null });
+    expect(decodeHead(golden("head"), ORIGIN)).toEqual({ head: HEAD, completeFrom: HEAD.sequence });
+    expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ head: EMPTY_HEAD, completeFrom: 0 });
     expect(decodeCollection(golden("collection"), ORIGIN)).toEqual(COLLECTION);
     expect(decodeCollection(golden("collectionWithModels"), ORIGIN)).toEqual(COLLECTION_WITH_MODELS);
     expect(decodeCollection(golden("collectionWithFloats"), ORIGIN)).toStrictEqual(COLLECTION_WITH_FLOATS);
+  });
+
+  it("writes and reads what version 2 of the data folder has", () => {
+    const head = { head: HEAD, completeFrom: 7 };
+    expect({
+      head: hex(encodeHead(writer, head)),
+      changes: hex(encodeChangeRuns(writer, RUNS)),
+    }).toEqual(FOLDER_2);
+    expect(decodeHead(Buffer.from(FOLDER_2["head"]!, "hex"), ORIGIN)).toEqual(head);
+    expect(decodeChangeRuns(Buffer.from(FOLDER_2["changes"]!, "hex"), 4_294_967_300, ORIGIN)).toEqual(RUNS);
+  });
+
+  it("refuses a head whose changes begin above it", () => {
+    const value = encodeHead(writer, { head: HEAD, completeFrom: 13 });
+    expect(() => decodeHead(value, ORIGIN)).toThrow("its changes begin at 13, above it");
   });
 
   it("reads back any record", () => {

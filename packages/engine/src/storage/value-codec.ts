@@ -22,6 +22,8 @@ import { FRAME_BYTES, VALUE_KIND, VALUE_VERSION, ValueWriter } from "./value-wri
 const HAS_DOCUMENT = 1;
 const HAS_URI = 2;
 const HAS_METADATA = 4;
+/** Of a head. */
+const HAS_CHANGES = 1;
 /** Version and kind of a record's value, as they lie in its second word. */
 const RECORD_FRAME = VALUE_VERSION | (VALUE_KIND.record << 8);
 /** Byte of a value's flags. */
@@ -182,14 +184,27 @@ function readVersion(reader: ValueReader, offset: number): number {
   return reader.u64();
 }
 
-export function encodeHead(writer: ValueWriter, head: StoreHead): Uint8Array {
-  writer.begin(VALUE_KIND.head).u64(head.sequence).u64(head.nextOffset);
-  return writer.u32(head.dimension ?? 0).finish();
+/** What stands under the key of the head. */
+export interface HeadValue {
+  readonly head: StoreHead;
+  /** Sequence number from which on every operation has its change key or removal key. */
+  readonly completeFrom: number;
 }
 
-export function decodeHead(value: Uint8Array, origin: DataOrigin): StoreHead {
+export function encodeHead(writer: ValueWriter, { head, completeFrom }: HeadValue): Uint8Array {
+  writer.begin(VALUE_KIND.head, HAS_CHANGES).u64(head.sequence).u64(head.nextOffset);
+  return writer
+    .u32(head.dimension ?? 0)
+    .u64(completeFrom)
+    .finish();
+}
+
+/** A head of version 1 of the data folder has no change keys below it. */
+export function decodeHead(value: Uint8Array, origin: DataOrigin): HeadValue {
   const reader = new ValueReader(value, VALUE_KIND.head, origin);
   const head = { sequence: reader.u64(), nextOffset: reader.u64(), dimension: reader.u32() || null };
+  const completeFrom = (reader.flags & HAS_CHANGES) === 0 ? head.sequence : reader.u64();
+  if (completeFrom > head.sequence) throw reader.fail(`its changes begin at ${completeFrom}, above it`);
   reader.end();
-  return head;
+  return { head, completeFrom };
 }

@@ -19,6 +19,7 @@ export const VALUE_KIND = {
   collection: 5,
   counter: 6,
   forkTree: 7,
+  changes: 8,
   apiKey: 16,
   tokenUsage: 17,
 } as const;

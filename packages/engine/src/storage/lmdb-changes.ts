@@ -1,0 +1,156 @@
+/**
+ * What operations changed, beside the records in an LMDB environment: `0x03 <sequence>` -> id of the record that the
+ * operation removed, `0x04 <sequence>` -> the records that operations up to this one put (change-runs.ts). An index that
+ * has everything up to a sequence number is brought up to date from here, without a look at all other records.
+ */
+import {
+  type ChangeRun,
+  changeRuns,
+  decodeChangeRuns,
+  encodeChangeRuns,
+  lastSequence,
+} from "./change-runs.ts";
+import { CorruptDataError } from "./corrupt-data-error.ts";
+import type { LmdbEnvironment } from "./lmdb-environment.ts";
+import type { PageGrowth } from "./page-growth.ts";
+import { RECORD_KEYS, changeKey, offsetKey, readSequence, removalKey } from "./record-keys.ts";
+import type { StoredChange } from "./record-store.ts";
+import type { StoredRecord } from "./stored-record.ts";
+import type { ValueWriter } from "./value-writer.ts";
+
+/** Operations that may be forgotten before any are, so that not every batch looks for them. */
+const FORGET_EVERY = 256;
+/** Keys that are read at once. */
+const STRETCH = 256;
+
+/** Only inside `transact`. */
+export function* putChanges(
+  environment: LmdbEnvironment,
+  writer: ValueWriter,
+  puts: readonly StoredRecord[],
+  growth: PageGrowth,
+): Generator<void, void> {
+  for (const runs of changeRuns(puts)) {
+    const key = changeKey(lastSequence(runs));
+    const value = encodeChangeRuns(writer, runs);
+    growth.change(key.length, value.length);
+    environment.put(key, value);
+    yield;
+  }
+}
+
+export interface Forgetting {
+  readonly completeFrom: number;
+  /** Operations up to this one may be forgotten. */
+  readonly upTo: number;
+  /** Operations of this batch. A batch forgets about as many as it adds, so that none is held up by the past of others. */
+  readonly added: number;
+}
+
+/** Only inside `transact`. Returns from which sequence number on everything is still known. */
+export function* forgetChanges(
+  environment: LmdbEnvironment,
+  { completeFrom, upTo, added }: Forgetting,
+): Generator<void, number> {
+  if (upTo - completeFrom < FORGET_EVERY) return completeFrom;
+  const most = 2 * (FORGET_EVERY + added);
+  const removals = yield* forget(environment, removalKey, { upTo, most });
+  const changes = yield* forget(environment, changeKey, { upTo, most });
+  return Math.max(completeFrom, removals, changes);
+}
+
+/** Returns up to which operation there are no keys any more. */
+function* forget(
+  environment: LmdbEnvironment,
+  keyOf: (sequence: number) => Uint8Array,
+  { upTo, most }: { readonly upTo: number; readonly most: number },
+): Generator<void, number> {
+  const end = keyOf(upTo + 1);
+  let last = 0;
+  for (let left = most; left > 0; left -= STRETCH) {
+    const range = { start: keyOf(last + 1), end, limit: Math.min(left, STRETCH), isCommitted: true };
+    const entries = environment.entries(range);
+    for (const { key } of entries) {
+      environment.remove(key);
+      last = readSequence(key, environment.origin(key));
+    }
+    if (entries.length < range.limit) return upTo;
+    yield;
+  }
+  return last;
+}
+
+/** The changes after `sequence`, which must all be known still. No read is open between two of them. */
+export function* readChanges(
+  environment: LmdbEnvironment,
+  sequence: number,
+  read: (offset: number) => StoredRecord | null,
+): Generator<StoredChange> {
+  const removals = removalsAfter(environment, sequence);
+  let removal = removals.next().value;
+  for (const put of putsAfter(environment, sequence)) {
+    for (; removal !== undefined && removal.sequence < put.sequence; removal = removals.next().value)
+      yield removal;
+    yield newest(environment, put, read(put.offset));
+  }
+  for (; removal !== undefined; removal = removals.next().value) yield removal;
+}
+
+interface Put {
+  readonly sequence: number;
+  readonly offset: number;
+}
+
+function newest(
+  environment: LmdbEnvironment,
+  { sequence, offset }: Put,
+  record: StoredRecord | null,
+): StoredChange {
+  if (record === null || record.sequence > sequence) return { kind: "superseded", sequence };
+  if (record.sequence === sequence) return { kind: "put", sequence, record };
+  const origin = environment.origin(offsetKey(offset));
+  throw new CorruptDataError(origin, 0, `holds operation ${record.sequence}, and ${sequence} put it later`);
+}
+
+function* putsAfter(environment: LmdbEnvironment, sequence: number): Generator<Put, undefined> {
+  for (const runs of runsAfter(environment, sequence)) {
+    for (const run of runs) {
+      for (let i = Math.max(0, sequence + 1 - run.sequence); i < run.count; i++)
+        yield { sequence: run.sequence + i, offset: run.offset + i };
+    }
+  }
+}
+
+function* runsAfter(environment: LmdbEnvironment, sequence: number): Generator<readonly ChangeRun[]> {
+  const end = RECORD_KEYS.afterChanges;
+  for (const { key, value } of inStretches(environment, changeKey(sequence + 1), end)) {
+    const origin = environment.origin(key);
+    yield decodeChangeRuns(value, readSequence(key, origin), origin);
+  }
+}
+
+function* removalsAfter(
+  environment: LmdbEnvironment,
+  sequence: number,
+): Generator<Extract<StoredChange, { kind: "remove" }>, undefined> {
+  const end = RECORD_KEYS.afterRemovals;
+  for (const { key, value } of inStretches(environment, removalKey(sequence + 1), end)) {
+    const id = Buffer.from(value).toString();
+    yield { kind: "remove", sequence: readSequence(key, environment.origin(key)), id };
+  }
+}
+
+function* inStretches(
+  environment: LmdbEnvironment,
+  from: Uint8Array,
+  end: Uint8Array,
+): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array }> {
+  for (let start = from; ;) {
+    const entries = environment.entries({ start, end, limit: STRETCH });
+    yield* entries;
+    const last = entries.at(-1);
+    if (last === undefined || entries.length < STRETCH) return;
+    // The first key above it.
+    start = Buffer.concat([last.key, Uint8Array.of(0)]);
+  }
+}
