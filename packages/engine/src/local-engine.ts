@@ -55,7 +55,7 @@ import { VectorMemory } from "./segment/dense/vector-memory.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import { createScanPool } from "./index/scan-pool.ts";
 import type { StartedRead } from "./query/execute.ts";
-import { RegexPool } from "./query/regex-pool.ts";
+import { RegexPool } from "./query/regex/regex-pool.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/data-folder.ts";
 import { type DiskSpace, createDiskSpace } from "./storage/disk-space.ts";

@@ -1,7 +1,7 @@
 /** Bounds of filters, ranks, groups and pages. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS, type LimitName } from "@sheaf/protocol";
-import { RegexPool } from "../../../packages/engine/src/query/regex-pool.ts";
+import { RegexPool } from "../../../packages/engine/src/query/regex/regex-pool.ts";
 import { type Bench, type CaseOf, type Outcome, bySize, called, times, toCollection } from "./limit-case.ts";
 
 const KNN = { $knn: { query: [1, 2] } };

@@ -4,7 +4,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
-import type { RegexPool } from "../query/regex-pool.ts";
+import type { RegexPool } from "../query/regex/regex-pool.ts";
 import { type DataFolder, collectionName } from "../storage/data-folder.ts";
 import type { DiskSpace } from "../storage/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb-record-store.ts";

@@ -4,7 +4,7 @@ import type { CollectionProgress } from "../catalog/catalog.ts";
 import type { CollectionIndexOptions } from "../index/collection-index-options.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
-import type { TenantRegexes } from "../query/regex-pool.ts";
+import type { TenantRegexes } from "../query/regex/regex-pool.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";

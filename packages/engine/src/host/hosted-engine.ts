@@ -42,7 +42,7 @@ import type {
   TokenUsage,
 } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
-import { hasSeveralLeaves } from "../query/knn-leaves.ts";
+import { hasSeveralLeaves } from "../query/rank/knn-leaves.ts";
 import type { DataLock } from "./data-lock.ts";
 import type { DiskReserve } from "../storage/disk-space.ts";
 import { endCause } from "./end-cause.ts";

@@ -17,18 +17,18 @@ import {
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
-import { candidateRows, filterRows } from "./filter.ts";
-import { denseKnn } from "./knn.ts";
+import { candidateRows, filterRows } from "./filter/filter.ts";
+import { denseKnn } from "./rank/knn.ts";
 import { inInsertionOrder, insertionOrder } from "./order.ts";
 import { Pace } from "./pace.ts";
 import type { QueryContext } from "./query-context.ts";
 import { type RecordView, StaleSnapshot } from "./record-view.ts";
-import { RequestPatterns } from "./request-patterns.ts";
+import { RequestPatterns } from "./regex/request-patterns.ts";
 import { type RecordBatch, ResultReader, type SelectedList, listOf } from "./result-reader.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
 import { fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
 import { openSnapshot, overtaken, readSnapshot } from "./snapshot-read.ts";
-import { type Filter, planFilter } from "./where-plan.ts";
+import { type Filter, planFilter } from "./filter/where-plan.ts";
 
 /** A read of which the first batch is made. */
 export interface StartedRead {

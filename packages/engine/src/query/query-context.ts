@@ -9,7 +9,7 @@ import type { CollectionIndex } from "../index/collection-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { VersionHistory } from "../storage/version-history.ts";
 import type { ViewedStore } from "./record-view.ts";
-import type { TenantRegexes } from "./regex-pool.ts";
+import type { TenantRegexes } from "./regex/regex-pool.ts";
 import type { StageTimes } from "./stage-times.ts";
 
 export interface QueryContext {

@@ -3,18 +3,18 @@ import { EMBEDDING_KEY, type Knn, type Rank, type Search, SheafError, invalid } 
 import type { RowSet } from "../index/row-set.ts";
 import type { SideThread } from "../index/side-thread.ts";
 import type { Nearest } from "../segment/top-k.ts";
-import { candidateRows, filterRows } from "./filter.ts";
-import { groupRecords } from "./group.ts";
-import { denseKnn } from "./knn.ts";
-import { knnLeaves } from "./knn-leaves.ts";
+import { candidateRows, filterRows } from "./filter/filter.ts";
+import { groupRecords } from "./group/group.ts";
+import { denseKnn } from "./rank/knn.ts";
+import { knnLeaves } from "./rank/knn-leaves.ts";
 import type { Scored } from "./order.ts";
 import type { Pace } from "./pace.ts";
 import { pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
-import { rankRecords } from "./rank.ts";
+import { rankRecords } from "./rank/rank.ts";
 import type { RecordView } from "./record-view.ts";
-import { beginSparse } from "./sparse-knn.ts";
-import type { Filter } from "./where-plan.ts";
+import { beginSparse } from "./rank/sparse-knn.ts";
+import type { Filter } from "./filter/where-plan.ts";
 
 /** Records of a collection from which a sparse leaf takes several times as long as to wake another thread. */
 const SHARED_RECORDS = 32_768;

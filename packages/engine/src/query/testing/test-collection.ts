@@ -12,7 +12,7 @@ import { runSteps } from "../../storage/steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
 import { VersionHistory } from "../../storage/version-history.ts";
 import type { QueryContext } from "../query-context.ts";
-import { RegexPool } from "../regex-pool.ts";
+import { RegexPool } from "../regex/regex-pool.ts";
 import { StageTimes } from "../stage-times.ts";
 import type { OracleCollection } from "./oracle.ts";
 

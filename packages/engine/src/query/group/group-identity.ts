@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { type MetadataValue, isIntegerArray, isSparseVector, metadataKind } from "@sheaf/protocol";
-import { metadataIdentity } from "./metadata-order.ts";
+import { metadataIdentity } from "../metadata-order.ts";
 
 /** Characters of a value, and of a whole identity, that stand as they are. */
 const MAX_CHARACTERS = 256;

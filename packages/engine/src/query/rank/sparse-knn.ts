@@ -2,15 +2,15 @@
  * Sparse nearest neighbours among the filtered rows: those that share a term with the query, by
  * (1 - dot product, insertion order). The same to the bit wherever a row's vector is kept, and whoever searches it.
  */
-import type { RowSet } from "../index/row-set.ts";
-import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import type { SideThread } from "../index/side-thread.ts";
-import { type BlockPart, type SparseParts, sparseParts } from "../index/sparse-parts.ts";
-import type { SparseSeat } from "../segment/postings/sparse-seat.ts";
-import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../segment/postings/sparse-sums.ts";
-import { TermNumbers } from "../segment/postings/term-numbers.ts";
-import { type Nearest, TopK } from "../segment/top-k.ts";
-import type { Pace } from "./pace.ts";
+import type { RowSet } from "../../index/row-set.ts";
+import type { IndexSnapshot } from "../../index/index-snapshot.ts";
+import type { SideThread } from "../../index/side-thread.ts";
+import { type BlockPart, type SparseParts, sparseParts } from "../../index/sparse-parts.ts";
+import type { SparseSeat } from "../../segment/postings/sparse-seat.ts";
+import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../../segment/postings/sparse-sums.ts";
+import { TermNumbers } from "../../segment/postings/term-numbers.ts";
+import { type Nearest, TopK } from "../../segment/top-k.ts";
+import type { Pace } from "../pace.ts";
 
 export interface SparseQuery {
   readonly key: string;

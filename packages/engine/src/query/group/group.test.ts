@@ -2,9 +2,9 @@ import type { GroupBy, MetadataValue } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { groupIdentity, identityPart } from "./group-identity.ts";
 import { groupRecords } from "./group.ts";
-import { Pace } from "./pace.ts";
-import { RecordView } from "./record-view.ts";
-import { TestCollection } from "./testing/test-collection.ts";
+import { Pace } from "../pace.ts";
+import { RecordView } from "../record-view.ts";
+import { TestCollection } from "../testing/test-collection.ts";
 
 const PLAN = { space: "l2", embeddingFunction: null, sparse: [] } as const;
 

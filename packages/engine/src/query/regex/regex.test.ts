@@ -1,9 +1,9 @@
 import { LIMITS, type Where } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
-import { executeCount, selectOffsets } from "./execute.ts";
+import { executeCount, selectOffsets } from "../execute.ts";
 import { RegexPool } from "./regex-pool.ts";
 import { RequestPatterns } from "./request-patterns.ts";
-import { TestCollection } from "./testing/test-collection.ts";
+import { TestCollection } from "../testing/test-collection.ts";
 
 const regex = (pattern: string, negated = false): Where => ({ type: "document_regex", negated, pattern });
 

@@ -3,10 +3,10 @@
  * members: long strings are compared by how they begin, and read again where that is the same, as arrays are always.
  */
 import { type GroupBy, type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
-import { compareTotal } from "../segment/total-order.ts";
-import { compareMetadata } from "./metadata-order.ts";
-import type { Pace } from "./pace.ts";
-import type { RecordView } from "./record-view.ts";
+import { compareTotal } from "../../segment/total-order.ts";
+import { compareMetadata } from "../metadata-order.ts";
+import type { Pace } from "../pace.ts";
+import type { RecordView } from "../record-view.ts";
 
 export const SCORE_KEY = "#score";
 /** What the pace is told of a value that is read, beside its bytes: some microseconds of cold memory. */

@@ -13,8 +13,8 @@ import {
   both,
   containing,
   either,
-} from "../segment/trigrams/trigram-query.ts";
-import { foldUnit } from "../segment/trigrams/trigrams.ts";
+} from "../../segment/trigrams/trigram-query.ts";
+import { foldUnit } from "../../segment/trigrams/trigrams.ts";
 
 /** Texts in a set; longer sets become "anything". */
 const MAX_TEXTS = 16;

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type TrigramQuery, EVERY_DOCUMENT } from "../segment/trigrams/trigram-query.ts";
-import { TrigramSignatures } from "../segment/trigrams/trigram-signatures.ts";
-import { trigramsOf } from "../segment/trigrams/trigrams.ts";
+import { type TrigramQuery, EVERY_DOCUMENT } from "../../segment/trigrams/trigram-query.ts";
+import { TrigramSignatures } from "../../segment/trigrams/trigram-signatures.ts";
+import { trigramsOf } from "../../segment/trigrams/trigrams.ts";
 import { RegexInstance } from "./regex-module.ts";
 import { requiredTrigrams } from "./required-trigrams.ts";
 

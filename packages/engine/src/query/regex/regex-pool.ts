@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { type CancelSignal, LIMITS, SheafError, abortError, invalid, throwIfAborted } from "@sheaf/protocol";
-import type { TrigramQuery } from "../segment/trigrams/trigram-query.ts";
+import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
 import { RegexThread } from "./regex-thread.ts";
 
 /** The regular expressions of one tenant's requests. */

@@ -5,16 +5,16 @@
  */
 import assert from "node:assert/strict";
 import type { MetadataValue, Selector } from "@sheaf/protocol";
-import { BLOCK_DOCS, BLOCK_WORDS } from "../segment/block-docs.ts";
-import type { CollectionIndex } from "../index/collection-index.ts";
-import { countBits, listBits } from "../segment/bits.ts";
-import { RowSet } from "../index/row-set.ts";
-import type { TrigramQuery } from "../segment/trigrams/trigram-query.ts";
-import type { DocBlock } from "../segment/doc-block.ts";
-import type { Pace } from "./pace.ts";
-import type { RecordView } from "./record-view.ts";
-import { type RegexTest, scanDocuments } from "./regex-scan.ts";
-import type { RequestPatterns } from "./request-patterns.ts";
+import { BLOCK_DOCS, BLOCK_WORDS } from "../../segment/block-docs.ts";
+import type { CollectionIndex } from "../../index/collection-index.ts";
+import { countBits, listBits } from "../../segment/bits.ts";
+import { RowSet } from "../../index/row-set.ts";
+import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
+import type { DocBlock } from "../../segment/doc-block.ts";
+import type { Pace } from "../pace.ts";
+import type { RecordView } from "../record-view.ts";
+import { type RegexTest, scanDocuments } from "../regex/regex-scan.ts";
+import type { RequestPatterns } from "../regex/request-patterns.ts";
 import type { ContainsPlan, Filter, MetadataPlan, RegexPlan, WherePlan } from "./where-plan.ts";
 import { type FilterRow, type Predicate, requiredIds } from "./where-predicate.ts";
 

@@ -5,17 +5,17 @@
  * are left, and where no row has a code.
  */
 import type { Space } from "@sheaf/protocol";
-import { type DenseScan, scanSlices, scanWork } from "../segment/dense-scan.ts";
-import type { CollectionIndex } from "../index/collection-index.ts";
-import type { DenseAnswer, DenseRequest, IndexSnapshot } from "../index/index-snapshot.ts";
-import { listBits } from "../segment/bits.ts";
-import { RowSet } from "../index/row-set.ts";
-import type { ScanPool } from "../index/scan-pool.ts";
-import { type Nearest, TopK } from "../segment/top-k.ts";
-import { prepare } from "../kernels/distance.ts";
-import { QueryDistance } from "../kernels/value-memory.ts";
-import type { Pace } from "./pace.ts";
-import type { RecordView } from "./record-view.ts";
+import { type DenseScan, scanSlices, scanWork } from "../../segment/dense-scan.ts";
+import type { CollectionIndex } from "../../index/collection-index.ts";
+import type { DenseAnswer, DenseRequest, IndexSnapshot } from "../../index/index-snapshot.ts";
+import { listBits } from "../../segment/bits.ts";
+import { RowSet } from "../../index/row-set.ts";
+import type { ScanPool } from "../../index/scan-pool.ts";
+import { type Nearest, TopK } from "../../segment/top-k.ts";
+import { prepare } from "../../kernels/distance.ts";
+import { QueryDistance } from "../../kernels/value-memory.ts";
+import type { Pace } from "../pace.ts";
+import type { RecordView } from "../record-view.ts";
 
 /** Records of a collection, and filtered rows, up to which the nearest are found with certainty: some 0.3 ms. */
 const CERTAIN_RECORDS = 8_192;

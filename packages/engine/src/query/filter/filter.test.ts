@@ -1,9 +1,9 @@
 import type { Where } from "@sheaf/protocol";
 import { describe, expect, it, vi } from "vitest";
-import { MetadataRows } from "../segment/columns/metadata-rows.ts";
-import { executeCount, executeGet, executeSearch, selectOffsets } from "./execute.ts";
-import { recordsOf } from "./testing/records-of.ts";
-import { TestCollection } from "./testing/test-collection.ts";
+import { MetadataRows } from "../../segment/columns/metadata-rows.ts";
+import { executeCount, executeGet, executeSearch, selectOffsets } from "../execute.ts";
+import { recordsOf } from "../testing/records-of.ts";
+import { TestCollection } from "../testing/test-collection.ts";
 
 const COUNT = 5_000;
 /** Columns need not cover the newest rows of a segment that still fills. */

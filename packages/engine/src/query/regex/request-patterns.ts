@@ -3,7 +3,7 @@
  * runs.
  */
 import { type CancelSignal, LIMITS, invalid } from "@sheaf/protocol";
-import { EVERY_DOCUMENT, type TrigramQuery } from "../segment/trigrams/trigram-query.ts";
+import { EVERY_DOCUMENT, type TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
 import type { TenantRegexes } from "./regex-pool.ts";
 import type { RegexThread } from "./regex-thread.ts";
 

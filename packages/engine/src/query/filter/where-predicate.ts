@@ -11,7 +11,7 @@ import {
   type Where,
   isSparseVector,
 } from "@sheaf/protocol";
-import { scalarKey } from "../segment/columns/scalar-key.ts";
+import { scalarKey } from "../../segment/columns/scalar-key.ts";
 import { type ListKeys, keysOf } from "./list-keys.ts";
 
 /** What a clause may look at; the document is read from the store when a clause asks for it. */

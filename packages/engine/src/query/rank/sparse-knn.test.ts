@@ -1,18 +1,18 @@
 import { setTimeout } from "node:timers/promises";
 import type { IndexPlan, SparseVector } from "@sheaf/protocol";
 import { afterAll, describe, expect, it } from "vitest";
-import { randomOf } from "../segment/dense/testing/data-sets.ts";
-import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { BLOCK_DOCS } from "../segment/block-docs.ts";
-import { listBits } from "../segment/bits.ts";
-import { RowSet } from "../index/row-set.ts";
-import type { SparseBlock } from "../segment/postings/sparse-block.ts";
-import { SideThread } from "../index/side-thread.ts";
-import { sparseParts } from "../index/sparse-parts.ts";
-import { compareTotal } from "../segment/total-order.ts";
-import { Pace } from "./pace.ts";
+import { randomOf } from "../../segment/dense/testing/data-sets.ts";
+import type { IndexSnapshot } from "../../index/index-snapshot.ts";
+import { BLOCK_DOCS } from "../../segment/block-docs.ts";
+import { listBits } from "../../segment/bits.ts";
+import { RowSet } from "../../index/row-set.ts";
+import type { SparseBlock } from "../../segment/postings/sparse-block.ts";
+import { SideThread } from "../../index/side-thread.ts";
+import { sparseParts } from "../../index/sparse-parts.ts";
+import { compareTotal } from "../../segment/total-order.ts";
+import { Pace } from "../pace.ts";
 import { type SparseQuery, beginSparse } from "./sparse-knn.ts";
-import { TestCollection } from "./testing/test-collection.ts";
+import { TestCollection } from "../testing/test-collection.ts";
 
 const KEY = "terms";
 const PLAN: IndexPlan = {

@@ -3,12 +3,12 @@
  * Records that no leaf found are never in a support, whatever the defaults.
  */
 import type { Rank } from "@sheaf/protocol";
-import type { IndexSnapshot } from "../index/index-snapshot.ts";
-import { orderByKey } from "../segment/native-order.ts";
-import type { Nearest } from "../segment/top-k.ts";
+import type { IndexSnapshot } from "../../index/index-snapshot.ts";
+import { orderByKey } from "../../segment/native-order.ts";
+import type { Nearest } from "../../segment/top-k.ts";
 import { knnLeaves } from "./knn-leaves.ts";
-import { type Scored, sortScored } from "./order.ts";
-import type { Pace } from "./pace.ts";
+import { type Scored, sortScored } from "../order.ts";
+import type { Pace } from "../pace.ts";
 import { type FoundByLeaf, evaluateRank } from "./rank-expression.ts";
 
 const BLOCK_RECORDS = 4_096;

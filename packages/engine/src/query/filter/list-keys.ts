@@ -3,8 +3,8 @@
  * have hundreds of them, so the long ones of a filter are made before it is planned, one at a time.
  */
 import type { MetadataScalar, Where } from "@sheaf/protocol";
-import { scalarKey } from "../segment/columns/scalar-key.ts";
-import type { Pace } from "./pace.ts";
+import { scalarKey } from "../../segment/columns/scalar-key.ts";
+import type { Pace } from "../pace.ts";
 
 type ListClause = Extract<Where, { type: "in" | "id" }>;
 

@@ -2,10 +2,10 @@
  * Runs regular expressions over the documents that the trigrams have left: this thread reads documents into batches
  * while another one matches the batches before.
  */
-import { listBits } from "../segment/bits.ts";
+import { listBits } from "../../segment/bits.ts";
 import { DocumentBatch, type DocumentRow } from "./document-batch.ts";
-import type { Pace } from "./pace.ts";
-import type { RecordView } from "./record-view.ts";
+import type { Pace } from "../pace.ts";
+import type { RecordView } from "../record-view.ts";
 import type { RegexThread } from "./regex-thread.ts";
 import type { RequestPatterns } from "./request-patterns.ts";
 

@@ -4,13 +4,13 @@
  * `where-predicate.ts`. Regular expressions are only gathered here; another thread checks and runs them.
  */
 import type { MetadataScalar, Where } from "@sheaf/protocol";
-import type { ColumnQuery } from "../segment/columns/metadata-column.ts";
-import { scalarKey } from "../segment/columns/scalar-key.ts";
-import { type TrigramQuery, containing } from "../segment/trigrams/trigram-query.ts";
+import type { ColumnQuery } from "../../segment/columns/metadata-column.ts";
+import { scalarKey } from "../../segment/columns/scalar-key.ts";
+import { type TrigramQuery, containing } from "../../segment/trigrams/trigram-query.ts";
 import { type ListKeys, NO_LIST_KEYS, keysOf, longLists, makeListKeys } from "./list-keys.ts";
-import { metadataIdentity } from "./metadata-order.ts";
-import type { Pace } from "./pace.ts";
-import type { RequestPatterns } from "./request-patterns.ts";
+import { metadataIdentity } from "../metadata-order.ts";
+import type { Pace } from "../pace.ts";
+import type { RequestPatterns } from "../regex/request-patterns.ts";
 import { type Predicate, compileClause } from "./where-predicate.ts";
 
 export interface MetadataPlan {

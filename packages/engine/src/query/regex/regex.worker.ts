@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { parentPort } from "node:worker_threads";
-import { collectGarbage } from "../index/collect-garbage.ts";
-import type { TrigramQuery } from "../segment/trigrams/trigram-query.ts";
+import { collectGarbage } from "../../index/collect-garbage.ts";
+import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
 import { type Regex, RegexInstance } from "./regex-module.ts";
 import { requiredTrigrams } from "./required-trigrams.ts";
 
