@@ -3,6 +3,7 @@
  * and the embedding of many and of long texts. Each piece is one call that a careful client might send; many of them
  * are under way at a time. Refusals with 429 and 503 are legal answers, anything else but success is not.
  */
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MINILM } from "./bystander.ts";
 import type { SendOptions, Tenant } from "./tenant.ts";
@@ -60,6 +61,8 @@ export interface CallCounts {
 export async function keepBusy(work: HeavyWork, seconds: number): Promise<CallCounts> {
   const counts = { answered: 0, refused: 0 };
   const end = new AbortController();
+  // Each of many calls listens, and `fetch` goes on to for a while after its answer.
+  setMaxListeners(0, end.signal);
   const until = performance.now() + seconds * 1_000;
   const endWhenDone = (): void => {
     if ((counts.answered > 0 || work.isAttack === true) && performance.now() >= until) end.abort();
