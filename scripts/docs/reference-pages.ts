@@ -1,6 +1,6 @@
 /** Pages under docs/reference that are generated from tables in the code. `npm run docs` writes them, a test holds them. */
 import { LIMIT_TABLE } from "@sheaf/protocol";
-import { BOUND_SETTINGS, REPLY_SETTINGS, SETTINGS } from "@sheaf/server";
+import { BOUND_SETTINGS, REPLY_SETTINGS, SETTING_GROUPS } from "@sheaf/server";
 
 /** File name under docs/reference -> its whole text. */
 export function referencePages(): Readonly<Record<string, string>> {
@@ -47,14 +47,17 @@ function limitsPage(): string {
 }
 
 function settingsPage(): string {
-  const rows = Object.values(SETTINGS).map(({ env, flag, default: preset, doc }) => {
-    const option = flag === null ? "" : `\`--${flag.name} <${flag.operand.replaceAll("|", " or ")}>\``;
-    return `| ${option} | \`${env}\` | ${preset === null || preset === "" ? "" : `\`${preset}\``} | ${doc} |`;
-  });
+  const sections = SETTING_GROUPS.flatMap(({ title, settings }) => [
+    ...["", `## ${title}`, "", "| flag | environment | default | |", "|---|---|---|---|"],
+    ...settings.map(([, { env, flag, default: preset, doc }]) => {
+      const option = flag === null ? "" : `\`--${flag.name} <${flag.operand.replaceAll("|", " or ")}>\``;
+      return `| ${option} | \`${env}\` | ${preset === null || preset === "" ? "" : `\`${preset}\``} | ${doc} |`;
+    }),
+  ]);
   return page(
     "Settings",
     "Of `sheaf serve`. A flag wins over the environment, the environment over the default.",
-    ["| flag | environment | default | |", "|---|---|---|---|", ...rows],
+    sections.slice(1),
   );
 }
 

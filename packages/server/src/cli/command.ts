@@ -4,6 +4,8 @@ export interface CommandOption {
   /** As commander reads it: `--port <number>`; without an operand it is on or off. */
   readonly flags: string;
   readonly doc: string;
+  /** Heading in `--help`, where a command has many. */
+  readonly group?: string;
 }
 
 /** By long name in camel case. */

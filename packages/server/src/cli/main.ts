@@ -1,5 +1,5 @@
 /** The `sheaf` command line. Exit codes: what the command says, 1 for a failure, 2 for wrong usage. */
-import { CommanderError, Command as Program } from "commander";
+import { CommanderError, Option, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../setting-error.ts";
 import { VERSION } from "../version.ts";
@@ -86,7 +86,9 @@ function addCommand(program: Program, command: Command): Program {
     .helpOption(...HELP_OPTION)
     .exitOverride();
   sub.showHelpAfterError(`See \`sheaf ${command.name} --help\`.`);
-  for (const { flags, doc } of command.options) sub.option(flags, doc);
+  for (const { flags, doc, group = "Options:" } of command.options) {
+    sub.addOption(new Option(flags, doc).helpGroup(group));
+  }
   for (const operand of command.operands ?? []) sub.argument(`<${operand}>`);
   if (command.notes !== undefined) sub.addHelpText("after", `\n${command.notes}`);
   return sub;

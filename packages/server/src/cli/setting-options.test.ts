@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { SETTINGS } from "../config.ts";
+import { SETTING_GROUPS } from "../setting-groups.ts";
 import { environmentNotes, flagTexts, settingOptions } from "./setting-options.ts";
 
 describe("the settings table on the command line", () => {
@@ -14,6 +15,20 @@ describe("the settings table on the command line", () => {
       expect(shown).toContain(env);
       expect(shown).toContain(doc);
     }
+  });
+
+  it("has every setting in one group, those of one table in that of their own", () => {
+    const names = SETTING_GROUPS.flatMap(({ settings }) => settings.map(([name]) => name));
+    expect(names.toSorted()).toEqual(Object.keys(SETTINGS).toSorted());
+    const groupOf = (flag: string): unknown =>
+      settingOptions().find(({ flags }) => flags.startsWith(`--${flag} `))?.group;
+    expect(["port", "max-connections", "model-memory", "body-bytes", "reply-bytes"].map(groupOf)).toEqual([
+      "Server:",
+      "Connections:",
+      "Models:",
+      "Requests:",
+      "Replies:",
+    ]);
   });
 
   it("reads every flag back under the name of its setting", () => {

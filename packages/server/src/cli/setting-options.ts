@@ -1,15 +1,20 @@
 /** The settings table as command line options. */
 import { type FlagTexts, SETTINGS, type Setting, type Settings } from "../config.ts";
+import { SETTING_GROUPS } from "../setting-groups.ts";
 import type { CommandOption } from "./command.ts";
 
 const ENTRIES = Object.entries(SETTINGS) as readonly (readonly [keyof Settings, Setting])[];
 
 export function settingOptions(): readonly CommandOption[] {
-  return ENTRIES.flatMap(([, { flag, doc, env, default: initial }]) => {
-    if (flag === null) return [];
-    const origin = initial === null || initial === "" ? env : `${env}, default ${initial}`;
-    return [{ flags: `--${flag.name} <${flag.operand}>`, doc: `${doc} [${origin}]` }];
-  });
+  return SETTING_GROUPS.flatMap(({ title, settings }) =>
+    settings.flatMap(([, setting]) => optionOf(setting, `${title}:`)),
+  );
+}
+
+function optionOf({ flag, doc, env, default: initial }: Setting, group: string): readonly CommandOption[] {
+  if (flag === null) return [];
+  const origin = initial === null || initial === "" ? env : `${env}, default ${initial}`;
+  return [{ flags: `--${flag.name} <${flag.operand}>`, doc: `${doc} [${origin}]`, group }];
 }
 
 /** The settings that only the environment can give, for the end of `--help`. */
