@@ -6,7 +6,7 @@ import { mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { crc32c } from "../../packages/engine/src/storage/crc32c.ts";
+import { crc32c } from "../../packages/engine/src/storage/values/crc32c.ts";
 import { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
 import { openSections } from "../../packages/engine/src/storage/files/section-reader.ts";
 import { writeSections } from "../../packages/engine/src/storage/files/section-writer.ts";

@@ -1,9 +1,9 @@
 /** What a tenant may keep and what a reply may hold, approached by many writers at once and to the byte. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DataFolder } from "../../packages/engine/src/storage/data-folder.ts";
-import { createDiskSpace } from "../../packages/engine/src/storage/disk-space.ts";
-import { LmdbRecordStore } from "../../packages/engine/src/storage/lmdb-record-store.ts";
+import { DataFolder } from "../../packages/engine/src/storage/folder/data-folder.ts";
+import { createDiskSpace } from "../../packages/engine/src/storage/folder/disk-space.ts";
+import { LmdbRecordStore } from "../../packages/engine/src/storage/lmdb/lmdb-record-store.ts";
 import { Stage } from "./testing/stage.ts";
 import { type Tenant, createTenant } from "./testing/tenant.ts";
 

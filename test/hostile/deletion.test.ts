@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { readdir, readlink } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DataFolder } from "../../packages/engine/src/storage/data-folder.ts";
+import { DataFolder } from "../../packages/engine/src/storage/folder/data-folder.ts";
 import { documentCollection, status } from "./testing/heavy-work.ts";
 import { Stage } from "./testing/stage.ts";
 import { type Tenant, createTenant } from "./testing/tenant.ts";

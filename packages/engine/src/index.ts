@@ -7,5 +7,5 @@ export { salvage } from "./doctor/salvage.ts";
 export type { EngineLog, EngineLogEntry } from "./engine-log.ts";
 export { createHostedEngine } from "./host/create-hosted-engine.ts";
 export type { HostedEngine, HostedEngineOptions } from "./host/hosted-engine.ts";
-export type { DiskReserve } from "./storage/disk-space.ts";
-export { prepareDataFolder } from "./storage/prepare-data-folder.ts";
+export type { DiskReserve } from "./storage/folder/disk-space.ts";
+export { prepareDataFolder } from "./storage/folder/prepare-data-folder.ts";

@@ -1,7 +1,7 @@
 /** How an engine in this process is opened. */
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
-import type { DiskReserve, DiskUsage } from "./storage/disk-space.ts";
+import type { DiskReserve, DiskUsage } from "./storage/folder/disk-space.ts";
 
 export interface LocalEngineOptions {
   readonly dataFolder: string;

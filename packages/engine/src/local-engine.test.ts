@@ -14,10 +14,10 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { CollectionRef } from "@sheaf/protocol";
 import { engineSuite } from "./engine.suite.ts";
 import { createLocalEngine } from "./local-engine.ts";
-import { DataFolder } from "./storage/data-folder.ts";
-import { createDiskSpace } from "./storage/disk-space.ts";
-import { LmdbEnvironment } from "./storage/lmdb-environment.ts";
-import { offsetKey } from "./storage/record-keys.ts";
+import { DataFolder } from "./storage/folder/data-folder.ts";
+import { createDiskSpace } from "./storage/folder/disk-space.ts";
+import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
+import { offsetKey } from "./storage/lmdb/record-keys.ts";
 import { ALL, INCLUDE, idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 

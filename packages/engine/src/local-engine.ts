@@ -57,8 +57,8 @@ import { createScanPool } from "./index/scan-pool.ts";
 import type { StartedRead } from "./query/execute.ts";
 import { RegexPool } from "./query/regex/regex-pool.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
-import { DataFolder } from "./storage/data-folder.ts";
-import { type DiskSpace, createDiskSpace } from "./storage/disk-space.ts";
+import { DataFolder } from "./storage/folder/data-folder.ts";
+import { type DiskSpace, createDiskSpace } from "./storage/folder/disk-space.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 /** Opens the engine in this process and holds the folder's lock until `close`. */

@@ -2,7 +2,7 @@
 import type { LimitName, WriteRecord } from "@sheaf/protocol";
 import { planWrite } from "../../../packages/engine/src/collection/plan-write.ts";
 import { MemoryRecordStore } from "../../../packages/engine/src/storage/memory-record-store.ts";
-import { recordBytes } from "../../../packages/engine/src/storage/record-bytes.ts";
+import { recordBytes } from "../../../packages/engine/src/storage/values/record-bytes.ts";
 import {
   type Bench,
   type CaseOf,

@@ -9,9 +9,9 @@ import {
 } from "@sheaf/protocol";
 import type { StoredKey, TokenUsage } from "../engine.ts";
 import { CorruptDataError, type DataOrigin } from "../storage/corrupt-data-error.ts";
-import { readMetadataFields, writeMetadataFields } from "../storage/metadata-codec.ts";
-import { ValueReader } from "../storage/value-reader.ts";
-import { VALUE_KIND, type ValueKind, ValueWriter } from "../storage/value-writer.ts";
+import { readMetadataFields, writeMetadataFields } from "../storage/values/metadata-codec.ts";
+import { ValueReader } from "../storage/values/value-reader.ts";
+import { VALUE_KIND, type ValueKind, ValueWriter } from "../storage/values/value-writer.ts";
 
 /** A collection as the catalog keeps it. */
 export interface CollectionEntry {

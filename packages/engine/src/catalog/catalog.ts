@@ -19,7 +19,7 @@ import {
   invalid,
 } from "@sheaf/protocol";
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
 import { ALL_DIRTY, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, dirtyKey } from "./catalog-keys.ts";
 import { CollectionEntries } from "./collection-entries.ts";

@@ -4,7 +4,7 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { ListBatch, ListPage } from "../engine.ts";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import {
   type CollectionEntry,
   decodeCollection,

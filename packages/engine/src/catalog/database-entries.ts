@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { type Database, SheafError } from "@sheaf/protocol";
 import type { DatabaseRef, ListBatch, ListPage } from "../engine.ts";
-import type { Entry, LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
 import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
 import { readBatch } from "./list-batch.ts";

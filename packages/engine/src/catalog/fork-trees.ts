@@ -3,7 +3,7 @@
  * tree lives, deleted or not, as existing clients expect. To be called inside a transaction, but for `edges`.
  */
 import { LIMITS, SheafError } from "@sheaf/protocol";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { type ForkTreeEntry, decodeForkTree, encodeForkTree } from "./catalog-codec.ts";
 import { forkTreeKey, idBytes } from "./catalog-keys.ts";
 

@@ -5,7 +5,7 @@
  */
 import { LIMITS, SheafError } from "@sheaf/protocol";
 import type { Activity, DatabaseRef, KeyReplacement, StoredKey, TokenUsage } from "../engine.ts";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeKey, decodeTokenUsage, encodeKey, encodeTokenUsage } from "./catalog-codec.ts";
 import { ALL_KEYS, ALL_TOKEN_USAGE, apiKeyKey, nameBehind, tokenUsageKey } from "./catalog-keys.ts";
 

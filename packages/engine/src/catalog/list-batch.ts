@@ -3,8 +3,8 @@
  * newest commit; what is there throughout is in exactly one of them.
  */
 import type { ListBatch, ListPage } from "../engine.ts";
-import type { Entry, LmdbEnvironment } from "../storage/lmdb-environment.ts";
-import type { KeyRange } from "../storage/key-range.ts";
+import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import type { KeyRange } from "../storage/lmdb/key-range.ts";
 
 /** Bytes of entries, and entries, with which a batch ends. */
 const BATCH_BYTES = 256 * 1024;

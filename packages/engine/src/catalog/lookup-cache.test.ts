@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createDiskSpace } from "../storage/disk-space.ts";
-import { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import { createDiskSpace } from "../storage/folder/disk-space.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { LookupCache } from "./lookup-cache.ts";
 

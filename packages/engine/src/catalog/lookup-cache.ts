@@ -4,7 +4,7 @@
  */
 import { heapBytes } from "@sheaf/protocol";
 import { LRUCache } from "lru-cache";
-import type { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 
 /** Of what is kept; an ordinary description of a collection takes some 5 KiB. */
 const MAX_BYTES = 64 * 1024 * 1024;

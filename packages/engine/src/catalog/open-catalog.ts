@@ -4,15 +4,15 @@
  * written before it is known to be whole.
  */
 import { SheafError } from "@sheaf/protocol";
-import type { DataFolder } from "../storage/data-folder.ts";
+import type { DataFolder } from "../storage/folder/data-folder.ts";
 import {
   DATA_FORMAT_VERSION,
   completeDataFormat,
   hadCatalog,
   prepareDataFormat,
-} from "../storage/data-format.ts";
-import type { DiskSpace } from "../storage/disk-space.ts";
-import { LmdbEnvironment } from "../storage/lmdb-environment.ts";
+} from "../storage/folder/data-format.ts";
+import type { DiskSpace } from "../storage/folder/disk-space.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import type { EngineLog } from "../engine-log.ts";
 import { Catalog } from "./catalog.ts";
 import { COUNTER_KEY, WHOLE } from "./catalog-keys.ts";

@@ -4,7 +4,7 @@
  */
 import { SheafError, type Tenant } from "@sheaf/protocol";
 import type { ListBatch, ListPage } from "../engine.ts";
-import type { Entry, LmdbEnvironment } from "../storage/lmdb-environment.ts";
+import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeTenant, encodeTenant } from "./catalog-codec.ts";
 import { ALL_TENANTS, nameBehind, tenantKey } from "./catalog-keys.ts";
 import { readBatch } from "./list-batch.ts";

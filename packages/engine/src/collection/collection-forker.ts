@@ -6,10 +6,10 @@
 import { randomUUID } from "node:crypto";
 import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
-import { type DataFolder, collectionName } from "../storage/data-folder.ts";
+import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
-import type { LmdbRecordStore } from "../storage/lmdb-record-store.ts";
+import type { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 
 export interface CollectionForkerOptions {

@@ -21,7 +21,7 @@ import {
 } from "@sheaf/protocol";
 import { type Steps, isInSteps } from "../storage/steps.ts";
 import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import { recordBytes } from "../storage/record-bytes.ts";
+import { recordBytes } from "../storage/values/record-bytes.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
 const HOW_TO_EMBED = "send embeddings, or documents to a collection whose embedding function the server runs";

@@ -1,7 +1,7 @@
 /** The child of `InspectionProcess`, which reads one environment after the other: what ends it is a finding. */
 import { type RpcServer, serveParent } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
-import { collectionName, DataFolder } from "../storage/data-folder.ts";
+import { collectionName, DataFolder } from "../storage/folder/data-folder.ts";
 import { describe } from "./finding.ts";
 import { examineCatalog } from "./examine-catalog.ts";
 import { type KnownCollection, examineCollection } from "./examine-collection.ts";

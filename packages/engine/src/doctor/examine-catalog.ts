@@ -21,9 +21,9 @@ import {
   nameKey,
 } from "../catalog/catalog-keys.ts";
 import type { DataOrigin } from "../storage/corrupt-data-error.ts";
-import { DataFolder } from "../storage/data-folder.ts";
-import { hadCatalog } from "../storage/data-format.ts";
-import type { Entry } from "../storage/lmdb-environment.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
+import { hadCatalog } from "../storage/folder/data-format.ts";
+import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
 import { type Finding, describe, summarize } from "./finding.ts";
 import type { KnownCollection } from "./examine-collection.ts";
 import { readEntries } from "./read-entries.ts";

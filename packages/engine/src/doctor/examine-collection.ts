@@ -5,11 +5,11 @@
 import { existsSync } from "node:fs";
 import type { Collection } from "@sheaf/protocol";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
-import { DataFolder, collectionName } from "../storage/data-folder.ts";
-import { decodeChangeRuns, lastSequence } from "../storage/change-runs.ts";
-import { RECORD_KEYS, readId, readOffset, readSequence } from "../storage/record-keys.ts";
+import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { decodeChangeRuns, lastSequence } from "../storage/values/change-runs.ts";
+import { RECORD_KEYS, readId, readOffset, readSequence } from "../storage/lmdb/record-keys.ts";
 import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
-import { decodeHead, decodeRecord } from "../storage/value-codec.ts";
+import { decodeHead, decodeRecord } from "../storage/values/value-codec.ts";
 import { type Examination, type Finding, describe, summarize } from "./finding.ts";
 import { readEntries } from "./read-entries.ts";
 

@@ -5,9 +5,9 @@
  */
 import { existsSync } from "node:fs";
 import { runningServer } from "../host/data-lock.ts";
-import { DataFolder } from "../storage/data-folder.ts";
-import { checkDataFormat } from "../storage/data-format.ts";
-import { type DiskReserve, createDiskSpace } from "../storage/disk-space.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
+import { checkDataFormat } from "../storage/folder/data-format.ts";
+import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
 import type { Examination, Finding } from "./finding.ts";
 import { InspectionProcess } from "./inspection-process.ts";

@@ -6,7 +6,7 @@ import { ChildSupervisor, siblingModule } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { endCause } from "../host/end-cause.ts";
 import { damagedStore } from "../storage/corrupt-data-error.ts";
-import { collectionName } from "../storage/data-folder.ts";
+import { collectionName } from "../storage/folder/data-folder.ts";
 import type { DoctorMethods } from "./doctor-process.ts";
 import { describe } from "./finding.ts";
 

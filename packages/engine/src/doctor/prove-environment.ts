@@ -1,6 +1,6 @@
 /** Reads a whole environment the way a server would. LMDB ends the process where it meets what it does not expect. */
-import { LmdbEnvironment } from "../storage/lmdb-environment.ts";
-import { createDiskSpace } from "../storage/disk-space.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { damagedStore } from "../storage/corrupt-data-error.ts";
 
 const EVERYTHING = { start: Uint8Array.of(0x00), end: Uint8Array.of(0xff) };

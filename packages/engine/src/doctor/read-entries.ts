@@ -1,7 +1,7 @@
 /** All entries of a data file that can be reached without LMDB, and what is wrong with its pages. */
-import type { Entry } from "../storage/lmdb-environment.ts";
-import { DamagedFile, LmdbFile } from "../storage/lmdb-file.ts";
-import { PageWalk } from "../storage/page-walk.ts";
+import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
+import { DamagedFile, LmdbFile } from "../storage/lmdb/lmdb-file.ts";
+import { PageWalk } from "../storage/lmdb/page-walk.ts";
 
 /** Calls `visit` for each entry in order; returns what is wrong with the pages. */
 export function readEntries(path: string, visit: (entry: Entry) => void): readonly string[] {

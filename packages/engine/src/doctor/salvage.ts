@@ -5,10 +5,10 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { SheafError, fromDocumentText, writeDense, writeMetadata } from "@sheaf/protocol";
 import { runningServer } from "../host/data-lock.ts";
-import { DataFolder, collectionName } from "../storage/data-folder.ts";
-import { RECORD_KEYS, readOffset } from "../storage/record-keys.ts";
+import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
-import { decodeRecord } from "../storage/value-codec.ts";
+import { decodeRecord } from "../storage/values/value-codec.ts";
 import { examineCatalog } from "./examine-catalog.ts";
 import type { KnownCollection } from "./examine-collection.ts";
 import { describe } from "./finding.ts";

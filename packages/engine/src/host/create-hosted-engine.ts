@@ -1,6 +1,6 @@
 /** Starts an engine in a process of its own on a data folder, which nobody else may use meanwhile. */
-import { DataFolder } from "../storage/data-folder.ts";
-import { prepareDataFormat } from "../storage/data-format.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
+import { prepareDataFormat } from "../storage/folder/data-format.ts";
 import { acquireDataLock } from "./data-lock.ts";
 import { HostedEngine, type HostedEngineOptions } from "./hosted-engine.ts";
 

@@ -8,8 +8,8 @@ import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
-import { makeFolder } from "../storage/make-folder.ts";
-import { OWNER_ONLY_FILE } from "../storage/restrict-access.ts";
+import { makeFolder } from "../storage/folder/make-folder.ts";
+import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { type ProcessIdentity, currentProcess, isRunning } from "./process-identity.ts";
 
 const HOST_LEAVES_WITHIN_MS = 5_000;

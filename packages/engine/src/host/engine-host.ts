@@ -6,7 +6,7 @@ import { IdleGc, type RpcServer, optimizeEarly, serveParent } from "@sheaf/proce
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
-import { DataFolder } from "../storage/data-folder.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { registerHost } from "./data-lock.ts";
 import {
   HOST_METHODS,

@@ -3,7 +3,7 @@ import { copyFileSync, truncateSync } from "node:fs";
 import { type CollectionRef, type SheafError, parseCreateCollection } from "@sheaf/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { EngineLogEntry } from "../engine-log.ts";
-import { DataFolder } from "../storage/data-folder.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { AT, makeCollection, record, write } from "../testing/engine-fixtures.ts";
 import { EXHAUST_HEAP, end, endUnder, restarted, withExhaustibleHeap } from "../testing/host-ends.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";

@@ -1,7 +1,7 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { LocalEngine } from "../local-engine.ts";
-import type { DiskReserve } from "../storage/disk-space.ts";
+import type { DiskReserve } from "../storage/folder/disk-space.ts";
 
 /** `process.argv[2]` of an engine host, as JSON. */
 export interface HostArguments {

@@ -7,7 +7,7 @@ import type { ChildDeath } from "@sheaf/process";
 import type { CancelSignal, CollectionRef } from "@sheaf/protocol";
 import type { QuarantinedCollection } from "../collection/collection-opener.ts";
 import { type EngineLog, describeError } from "../engine-log.ts";
-import { DataFolder } from "../storage/data-folder.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { type CallInFlight, CallsInFlight } from "./calls-in-flight.ts";
 import { CollectionChecker } from "./collection-checker.ts";
 import { CrashAttribution } from "./crash-attribution.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { spawnProcess } from "@sheaf/process";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { engineSuite } from "../engine.suite.ts";
-import { DataFolder } from "../storage/data-folder.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { end, restarted } from "../testing/host-ends.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";

@@ -44,7 +44,7 @@ import type {
 import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/rank/knn-leaves.ts";
 import type { DataLock } from "./data-lock.ts";
-import type { DiskReserve } from "../storage/disk-space.ts";
+import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { endCause } from "./end-cause.ts";
 import { HOST_ENVIRONMENT } from "./host-environment.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";

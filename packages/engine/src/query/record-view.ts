@@ -8,7 +8,7 @@ import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { DocumentMemory, type BlockDocuments } from "../index/document-memory.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
-import { recordBytes } from "../storage/record-bytes.ts";
+import { recordBytes } from "../storage/values/record-bytes.ts";
 import { type Steps, isInSteps } from "../storage/steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../storage/stored-record.ts";
 import type { ReadTicket } from "../storage/version-history.ts";

@@ -5,7 +5,7 @@
  */
 import type { ResultRecord } from "@sheaf/protocol";
 import type { ResultBatch } from "../engine.ts";
-import { recordBytes } from "../storage/record-bytes.ts";
+import { recordBytes } from "../storage/values/record-bytes.ts";
 import { isInSteps } from "../storage/steps.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import type { Scored } from "./order.ts";

@@ -8,7 +8,7 @@
  * what it replaces is kept until then at least.
  */
 import { CorruptDataError } from "./corrupt-data-error.ts";
-import { recordBytes } from "./record-bytes.ts";
+import { recordBytes } from "./values/record-bytes.ts";
 import type { StoreChange, StoreView } from "./record-store.ts";
 import type { StoredRecord } from "./stored-record.ts";
 

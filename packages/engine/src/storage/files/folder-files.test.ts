@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { collectGarbage } from "../../index/collect-garbage.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
-import { createDiskSpace } from "../disk-space.ts";
+import { createDiskSpace } from "../folder/disk-space.ts";
 import { FolderFiles } from "./folder-files.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import { readFile, segmentFilesSuite, writeFile } from "./segment-files.suite.ts";

@@ -8,11 +8,11 @@ import { type FileHandle, open, readdir, rename, unlink } from "node:fs/promises
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
-import { errorCode } from "../commit-cause.ts";
-import { type DiskSpace, storageFull } from "../disk-space.ts";
-import { makeFolder } from "../make-folder.ts";
-import { OWNER_ONLY_FILE } from "../restrict-access.ts";
-import { syncFile, syncFolders } from "../sync-files.ts";
+import { errorCode } from "../lmdb/commit-cause.ts";
+import { type DiskSpace, storageFull } from "../folder/disk-space.ts";
+import { makeFolder } from "../folder/make-folder.ts";
+import { OWNER_ONLY_FILE } from "../folder/restrict-access.ts";
+import { syncFile, syncFolders } from "../folder/sync-files.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import {
   type ReadOptions,

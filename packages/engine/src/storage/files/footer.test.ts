@@ -1,6 +1,6 @@
 /** Directories that no writer makes, with checksums that fit. */
 import { expect, it } from "vitest";
-import { crc32c } from "../crc32c.ts";
+import { crc32c } from "../values/crc32c.ts";
 import {
   type RowsEntry,
   type StreamEntry,

@@ -4,7 +4,7 @@
  * must be just those that the writer makes, so that whatever a file says, at most its own size is ever allocated.
  */
 import { SheafError } from "@sheaf/protocol";
-import { crc32c } from "../crc32c.ts";
+import { crc32c } from "../values/crc32c.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 
 /** Sections begin at multiples of it. */

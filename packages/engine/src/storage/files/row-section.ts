@@ -4,7 +4,7 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import { valueMemory } from "../../kernels/value-memory.ts";
-import { crc32c } from "../crc32c.ts";
+import { crc32c } from "../values/crc32c.ts";
 import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
 import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";

@@ -1,7 +1,7 @@
 /** Damage of any kind is found before a byte is used, or was proven not to matter. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { crc32c } from "../crc32c.ts";
+import { crc32c } from "../values/crc32c.ts";
 import { TRAILER_BYTES, decodeTrailer } from "./footer.ts";
 import { MemoryFiles } from "./memory-files.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
-import { crc32c } from "../crc32c.ts";
+import { crc32c } from "../values/crc32c.ts";
 import { FolderFiles } from "./folder-files.ts";
 import { CHUNK_BYTES, MAX_ROW_BYTES, encodeFooter } from "./footer.ts";
 import { MemoryFiles } from "./memory-files.ts";

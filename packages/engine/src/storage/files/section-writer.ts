@@ -3,7 +3,7 @@
  * checksums of those before it, however large the file is.
  */
 import { SheafError } from "@sheaf/protocol";
-import { crc32c } from "../crc32c.ts";
+import { crc32c } from "../values/crc32c.ts";
 import {
   CHUNK_BYTES,
   MAX_ROW_BYTES,

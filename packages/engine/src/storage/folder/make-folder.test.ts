@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { makeFolder } from "./make-folder.ts";
 
 /** A folder in which nothing can be made, and why: on a read-only file system where this process may mount one. */

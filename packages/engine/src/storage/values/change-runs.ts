@@ -2,8 +2,8 @@
  * Which records a batch put, as its change keys hold them: runs of operations one after another that put records one after
  * another. New records of a batch are one run, whatever their number; records that are replaced are mostly a run each.
  */
-import type { DataOrigin } from "./corrupt-data-error.ts";
-import type { StoredRecord } from "./stored-record.ts";
+import type { DataOrigin } from "../corrupt-data-error.ts";
+import type { StoredRecord } from "../stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
 import { FRAME_BYTES, VALUE_KIND, type ValueWriter } from "./value-writer.ts";
 

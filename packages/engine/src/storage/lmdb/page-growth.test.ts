@@ -1,12 +1,12 @@
 /** What a batch is expected to take, held against what LMDB makes of it: never less, and not far more. */
 import { tmpdir } from "node:os";
 import { describe, expect, it } from "vitest";
-import { record } from "../testing/engine-fixtures.ts";
-import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { createDiskSpace } from "./disk-space.ts";
+import { record } from "../../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { createDiskSpace } from "../folder/disk-space.ts";
 import { LmdbRecordStore } from "./lmdb-record-store.ts";
-import type { StoreView } from "./record-store.ts";
-import { planRemove, planWrite } from "../collection/plan-write.ts";
+import type { StoreView } from "../record-store.ts";
+import { planRemove, planWrite } from "../../collection/plan-write.ts";
 
 interface Batch {
   readonly records: number;

@@ -1,5 +1,5 @@
 /** Copies a value out of the store that takes many milliseconds to copy. */
-import { FRAME_BYTES } from "./value-writer.ts";
+import { FRAME_BYTES } from "../values/value-writer.ts";
 
 const STEP_BYTES = 1024 * 1024;
 

@@ -14,15 +14,15 @@ import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
 import { commitCause, isDamage, isDiskFull } from "./commit-cause.ts";
-import { type DataOrigin, damagedStore } from "./corrupt-data-error.ts";
-import { type DiskClaim, type DiskSpace, storageFull } from "./disk-space.ts";
-import { CommitSize } from "./commit-size.ts";
+import { type DataOrigin, damagedStore } from "../corrupt-data-error.ts";
+import { type DiskClaim, type DiskSpace, storageFull } from "../folder/disk-space.ts";
+import { CommitSize } from "../commit-size.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
-import { type Steps, isInSteps, runInTurns, startSteps } from "./steps.ts";
+import { type Steps, isInSteps, runInTurns, startSteps } from "../steps.ts";
 import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
-import { syncFile, syncFolders } from "./sync-files.ts";
-import type { TurnLock } from "./turn-lock.ts";
+import { syncFile, syncFolders } from "../folder/sync-files.ts";
+import type { TurnLock } from "../turn-lock.ts";
 
 const STDERR = 2;
 /** LMDB's own bound at its page size. */

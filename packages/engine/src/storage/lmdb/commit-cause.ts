@@ -1,5 +1,5 @@
 /** Why a commit of lmdb-js failed. */
-import type { DiskSpace } from "./disk-space.ts";
+import type { DiskSpace } from "../folder/disk-space.ts";
 
 /** lmdb-js settles the cause of a failed commit just after the failure; it must not be able to hang a caller. */
 const CAUSE_WAIT_MS = 1_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { type DiskReserve, type DiskSpace, createDiskSpace } from "./disk-space.ts";
 
 const GB = 1e9;

@@ -10,7 +10,7 @@ import {
   isIntegerArray,
   metadataKind,
 } from "@sheaf/protocol";
-import { KIND_NUMBER, kindOf } from "./metadata-kinds.ts";
+import { KIND_NUMBER, kindOf } from "../metadata-kinds.ts";
 import type { ValueReader } from "./value-reader.ts";
 import type { ValueWriter } from "./value-writer.ts";
 

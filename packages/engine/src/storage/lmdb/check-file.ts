@@ -3,7 +3,7 @@
  * pages are only gone through where there is reason to, for that takes about as long as reading all of it.
  */
 import { statSync } from "node:fs";
-import { damagedStore } from "./corrupt-data-error.ts";
+import { damagedStore } from "../corrupt-data-error.ts";
 import { DamagedFile, LmdbFile } from "./lmdb-file.ts";
 import { checkPages } from "./page-walk.ts";
 

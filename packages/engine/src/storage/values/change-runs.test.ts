@@ -6,7 +6,7 @@ import {
   encodeChangeRuns,
   lastSequence,
 } from "./change-runs.ts";
-import { storedRecord } from "./record-store.suite.ts";
+import { storedRecord } from "../record-store.suite.ts";
 import { ValueWriter } from "./value-writer.ts";
 
 const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(4) };

@@ -1,5 +1,5 @@
 /** Keys of a collection's environment: one prefix byte, then the id or the offset. */
-import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
+import { CorruptDataError, type DataOrigin } from "../corrupt-data-error.ts";
 
 const ID_PREFIX = 0x01;
 const OFFSET_PREFIX = 0x02;

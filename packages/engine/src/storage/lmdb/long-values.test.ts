@@ -2,16 +2,16 @@
 import { LIMITS, type MetadataValue } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { copyInSteps } from "./copy-in-steps.ts";
-import type { StoredRecord } from "./stored-record.ts";
-import { runSteps } from "./steps.ts";
+import type { StoredRecord } from "../stored-record.ts";
+import { runSteps } from "../steps.ts";
 import {
   decodeRecord,
   decodeRecordInSteps,
   encodeRecord,
   encodeRecordInSteps,
   isLongValue,
-} from "./value-codec.ts";
-import { ValueWriter } from "./value-writer.ts";
+} from "../values/value-codec.ts";
+import { ValueWriter } from "../values/value-writer.ts";
 
 const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(2, 7) };
 const LONG: StoredRecord = {

@@ -4,7 +4,7 @@
  * for a `view`.
  */
 import type { IntegerArray } from "@sheaf/protocol";
-import { CorruptDataError, type DataOrigin } from "./corrupt-data-error.ts";
+import { CorruptDataError, type DataOrigin } from "../corrupt-data-error.ts";
 import { crc32c } from "./crc32c.ts";
 import { readIntegers } from "./integer-codec.ts";
 import { FRAME_BYTES, VALUE_VERSION, type ValueKind } from "./value-writer.ts";

@@ -4,8 +4,8 @@
  * big-endian, so keys sort in insertion order.
  * The environment is made at the first write: a collection that was never written costs no file.
  */
-import type { QueryDistance } from "../kernels/value-memory.ts";
-import { CorruptDataError, damagedStore } from "./corrupt-data-error.ts";
+import type { QueryDistance } from "../../kernels/value-memory.ts";
+import { CorruptDataError, damagedStore } from "../corrupt-data-error.ts";
 import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
 import { forgetChanges, putChanges, readChanges } from "./lmdb-changes.ts";
 import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
@@ -19,10 +19,10 @@ import {
   type StoreView,
   type StoredChange,
   oldestTracked,
-} from "./record-store.ts";
-import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+} from "../record-store.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
-import { type Steps, afterSteps, isInSteps } from "./steps.ts";
+import { type Steps, afterSteps, isInSteps } from "../steps.ts";
 import {
   type Decoding,
   type HeadValue,
@@ -37,10 +37,10 @@ import {
   encodeRecordInSteps,
   isLongValue,
   peekDocumentBytes,
-} from "./value-codec.ts";
-import { recordBytes } from "./record-bytes.ts";
+} from "../values/value-codec.ts";
+import { recordBytes } from "../values/record-bytes.ts";
 import { PageGrowth } from "./page-growth.ts";
-import { ValueWriter } from "./value-writer.ts";
+import { ValueWriter } from "../values/value-writer.ts";
 
 /** Fixed part of a value, its two keys and the tree above them. */
 const BYTES_PER_RECORD = 256;

@@ -3,9 +3,9 @@
  * docs/internals/storage-format.md and held by a golden file; a change of it is a new version.
  */
 import { type DocumentText, isLongDocument } from "@sheaf/protocol";
-import { prepare } from "../kernels/distance.ts";
-import { type QueryDistance, valueMemory } from "../kernels/value-memory.ts";
-import type { DataOrigin } from "./corrupt-data-error.ts";
+import { prepare } from "../../kernels/distance.ts";
+import { type QueryDistance, valueMemory } from "../../kernels/value-memory.ts";
+import type { DataOrigin } from "../corrupt-data-error.ts";
 import { crc32cInSteps } from "./crc32c.ts";
 import {
   readMetadataFields,
@@ -14,8 +14,8 @@ import {
   writeMetadataInSteps,
 } from "./metadata-codec.ts";
 import { recordBytes } from "./record-bytes.ts";
-import type { StoreHead } from "./record-store.ts";
-import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
+import type { StoreHead } from "../record-store.ts";
+import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
 import { ValueReader } from "./value-reader.ts";
 import { FRAME_BYTES, VALUE_KIND, VALUE_VERSION, ValueWriter } from "./value-writer.ts";
 

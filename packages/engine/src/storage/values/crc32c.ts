@@ -1,5 +1,5 @@
 /** CRC-32C of bytes anywhere, in kernel memory. */
-import { valueMemory } from "../kernels/value-memory.ts";
+import { valueMemory } from "../../kernels/value-memory.ts";
 
 const STEP_BYTES = 1024 * 1024;
 

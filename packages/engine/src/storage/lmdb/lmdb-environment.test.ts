@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { crc32c } from "./crc32c.ts";
-import { createDiskSpace } from "./disk-space.ts";
+import { crc32c } from "../values/crc32c.ts";
+import { createDiskSpace } from "../folder/disk-space.ts";
 import type { KeyRange } from "./key-range.ts";
-import { TurnLock } from "./turn-lock.ts";
+import { TurnLock } from "../turn-lock.ts";
 import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-environment-"));

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { randomOf } from "../segment/dense/testing/data-sets.ts";
-import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { randomOf } from "../../segment/dense/testing/data-sets.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { checkFile } from "./check-file.ts";
-import { createDiskSpace } from "./disk-space.ts";
+import { createDiskSpace } from "../folder/disk-space.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { LmdbFile } from "./lmdb-file.ts";
 

@@ -9,14 +9,14 @@ import {
   decodeChangeRuns,
   encodeChangeRuns,
   lastSequence,
-} from "./change-runs.ts";
-import { CorruptDataError } from "./corrupt-data-error.ts";
+} from "../values/change-runs.ts";
+import { CorruptDataError } from "../corrupt-data-error.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 import type { PageGrowth } from "./page-growth.ts";
 import { RECORD_KEYS, changeKey, offsetKey, readSequence, removalKey } from "./record-keys.ts";
-import type { StoredChange } from "./record-store.ts";
-import type { StoredRecord } from "./stored-record.ts";
-import type { ValueWriter } from "./value-writer.ts";
+import type { StoredChange } from "../record-store.ts";
+import type { StoredRecord } from "../stored-record.ts";
+import type { ValueWriter } from "../values/value-writer.ts";
 
 /** Operations that may be forgotten before any are, so that not every batch looks for them. */
 const FORGET_EVERY = 256;

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
-import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import type * as dataFormat from "./data-format.ts";
 import { checkDataFormat, completeDataFormat, hadCatalog, prepareDataFormat } from "./data-format.ts";
 import { DataFolder } from "./data-folder.ts";
