@@ -1,6 +1,7 @@
 /**
  * `npm run bench:files -- [--rows 131072] [--dim 384]`: one index file with bf16 rows, on the disk of the temporary folder:
- * writing, checksums, opening, reading at random and going through all of it, beside what the system takes for the same.
+ * writing, checksums, opening, reading at random and going through all of it, beside what the system takes for the same;
+ * then what filters look at, and what a filter costs that reads it for the first time.
  */
 import { mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +11,7 @@ import { crc32c } from "../../packages/engine/src/storage/values/crc32c.ts";
 import { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
 import { openSections } from "../../packages/engine/src/storage/files/section-reader.ts";
 import { writeSections } from "../../packages/engine/src/storage/files/section-writer.ts";
+import { measureFilters } from "./filters.ts";
 import { textTable } from "../measure/text-table.ts";
 
 const READS = 20_000;
@@ -63,6 +65,8 @@ try {
   await Promise.all([stream!.close(), row!.close()]);
   console.log(`${rows} rows of ${rowBytes} bytes; best of ${ROUNDS}\n`);
   console.log(textTable(["", "best", ""], table));
+  console.log(`\n${rows} rows with metadata, documents and sparse vectors, in blocks\n`);
+  console.log(textTable(["", "best", ""], await measureFilters(files, rows)));
 
   async function identityOf(name: string): Promise<{ name: string; crc: number }> {
     const file = (await files.open(name))!;

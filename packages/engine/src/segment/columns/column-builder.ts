@@ -6,7 +6,8 @@
 import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import { hasBitset } from "./grouped-rows.ts";
 import { setRows } from "./row-selection.ts";
-import { scalarCode } from "./scalar-code.ts";
+import { orderByKey } from "../native-order.ts";
+import { ScalarCodes } from "./scalar-code.ts";
 import { scalarKey } from "./scalar-key.ts";
 
 type Numeric = bigint | number;
@@ -17,6 +18,13 @@ export const NUMBER_FORM = { int8: 1, int16: 2, int32: 4, float64: 8, mixed: 16 
 export type NumberForm = (typeof NUMBER_FORM)[keyof typeof NUMBER_FORM];
 /** Numbers at the beginning. */
 export const HEADER_WORDS = 8;
+
+export interface PackedColumn {
+  /** A multiple of 8. */
+  readonly head: Uint8Array;
+  /** Bytes of values, then of members. */
+  readonly values: Buffer;
+}
 
 export class ColumnBuilder {
   /** By string or boolean. */
@@ -37,7 +45,7 @@ export class ColumnBuilder {
   }
 
   /** Of 32 * `words` rows. */
-  pack(words: number): Uint8Array<ArrayBuffer> {
+  pack(words: number): PackedColumn {
     const numbers = this.#numbers.sort((a, b) => (a.value < b.value ? -1 : Number(a.value > b.value)));
     const form = formOf(numbers.map(({ value }) => value));
     const [scalars, members] = [this.#scalars, this.#members].map((rows) => packGroups(rows, words));
@@ -55,9 +63,8 @@ export class ColumnBuilder {
       ...[scalars!.rows, members!.rows],
       Uint16Array.from(numbers, ({ row }) => row),
       ...[scalars!.counts, members!.counts],
-      ...[scalars!.bytes, members!.bytes],
     ];
-    return concatenated(packed);
+    return { head: concatenated(packed), values: Buffer.concat([scalars!.bytes, members!.bytes]) };
   }
 }
 
@@ -71,35 +78,41 @@ interface PackedGroups {
 }
 
 function packGroups(rowsByValue: RowsByValue, words: number): PackedGroups {
-  const groups = [...rowsByValue].map(([key, list]) => ({ ...scalarCode(key), list }));
-  groups.sort((a, b) => a.hash - b.hash || Buffer.compare(a.bytes, b.bytes));
+  const lists = [...rowsByValue.values()];
+  const codes = new ScalarCodes([...rowsByValue.keys()]);
+  const order = orderByKey(codes.hashes);
+  const bytes = Buffer.allocUnsafeSlow(codes.bytes.length);
+  const ends = new Uint32Array(order.length);
+  const starts = new Uint32Array(order.length);
   const isBitset = (list: readonly number[]): boolean => hasBitset(list.length, words);
-  const bitsets = groups.filter(({ list }) => isBitset(list)).length;
-  const listed = groups.reduce((sum, { list }) => sum + (isBitset(list) ? 0 : list.length), 0);
+  const bitsetUnits = 2 * words * lists.filter(isBitset).length;
+  const listed = lists.reduce((sum, list) => sum + (isBitset(list) ? 0 : list.length), 0);
   // An even number, so that what follows is aligned.
-  const rows = new Uint16Array(Math.ceil((bitsets * 2 * words + listed) / 2) * 2);
-  const starts = new Uint32Array(groups.length);
+  const rows = new Uint16Array(Math.ceil((bitsetUnits + listed) / 2) * 2);
   let nextBitset = 0;
-  let nextList = bitsets * 2 * words;
-  for (const [i, { list }] of groups.entries()) {
+  let nextList = bitsetUnits;
+  let end = 0;
+  for (let i = 0; i < order.length; i++) {
+    const list = lists[order[i]!]!;
+    const value = codes.bytesOf(order[i]!);
+    bytes.set(value, end);
+    ends[i] = end += value.length;
     if (isBitset(list)) {
       starts[i] = nextBitset;
       setRows(new Uint32Array(rows.buffer, 2 * nextBitset, words), list);
       nextBitset += 2 * words;
     } else {
       starts[i] = nextList;
-      rows.set(list, nextList);
-      nextList += list.length;
+      for (const row of list) rows[nextList++] = row;
     }
   }
-  let end = 0;
   return {
-    hashes: Uint32Array.from(groups, ({ hash }) => hash),
-    ends: Uint32Array.from(groups, ({ bytes }) => (end += bytes.length)),
+    hashes: codes.hashes.map((_, i) => codes.hashes[order[i]!]!),
+    ends,
     starts,
-    counts: Uint16Array.from(groups, ({ list }) => list.length),
+    counts: Uint16Array.from(order, (group) => lists[group]!.length),
     rows,
-    bytes: Buffer.concat(groups.map(({ bytes }) => bytes)),
+    bytes,
   };
 }
 

@@ -4,14 +4,16 @@
  */
 import type { MetadataScalar } from "@sheaf/protocol";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
+import type { ValueBytes } from "./value-bytes.ts";
 import { type ScalarCode, decodeScalar, scalarCode } from "./scalar-code.ts";
 
 export interface Groups {
-  /** Of the values, ascending; equal ones by bytes. */
+  /** Of the values, ascending. */
   readonly hashes: Uint32Array;
-  /** Where each value ends in `bytes`. */
+  /** Where each value ends in `values`, behind `firstByte`. */
   readonly ends: Uint32Array;
-  readonly bytes: Buffer;
+  readonly values: ValueBytes;
+  readonly firstByte: number;
   /** How many rows hold the value, and where they begin in `rows`. */
   readonly counts: Uint16Array;
   readonly starts: Uint32Array;
@@ -53,8 +55,9 @@ export class GroupedRows {
     const found: number[] = [];
     const count = this.#groups.hashes.length;
     if (values.size > count) {
+      const bytes = this.#groups.values.whole();
       for (let group = 0; group < count; group++) {
-        const value = decodeScalar(this.#bytesOf(group));
+        const value = decodeScalar(bytes.subarray(this.#startOf(group), this.#endOf(group)));
         if (value !== undefined && values.has(value)) found.push(group);
       }
       return found;
@@ -68,7 +71,7 @@ export class GroupedRows {
 
   /** -1: no row holds the value. */
   #find({ hash, bytes }: ScalarCode): number {
-    const { hashes } = this.#groups;
+    const { hashes, values } = this.#groups;
     let low = 0;
     let high = hashes.length;
     while (low < high) {
@@ -76,13 +79,17 @@ export class GroupedRows {
       if (hashes[middle]! < hash) low = middle + 1;
       else high = middle;
     }
-    for (; hashes[low] === hash; low++) if (this.#bytesOf(low).equals(bytes)) return low;
+    for (; hashes[low] === hash; low++)
+      if (values.read(this.#startOf(low), this.#endOf(low)).equals(bytes)) return low;
     return -1;
   }
 
-  #bytesOf(group: number): Buffer {
-    const { ends, bytes } = this.#groups;
-    return bytes.subarray(group === 0 ? 0 : ends[group - 1], ends[group]);
+  #startOf(group: number): number {
+    return group === 0 ? this.#groups.firstByte : this.#endOf(group - 1);
+  }
+
+  #endOf(group: number): number {
+    return this.#groups.firstByte + this.#groups.ends[group]!;
   }
 
   /** `null`: the group has a list. */

@@ -18,9 +18,9 @@ const scalars: fc.Arbitrary<MetadataScalar> = fc.oneof(
     "日本",
     "\ud800",
     "\udfff",
-    "x".repeat(64),
-    "x".repeat(65),
-    "y".repeat(65),
+    "x".repeat(256),
+    "x".repeat(257),
+    "y".repeat(257),
   ),
   fc.boolean(),
 );

@@ -10,6 +10,7 @@ import { ColumnBuilder, HEADER_WORDS, NUMBER_FORM } from "./column-builder.ts";
 import { type Groups, GroupedRows, hasBitset } from "./grouped-rows.ts";
 import type { RowMetadata } from "./row-metadata.ts";
 import type { RowSelection } from "./row-selection.ts";
+import { MemoryBytes, type ValueBytes } from "./value-bytes.ts";
 import { type NumericValues, SortedNumbers } from "./sorted-numbers.ts";
 
 export type RangeOperator = "$gt" | "$gte" | "$lt" | "$lte";
@@ -20,6 +21,15 @@ export type ColumnQuery =
   | { readonly type: "member"; readonly value: MetadataScalar }
   | { readonly type: "range"; readonly operator: RangeOperator; readonly bound: bigint | number };
 
+/** As a `ColumnBuilder` packed them. */
+export interface ColumnParts {
+  readonly fields: PartFields;
+  /** With zeros behind them up to a multiple of 8, in a file. */
+  readonly values: ValueBytes;
+}
+
+const ALIGNMENT = 8;
+
 export class MetadataColumn {
   /** By string or boolean. */
   readonly #scalars: GroupedRows;
@@ -27,8 +37,8 @@ export class MetadataColumn {
   readonly #members: GroupedRows;
   readonly #numbers: SortedNumbers;
 
-  /** Of 32 * `words` rows, from bytes that a `ColumnBuilder` packed. */
-  constructor(fields: PartFields, words: number) {
+  /** Of 32 * `words` rows. */
+  constructor({ fields, values: bytes }: ColumnParts, words: number) {
     const [numbers, form, ...sizes] = fields.u32(HEADER_WORDS);
     const values = numericValues(fields, numbers!, form!);
     const [scalarGroups, scalarBytes, scalarRows, memberGroups, memberBytes, memberRows] = sizes;
@@ -38,11 +48,13 @@ export class MetadataColumn {
     const rows = [fields.u16(scalarRows!), fields.u16(memberRows!)];
     const numberRows = fields.u16(numbers!);
     const counts = [fields.u16(scalarGroups!), fields.u16(memberGroups!)];
-    const groups = [scalarBytes!, memberBytes!].map((length, i): Groups => {
-      const bytes = fields.bytes(length);
-      fields.requireAscending(arrays[i]!.ends, length);
-      return { ...arrays[i]!, rows: rows[i]!, counts: counts[i]!, bytes };
+    const groups = arrays.map((array, i): Groups => {
+      const firstByte = i === 0 ? 0 : scalarBytes!;
+      fields.requireAscending(array.ends, i === 0 ? scalarBytes! : memberBytes!);
+      return { ...array, rows: rows[i]!, counts: counts[i]!, values: bytes, firstByte };
     });
+    const left = bytes.length - scalarBytes! - memberBytes!;
+    if (left < 0 || left >= ALIGNMENT) throw fields.fail(`values of ${bytes.length} bytes`);
     fields.end();
     for (const group of groups) requireRows(fields, group, words);
     this.#scalars = new GroupedRows(words, groups[0]!);
@@ -62,8 +74,9 @@ export class MetadataColumn {
 
   /** Of what was added to the builder. */
   static packed(builder: ColumnBuilder, words: number): MetadataColumn {
-    const fields = new PartFields(builder.pack(words), (reason) => new SheafError("internal", reason));
-    return new MetadataColumn(fields, words);
+    const { head, values } = builder.pack(words);
+    const fields = new PartFields(head, (reason) => new SheafError("internal", reason));
+    return new MetadataColumn({ fields, values: new MemoryBytes(values) }, words);
   }
 
   /** The rows that match; a row without the key never does. */

@@ -11,25 +11,26 @@ export interface PackedBytes {
 }
 
 export function packTexts(texts: readonly string[]): PackedBytes {
-  const parts: Buffer[] = [];
-  const ends = new Uint32Array(texts.length);
+  const parts = texts.map(packText);
   let end = 0;
-  for (const [i, text] of texts.entries()) {
-    const latin1 = isLatin1(text);
-    const form = Buffer.of(latin1 ? TEXT.latin1 : TEXT.utf16);
-    const characters = Buffer.from(text, latin1 ? "latin1" : "utf16le");
-    parts.push(form, characters);
-    end += form.length + characters.length;
-    ends[i] = end;
-  }
+  const ends = Uint32Array.from(parts, ({ length }) => (end += length));
   return { ends, bytes: Buffer.concat(parts, end) };
 }
+
+function packText(text: string): Buffer {
+  const latin1 = isLatin1(text);
+  const form = Buffer.of(latin1 ? TEXT.latin1 : TEXT.utf16);
+  return Buffer.concat([form, Buffer.from(text, latin1 ? "latin1" : "utf16le")]);
+}
+
+/** Texts whose numbers are remembered: a filter asks for the same few keys in every row. */
+const MAX_FOUND = 64;
 
 export class PackedTexts implements Texts {
   readonly #packed: PackedBytes;
   /** Those that were asked for. */
   readonly #texts: (string | undefined)[] = [];
-  #numbers: Map<string, number> | null = null;
+  readonly #found = new Map<string, number | undefined>();
 
   constructor(packed: PackedBytes) {
     this.#packed = packed;
@@ -40,11 +41,11 @@ export class PackedTexts implements Texts {
   }
 
   find(text: string): number | undefined {
-    if (this.#numbers === null) {
-      this.#numbers = new Map();
-      for (let number = 0; number < this.length; number++) this.#numbers.set(this.at(number)!, number);
-    }
-    return this.#numbers.get(text);
+    if (this.#found.has(text)) return this.#found.get(text);
+    const number = this.#search(packText(text));
+    if (this.#found.size >= MAX_FOUND) this.#found.clear();
+    this.#found.set(text, number);
+    return number;
   }
 
   at(number: number): string | undefined {
@@ -54,5 +55,17 @@ export class PackedTexts implements Texts {
     const start = number === 0 ? 0 : ends[number - 1]!;
     const encoding = bytes[start] === TEXT.latin1 ? "latin1" : "utf16le";
     return (this.#texts[number] = bytes.toString(encoding, start + 1, ends[number]));
+  }
+
+  #search(packed: Buffer): number | undefined {
+    const { ends, bytes } = this.#packed;
+    let start = 0;
+    for (let number = 0; number < ends.length; number++) {
+      const end = ends[number]!;
+      // A comparison takes many times as long as a look at the length.
+      if (end - start === packed.length && packed.compare(bytes, start, end) === 0) return number;
+      start = end;
+    }
+    return undefined;
   }
 }

@@ -11,13 +11,14 @@ import { MAX_COLUMNS } from "../columns/doc-columns.ts";
 import { MetadataColumn } from "../columns/metadata-column.ts";
 import type { BlockColumns } from "../doc-block.ts";
 import type { FileRows } from "./file-rows.ts";
+import { FileBytes } from "./file-bytes.ts";
 import { pagedSource } from "./paged-source.ts";
 import { keyHash } from "./write-columns.ts";
 
 export interface FileColumnsOptions {
   readonly section: PagedSection;
   readonly rows: FileRows;
-  /** Keys with columns, and where these are; behind them is the list of rows by other keys, then the end. */
+  /** Keys with columns; where each is and where its values are; behind them the list of rows by other keys, then the end. */
   readonly keys: readonly string[];
   readonly places: Float64Array;
   readonly cache: PartCache;
@@ -29,12 +30,17 @@ interface KeyRows {
   readonly rows: Uint16Array;
 }
 
+interface FileColumn {
+  readonly head: LazyPart<MetadataColumn>;
+  readonly values: FileBytes;
+}
+
 /** Of one block. */
 export class FileColumns implements BlockColumns {
   readonly rows: number;
   readonly #options: FileColumnsOptions;
   /** By key. */
-  readonly #parts: ReadonlyMap<string, LazyPart<MetadataColumn>>;
+  readonly #columns: ReadonlyMap<string, FileColumn>;
   readonly #keyRows: LazyPart<KeyRows>;
   /** Of other keys, least recently made first. */
   readonly #made = new Map<string, MetadataColumn>();
@@ -50,31 +56,39 @@ export class FileColumns implements BlockColumns {
       );
       return new LazyPart(cache, source);
     };
-    this.#parts = new Map(
-      keys.map((key, i) => [key, part(i, (fields) => new MetadataColumn(fields, rows.length / 32))]),
-    );
-    this.#keyRows = part(keys.length, (fields) => parseKeyRows(fields, rows.length));
+    const column = (i: number): FileColumn => {
+      const [start, end] = places.subarray(2 * i + 1);
+      const values = new FileBytes(section, [start!, end!], cache);
+      const head = part(2 * i, (fields) => new MetadataColumn({ fields, values }, rows.length / 32));
+      return { head, values };
+    };
+    this.#columns = new Map(keys.map((key, i) => [key, column(i)]));
+    this.#keyRows = part(2 * keys.length, (fields) => parseKeyRows(fields, rows.length));
   }
 
   get keys(): Iterable<string> {
-    const loaded = [...this.#parts].filter(([, part]) => part.isLoaded).map(([key]) => key);
+    const loaded = [...this.#columns].filter(([, { head }]) => head.isLoaded).map(([key]) => key);
     return [...loaded, ...this.#made.keys()];
   }
 
   peek(key: string): MetadataColumn | undefined {
-    const part = this.#parts.get(key);
-    if (part === undefined) return this.#made.get(key);
-    return part.isLoaded ? part.get() : undefined;
+    const column = this.#columns.get(key);
+    if (column === undefined) return this.#made.get(key);
+    return column.head.isLoaded ? column.head.get() : undefined;
   }
 
   column(key: string): MetadataColumn {
-    return this.#parts.get(key)?.get() ?? this.#made.get(key) ?? this.#make(key);
+    return this.#columns.get(key)?.head.get() ?? this.#made.get(key) ?? this.#make(key);
   }
 
   /** So that the column can be had at once. */
   async prepare(key: string, options: ReadOptions): Promise<void> {
-    const part = this.#parts.get(key);
-    if (part !== undefined) return part.prepare(options);
+    const column = this.#columns.get(key);
+    if (column !== undefined) {
+      await column.head.prepare(options);
+      await column.values.prepare(options);
+      return;
+    }
     await this.#keyRows.prepare(options);
     await this.#options.rows.prepare(this.#rowsOf(key), options);
   }

@@ -65,7 +65,7 @@ export class FileBlocks {
     });
     const { keys } = directory;
     this.#columns = this.#rows.map((rows, i) => {
-      const places = directory.columns.subarray(i * (keys.length + 1));
+      const places = directory.columns.subarray(i * (2 * keys.length + 1));
       return new FileColumns({ section: columns, rows, keys, places, cache });
     });
     this.blocks = this.#rows.map((metadata, i) => ({
@@ -105,7 +105,7 @@ function readDirectory(
   const [rows, keyCount, keyBytes] = fields.u32(4);
   if (rows !== capacity) throw fields.fail(`${rows} rows instead of ${capacity}`);
   const cells = fields.f64(2 * count + 1);
-  const columns = fields.f64(count * (keyCount! + 1) + 1);
+  const columns = fields.f64(count * (2 * keyCount! + 1) + 1);
   const ends = fields.u32(keyCount!);
   const texts = new PackedTexts({ ends, bytes: fields.bytes(keyBytes!) });
   fields.end();

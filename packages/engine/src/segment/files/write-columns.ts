@@ -24,7 +24,7 @@ const PER_SLICE = 128;
 
 export interface ColumnPlaces {
   readonly keys: readonly string[];
-  /** Of each block its columns, in the order of the keys, and its list of other keys; then the end. */
+  /** Of each block its columns in the order of the keys, each with its values, and its list of other keys; then the end. */
   readonly places: readonly number[];
 }
 
@@ -49,8 +49,11 @@ export async function writeColumns(
     }
     const words = Math.min(BLOCK_WORDS, Math.ceil(metadata.length / 32));
     for (const builder of builders.values()) {
-      places.push(pages.position);
-      await pages.write(builder.pack(words));
+      const { head, values } = builder.pack(words);
+      places.push(pages.position, pages.position + head.length);
+      await pages.write(head);
+      await pages.write(values);
+      await pages.align();
       await pause();
     }
     places.push(pages.position);

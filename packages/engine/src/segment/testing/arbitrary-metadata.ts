@@ -3,7 +3,17 @@ import { type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol
 import * as fc from "fast-check";
 
 const texts = fc.oneof(
-  fc.constantFrom("", "a", "ä", "日本", "x".repeat(64), "x".repeat(65), "\u{1f600}", "\ud800"),
+  fc.constantFrom(
+    "",
+    "a",
+    "ä",
+    "日本",
+    "x".repeat(64),
+    "x".repeat(65),
+    "\u{1f600}",
+    "\ud800",
+    "日".repeat(300),
+  ),
   fc.string({ maxLength: 100 }),
 );
 const ints = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });

@@ -1,0 +1,40 @@
+/** The bytes of a column's values in a file. Few at a time are read and forgotten; all of them are kept for a while. */
+import { LazyPart, type PartCache } from "../../storage/files/part-cache.ts";
+import type { PagedSection } from "../../storage/files/paged-section.ts";
+import type { ReadOptions } from "../../storage/files/segment-files.ts";
+import type { ValueBytes } from "../columns/value-bytes.ts";
+import { pagedSource } from "./paged-source.ts";
+
+/** As many are read at once. */
+const SMALL_BYTES = 16 * 1024;
+
+export class FileBytes implements ValueBytes {
+  readonly length: number;
+  readonly #section: PagedSection;
+  readonly #start: number;
+  readonly #whole: LazyPart<Buffer>;
+
+  constructor(section: PagedSection, [start, end]: readonly [number, number], cache: PartCache) {
+    this.length = end - start;
+    this.#section = section;
+    this.#start = start;
+    this.#whole = new LazyPart(
+      cache,
+      pagedSource(section, [start, end], (bytes) => bytes),
+    );
+  }
+
+  read(start: number, end: number): Buffer {
+    const isWhole = this.#whole.isLoaded || this.length <= SMALL_BYTES;
+    const few = isWhole ? null : this.#section.tryRead(this.#start + start, this.#start + end);
+    return few ?? this.#whole.get().subarray(start, end);
+  }
+
+  whole(): Buffer {
+    return this.#whole.get();
+  }
+
+  async prepare(options: ReadOptions): Promise<void> {
+    await this.#whole.prepare(options);
+  }
+}
