@@ -143,8 +143,8 @@ class Measurement {
 
   async #settled(): Promise<Added> {
     const running = this.#session.running ?? (await this.#session.open("opening before settled searches"));
-    await waitForRest(running.server);
     await this.#session.beginPhase("settled searches");
+    await waitForRest(running.server);
     const newFiltersSettled = await this.#askNewFilters(running);
     if (this.#options.untimed) {
       return { newFiltersSettled, searches: { settled: await this.#askAll(running) } };
