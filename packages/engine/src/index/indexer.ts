@@ -1,6 +1,6 @@
 /**
- * Makes an index faster, not different, in slices of about a millisecond: gives rows of mutable segments codes, and
- * writes full segments as sealed ones.
+ * Makes an index faster, not different, in slices of about a millisecond: gives rows of mutable segments codes, writes
+ * full segments as sealed ones, and loads vectors of segments that were opened from files.
  */
 import type { Space } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
@@ -10,12 +10,11 @@ import type { CodeOptions } from "../segment/mutable-vectors.ts";
 import type { LookupSegment } from "../segment/segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
 import { SegmentWriter } from "../segment/segment-writer.ts";
-import type { DenseSegment } from "../segment/dense/dense-segment.ts";
 import { relativeTo } from "../segment/dense/search-dense.ts";
-import type { RowsKept } from "../segment/dense/segment-layout.ts";
 import { VectorMemory } from "../segment/dense/vector-memory.ts";
 import { type SegmentMeta, chooseMerge } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
+import { RowLoader } from "./row-loader.ts";
 import { LiveSegment, type SegmentList } from "./segment-list.ts";
 
 export interface IndexerOptions {
@@ -52,6 +51,7 @@ const MEAN_ROWS = 1_024;
 export class Indexer {
   readonly #options: IndexerOptions;
   readonly #memory: VectorMemory;
+  readonly #rows: RowLoader;
   #codes: CodeOptions | null = null;
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
   #origin: Float32Array | null | undefined;
@@ -60,6 +60,7 @@ export class Indexer {
   constructor(options: IndexerOptions) {
     this.#options = options;
     this.#memory = options.memory ?? new VectorMemory();
+    this.#rows = new RowLoader(options.segments, this.#memory);
   }
 
   /** Rows that wait for their code. */
@@ -72,7 +73,7 @@ export class Indexer {
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
   step(atRest: boolean): boolean {
-    return this.code(CODED_PER_STEP) || this.#seal(atRest);
+    return this.code(CODED_PER_STEP) || this.#seal(atRest) || this.#rows.step();
   }
 
   /** Gives codes to so many rows that have waited longest; false: none waits. */
@@ -140,16 +141,10 @@ export class Indexer {
       readVector: (segment, docId) => this.#relativeVector(segment, docId),
       keep: (segment) => {
         for (const entry of sources) this.#giveBack(entry);
-        return (["whole", "bf16", "none"] as const).find((kept) => this.#mayKeep(segment, kept))!;
+        return this.#memory.takeRows(segment);
       },
     });
     return { sources, writer };
-  }
-
-  /** Takes the memory if so. Bits beyond bf16 spare reads of the store, bf16 spares far more: half is left to it. */
-  #mayKeep(segment: DenseSegment, kept: RowsKept): boolean {
-    if (kept === "whole" && segment.readable !== kept) return false;
-    return this.#memory.take(segment.rowBytes(kept), kept === "whole" ? 0.5 : 1);
   }
 
   #giveBack({ segment }: LiveSegment): void {

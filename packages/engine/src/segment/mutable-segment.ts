@@ -94,6 +94,10 @@ export class MutableSegment implements LookupSegment {
     return this.#minOffset;
   }
 
+  prepare(): undefined {
+    return undefined;
+  }
+
   idAt(docId: number): string {
     return this.#ids[docId]!;
   }

@@ -3,13 +3,14 @@
  * `DenseSegment`.
  */
 import type { IndexPlan } from "@sheaf/protocol";
+import type { ReadOptions } from "../storage/files/segment-files.ts";
 import type { SegmentSearch } from "./dense/segment-search.ts";
 import type { SegmentScan } from "./dense-scan.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
 import type { DocBlock } from "./doc-block.ts";
 import { type SparseVectors, changedPostings, closeLeft } from "./mutable-segment.ts";
 import type { PackedDocs } from "./packed-docs.ts";
-import type { LookupSegment, SegmentVectors } from "./segment.ts";
+import type { LookupSegment, Segment, SegmentNeeds, SegmentVectors } from "./segment.ts";
 
 export interface SealedParts {
   readonly id: number;
@@ -21,6 +22,8 @@ export interface SealedParts {
   readonly docs: PackedDocs;
   readonly blocks: readonly DocBlock[];
   readonly postings: ReadonlyMap<string, SparsePostings>;
+  /** Makes parts of a file ready. */
+  readonly prepare?: Segment["prepare"];
 }
 
 export class SealedSegment implements LookupSegment {
@@ -31,14 +34,16 @@ export class SealedSegment implements LookupSegment {
   readonly blocks: readonly DocBlock[];
   readonly vectors: SealedVectors;
   readonly docs: PackedDocs;
+  readonly #prepare: Segment["prepare"] | undefined;
   #postings: ReadonlyMap<string, SparsePostings>;
 
-  constructor({ id, rows, search, uncoded, docs, blocks, postings }: SealedParts) {
+  constructor({ id, rows, search, uncoded, docs, blocks, postings, prepare }: SealedParts) {
     this.id = id;
     this.rows = rows;
     this.blocks = blocks;
     this.vectors = new SealedVectors(search, uncoded);
     this.docs = docs;
+    this.#prepare = prepare;
     this.#postings = postings;
   }
 
@@ -60,6 +65,10 @@ export class SealedSegment implements LookupSegment {
 
   get docsByOffset(): Uint32Array {
     return this.docs.byOffset;
+  }
+
+  prepare(needs: SegmentNeeds, options?: ReadOptions): Promise<void> | undefined {
+    return this.#prepare?.(needs, options);
   }
 
   idAt(docId: number): string {

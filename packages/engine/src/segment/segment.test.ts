@@ -1,28 +1,23 @@
-import type { IndexPlan, SparseVector } from "@sheaf/protocol";
+import type { SparseVector } from "@sheaf/protocol";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { MemoryFiles } from "../storage/files/memory-files.ts";
+import { LateFiles } from "../storage/files/testing/late-files.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import { listBits } from "./bits.ts";
 import { BLOCK_DOCS } from "./block-docs.ts";
 import { gaussOf, randomOf } from "./dense/testing/data-sets.ts";
 import { openSegmentFile, writeSegmentFile } from "./files/segment-file.ts";
-import { MutableSegment, type SegmentRow } from "./mutable-segment.ts";
-import type { SealedSegment } from "./sealed-segment.ts";
+import type { SegmentRow } from "./mutable-segment.ts";
 import type { LookupSegment } from "./segment.ts";
 import { SegmentWriter } from "./segment-writer.ts";
-import type { WriterSource } from "./source-rows.ts";
+import { mutableSegment, planOf, sealedSegment, withCodes } from "./testing/sealed-segments.ts";
+import { TRIGRAM_BUCKETS } from "./trigrams/trigrams.ts";
 import { containing } from "./trigrams/trigram-query.ts";
-import { VectorBlocks } from "./vector-blocks.ts";
 
-const PLAN: IndexPlan = {
-  space: "ip",
-  embeddingFunction: null,
-  sparse: [{ key: "terms", bm25: false, sourceKey: null, embeddingFunction: null }],
-};
 const DIMENSION = 16;
 const ROWS = 2 * BLOCK_DOCS + 128;
 
@@ -48,66 +43,49 @@ const rows = Array.from({ length: ROWS }, (_, i): SegmentRow => {
   };
 });
 
-function mutable(of: readonly SegmentRow[], capacity: number): MutableSegment {
-  const segment = new MutableSegment({
-    id: 1,
-    capacity,
-    plan: PLAN,
-    vectors: { blocks: new VectorBlocks(DIMENSION), grows: true },
-    minSparseTail: 100,
-  });
-  for (const row of of) segment.append(row);
-  segment.publish();
-  return segment;
-}
-
-/** With codes for all rows, and a bit for each. */
-function source(segment: MutableSegment): WriterSource {
-  const shape = { space: "ip", dimension: DIMENSION, origin: null } as const;
-  segment.vectors.code(segment.count, { shape, centroid: null });
-  const live = new Uint32Array(segment.capacity / 32);
-  for (let docId = 0; docId < segment.count; docId++) live[docId >>> 5]! |= 1 << (docId & 31);
-  return { segment, live };
-}
-
-function sealed(sources: readonly WriterSource[]): {
-  readonly segment: SealedSegment;
-  readonly live: Uint32Array;
-} {
-  const writer = new SegmentWriter(sources, {
-    id: 2,
-    sparseKeys: ["terms"],
-    readVector: () => null,
-    keep: ({ kept }) => kept,
-  });
-  for (;;) {
-    const segment = writer.step();
-    if (segment !== undefined) return { segment, live: writer.liveDocs() };
-  }
-}
-
 const half = ROWS / 2;
 const folder = mkdtempSync(join(tmpdir(), "sheaf-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+let reads = 0;
+
 async function inFile(files: SegmentFiles): Promise<LookupSegment> {
-  const { segment } = sealed([source(mutable(rows, ROWS))]);
+  const { segment } = sealedSegment([withCodes(mutableSegment(rows, ROWS))]);
   const file = await writeSegmentFile(files, "a.seg", segment);
-  return openSegmentFile(files, file, { id: 2, space: "ip", dimension: DIMENSION, plan: PLAN });
+  const opened = await openSegmentFile(files, file, {
+    ...{ id: 2, space: "ip", dimension: DIMENSION, plan: planOf("ip") },
+  });
+  await opened.prepare({
+    dense: true,
+    docs: "lookup",
+    postings: ["terms"],
+    columns: ["n"],
+    trigrams: Array.from({ length: TRIGRAM_BUCKETS }, (_, bucket) => bucket),
+    metadata: Array.from({ length: opened.capacity }, (_, docId) => docId),
+  });
+  return opened;
 }
 
 const kinds: readonly (readonly [string, () => LookupSegment | Promise<LookupSegment>])[] = [
-  ["mutable", () => mutable(rows, ROWS)],
-  ["mutable, with codes", () => source(mutable(rows, ROWS)).segment],
-  ["sealed", () => sealed([source(mutable(rows, ROWS))]).segment],
+  ["mutable", () => mutableSegment(rows, ROWS)],
+  ["mutable, with codes", () => withCodes(mutableSegment(rows, ROWS)).segment],
+  ["sealed", () => sealedSegment([withCodes(mutableSegment(rows, ROWS))]).segment],
   [
     "sealed, of several",
     () =>
-      sealed([source(mutable(rows.slice(0, half), half)), source(mutable(rows.slice(half), half))]).segment,
+      sealedSegment([
+        withCodes(mutableSegment(rows.slice(0, half), half)),
+        withCodes(mutableSegment(rows.slice(half), half)),
+      ]).segment,
   ],
-  ["sealed anew", () => sealed([sealed([source(mutable(rows, ROWS))])]).segment],
+  ["sealed anew", () => sealedSegment([sealedSegment([withCodes(mutableSegment(rows, ROWS))])]).segment],
   ["a file in a folder", () => inFile(new FolderFiles(folder))],
   ["a file in memory", () => inFile(new MemoryFiles())],
+  ["a file that is late", () => inFile(new LateFiles(new MemoryFiles()))],
+  [
+    "a file that is partly late",
+    () => inFile(new LateFiles(new MemoryFiles(), { isLocal: () => reads++ % 2 === 0 })),
+  ],
 ];
 
 describe.each(kinds)("a segment (%s)", (_, make) => {
@@ -206,7 +184,7 @@ describe.each(kinds)("a segment (%s)", (_, make) => {
 
 describe("a segment that is written", () => {
   it("has the rows that lived when it was begun, of which those live that still do", () => {
-    const one = source(mutable(rows.slice(0, half), half));
+    const one = withCodes(mutableSegment(rows.slice(0, half), half));
     const dead = rows.slice(0, 100).map((_, docId) => docId);
     for (const docId of dead.slice(0, 50)) one.live[docId >>> 5]! &= ~(1 << (docId & 31));
     const writer = new SegmentWriter([one], {

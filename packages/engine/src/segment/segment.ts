@@ -4,10 +4,27 @@
  * Mutable segments take rows in the order they are written; sealed ones are written by `SegmentWriter` in the order of
  * their vectors' lists. Sealed segments have docIds that belong to no row; they are never live.
  */
+import type { ReadOptions } from "../storage/files/segment-files.ts";
 import type { SegmentSearch } from "./dense/segment-search.ts";
 import type { SegmentScan } from "./dense-scan.ts";
 import type { SparsePostings } from "./postings/sparse-postings.ts";
 import type { DocBlock } from "./doc-block.ts";
+
+/** What is about to be asked of a segment. */
+export interface SegmentNeeds {
+  /** The nearest to a vector. */
+  readonly dense?: boolean;
+  /** Identities of rows; or also rows by id or offset. */
+  readonly docs?: "identities" | "lookup";
+  /** Keys whose postings are searched. */
+  readonly postings?: Iterable<string>;
+  /** Keys whose columns are looked at. */
+  readonly columns?: Iterable<string>;
+  /** Buckets of trigrams. */
+  readonly trigrams?: Iterable<number>;
+  /** Rows whose metadata is read. */
+  readonly metadata?: Iterable<number>;
+}
 
 export interface Segment {
   /** Rises from segment to segment of an index and is never used twice. */
@@ -25,6 +42,11 @@ export interface Segment {
   /** Metadata and signatures, of `BLOCK_DOCS` docIds each. */
   readonly blocks: readonly DocBlock[];
   readonly vectors: SegmentVectors;
+  /**
+   * Called before a search is computed, so that nothing that it asks for has to be waited for; `undefined`: all of it can
+   * be read at once. Throws `SegmentDamaged`, as whatever asks for a part of a file.
+   */
+  prepare(needs: SegmentNeeds, options?: ReadOptions): Promise<void> | undefined;
   /** The record's id. */
   idAt(docId: number): string;
   /** The sparse vectors of a key, where it is indexed. */

@@ -11,7 +11,8 @@
 import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
-import type { CodePart, DenseSource } from "./dense-source.ts";
+import type { ReadOptions } from "../../storage/files/segment-files.ts";
+import { CODE_PARTS, type CodePart, type DenseSource } from "./dense-source.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
 import {
@@ -171,15 +172,32 @@ export class DenseSegment {
   }
 
   /**
-   * Loads vectors from the file, in slices of less than a millisecond; `false`: they are not on this machine. What
-   * `rowBytes` says counts from the first slice on.
+   * Loads vectors from the file, in slices of less than a millisecond; `false`: they are not on this machine. `rowBytes`
+   * counts them from now on.
    */
-  *loadRows(kept: RowsKept): Generator<void, boolean> {
+  loadRows(kept: RowsKept): Generator<void, boolean> {
     this.#claimed = kept;
-    const isLoaded = kept !== "none" && (yield* this.#source!.loadRows(this, kept));
+    return this.#loadRows(kept);
+  }
+
+  *#loadRows(kept: RowsKept): Generator<void, boolean> {
+    const isLoaded = yield* this.#source!.loadRows(this, kept);
     if (isLoaded) this.#kept = kept;
     else this.#claimed = this.#kept;
     return isLoaded;
+  }
+
+  /** Makes everything ready that a search may look at, where the file is not on this machine. */
+  async fetch(options: ReadOptions): Promise<void> {
+    const source = this.#source;
+    if (source === null) return;
+    await source.fetch(this, options);
+    this.#kept = this.#claimed = source.rows;
+  }
+
+  /** Whether a search would have to wait for something that is not on this machine. */
+  get isFetched(): boolean {
+    return this.#source === null || (this.#kept === this.#source.rows && !this.lacks(CODE_PARTS));
   }
 
   /** Puts a row into the next slot. */

@@ -1,9 +1,12 @@
 /** Where a segment has its codes and vectors that are not in memory: its file. */
+import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { RowsKept } from "./segment-layout.ts";
 
 /** Codes that are loaded together, each from a section of that name. */
 export type CodePart = "biases" | "factors" | "blocks" | "records";
+
+export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "records"];
 
 export interface DenseSource {
   /** What there is of the vectors. */
@@ -14,6 +17,8 @@ export interface DenseSource {
   load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
   /** Reads all vectors there in slices; `false`: they are not on this machine. */
   loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, boolean>;
+  /** Reads all codes and vectors there, wherever they are. */
+  fetch(segment: DenseSegment, options: ReadOptions): Promise<void>;
   /** Fills `into` with the bf16 of consecutive slots; `false`: they are not on this machine. */
   readHalves(firstSlot: number, into: Uint8Array): boolean;
   /** The same with what bf16 left of them. */

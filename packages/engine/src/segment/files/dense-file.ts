@@ -12,7 +12,7 @@ import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { StreamSection } from "../../storage/files/stream-section.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
-import type { CodePart, DenseSource } from "../dense/dense-source.ts";
+import { CODE_PARTS, type CodePart, type DenseSource } from "../dense/dense-source.ts";
 import { halvesToFloats } from "../dense/half-float.ts";
 import { type RowsKept, recordBytes, widthsOf } from "../dense/segment-layout.ts";
 import type { SegmentHeader } from "./segment-header.ts";
@@ -20,7 +20,6 @@ import type { SegmentHeader } from "./segment-header.ts";
 /** Sections of vectors. */
 export const HALVES = "bf16";
 export const LOWS = "residual";
-export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "records"];
 
 /** Bytes that are read between two pauses: about half a millisecond. */
 const SLICE_BYTES = 512 * 1024;
@@ -76,13 +75,8 @@ export class DenseFile implements DenseSource {
     }
   }
 
-  /** `load` of what may have to be fetched. */
-  async prepare(
-    segment: DenseSegment,
-    parts: readonly CodePart[],
-    { signal }: ReadOptions = {},
-  ): Promise<void> {
-    for (const part of parts) {
+  async fetch(segment: DenseSegment, { signal }: ReadOptions): Promise<void> {
+    for (const part of CODE_PARTS) {
       for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
         const { into, from } = slice;
         if (!this.#codes[part].tryRead(into, from)) await this.#codes[part].read(into, from, { signal });
@@ -91,6 +85,8 @@ export class DenseFile implements DenseSource {
         throwIfAborted(signal);
       }
     }
+    for (const { section, into } of this.#rowRegions(segment, this.rows))
+      if (!section.tryRead(into, 0)) await section.read(into, 0, { signal });
   }
 
   *loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, boolean> {

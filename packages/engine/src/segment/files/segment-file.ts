@@ -5,8 +5,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type CancelSignal, type IndexPlan, type Space, throwIfAborted } from "@sheaf/protocol";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
+import type { OnDamage } from "../../storage/files/checked-range.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
-import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import type { ReadOptions, SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type SectionReader, openSections } from "../../storage/files/section-reader.ts";
 import { type FileIdentity, type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
 import { DenseSegment } from "../dense/dense-segment.ts";
@@ -14,12 +15,13 @@ import { type RowsKept, mostKept } from "../dense/segment-layout.ts";
 import { SegmentSearch } from "../dense/segment-search.ts";
 import { PackedDocs } from "../packed-docs.ts";
 import { SealedSegment } from "../sealed-segment.ts";
+import type { SegmentNeeds } from "../segment.ts";
 import type { ReadRelative } from "../source-rows.ts";
 import { DenseFile } from "./dense-file.ts";
 import { FileDocs, writeDocs } from "./docs-file.ts";
 import { LISTS, fillLists, parseLists, writeLists } from "./list-tables.ts";
-import { openBlocks } from "./open-blocks.ts";
-import { openPostings } from "./open-postings.ts";
+import { type FileBlocks, openBlocks } from "./open-blocks.ts";
+import { type FilePostings, openPostings } from "./open-postings.ts";
 import { PartFields } from "../../storage/files/part-fields.ts";
 import { HEADER, HEADER_BYTES, type SegmentHeader, decodeHeader, encodeHeader } from "./segment-header.ts";
 import { writeBlocks } from "./write-blocks.ts";
@@ -112,6 +114,8 @@ export interface OpenSegmentOptions {
   readonly plan: IndexPlan;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
+  /** Hears of damage that is found later, before it is thrown. */
+  readonly onDamage?: OnDamage | undefined;
   readonly signal?: CancelSignal | undefined;
 }
 
@@ -121,9 +125,15 @@ export async function openSegmentFile(
   file: FileIdentity,
   options: OpenSegmentOptions,
 ): Promise<SealedSegment> {
-  const reader = await openSections(files, file, { signal: options.signal });
+  let isOpen = false;
+  const onDamage: OnDamage = (damage) => {
+    if (isOpen) options.onDamage?.(damage);
+  };
+  const reader = await openSections(files, file, { signal: options.signal, onDamage });
   try {
-    return await openSegment(reader, options);
+    const segment = await openSegment(reader, options);
+    isOpen = true;
+    return segment;
   } catch (error) {
     await reader.close();
     throw error;
@@ -141,17 +151,54 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
   const source = new DenseFile(reader, header);
   const damaged = (reason: string): SegmentDamaged => new SegmentDamaged(reader.name, LISTS, reason);
   const tables = parseLists(new PartFields(await readStream(reader, LISTS, { signal }), damaged), header);
-  const docs = new PackedDocs(new FileDocs(reader, header));
-  const { blocks } = await openBlocks(reader, capacity, { signal });
-  const { byKey: postings } = await openPostings(reader, capacity, { signal });
+  const docs = new FileDocs(reader, header);
+  const blocks = await openBlocks(reader, capacity, { signal });
+  const postings = await openPostings(reader, capacity, { signal });
   for (const { key } of plan.sparse)
-    if (!postings.has(key)) throw new SegmentDamaged(reader.name, null, `it has no postings of ${key}`);
+    if (!postings.byKey.has(key)) throw new SegmentDamaged(reader.name, null, `it has no postings of ${key}`);
   const shape = { space, dimension, origin: tables.origin, kernels };
   const segment = new DenseSegment(shape, capacity, lists, source);
   fillLists(segment, tables);
   segment.reach = header.reach;
   const search = new SegmentSearch(segment);
-  return new SealedSegment({ id, rows, search, uncoded: tables.uncoded, docs, blocks, postings });
+  return new SealedSegment({
+    ...{ id, rows, search, uncoded: tables.uncoded },
+    docs: new PackedDocs(docs),
+    blocks: blocks.blocks,
+    postings: postings.byKey,
+    prepare: (needs, read = {}) => prepareParts({ reader, segment, docs, blocks, postings }, needs, read),
+  });
+}
+
+interface FileParts {
+  readonly reader: SectionReader;
+  readonly segment: DenseSegment;
+  readonly docs: FileDocs;
+  readonly blocks: FileBlocks;
+  readonly postings: FilePostings;
+}
+
+function prepareParts(
+  parts: FileParts,
+  needs: SegmentNeeds,
+  options: ReadOptions,
+): Promise<void> | undefined {
+  // Long lists are read in slices, in a folder too; all else is read there when it is asked for.
+  const keys = [...(needs.postings ?? [])].filter((key) => parts.postings.byKey.get(key)?.isLoaded === false);
+  if (parts.reader.isLocal) return keys.length > 0 ? parts.postings.prepare(keys, options) : undefined;
+  return prepareLate(parts, { ...needs, postings: keys }, options);
+}
+
+async function prepareLate(
+  { segment, docs, blocks, postings }: FileParts,
+  { dense, docs: identities, postings: keys = [], columns, trigrams, metadata }: SegmentNeeds,
+  options: ReadOptions,
+): Promise<void> {
+  if (dense === true && !segment.isFetched) await segment.fetch(options);
+  if (identities !== undefined) await docs.prepare({ lookup: identities === "lookup" }, options);
+  await postings.prepare(keys, options);
+  const filtered = { ...(columns && { columns }), ...(trigrams && { trigrams }) };
+  await blocks.prepare({ ...filtered, ...(metadata && { docIds: metadata }) }, options);
 }
 
 interface StreamOptions {

@@ -3,7 +3,8 @@ import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
 import { floatsToHalves } from "../dense/half-float.ts";
 import type { RowsKept } from "../dense/segment-layout.ts";
-import { CODE_PARTS, HALVES, LOWS, codeRegion } from "./dense-file.ts";
+import { CODE_PARTS } from "../dense/dense-source.ts";
+import { HALVES, LOWS, codeRegion } from "./dense-file.ts";
 import type { Pause } from "./write-cells.ts";
 
 /** Bytes that are written between two pauses. */

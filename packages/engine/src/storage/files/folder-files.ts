@@ -177,6 +177,7 @@ const unreferenced = new FinalizationRegistry<FileHandle>((file) => void file.cl
 class FolderFile implements SegmentFile {
   readonly name: string;
   readonly size: number;
+  readonly isLocal = true;
   readonly #file: FileHandle;
 
   constructor(name: string, size: number, file: FileHandle) {

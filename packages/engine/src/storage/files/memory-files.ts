@@ -57,6 +57,7 @@ export class MemoryFiles implements SegmentFiles {
 class MemoryFile implements SegmentFile {
   readonly name: string;
   readonly size: number;
+  readonly isLocal = true;
   #bytes: Uint8Array | null;
 
   constructor(name: string, bytes: Uint8Array) {

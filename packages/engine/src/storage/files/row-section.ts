@@ -5,7 +5,15 @@
 import { SheafError } from "@sheaf/protocol";
 import { valueMemory } from "../../kernels/value-memory.ts";
 import { crc32c } from "../values/crc32c.ts";
-import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
+import {
+  type ByteSource,
+  FetchedBytes,
+  PIECE_BYTES,
+  type OnDamage,
+  damagedAt,
+  reported,
+  requireWithin,
+} from "./checked-range.ts";
 import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import type { ReadOptions, SegmentFile } from "./segment-files.ts";
@@ -13,13 +21,15 @@ import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 export class RowSection {
   readonly #file: SegmentFile;
   readonly #entry: RowsEntry;
+  readonly #onDamage: OnDamage;
   /** Of a row and its checksum. */
   readonly #stride: number;
   /** Rows that fit kernel memory. */
   readonly #window: number;
 
-  constructor(file: SegmentFile, entry: RowsEntry) {
+  constructor(file: SegmentFile, entry: RowsEntry, onDamage: OnDamage) {
     this.#file = file;
+    this.#onDamage = onDamage;
     this.#entry = entry;
     this.#stride = entry.rowBytes + ROW_CHECKSUM_BYTES;
     this.#window = Math.floor(valueMemory().capacity / this.#stride);
@@ -49,11 +59,23 @@ export class RowSection {
    * Only bytes that fit their checksums get there.
    */
   tryRead(into: Uint8Array, first: number): boolean {
-    return this.#check(this.#file, first, this.#endOf(into, first), into);
+    try {
+      return this.#check(this.#file, first, this.#endOf(into, first), into);
+    } catch (error) {
+      throw reported(error, this.#onDamage);
+    }
   }
 
   /** `tryRead` of rows that may have to be fetched. Nothing is written to `into` once it has settled. */
   async read(into: Uint8Array, first: number, options: ReadOptions = {}): Promise<void> {
+    try {
+      await this.#read(into, first, options);
+    } catch (error) {
+      throw reported(error, this.#onDamage);
+    }
+  }
+
+  async #read(into: Uint8Array, first: number, options: ReadOptions): Promise<void> {
     const end = this.#endOf(into, first);
     for (let row = first; row < end; row += this.#piece) {
       const next = Math.min(row + this.#piece, end);

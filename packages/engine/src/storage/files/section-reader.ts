@@ -2,18 +2,23 @@
  * Reads an index file: opened with one read of its end, then section by section, each byte held to its checksum before
  * anybody sees it. Whatever does not fit is a `SegmentDamaged` with file and section.
  */
+import type { OnDamage } from "./checked-range.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import { type ReadOptions, TAIL_BYTES, type SegmentFile, type SegmentFiles } from "./segment-files.ts";
-import { type SectionEntry, TRAILER_BYTES, type Trailer, decodeFooter, decodeTrailer } from "./footer.ts";
+import { type SectionEntry, TRAILER_BYTES, decodeFooter, decodeTrailer } from "./footer.ts";
 import { RowSection } from "./row-section.ts";
 import type { FileIdentity } from "./section-writer.ts";
 import { StreamSection } from "./stream-section.ts";
+
+export interface OpenOptions extends ReadOptions {
+  readonly onDamage?: OnDamage | undefined;
+}
 
 /** Opens the very file that was written. Throws `SegmentDamaged` if it is missing, damaged or another one. */
 export async function openSections(
   files: SegmentFiles,
   { name, crc }: FileIdentity,
-  options: ReadOptions = {},
+  options: OpenOptions = {},
 ): Promise<SectionReader> {
   const reader = await openAnySections(files, name, options);
   if (reader === null) throw new SegmentDamaged(name, null, "it is missing");
@@ -26,7 +31,7 @@ export async function openSections(
 export async function openAnySections(
   files: SegmentFiles,
   name: string,
-  options: ReadOptions = {},
+  options: OpenOptions = {},
 ): Promise<SectionReader | null> {
   const file = await files.open(name, options);
   if (file === null) return null;
@@ -35,11 +40,18 @@ export async function openAnySections(
     const trailer = decodeTrailer(name, tail, file.size);
     const length = trailer.footerBytes + TRAILER_BYTES;
     const footer = length <= tail.length ? tail.subarray(-length) : await readEnd(file, length, options);
-    return new SectionReader(file, trailer, decodeFooter(name, footer, file.size).sections);
+    const { sections } = decodeFooter(name, footer, file.size);
+    return new SectionReader(file, { crc: trailer.crc, sections, onDamage: options.onDamage });
   } catch (error) {
     await file.close();
     throw error;
   }
+}
+
+interface OpenedFile {
+  readonly crc: number;
+  readonly sections: readonly SectionEntry[];
+  readonly onDamage: OnDamage | undefined;
 }
 
 export class SectionReader {
@@ -48,19 +60,26 @@ export class SectionReader {
   readonly #file: SegmentFile;
   readonly #sections: ReadonlyMap<string, StreamSection | RowSection>;
 
-  constructor(file: SegmentFile, { crc }: Trailer, entries: readonly SectionEntry[]) {
+  constructor(file: SegmentFile, { crc, sections, onDamage = () => {} }: OpenedFile) {
     this.#file = file;
     this.crc = crc;
     this.#sections = new Map(
-      entries.map((entry) => [
+      sections.map((entry) => [
         entry.name,
-        entry.kind === "stream" ? new StreamSection(file, entry) : new RowSection(file, entry),
+        entry.kind === "stream"
+          ? new StreamSection(file, entry, onDamage)
+          : new RowSection(file, entry, onDamage),
       ]),
     );
   }
 
   get name(): string {
     return this.#file.name;
+  }
+
+  /** `tryRead` of its sections always succeeds. */
+  get isLocal(): boolean {
+    return this.#file.isLocal;
   }
 
   get size(): number {

@@ -49,6 +49,8 @@ export interface SegmentFileWriter {
 export interface SegmentFile {
   readonly name: string;
   readonly size: number;
+  /** All of it is on this machine: `tryRead` always succeeds. */
+  readonly isLocal: boolean;
   /** Fills `into` at once from the bytes at `position` on; or returns `false`: they are not on this machine. */
   tryRead(into: Uint8Array, position: number): boolean;
   /** Fills `into`, wherever the bytes are. Once it has settled, nothing writes there any more. */

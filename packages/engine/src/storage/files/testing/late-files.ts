@@ -70,7 +70,7 @@ export class LateFiles implements SegmentFiles {
     const { name, size } = file;
     const reads = new Set<Promise<void>>();
     return {
-      ...{ name, size },
+      ...{ name, size, isLocal: false },
       tryRead: (into, position) =>
         this.#options.isLocal?.(name, position) === true && file.tryRead(into, position),
       read: (into, position, options) => {

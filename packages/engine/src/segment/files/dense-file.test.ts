@@ -1,0 +1,196 @@
+/** Dense searches of a segment in a file find what they find in memory, to the bit. */
+import type { Space } from "@sheaf/protocol";
+import { describe, expect, it } from "vitest";
+import { prepare, preparedDistance } from "../../kernels/distance.ts";
+import { MemoryFiles } from "../../storage/files/memory-files.ts";
+import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import { LateFiles } from "../../storage/files/testing/late-files.ts";
+import { runSteps } from "../../storage/steps.ts";
+import { countBits, listBits } from "../bits.ts";
+import { type Hit, searchDense } from "../dense/search-dense.ts";
+import type { RowsKept, SegmentShape } from "../dense/segment-layout.ts";
+import { sampler } from "../dense/testing/data-sets.ts";
+import type { SegmentRow } from "../mutable-segment.ts";
+import type { SealedSegment } from "../sealed-segment.ts";
+import type { WriterSource } from "../source-rows.ts";
+import { mutableSegment, planOf, sealedSegment, withCodes } from "../testing/sealed-segments.ts";
+import { openSegmentFile, writeSegmentFile } from "./segment-file.ts";
+
+const DIMENSION = 40;
+const ROWS = 4_096;
+const K = 10;
+
+const vectors = sampler("topics", DIMENSION, 5);
+const given = Array.from({ length: ROWS }, () => vectors.next().vector.map((x) => 3 * x + 0.1));
+const queries = Array.from({ length: 8 }, () => vectors.next().vector.map((x) => 3 * x + 0.1));
+
+function rowsOf(space: Space): SegmentRow[] {
+  return given.map((embedding, i) => {
+    const rest = { document: null, metadata: null, sparse: new Map() };
+    return { offset: i, sequence: i + 1, id: `r${i}`, vector: prepare(space, embedding), ...rest };
+  });
+}
+
+function sealedIn(space: Space, keep?: RowsKept): SealedSegment {
+  const rows = rowsOf(space);
+  const origin = new Float32Array(DIMENSION).fill(0.1);
+  const shape: SegmentShape = {
+    ...(space === "l2" ? { space, origin } : { space: "ip", origin: null }),
+    dimension: DIMENSION,
+  };
+  return sealedSegment([withCodes(mutableSegment(rows, ROWS), shape)], keep).segment;
+}
+
+async function opened(files: SegmentFiles, segment: SealedSegment, space: Space): Promise<SealedSegment> {
+  const file = await writeSegmentFile(files, "a.seg", segment);
+  return openSegmentFile(files, file, { id: 3, space, dimension: DIMENSION, plan: planOf(space) });
+}
+
+interface Found {
+  readonly hits: readonly Hit[];
+  /** Exact distances that were asked for. */
+  readonly asked: number;
+}
+
+/** Of the rows that `keeps`. */
+function search(
+  segment: SealedSegment,
+  space: Space,
+  request: { readonly query: Float32Array; readonly exact: boolean; readonly docs: Uint32Array },
+): Found {
+  const { docs, exact } = request;
+  const query = prepare(space, request.query);
+  const slots = Uint32Array.from(listBits(docs));
+  let asked = 0;
+  const distanceAt = (position: number): number => {
+    asked++;
+    return preparedDistance(space, query, prepare(space, given[segment.offsets[position]!]!));
+  };
+  const part = {
+    search: segment.vectors.search,
+    base: 0,
+    docs,
+    count: slots.length,
+    slots: () => slots,
+  };
+  const options = { query, k: K, exact, size: countBits(segment.vectors.search.segment.placed), distanceAt };
+  const hits = runSteps(searchDense([part], options));
+  return { hits: hits.toSorted((a, b) => a.position - b.position), asked };
+}
+
+function nearest({ hits }: Found): readonly Hit[] {
+  return hits.toSorted((a, b) => a.distance - b.distance || a.position - b.position).slice(0, K);
+}
+
+/** All rows, and every so many of them. */
+function filtersOf(segment: SealedSegment): readonly Uint32Array[] {
+  const { placed } = segment.vectors.search.segment;
+  const every = (step: number): Uint32Array => {
+    const docs = new Uint32Array(placed.length);
+    for (const [i, slot] of listBits(placed).entries())
+      if (i % step === 0) docs[slot >>> 5]! |= 1 << (slot & 31);
+    return docs;
+  };
+  return [placed, every(2), every(14), every(80), every(2_000)];
+}
+
+const spaces: readonly Space[] = ["l2", "ip", "cosine"];
+
+describe.each(spaces)("a segment in a file, in %s", (space) => {
+  const memory = sealedIn(space);
+  const filters = filtersOf(memory);
+
+  function expectSame(segment: SealedSegment, of: readonly Uint32Array[]): void {
+    for (const query of queries)
+      for (const docs of of)
+        for (const exact of [false, true]) {
+          const request = { query, exact, docs };
+          expect(search(segment, space, request)).toStrictEqual(search(memory, space, request));
+        }
+  }
+
+  it("finds the same by reading vectors one by one", async () => {
+    const segment = await opened(new MemoryFiles(), memory, space);
+    const dense = segment.vectors.search.segment;
+    expect([dense.kept, dense.rowBytes()]).toStrictEqual(["none", 0]);
+    // Between 64 and 256 rows a file is estimated first, where memory is scored.
+    expectSame(segment, [filters[0]!, filters[1]!, filters[3]!, filters[4]!]);
+  });
+
+  it("finds the same once its vectors are loaded, by all ways", async () => {
+    const segment = await opened(new MemoryFiles(), memory, space);
+    const dense = segment.vectors.search.segment;
+    // Copies of codes that were made before have no 4-bit codes.
+    for (const query of queries) search(segment, space, { query, exact: false, docs: filters[2]! });
+    const kept = dense.readable;
+    expect(kept).toBe(space === "l2" ? "bf16" : "whole");
+    expect(runSteps(dense.loadRows(kept))).toBe(true);
+    expect([dense.kept, dense.rowBytes()]).toStrictEqual([kept, memory.vectors.search.segment.rowBytes()]);
+    expectSame(segment, filters);
+  });
+
+  it("finds the same with part of its vectors in memory", async () => {
+    const segment = await opened(new MemoryFiles(), memory, space);
+    expect(runSteps(segment.vectors.search.segment.loadRows("bf16"))).toBe(true);
+    expectSame(segment, filters);
+  });
+
+  it("finds the same in files that are late, once it was prepared", async () => {
+    const files = new LateFiles(new MemoryFiles());
+    const segment = await opened(files, memory, space);
+    const request = { query: queries[0]!, exact: false, docs: filters[0]! };
+    expect(() => search(segment, space, request)).toThrow("not prepared");
+    expect(runSteps(segment.vectors.search.segment.loadRows("bf16"))).toBe(false);
+    expect(segment.vectors.search.segment.rowBytes()).toBe(0);
+    await segment.prepare({ dense: true, docs: "identities" });
+    expectSame(segment, filters);
+  });
+
+  it("fails where its files do, and goes on when they do not", async () => {
+    let fails = false;
+    const failure = (): Error | null => (fails ? new Error("away") : null);
+    const segment = await opened(new LateFiles(new MemoryFiles(), { failure }), memory, space);
+    fails = true;
+    await expect(segment.prepare({ dense: true, docs: "identities" })).rejects.toThrow("away");
+    fails = false;
+    await segment.prepare({ dense: true, docs: "identities" });
+    expectSame(segment, [filters[0]!]);
+  });
+
+  it("has the vectors that the segment does not keep, of the store", async () => {
+    const dropped = sealedIn(space, "none");
+    const files = new MemoryFiles();
+    const without = await opened(files, dropped, space);
+    expect(without.vectors.search.segment.readable).toBe("none");
+    const padded = new Float32Array(memory.vectors.search.segment.layout.width);
+    const file = await writeSegmentFile(files, "b.seg", dropped, {
+      readVector: (segment, docId) => {
+        const origin = memory.vectors.search.segment.shape.origin;
+        padded.set(
+          prepare(space, given[segment.offsets[docId]!]!).map((x, j) =>
+            origin === null ? x : x - origin[j]!,
+          ),
+        );
+        return padded;
+      },
+    });
+    const options = { id: 3, space, dimension: DIMENSION, plan: planOf(space) };
+    expectSame(await openSegmentFile(files, file, options), [filters[0]!]);
+    const request = { query: queries[0]!, exact: true, docs: filters[0]! };
+    expect(nearest(search(without, space, request))).toStrictEqual(nearest(search(memory, space, request)));
+  });
+
+  it("is written anew as it would be from memory", async () => {
+    const segment = await opened(new MemoryFiles(), memory, space);
+    const live = segment.vectors.search.segment.placed.slice();
+    const anew = (source: WriterSource): SealedSegment => sealedSegment([source]).segment;
+    const [one, other] = [anew({ segment, live }), anew({ segment: memory, live })];
+    expect(one.offsets).toStrictEqual(other.offsets);
+    for (const name of ["factors", "biases", "losses", "lengths", "reach"] as const)
+      expect(one.vectors.search.segment[name]).toStrictEqual(other.vectors.search.segment[name]);
+    for (const query of queries) {
+      const request = { query, exact: false, docs: one.vectors.search.segment.placed };
+      expect(search(one, space, request)).toStrictEqual(search(other, space, request));
+    }
+  });
+});
