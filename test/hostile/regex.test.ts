@@ -109,16 +109,20 @@ describe("a tenant with slow regular expressions", () => {
 
   it("gets 429 with Retry-After for what its queue does not hold, and everything else answered", async () => {
     await stage.unharmed(WITHIN_MIB, async () => {
-      const slow = get(stage.attacker, long, { $regex: SLOW_PATTERN }, AbortSignal.timeout(4_000)).catch(
-        () => null,
-      );
+      const leaving = new AbortController();
+      const slow = get(stage.attacker, long, { $regex: SLOW_PATTERN }, leaving.signal).catch(() => null);
       const asked: Promise<Found>[] = [];
       for (let i = 0; i < LIMITS.queuedRegexRequests + 50; i++) {
         asked.push(get(stage.attacker, short, { $regex: `fast (river|engine) ${i} ` }));
         // All at once it is the connections that this process opens that take long.
         if (i % 32 === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      const found = await beside(Promise.all(asked));
+      const answers = beside(Promise.all(asked));
+      const refusals = asked.map(async (answer) => expect((await answer).status).toBe(429));
+      // The thread is held until the queue is full.
+      await Promise.race([Promise.any(refusals), slow]);
+      leaving.abort();
+      const found = await answers;
       await slow;
       const [refused, answered] = [
         found.filter(({ status }) => status === 429),

@@ -1,6 +1,6 @@
 /**
- * What every test of this lane needs: the built server with default settings, an attacker, a bystander, and the judgement
- * of what happened to the server and to the bystander meanwhile.
+ * What every test of this lane needs: the built server with default settings (but for the time of a request), an attacker,
+ * a bystander, and the judgement of what happened to the server and to the bystander meanwhile.
  */
 import { expect } from "vitest";
 import { descendants, type ServeOptions, ServedSheaf } from "../../e2e/testing/served-sheaf.ts";
@@ -9,6 +9,8 @@ import { MIB, MemoryWatch } from "./memory-watch.ts";
 import { type LongestTurns, SliceWatch } from "./slice-watch.ts";
 import { type Tenant, createTenant } from "./tenant.ts";
 
+/** What has to be answered, however large, is, also on a machine that takes ten times as long. */
+const HUNG_SECONDS = "240";
 const ENGINE_HOST = /engine-host\.(?:js|ts)/u;
 /** No answer that the bystander gets may take longer. */
 const SLOWEST_ANSWER_MS = 2_000;
@@ -42,7 +44,8 @@ export class Stage {
 
   static async open(options: ServeOptions = {}): Promise<Stage> {
     const slices = await SliceWatch.create();
-    const served = await ServedSheaf.start({ ...options, env: { ...slices.environment, ...options.env } });
+    const env = { SHEAF_REQUEST_SECONDS: HUNG_SECONDS, ...slices.environment, ...options.env };
+    const served = await ServedSheaf.start({ ...options, env });
     const attacker = await createTenant(served, "attacker");
     return new Stage(served, slices, attacker, await Bystander.settle(served));
   }

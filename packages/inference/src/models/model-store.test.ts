@@ -219,7 +219,7 @@ describe("a hub that misbehaves", () => {
 
   it("counts as cut when it falls silent", async () => {
     hub.failNext("/tokenizer.json", { type: "silence" });
-    await store({ stallMs: 200 }).pull(BGE);
+    await store({ stallMs: 1_000 }).pull(BGE);
     expect(store().state(BGE).source).toBe("cache");
   });
 
