@@ -16,6 +16,8 @@ const maxWorkers = availableParallelism();
 // Servers under test write as long as there is any room, whatever else is on the machine's disk.
 const env = { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) };
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
+/** Of the hostile lane, those that wait for processes that are stopped or start again, and assert no time. */
+const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
 
 export default defineConfig({
   test: {
@@ -40,8 +42,11 @@ export default defineConfig({
           ...deadlines,
           name: "e2e",
           env,
-          include: ["test/{damage,e2e,docs,compat,examples,fuzz,torture}/**/*.test.ts"],
-          exclude: [...configDefaults.exclude, ...ALONE],
+          include: [
+            "test/{damage,docs,compat,examples,fuzz,torture}/**/*.test.ts",
+            "test/e2e/!(quickstart).test.ts",
+            ...WAITING,
+          ],
           maxWorkers,
         },
       },
@@ -51,7 +56,8 @@ export default defineConfig({
           ...deadlines,
           name: "alone",
           env,
-          include: [...ALONE],
+          include: ALONE,
+          exclude: [...configDefaults.exclude, ...WAITING],
           fileParallelism: false,
           sequence: { groupOrder: 1 },
         },

@@ -83,7 +83,7 @@ describe("ends of the engine host", () => {
         const pid = await stage.hostPid();
         process.kill(pid, signal);
         await expect.poll(() => stage.hostPid().catch(() => pid), PATIENCE).not.toBe(pid);
-        await sleep(1_000);
+        await sleep(500);
       }
       await untilReady();
     });

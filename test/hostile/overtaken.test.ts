@@ -11,7 +11,7 @@ const RECORDS = 1_000;
 const LARGE = 14;
 const LARGE_CHARACTERS = 4 * 1024 * 1024;
 const UNREAD = 10;
-const SECONDS = 6;
+const SECONDS = 4;
 const READERS = 4;
 /** Tells slow from hung. */
 const HUNG_MS = 30_000;
