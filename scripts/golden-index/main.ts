@@ -4,7 +4,10 @@
  */
 import { fileURLToPath } from "node:url";
 import { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
+import { writeGoldenFilters } from "../../packages/engine/src/segment/files/testing/golden-filters.ts";
 import { writeGoldenIndex } from "../../packages/engine/src/storage/files/testing/golden-index.ts";
 
 const folder = new URL("../../packages/engine/src/storage/files/golden-v1/", import.meta.url);
+const filters = new URL("../../packages/engine/src/segment/files/golden-v1/", import.meta.url);
+await writeGoldenFilters(new FolderFiles(fileURLToPath(filters)));
 await writeGoldenIndex(new FolderFiles(fileURLToPath(folder)));

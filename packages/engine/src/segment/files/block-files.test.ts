@@ -1,4 +1,4 @@
-import type { Metadata, MetadataScalar, MetadataValue } from "@sheaf/protocol";
+import type { Metadata } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
@@ -6,11 +6,9 @@ import { type SectionReader, openSections } from "../../storage/files/section-re
 import { type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
-import type { ColumnQuery } from "../columns/metadata-column.ts";
-import { scalarKey } from "../columns/scalar-key.ts";
-import type { DocBlock } from "../doc-block.ts";
 import { MemoryBlock } from "../memory-block.ts";
 import { arbitraryKey, arbitraryMetadata } from "../testing/arbitrary-metadata.ts";
+import { expectSameColumns, expectSameRows, expectSameSignatures } from "../testing/same-block.ts";
 import { containing } from "../trigrams/trigram-query.ts";
 import { type FileBlocks, openBlocks } from "./open-blocks.ts";
 import { writeBlocks } from "./write-blocks.ts";
@@ -51,51 +49,6 @@ async function opened(
   return { memory: blocks, file: await openBlocks(reader, capacity) };
 }
 
-/** More than a column has values. */
-const MANY = Array.from({ length: 5_000 }, (_, i) => i);
-
-/** What columns may be asked for of the values of a key, and some more. */
-function queriesOf(values: readonly (MetadataValue | undefined)[]): readonly ColumnQuery[] {
-  const scalars = new Set<MetadataScalar>([0, 1, "a", true, 2 ** 60]);
-  for (const value of values) {
-    if (value === undefined || (typeof value === "object" && "indices" in value)) continue;
-    if (typeof value !== "object") scalars.add(value);
-    else for (const member of [...(value as Iterable<MetadataScalar>)].slice(0, 5)) scalars.add(member);
-  }
-  const keys = [...scalars].map(scalarKey);
-  const single = keys.flatMap((key): readonly ColumnQuery[] => [
-    { type: "equal", values: new Set([key]) },
-    { type: "member", value: key },
-  ]);
-  const ranges = [...scalars].flatMap((bound): readonly ColumnQuery[] =>
-    typeof bound === "number" || typeof bound === "bigint"
-      ? (["$gt", "$gte", "$lt", "$lte"] as const).map((operator) => ({ type: "range", operator, bound }))
-      : [],
-  );
-  const lists = [keys, [...keys, ...MANY]].map((list): ColumnQuery => ({
-    type: "equal",
-    values: new Set(list),
-  }));
-  return [...single, ...ranges, ...lists];
-}
-
-function isEqual(found: Uint32Array, expected: Uint32Array): boolean {
-  return found.length === expected.length && found.every((word, i) => word === expected[i]);
-}
-
-function expectSameColumns(block: DocBlock, twin: DocBlock, keys: Iterable<string>): void {
-  const { metadata, columns } = twin;
-  expect(block.columns.rows).toBe(columns.rows);
-  for (const key of new Set(keys)) {
-    const values = Array.from({ length: metadata.length }, (_, row) => metadata.value(row, key));
-    for (const query of queriesOf(values)) {
-      const [found, expected] = [block, twin].map((one) => one.columns.column(key).select(query));
-      const isSame = found!.count === expected!.count && isEqual(found!.bits(), expected!.bits());
-      if (!isSame) expect.fail(`${key}: other rows than in memory`);
-    }
-  }
-}
-
 const documents = fc.option(
   fc.string({ unit: fc.constantFrom("a", "b", " ", "é", "\ud800"), maxLength: 30 }),
 );
@@ -114,23 +67,13 @@ describe("blocks in a file", () => {
           expect(file.blocks).toHaveLength(memory.length);
           for (const [i, block] of file.blocks.entries()) {
             const twin = memory[i]!;
-            expect(block.metadata.length).toBe(twin.metadata.length);
-            for (let row = 0; row < twin.metadata.length; row++) {
-              const expected = twin.metadata.get(row);
-              expect(block.metadata.get(row)).toStrictEqual(expected);
-              expect(block.metadata.bytes(row)).toBe(twin.metadata.bytes(row));
-              for (const key of [...(expected?.keys() ?? []), ...keys])
-                expect(block.metadata.value(row, key)).toStrictEqual(twin.metadata.value(row, key));
-            }
+            expectSameRows(block, twin, keys);
             expectSameColumns(
               block,
               twin,
               rows.flatMap(({ metadata }) => [...(metadata?.keys() ?? []), ...keys]),
             );
-            for (const text of ["", "a", "ab a", "é a", "bbb"]) {
-              const query = containing(text);
-              expect(block.signatures.having(query)).toStrictEqual(twin.signatures.having(query));
-            }
+            expectSameSignatures(block, twin, ["", "a", "ab a", "é a", "bbb"]);
           }
         },
       ),
