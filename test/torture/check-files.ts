@@ -18,7 +18,9 @@ export async function checkFiles(data: string): Promise<void> {
   const { code, out, errors } = await runSheaf("doctor", "--data", data, "--json");
   if (out === "") throw new Violation(`sheaf doctor ended with ${code}`, [errors]);
   const { findings } = JSON.parse(out) as Report;
-  const damage = findings.filter(({ severity }) => severity === "damage");
+  const damage = findings.filter(
+    ({ severity, subject }) => severity === "damage" || subject.startsWith("index of "),
+  );
   if (damage.length === 0) return;
   throw new Violation(
     "sheaf doctor finds damage where processes were only killed",

@@ -15,6 +15,7 @@ interface Flags {
   readonly seed: number;
   readonly writers: number;
   readonly kill: TortureOptions["kill"];
+  readonly indexFiles: string;
   readonly keepData?: boolean;
 }
 
@@ -32,24 +33,26 @@ const flags = new Command("torture")
       .choices(["gateway", "host", "group", "mixed"])
       .default("mixed"),
   )
+  .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "off")
   .option("--keep-data", "keep the data folder of a run without violations too")
   .parse()
   .opts<Flags>();
 
 process.exitCode = await main(flags);
 
-async function main({ cycles, seed, writers, kill, keepData = false }: Flags): Promise<number> {
+async function main({ keepData = false, ...run }: Flags): Promise<number> {
+  const { cycles, seed, writers, kill, indexFiles } = run;
   const data = await temporaryFolder();
   const tally = new Tally();
   const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
   console.log(
-    `torture: ${cycles} cycles, seed ${seed}, ${writers} writers, killing ${kill}, data in ${data}`,
+    `torture: ${cycles} cycles, seed ${seed}, ${writers} writers, killing ${kill}, index files ${indexFiles}, data in ${data}`,
   );
   const progress = showProgress(cycles);
   const started = performance.now();
   let violation: Violation | null = null;
   try {
-    await torture({ cycles, seed, writers, kill, data, discard, tally, onCycle: progress.report });
+    await torture({ ...run, data, discard, tally, onCycle: progress.report });
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
     violation = error;

@@ -1,22 +1,26 @@
-/** Thirty cycles of the torture with every run of the tests; `npm run torture -- --cycles 1000` is the same for longer. */
+/** Twice fifteen cycles of the torture with every run of the tests; `npm run torture -- --cycles 1000` is the same for longer. */
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../e2e/testing/served-sheaf.ts";
 import { Tally } from "./tally.ts";
 import { torture } from "./torture.ts";
 
-const CYCLES = 30;
+const CYCLES = 15;
 const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 describe("kill -9 of the gateway, the engine host and the whole group", () => {
-  it(
-    `loses and doubles nothing in ${CYCLES} cycles (seed ${SEED})`,
+  it.each([
+    ["indexes in memory", "off"],
+    ["indexes in files, of small segments", "256/1024"],
+  ])(
+    `loses and doubles nothing in ${CYCLES} cycles with %s (seed ${SEED})`,
     { timeout: 60_000 + CYCLES * 15_000 },
-    async () => {
+    async (_what, indexFiles) => {
       const data = await temporaryFolder();
       const tally = new Tally();
       const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
-      await torture({ cycles: CYCLES, seed: SEED, writers: 8, kill: "mixed", data, discard, tally });
+      const run = { cycles: CYCLES, seed: SEED, writers: 8, kill: "mixed", indexFiles } as const;
+      await torture({ ...run, data, discard, tally });
       await discard(data);
       console.log(tally.table(0));
       expect(tally.cycles).toBe(CYCLES);

@@ -38,6 +38,8 @@ export interface TortureOptions {
   readonly seed: number;
   readonly writers: number;
   readonly kill: Victim | "mixed";
+  /** As `SHEAF_INDEX_FILES`. */
+  readonly indexFiles: string;
   /** Data folder; it must be empty. */
   readonly data: string;
   /** Removes a folder that is not needed any more. */
@@ -203,7 +205,7 @@ class TortureRun {
     this.#server = null;
     while (choices.chance(killShare)) await this.#killBoot(this.#options.data, choices);
     const started = performance.now();
-    this.#server = await TorturedServer.boot(this.#options.data);
+    this.#server = await TorturedServer.boot(this.#options.data, this.#options.indexFiles);
     this.#bootMs = performance.now() - started;
     this.#tally.bootMs.push(this.#bootMs);
   }
@@ -211,7 +213,7 @@ class TortureRun {
   async #killBoot(data: string, choices: Choices): Promise<void> {
     const { kill } = this.#options;
     const victim = kill === "gateway" || kill === "group" ? kill : choices.one(["gateway", "group"] as const);
-    const server = await TorturedServer.launch(data);
+    const server = await TorturedServer.launch(data, this.#options.indexFiles);
     await sleep(choices.unit() * this.#bootMs);
     await this.#killOnce(server, victim, "boot");
   }
@@ -253,7 +255,7 @@ class TortureRun {
   async #tortureFresh(choices: Choices): Promise<void> {
     const data = await temporaryFolder();
     for (let kill = 0; kill < FRESH_KILLS; kill++) await this.#killBoot(data, choices);
-    const server = await TorturedServer.boot(data);
+    const server = await TorturedServer.boot(data, this.#options.indexFiles);
     try {
       await ask(server, { method: "POST", path: COLLECTIONS, json: { name: "first" } });
       await server.stop();

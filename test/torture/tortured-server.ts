@@ -47,14 +47,15 @@ export class TorturedServer {
   }
 
   /** Starts the command and does not wait for it. */
-  static async launch(data: string): Promise<TorturedServer> {
-    return new TorturedServer(await ServedSheaf.launch({ data, group: true }));
+  static async launch(data: string, indexFiles: string): Promise<TorturedServer> {
+    const env = { SHEAF_INDEX_FILES: indexFiles };
+    return new TorturedServer(await ServedSheaf.launch({ data, env, group: true }));
   }
 
   /** Starts the command and waits until it serves; a start that fails is a violation. */
-  static async boot(data: string): Promise<TorturedServer> {
+  static async boot(data: string, indexFiles: string): Promise<TorturedServer> {
     for (let attempt = 1; ; attempt++) {
-      const server = await TorturedServer.launch(data);
+      const server = await TorturedServer.launch(data, indexFiles);
       try {
         await server.#served.waitUntilReady();
         return server;

@@ -1,5 +1,6 @@
 /** What a gateway needs; nothing here loads LMDB. The engine in one's own process is `@sheaf/engine/local`. */
 export type * from "./engine.ts";
+export type { IndexSettings } from "./collection/open-collection-options.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
 export { type FolderExamination, examineFolder } from "./doctor/examine-folder.ts";
 export type { Finding } from "./doctor/finding.ts";

@@ -1,4 +1,5 @@
 /** How an engine in this process is opened. */
+import type { IndexSettings } from "./collection/open-collection-options.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
 import type { DiskReserve, DiskUsage } from "./storage/folder/disk-space.ts";
@@ -14,6 +15,7 @@ export interface LocalEngineOptions {
   readonly diskReserve?: DiskReserve;
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
+  readonly index?: IndexSettings;
   /** Bytes for the vectors that the indexes of all collections keep; by default any. */
   readonly vectorMemory?: number;
 }

@@ -95,16 +95,16 @@ export class LocalEngine implements Engine {
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => Promise.resolve());
-    const opener = new CollectionOpener({
+    const opener = (this.#opener = new CollectionOpener({
       ...parts,
       ...this.#threads,
       vectorMemory: new VectorMemory(options.vectorMemory),
       historyMemory: new HistoryMemory(),
       documents: new DocumentMemory(),
       onTouch: options.onTouch ?? (() => {}),
+      index: options.index ?? {},
       onProblem: (error, id) => this.#problem("the collection goes on with a problem", error, id),
-    });
-    this.#opener = opener;
+    }));
     const budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
       measure: opener.measure.bind(opener),

@@ -56,6 +56,7 @@ describe("readSettings", () => {
       slowRequestMs: 1_000,
       diskReserve: "10%",
       vectorMemory: 2 * 2 ** 30,
+      index: { files: false },
       busyWait: true,
       metricsPort: null,
     });

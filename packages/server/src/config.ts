@@ -3,7 +3,7 @@
  * and the reference page come from the table, and the environment is read here and nowhere else. A flag wins over the
  * environment, which wins over the default.
  */
-import type { DiskReserve } from "@sheaf/engine";
+import type { DiskReserve, IndexSettings } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
 import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
@@ -43,6 +43,8 @@ export interface Settings extends BoundSettings, ConnectionSettings, ModelSettin
   readonly diskReserve: DiskReserve;
   /** Memory for the vectors that searches rank by, in bytes. */
   readonly vectorMemory: number;
+  /** Whether indexes are kept in files, and how large their segments are. */
+  readonly index: IndexSettings;
   /** Waiting awake for callers that are alone, where there is a core to spare. */
   readonly busyWait: boolean;
 }
@@ -160,6 +162,13 @@ export const SETTINGS: SettingTable = {
     doc: "Memory for vectors in the dense indexes of all collections. Vectors that do not fit are read from disk, which is slower. A million vectors of 384 dimensions take 1.43 GiB; with l2 distance, or once half of the memory is used, 0.72 GiB.",
     parse: parseGibibytes,
   },
+  index: {
+    env: "SHEAF_INDEX_FILES",
+    flag: null,
+    default: "off",
+    doc: "Experimental: on keeps the indexes of collections in files, so that a collection opens without reading all of its records. Two numbers (32/128) also set the rows of a segment that is filled and of the largest one, for tests.",
+    parse: parseIndexSettings,
+  },
   busyWait: {
     env: "SHEAF_BUSY_WAIT",
     flag: { name: "busy-wait", operand: "on|off" },
@@ -230,6 +239,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     metricsPort: read("metricsPort"),
     diskReserve: required(read("diskReserve")),
     vectorMemory: required(read("vectorMemory")),
+    index: required(read("index")),
     busyWait: required(read("busyWait")),
   };
   if (!settings.auth && !isLoopback(settings.host)) {
@@ -327,4 +337,14 @@ export function readServerAddress(
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new SettingError(`"${url}" is not a URL of a server`);
   return { url: url.replace(/\/+$/, ""), key: read("key") ?? null };
+}
+
+/** On, off, or the rows of segments. */
+function parseIndexSettings(text: string): IndexSettings {
+  const sizes = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/u.exec(text);
+  if (sizes === null) return { files: parseSwitch(text) };
+  const [mutableRows, sealedRows] = [Number(sizes[1]), Number(sizes[2])];
+  if (mutableRows % 32 !== 0 || sealedRows < mutableRows || sealedRows > 131_072)
+    throw new SettingError("must be a multiple of 32 and at least as many rows, up to 131072: 32/128");
+  return { files: true, sizes: { denseRows: mutableRows, sizes: { mutableRows, sealedRows } } };
 }

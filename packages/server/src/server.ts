@@ -159,6 +159,7 @@ function startEngine(
       bytes: settings.quotaBytes,
     },
     vectorMemory: settings.vectorMemory,
+    index: settings.index,
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),
     onHostDeath: () => metrics.childEnded("engine host"),

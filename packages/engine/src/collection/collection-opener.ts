@@ -1,17 +1,22 @@
 /** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex/regex-pool.ts";
+import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
+import type { IndexSettings } from "./open-collection-options.ts";
 import { QuotaStore } from "./quota-store.ts";
+import type { KeptIndexFiles } from "./index-keeper.ts";
 import { OpenCollection } from "./open-collection.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
@@ -31,6 +36,7 @@ export interface CollectionOpenerOptions {
   readonly documents: DocumentMemory;
   readonly vectorMemory: VectorMemory;
   readonly historyMemory: HistoryMemory;
+  readonly index: IndexSettings;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
   readonly onTouch: (collection: string, touching: boolean) => void;
   /** Told of what a collection goes on with: checkpoints that failed, records that cannot be read. */
@@ -81,6 +87,8 @@ export class CollectionOpener {
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const options = {
           ...common,
+          indexFiles: await this.#indexFiles(known),
+          indexSizes: this.#options.index.sizes,
           tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
           documents: this.#options.documents,
@@ -97,6 +105,19 @@ export class CollectionOpener {
         throw error;
       }
     });
+  }
+
+  /** Files that nobody keeps up with the records are removed: they would be wrong some day. */
+  async #indexFiles({ tenant, database, id }: Collection): Promise<KeptIndexFiles | undefined> {
+    const { folder, disk, catalog, index } = this.#options;
+    const path = folder.collectionIndex(id);
+    if (index.files !== true) {
+      if (existsSync(path)) await rm(path, { recursive: true, force: true });
+      return undefined;
+    }
+    // Collections of before have no epoch, and one history.
+    const lineage = catalog.epoch({ tenant, database, id }) || id;
+    return { files: new FolderFiles(path, disk), lineage };
   }
 
   /** What a collection takes of its tenant's quotas; of a damaged one only the size of its file is known. */

@@ -5,14 +5,13 @@
  */
 import { type CancelSignal, Cancellation, type IndexPlan, SheafError } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
-import { type FileDelays, IndexFiles, type WriteSegment } from "../index/files/index-files.ts";
+import { type FileDelays, IndexFiles } from "../index/files/index-files.ts";
 import type { IndexState } from "../index/files/manifest-draft.ts";
-import type { OpenSegment } from "../index/files/restore-index.ts";
 import type { KeyKinds, Manifest } from "../storage/files/manifest.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
-import { type RecordChange, replayChanges } from "./replay-changes.ts";
+import { replayChanges } from "./replay-changes.ts";
 import { SchemaInference } from "./schema-inference.ts";
 import { RecordVerification } from "./verify-records.ts";
 
@@ -21,9 +20,6 @@ export interface KeptIndexFiles {
   readonly files: SegmentFiles;
   /** UUID of the collection's log. */
   readonly lineage: string;
-  readonly writeSegment: WriteSegment;
-  readonly openSegment: OpenSegment;
-  readonly changesAfter: (sequence: number) => Iterable<RecordChange> | null;
   readonly delays?: FileDelays | undefined;
 }
 
@@ -55,14 +51,16 @@ export class IndexKeeper {
   #broken = false;
 
   constructor(source: KeptIndexFiles, collection: KeptCollection) {
-    const { index, onProblem } = collection;
+    const { index, store, onProblem } = collection;
     this.#collection = collection;
     this.#source = source;
     this.#files = new IndexFiles({
       ...source,
       onProblem,
       state: () => this.#state(),
+      readVector: (segment, docId) => index.readVector(segment, docId),
       isReplacedSoon: (segment) => index.isReplacedSoon(segment),
+      onCovered: (covers) => store.keepChangesAfter(covers),
     });
   }
 
@@ -77,10 +75,10 @@ export class IndexKeeper {
     } catch (error) {
       if (signal.aborted) throw error;
       onProblem(error);
-      if (error instanceof SegmentDamaged) await this.#source.files.quarantine(error.file);
+      if (error instanceof SegmentDamaged) await this.#source.files.quarantine(error.file).catch(onProblem);
     }
     index.reset();
-    await this.#files.discard();
+    await this.#files.discard().catch(onProblem);
     return false;
   }
 
@@ -124,19 +122,13 @@ export class IndexKeeper {
 
   async #open(signal: CancelSignal): Promise<boolean> {
     const { store, index, kinds, plan } = this.#collection;
-    const { openSegment, changesAfter } = this.#source;
-    const restored = await this.#files.restore({ head: store.head, plan: plan(), openSegment, signal });
+    const restored = await this.#files.restore({ head: store.head, plan: plan(), signal });
     if (restored === null) return false;
     const { manifest, segments } = restored;
     index.restore(segments, manifest.head.nextOffset);
     for (const each of [this.#kinds, kinds]) each.add(kindsOf(manifest));
-    const isKnown = await replayChanges(
-      changesAfter,
-      manifest.covers,
-      { index, kinds: [this.#kinds, kinds] },
-      signal,
-    );
-    return isKnown;
+    store.keepChangesAfter(manifest.covers);
+    return replayChanges(store, manifest.covers, { index, kinds: [this.#kinds, kinds] }, signal);
   }
 
   async #verify(verification: RecordVerification): Promise<void> {

@@ -10,7 +10,12 @@ import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 
-export type IndexSizes = Pick<CollectionIndexOptions, "denseRows" | "sizes">;
+export interface IndexSettings {
+  /** Keeps indexes in files beside the records; by default they are made of the records at each opening. */
+  readonly files?: boolean;
+  /** Small ones for tests. */
+  readonly sizes?: Pick<CollectionIndexOptions, "denseRows" | "sizes">;
+}
 
 export interface OpenCollectionOptions {
   readonly store: RecordStore;
@@ -28,7 +33,7 @@ export interface OpenCollectionOptions {
   /** Where the index is kept in files; it is made of the records at each opening if left out. */
   readonly indexFiles?: KeptIndexFiles | undefined;
   /** Small ones for tests. */
-  readonly indexSizes?: IndexSizes | undefined;
+  readonly indexSizes?: IndexSettings["sizes"];
   /** For the versions that are kept for open reads; of its own if left out. */
   readonly historyMemory?: HistoryMemory | undefined;
   /** Both durable when they resolve. */

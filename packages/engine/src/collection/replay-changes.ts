@@ -1,55 +1,41 @@
 /**
- * Brings an index that was read from its files up to the store: applies what later operations did, each record in its
- * newest version. An operation that the files know of already changes nothing.
+ * Brings an index that was read from its files up to the store: applies what later operations did. An operation that the
+ * files know of already changes nothing.
  */
 import { isSliceOver } from "@sheaf/process";
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
+import type { RecordStore, StoredChange } from "../storage/record-store.ts";
 import { runInTurns } from "../storage/steps.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
 import type { SchemaInference } from "./schema-inference.ts";
 
-/** What one operation did to one record. */
-export interface RecordChange {
-  readonly sequence: number;
-  readonly id: string;
-  /** `null`: it was removed. */
-  readonly record: StoredRecord | null;
-}
+type Changes = Pick<RecordStore, "changesAfter" | "head">;
 
 export interface ReplayTarget {
   readonly index: CollectionIndex;
+  /** What is learnt of the records. */
   readonly kinds: readonly SchemaInference[];
 }
 
-/**
- * @param changesAfter What operations after a sequence number did, oldest first; `null`: not known any more. Changes that
- *   newer ones have overtaken may be missing.
- * @returns `false` where the store does not know it any more.
- */
+/** Returns `false` where the store no longer knows all operations after `covers`. */
 export function replayChanges(
-  changesAfter: (sequence: number) => Iterable<RecordChange> | null,
+  store: Changes,
   covers: number,
   target: ReplayTarget,
   signal: CancelSignal,
 ): Promise<boolean> {
-  const steps = replaySteps(changesAfter, covers, target);
-  return runInTurns(steps, { onRunning: () => throwIfAborted(signal) });
+  return runInTurns(replaySteps(store, covers, target), { onRunning: () => throwIfAborted(signal) });
 }
 
-function* replaySteps(
-  changesAfter: (sequence: number) => Iterable<RecordChange> | null,
-  covers: number,
-  { index, kinds }: ReplayTarget,
-): Generator<void, boolean> {
+function* replaySteps(store: Changes, covers: number, target: ReplayTarget): Generator<void, boolean> {
+  const into = new Float32Array(store.head.dimension ?? 0);
   for (let from = covers; ;) {
-    const changes = changesAfter(from);
-    if (changes === null) return false;
+    const changes = store.changesAfter(from, into);
+    if (changes === "trimmed") return false;
     let isLeft = false;
     for (const change of changes) {
       from = change.sequence;
-      replay(change, index);
-      if (change.record !== null) for (const known of kinds) known.addAll([change.record]);
+      replay(change, target);
       isLeft = isSliceOver();
       if (isLeft) break;
     }
@@ -58,9 +44,13 @@ function* replaySteps(
   }
 }
 
-function replay({ sequence, id, record }: RecordChange, index: CollectionIndex): void {
+function replay(change: StoredChange, { index, kinds }: ReplayTarget): void {
+  if (change.kind === "superseded") return;
+  const id = change.kind === "put" ? change.record.id : change.id;
   const known = index.versionOf(id);
-  if (known !== null && known.sequence >= sequence) return;
-  if (record !== null) index.put(record);
-  else if (known !== null) index.remove(known.offset);
+  if (known === null || known.sequence < change.sequence) {
+    if (change.kind === "put") index.put(change.record);
+    else if (known !== null) index.remove(known.offset);
+  }
+  if (change.kind === "put") for (const each of kinds) each.addAll([change.record]);
 }

@@ -9,6 +9,7 @@ import { DataFolder } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
 import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
+import { examineIndex } from "./examine-index.ts";
 import type { Examination, Finding } from "./finding.ts";
 import { InspectionProcess } from "./inspection-process.ts";
 
@@ -93,6 +94,7 @@ class Examiner {
       const examined = await this.#examine(known);
       findings.push(...examined.findings);
       records += examined.records;
+      findings.push(...(await examineIndex(this.#folder.path, known)));
     }
     findings.push(...this.#orphans(catalog.collections, catalog.complete));
     return { findings, collections: catalog.collections.length, records, usedBy: null };

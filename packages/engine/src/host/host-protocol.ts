@@ -1,4 +1,5 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
+import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
@@ -10,6 +11,7 @@ export interface HostArguments {
   readonly quotas: TenantQuotas;
   /** Bytes; any where it is left out. */
   readonly vectorMemory?: number;
+  readonly index?: IndexSettings;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly diskReserve?: DiskReserve;
 }

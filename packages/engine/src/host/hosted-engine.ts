@@ -25,6 +25,7 @@ import {
   type WriteRequest,
 } from "@sheaf/protocol";
 import { NO_QUOTAS, type TenantQuotas } from "../collection/tenant-quotas.ts";
+import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type {
   Activity,
@@ -59,6 +60,7 @@ export interface HostedEngineOptions {
   readonly quotas?: TenantQuotas;
   /** Bytes for the vectors that the indexes of all collections keep; by default any. */
   readonly vectorMemory?: number;
+  readonly index?: IndexSettings;
   /** To keep free on the data folder's disk; by default 32 MiB. */
   readonly diskReserve?: DiskReserve;
   /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */
@@ -97,6 +99,7 @@ export class HostedEngine implements Engine {
       lockToken: lock.token,
       quotas,
       ...(options.vectorMemory !== undefined && { vectorMemory: options.vectorMemory }),
+      ...(options.index !== undefined && { index: options.index }),
       ...(options.diskReserve !== undefined && { diskReserve: options.diskReserve }),
     };
     this.#supervisor = new ChildSupervisor({

@@ -96,6 +96,7 @@ export class CollectionIndex {
     if (shape === undefined) return;
     this.#blocks = new VectorBlocks(shape.dimension);
     this.#indexer.continueFrom(shape.origin);
+    this.#wake();
   }
 
   /** Empties an index that could not be filled. */
@@ -113,6 +114,11 @@ export class CollectionIndex {
   /** It is being written anew, together with others or alone. */
   isReplacedSoon(segment: SealedSegment): boolean {
     return this.#indexer.isSource(segment);
+  }
+
+  /** A row's vector from the store, in the form that segments have; `null`: the store has another version by now. */
+  readVector(segment: LookupSegment, docId: number): Float32Array | null {
+    return this.#indexer.readVector(segment, docId);
   }
 
   /** Of the live row of the record with this id; `null`: there is none. */

@@ -138,7 +138,7 @@ export class Indexer {
     const writer = new SegmentWriter(sources, {
       id: this.#options.nextId(),
       sparseKeys: this.#options.sparseKeys(),
-      readVector: (segment, docId) => this.#relativeVector(segment, docId),
+      readVector: (segment, docId) => this.readVector(segment, docId),
       keep: (segment) => {
         for (const entry of sources) this.#giveBack(entry);
         return this.#memory.takeRows(segment);
@@ -151,7 +151,8 @@ export class Indexer {
     if (segment.isSealed) this.#memory.give(segment.vectors.search.segment.rowBytes());
   }
 
-  #relativeVector(segment: LookupSegment, docId: number): Float32Array | null {
+  /** From the store, in the form that segments have; `null`: the store has another version by now. */
+  readVector(segment: LookupSegment, docId: number): Float32Array | null {
     const vector = this.#options.readVector(segment, docId);
     if (vector === null) return null;
     return relativeTo(this.#origin ?? null, prepare(this.#options.space, vector));

@@ -8,34 +8,30 @@
  * a manifest never covers less than the one before: until a merged segment has its file, those of its sources stay.
  */
 import { randomUUID } from "node:crypto";
-import { type CancelSignal, Cancellation } from "@sheaf/protocol";
+import { Cancellation } from "@sheaf/protocol";
 import { countBits } from "../../segment/bits.ts";
+import { writeSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
+import type { ReadRelative } from "../../segment/source-rows.ts";
 import { writeDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, installManifest } from "../../storage/files/manifest.ts";
-import type { FileIdentity } from "../../storage/files/section-writer.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type IndexState, type ManifestDraft, draftManifest } from "./manifest-draft.ts";
 import { type RestoreRequest, type RestoredIndex, removeIndexFiles, restoreIndex } from "./restore-index.ts";
 
-/** Writes the file of a segment, which may be closed meanwhile. */
-export type WriteSegment = (
-  files: SegmentFiles,
-  name: string,
-  segment: SealedSegment,
-  options: { readonly signal: CancelSignal },
-) => Promise<FileIdentity>;
-
 export interface IndexFilesOptions {
   readonly files: SegmentFiles;
   /** UUID of the log. */
   readonly lineage: string;
-  readonly writeSegment: WriteSegment;
+  /** Vectors from the store, for segments that do not keep theirs. */
+  readonly readVector: ReadRelative;
   /** `null`: nothing can be said for now. */
   readonly state: () => IndexState | null;
   /** Segments that are soon replaced get no file. */
   readonly isReplacedSoon: (segment: SealedSegment) => boolean;
+  /** Told up to which operation the installed manifest covers; infinite: there is none any more. */
+  readonly onCovered?: ((covers: number) => void) | undefined;
   readonly onProblem: (error: unknown) => void;
   readonly delays?: FileDelays | undefined;
 }
@@ -79,7 +75,7 @@ export class IndexFiles {
 
   /** The index as its files have it. Where there is none, nothing is left of the files. */
   async restore(
-    request: Pick<RestoreRequest, "head" | "plan" | "openSegment" | "signal">,
+    request: Pick<RestoreRequest, "head" | "plan" | "kernels" | "signal">,
   ): Promise<RestoredIndex | null> {
     const { files, lineage, onProblem } = this.#options;
     const { restored, nextN } = await restoreIndex({ ...request, files, lineage, onProblem });
@@ -98,6 +94,7 @@ export class IndexFiles {
   /** The files turned out not to be the index of these records, or cannot be used for another reason. */
   async discard(): Promise<void> {
     this.#installed = null;
+    this.#options.onCovered?.(Infinity);
     await removeIndexFiles(this.#options.files, () => false);
   }
 
@@ -174,10 +171,10 @@ export class IndexFiles {
   }
 
   async #write(segment: SealedSegment): Promise<void> {
-    const { files, writeSegment, state } = this.#options;
+    const { files, readVector, state } = this.#options;
     const sparse = state()!.plan.sparse.map(({ key }) => key);
     const name = `${randomUUID()}.seg`;
-    const identity = await writeSegment(files, name, segment, { signal: this.#closing });
+    const identity = await writeSegmentFile(files, name, segment, { signal: this.#closing, readVector });
     // What was read of a segment that was closed meanwhile may be anything.
     if (this.#isThere(segment)) this.#written.set(segment, { ...identity, rows: segment.capacity, sparse });
     else await files.remove(name);
@@ -207,6 +204,7 @@ export class IndexFiles {
     // Also one that fails may be there.
     this.#nextN++;
     await installManifest(files, manifest);
+    this.#options.onCovered?.(manifest.covers);
     this.#installed = manifest;
     this.#installedLive = draft.live;
   }

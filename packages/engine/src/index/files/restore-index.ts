@@ -4,6 +4,8 @@
  * and the index is made anew of the records; damaged files are set aside for a person to look at.
  */
 import type { CancelSignal, IndexPlan } from "@sheaf/protocol";
+import type { KernelKind } from "../../kernels/kernel-memory.ts";
+import { openSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import { readDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, readManifest } from "../../storage/files/manifest.ts";
@@ -25,13 +27,6 @@ export interface RestoredIndex {
   readonly segments: readonly RestoredSegment[];
 }
 
-/** Opens the file of a segment, which gets the number `id`. Throws `SegmentDamaged`. */
-export type OpenSegment = (
-  files: SegmentFiles,
-  file: SegmentEntry,
-  options: { readonly id: number; readonly plan: IndexPlan; readonly signal: CancelSignal },
-) => Promise<SealedSegment>;
-
 export interface RestoreRequest {
   readonly files: SegmentFiles;
   /** UUID of the log. */
@@ -39,7 +34,8 @@ export interface RestoreRequest {
   /** The store's. */
   readonly head: StoreHead;
   readonly plan: IndexPlan;
-  readonly openSegment: OpenSegment;
+  /** `plain` for tests: the same results without WASM. */
+  readonly kernels?: KernelKind | undefined;
   readonly onProblem: (error: unknown) => void;
   readonly signal: CancelSignal;
 }
@@ -90,12 +86,14 @@ async function setAside({ files, onProblem }: RestoreRequest, damage: SegmentDam
 }
 
 async function openSegments(manifest: Manifest, request: RestoreRequest): Promise<RestoredSegment[]> {
-  const { files, openSegment, plan, signal } = request;
+  const { files, kernels, plan, signal } = request;
+  const dimension = manifest.head.dimension ?? 0;
+  const shape = { space: plan.space, dimension, plan, kernels, signal };
   const dead = await readDeadRows(files, manifest, { signal });
   const opened: RestoredSegment[] = [];
   try {
     for (const [id, file] of manifest.segments.entries()) {
-      const segment = await openSegment(files, file, { id, plan, signal });
+      const segment = await openSegmentFile(files, file, { ...shape, id });
       opened.push({ segment, live: liveDocs(file, dead.get(file.name)), file });
       if (segment.capacity !== file.rows)
         throw new SegmentDamaged(file.name, null, `it has ${segment.capacity} rows, and not ${file.rows}`);

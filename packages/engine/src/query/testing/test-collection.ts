@@ -7,7 +7,7 @@ import { CollectionIndex } from "../../index/collection-index.ts";
 import type { CollectionIndexOptions } from "../../index/collection-index-options.ts";
 import type { ScanPool } from "../../index/scan-pool.ts";
 import type { QueryDistance } from "../../kernels/value-memory.ts";
-import type { StoreChange } from "../../storage/record-store.ts";
+import type { StoreChange, StoreHead } from "../../storage/record-store.ts";
 import { runSteps } from "../../storage/steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
 import { VersionHistory } from "../../storage/version-history.ts";
@@ -32,7 +32,7 @@ export interface TestCollectionOptions extends CollectionIndexOptions {
 
 export class TestCollection implements OracleCollection {
   readonly plan: IndexPlan;
-  readonly index: CollectionIndex;
+  index: CollectionIndex;
   readonly scanPool: ScanPool | undefined;
   readonly versions = new VersionHistory();
   /** How often the store was read. */
@@ -48,6 +48,11 @@ export class TestCollection implements OracleCollection {
     this.plan = plan;
     this.scanPool = options.scanPool;
     this.index = new CollectionIndex(plan, this, options);
+  }
+
+  /** As of a store that has all that was put. */
+  get head(): StoreHead {
+    return { sequence: this.#sequence, nextOffset: this.#nextOffset, dimension: this.#dimension };
   }
 
   get records(): StoredRecord[] {
@@ -133,8 +138,7 @@ export class TestCollection implements OracleCollection {
   }
 
   #keep(change: Pick<StoreChange, "puts" | "removes">): void {
-    const head = { sequence: this.#sequence, nextOffset: this.#nextOffset, dimension: this.#dimension };
     const read = (offset: number): StoredRecord | null => this.#byOffset.get(offset) ?? null;
-    this.#settle = runSteps(this.versions.keep({ head, read }, change));
+    this.#settle = runSteps(this.versions.keep({ head: this.head, read }, change));
   }
 }

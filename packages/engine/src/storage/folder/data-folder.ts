@@ -4,7 +4,8 @@
  *     format.json                          version of the layout
  *     lock.json                            who uses the folder
  *     catalog/                             one LMDB environment
- *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection
+ *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
+ *         index/                           files of its index, where these are kept
  *     trash/                               dropped collections on their way out
  *
  * Beside them the gateway keeps the root key, prepared models and replies on their way out (restrict-access.ts).
@@ -51,6 +52,11 @@ export class DataFolder {
   /** Not there before the first write. */
   collectionFile(id: string): string {
     return join(this.collection(id), "data.mdb");
+  }
+
+  /** Files of a collection's index, which can be made anew of its records. */
+  collectionIndex(id: string): string {
+    return join(this.collection(id), "index");
   }
 
   /** Size of a collection's file; 0 before its first write. */

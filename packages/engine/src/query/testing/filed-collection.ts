@@ -1,0 +1,83 @@
+/** A test collection whose index has files: it is closed, or killed at any operation on them, and opened again. */
+import { randomUUID } from "node:crypto";
+import { Cancellation, type IndexPlan } from "@sheaf/protocol";
+import { CollectionIndex } from "../../index/collection-index.ts";
+import { IndexFiles } from "../../index/files/index-files.ts";
+import { listBits } from "../../segment/bits.ts";
+import { MemoryFiles } from "../../storage/files/memory-files.ts";
+import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import { TestCollection, type TestCollectionOptions } from "./test-collection.ts";
+
+export interface FiledCollectionOptions extends TestCollectionOptions {
+  readonly lineage?: string;
+}
+
+export class FiledCollection extends TestCollection {
+  readonly options: FiledCollectionOptions & { readonly lineage: string };
+  /** What is on the disk. */
+  readonly disk = new Map<string, Uint8Array>();
+  readonly problems: unknown[] = [];
+  #files: IndexFiles;
+
+  constructor(plan: IndexPlan, options: FiledCollectionOptions = {}) {
+    super(plan, options);
+    this.options = { lineage: randomUUID(), ...options };
+    this.#files = this.#newFiles(new MemoryFiles(this.disk));
+  }
+
+  /** Seals and merges all there is. */
+  seal(): void {
+    while (this.index.maintain(true));
+  }
+
+  /** Writes what is due. */
+  flush(): Promise<void> {
+    return this.#files.catchUp();
+  }
+
+  async close(): Promise<void> {
+    await this.#files.close();
+    this.index.close();
+  }
+
+  /** As a new process: from here on operations on files go through `files`. */
+  async reopen(files: SegmentFiles = new MemoryFiles(this.disk)): Promise<"restored" | "rebuilt"> {
+    this.index = new CollectionIndex(this.plan, this, this.options);
+    this.#files = this.#newFiles(files);
+    const { plan, head } = this;
+    const signal = new Cancellation();
+    const { kernels } = this.options;
+    const restored = await this.#files.restore({ head, plan, kernels, signal });
+    if (restored === null) for (const record of this.records) this.index.put(record);
+    else {
+      this.index.restore(restored.segments, restored.manifest.head.nextOffset);
+      this.#replay(restored.manifest.covers);
+    }
+    return restored === null ? "rebuilt" : "restored";
+  }
+
+  #replay(covers: number): void {
+    const snapshot = this.index.snapshot();
+    for (const position of listBits(snapshot.live.words)) {
+      const offset = snapshot.offset(position);
+      if (this.read(offset) === null) this.index.remove(offset);
+    }
+    for (const record of this.records)
+      if (record.sequence > covers && this.index.versionOf(record.id)?.sequence !== record.sequence)
+        this.index.put(record);
+  }
+
+  #newFiles(files: SegmentFiles): IndexFiles {
+    const { index, plan } = this;
+    return new IndexFiles({
+      ...{ files, lineage: this.options.lineage },
+      readVector: (segment, docId) => index.readVector(segment, docId),
+      state: () => {
+        const { head } = this;
+        return { entries: index.segments, plan, head, readable: head.sequence, kinds: () => [] };
+      },
+      isReplacedSoon: (segment) => index.isReplacedSoon(segment),
+      onProblem: (error) => void this.problems.push(error),
+    });
+  }
+}
