@@ -4,6 +4,8 @@
  */
 import type { IndexSnapshot } from "./index-snapshot.ts";
 import { countBits } from "../segment/bits.ts";
+import type { Segment } from "../segment/segment.ts";
+import type { ReadOptions } from "../storage/files/segment-files.ts";
 import { type RowSet } from "./row-set.ts";
 import type { SparseBlock } from "../segment/postings/sparse-block.ts";
 import type { SparseTail } from "../segment/postings/sparse-tail.ts";
@@ -58,6 +60,20 @@ export class BlockPart {
   position(row: number): number {
     return this.#first + row;
   }
+}
+
+/** Reads the lists of segments in files in slices; `undefined`: all are in memory. */
+export function prepareSparse(
+  { segments }: IndexSnapshot,
+  key: string,
+  options: ReadOptions,
+): Promise<void> | undefined {
+  const isRead = segments.every((segment) => segment.postings(key)?.isLoaded !== false);
+  return isRead ? undefined : readSparse(segments, key, options);
+}
+
+async function readSparse(segments: readonly Segment[], key: string, options: ReadOptions): Promise<void> {
+  for (const segment of segments) await segment.prepare({ postings: [key] }, options);
 }
 
 /** Nothing where the key is not indexed. */

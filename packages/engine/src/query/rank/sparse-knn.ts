@@ -5,7 +5,7 @@
 import type { RowSet } from "../../index/row-set.ts";
 import type { IndexSnapshot } from "../../index/index-snapshot.ts";
 import type { SideThread } from "../../index/side-thread.ts";
-import { type BlockPart, type SparseParts, sparseParts } from "../../index/sparse-parts.ts";
+import { type BlockPart, type SparseParts, prepareSparse, sparseParts } from "../../index/sparse-parts.ts";
 import type { SparseSeat } from "../../segment/postings/sparse-seat.ts";
 import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../../segment/postings/sparse-sums.ts";
 import { TermNumbers } from "../../segment/postings/term-numbers.ts";
@@ -53,6 +53,8 @@ export async function beginSparse(
   rows: RowSet,
   { snapshot, pace, sideThread }: SparseContext,
 ): Promise<() => Promise<Nearest>> {
+  const reading = prepareSparse(snapshot, query.key, { signal: pace.signal });
+  if (reading !== undefined) await reading;
   const parts = sparseParts(snapshot, query.key);
   const { terms, k } = query;
   const weights = query.idf ? await idfWeights(query, parts, snapshot, pace) : query.values;

@@ -43,6 +43,7 @@ export class FilePostings {
   readonly #capacity: number;
   /** Read before they were asked for. */
   readonly #prepared = new Map<string, readonly PlacedBlock[]>();
+  readonly #reading = new Map<string, Promise<void>>();
 
   constructor(
     reader: SectionReader,
@@ -63,20 +64,30 @@ export class FilePostings {
     for (const key of keys) {
       const entries = this.#entries.get(key);
       if (entries === undefined || this.byKey.get(key)!.isLoaded || this.#prepared.has(key)) continue;
-      const placed: PlacedBlock[] = [];
-      for (const entry of entries) {
-        const block = this.#empty(entry);
-        for (let from = 0; from < block.bytes.length; from += PIECE_BYTES) {
-          const piece = block.bytes.subarray(from, from + PIECE_BYTES);
-          if (!this.#section.tryRead(piece, entry.start + from))
-            await this.#section.read(piece, entry.start + from, { signal });
-          await nextTurn();
-          throwIfAborted(signal);
-        }
-        placed.push(this.#checked(block, entry));
+      let reading = this.#reading.get(key);
+      if (reading === undefined) {
+        // For all who wait for it: one that is cancelled does not end it.
+        reading = this.#readInSlices(key, entries).finally(() => this.#reading.delete(key));
+        this.#reading.set(key, reading);
       }
-      this.#prepared.set(key, placed);
+      await reading;
+      throwIfAborted(signal);
     }
+  }
+
+  async #readInSlices(key: string, entries: readonly BlockEntry[]): Promise<void> {
+    const placed: PlacedBlock[] = [];
+    for (const entry of entries) {
+      const block = this.#empty(entry);
+      for (let from = 0; from < block.bytes.length; from += PIECE_BYTES) {
+        const piece = block.bytes.subarray(from, from + PIECE_BYTES);
+        if (!this.#section.tryRead(piece, entry.start + from))
+          await this.#section.read(piece, entry.start + from);
+        await nextTurn();
+      }
+      placed.push(this.#checked(block, entry));
+    }
+    this.#prepared.set(key, placed);
   }
 
   #blocksOf(key: string): readonly PlacedBlock[] {

@@ -65,7 +65,12 @@ describe("postings in a file", () => {
     const { files, identity } = await written(memory);
     const file = await openPostings(await openSections(new LateFiles(files), identity), CAPACITY);
     expect(() => file.byKey.get("a")!.blocks).toThrow("were not prepared");
-    await file.prepare(["a", "absent"]);
+    const aborted = AbortSignal.abort();
+    await Promise.all([
+      file.prepare(["a", "absent"]),
+      expect(file.prepare(["a"], { signal: aborted })).rejects.toThrow(),
+      file.prepare(["a"]),
+    ]);
     const [placed] = file.byKey.get("a")!.blocks;
     expect(placed!.block.lists).toStrictEqual(memory.get("a")!.blocks[0]!.block.lists);
     expect(file.byKey.get("a")!.blocks[0]).toBe(placed);
