@@ -39,10 +39,12 @@ await build({
 function siblingModules() {
   const found = new Map();
   for (const name of readdirSync(join(ROOT, "packages"))) {
-    const dist = join(ROOT, "packages", name, "dist");
+    const [src, dist] = ["src", "dist"].map((folder) => join(ROOT, "packages", name, folder));
     if (!existsSync(dist)) continue;
     for (const file of readdirSync(dist, { recursive: true })) {
-      if (file.endsWith(".js")) addSiblings(join(dist, file), found);
+      // `tsc` leaves what it made of sources that were moved or removed since.
+      const isCurrent = file.endsWith(".js") && existsSync(join(src, file.replace(/\.js$/u, ".ts")));
+      if (isCurrent) addSiblings(join(dist, file), found);
     }
   }
   return [...found.values()];
