@@ -74,6 +74,18 @@ describe("the tree", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("keeps LMDB behind the stores", () => {
+    const room = "packages/engine/src/storage/lmdb/";
+    const engine = sources.filter((path) => path.startsWith("packages/engine/src/") && !isTest(path));
+    const users = engine.filter((path) => /from "lmdb"/u.test(text(path)));
+    expect(users.length).toBeGreaterThan(0);
+    expect(users.filter((path) => !path.startsWith(room))).toEqual([]);
+    const strangers = engine.filter((path) =>
+      /^packages\/engine\/src\/(?:query|index|segment)\//u.test(path),
+    );
+    expect(strangers.filter((path) => /from "[./]+storage\/(?:lmdb|folder)\//u.test(text(path)))).toEqual([]);
+  });
+
   it("keeps kinds of segments, and how they are made, out of the query stages", () => {
     const hidden =
       /from "(?:\.\.\/)+(?:segment\/(?:dense\/|mutable-|sealed-|.*-writer)|index\/(?:indexer|segment-list|merge-))/u;

@@ -9,7 +9,7 @@ import {
   type StoreHead,
   type StoreView,
   type StoredChange,
-  oldestTracked,
+  forgettable,
 } from "./record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "./stored-record.ts";
 
@@ -112,7 +112,7 @@ export class MemoryRecordStore implements RecordStore {
       this.#puts.set(record.sequence, record.offset);
     }
     this.#head = change.head;
-    this.#forget(Math.min(this.#keptFrom, oldestTracked(change.head)));
+    this.#forget(forgettable(change.head, this.#keptFrom));
     return change;
   }
 

@@ -216,10 +216,12 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       await skipTo(LIMITS.trackedOperations + 700);
       expect(store.completeFrom).toBeLessThanOrEqual(10);
       expect(changesAfter(10)).toHaveLength(590);
-      store.keepChangesAfter(1_000_000);
-      await skipTo(LIMITS.trackedOperations + 800);
+      await skipTo(1_000_800);
       expect(store.completeFrom).toBeGreaterThan(500);
       expect(store.completeFrom).toBeLessThanOrEqual(800);
+      store.keepChangesAfter(2_000_000);
+      await skipTo(1_000_900);
+      expect(store.completeFrom).toBeLessThanOrEqual(1_000_900 - LIMITS.trackedOperations);
       expect(store.changesAfter(store.completeFrom - 1)).toBe("trimmed");
       expect(changesAfter(store.completeFrom)).toEqual([]);
       expect([...store.scan(0)]).toHaveLength(600);

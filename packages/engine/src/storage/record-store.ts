@@ -50,6 +50,15 @@ export function oldestTracked(head: StoreHead): number {
   return Math.max(0, head.sequence - LIMITS.trackedOperations);
 }
 
+/** Beyond so many operations, making an index from all records takes no longer than bringing an old one up to date. */
+const MOST_KEPT_OPERATIONS = 1_000_000;
+
+/** Up to which operation a store with this head may forget what was changed. `keptFrom`: as it was asked to keep. */
+export function forgettable(head: StoreHead, keptFrom: number): number {
+  const most = Math.max(0, head.sequence - MOST_KEPT_OPERATIONS);
+  return Math.max(most, Math.min(keptFrom, oldestTracked(head)));
+}
+
 /** Told of a record that cannot be read. */
 export type OnDamage = (offset: number, damage: CorruptDataError) => void;
 
@@ -103,7 +112,10 @@ export interface RecordStore extends StoreView {
    * that was seen. Throws `CorruptDataError`.
    */
   changesAfter(sequence: number, into?: Float32Array): Iterable<StoredChange> | "trimmed";
-  /** From now on changes after this one are kept, beside those that read tokens need; by default only these are. */
+  /**
+   * From now on changes after this one are kept, but for those of more than a million operations ago, beside those that
+   * read tokens need; by default only these are.
+   */
   keepChangesAfter(sequence: number): void;
   /** Id of the record with this offset, whether the record can be read or not; goes through all ids. */
   idAt(offset: number): string | null;

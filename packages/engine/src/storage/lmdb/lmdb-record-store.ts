@@ -18,7 +18,7 @@ import {
   type StoreHead,
   type StoreView,
   type StoredChange,
-  oldestTracked,
+  forgettable,
 } from "../record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
@@ -216,7 +216,7 @@ export class LmdbRecordStore implements RecordStore {
     { head: { nextOffset }, completeFrom }: HeadValue,
     admit: ((growth: number) => void) | undefined,
   ): Generator<void, StoreChange> {
-    const upTo = Math.min(this.#keptFrom, oldestTracked(change.head));
+    const upTo = forgettable(change.head, this.#keptFrom);
     const added = change.removes.length + change.puts.length;
     const known = yield* forgetChanges(environment, { completeFrom, upTo, added });
     for (const { id, offset, sequence } of change.removes) {
