@@ -4,9 +4,8 @@
  * next one and resolve in order; a full disk is `storage_full`.
  *
  * Groups are made here, one under way at a time, and not by lmdb-js: with its own batching a failed commit rejects a
- * promise that nobody holds, which ends the process. What a group writes is gathered in memory first. A transaction of
- * lmdb-js that calls back begins on a thread, comes back for the actions and goes there again to commit; a small one goes
- * once this way, and puts its pages together there.
+ * promise that nobody holds, which ends the process. What a group writes is gathered in memory first, then described to a
+ * thread of lmdb-js, which puts the pages together and commits them: put from here, a commit takes twice as long of this thread.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { existsSync, mkdirSync, statSync, writeSync } from "node:fs";
@@ -31,8 +30,6 @@ const LONGEST_KEY_BYTES = 1_978;
 const GROUP_MS = 20;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
-/** More entries are put from the main thread: describing one to the other thread costs as much as putting it. */
-const MOST_HANDED_OVER = 128;
 
 export interface EnvironmentOptions {
   readonly folder: string;
@@ -325,7 +322,6 @@ export class LmdbEnvironment {
     const { size } = this.#pending;
     const last = size < LEAST_APPENDED ? null : this.#lastKey();
     const write = (): void => this.#pending.writeTo(database, last);
-    if (size > MOST_HANDED_OVER) return database.transaction(() => database.childTransaction(write));
     return database.batch(() => {
       try {
         write();
