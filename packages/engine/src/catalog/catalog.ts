@@ -28,6 +28,7 @@ import { KeyCatalog } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
 import { type CatalogQuotas, TenantCounts } from "./tenant-counts.ts";
 import { TenantEntries } from "./tenant-entries.ts";
+import type { Steps } from "../storage/steps.ts";
 
 /** Of a change that a tenant asks for, beside the description itself; it must not take what is kept free of the disk. */
 const CHANGE_BYTES = 1024 * 1024;
@@ -111,13 +112,7 @@ export class Catalog {
   /** Ids of the collections that went with it. */
   deleteTenant(name: string): Promise<readonly string[]> {
     return this.#counts.change(
-      () => {
-        this.#tenants.require(name);
-        const ids = this.#databases.all(name).flatMap((database) => this.#removeDatabase(database));
-        this.#tenants.remove(name);
-        this.keys.removeBoundTo(name, null);
-        return ids;
-      },
+      () => this.#removeTenant(name),
       (work) => this.#tenants.change(work),
     );
   }
@@ -332,7 +327,7 @@ export class Catalog {
   }
 
   /** A transaction that makes or removes databases or collections. */
-  #change<T>(action: () => T): Promise<T> {
+  #change<T>(action: () => Steps<T>): Promise<T> {
     return this.#counts.change(action, (work) => this.#environment.transact(work));
   }
 
@@ -369,8 +364,18 @@ export class Catalog {
     return entry;
   }
 
-  #removeDatabase(database: Database): readonly string[] {
-    const ids = this.#collections.removeAll(database.id);
+  *#removeTenant(name: string): Generator<void, readonly string[]> {
+    this.#tenants.require(name);
+    const ids: string[] = [];
+    for (const database of this.#databases.all(name))
+      for (const id of yield* this.#removeDatabase(database)) ids.push(id);
+    this.#tenants.remove(name);
+    this.keys.removeBoundTo(name, null);
+    return ids;
+  }
+
+  *#removeDatabase(database: Database): Generator<void, readonly string[]> {
+    const ids = yield* this.#collections.removeAll(database.id);
     this.#databases.remove(database);
     return ids;
   }

@@ -4,6 +4,7 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { ListBatch, ListPage } from "../engine.ts";
+import { entriesInSteps } from "../storage/lmdb/entries-in-steps.ts";
 import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import {
   type CollectionEntry,
@@ -159,14 +160,17 @@ export class CollectionEntries {
     this.#environment.put(nameKey(idBytes(databaseId), newName), idBytes(id));
   }
 
-  /** All of a database; their ids. */
-  removeAll(databaseId: string): readonly string[] {
-    return this.#environment.entries(collectionsOf(idBytes(databaseId))).map(({ value }) => {
+  /** All of a database, one in each step; their ids. */
+  *removeAll(databaseId: string): Generator<void, readonly string[]> {
+    const ids: string[] = [];
+    for (const { value } of yield* entriesInSteps(this.#environment, collectionsOf(idBytes(databaseId)))) {
       // One by one: descriptions take far more memory than ids.
       const entry = this.read(value);
       this.remove(entry);
-      return entry.id;
-    });
+      ids.push(entry.id);
+      yield;
+    }
+    return ids;
   }
 
   remove({ id, databaseId, tenant, name, created, tree }: CollectionEntry): void {

@@ -25,19 +25,15 @@ export class TenantCounts {
   }
 
   /** A transaction that changes what is counted: of one that fails the counts are as wrong as what it wrote. */
-  async change<T>(action: () => T, transact: (work: () => T) => Promise<T>): Promise<T> {
-    let isChanged = false;
+  async change<T, Work>(action: () => Work, transact: (work: () => Work) => Promise<T>): Promise<T> {
+    let before = this.#changes;
     try {
       return await transact(() => {
-        const before = this.#changes;
-        try {
-          return action();
-        } finally {
-          isChanged = this.#changes !== before;
-        }
+        before = this.#changes;
+        return action();
       });
     } catch (error) {
-      if (isChanged) this.forget();
+      if (this.#changes !== before) this.forget();
       throw error;
     }
   }

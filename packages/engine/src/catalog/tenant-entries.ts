@@ -9,6 +9,7 @@ import { decodeTenant, encodeTenant } from "./catalog-codec.ts";
 import { ALL_TENANTS, nameBehind, tenantKey } from "./catalog-keys.ts";
 import { readBatch } from "./list-batch.ts";
 import { ResourceNames } from "./resource-names.ts";
+import type { Steps } from "../storage/steps.ts";
 
 export class TenantEntries {
   readonly #environment: LmdbEnvironment;
@@ -77,7 +78,7 @@ export class TenantEntries {
   }
 
   /** A transaction that makes known resource names wrong. */
-  async change<T>(change: () => T): Promise<T> {
+  async change<T>(change: () => Steps<T>): Promise<T> {
     try {
       return await this.#environment.transact(() => {
         this.#resources.forget();
