@@ -1,7 +1,7 @@
 /**
  * `npm run bench:files -- [--rows 131072] [--dim 384]`: one index file with bf16 rows, on the disk of the temporary folder:
  * writing, checksums, opening, reading at random and going through all of it, beside what the system takes for the same;
- * then what filters look at, and what a filter costs that reads it for the first time.
+ * then what filters look at, and what a filter costs that reads it for the first time; then a whole segment of vectors.
  */
 import { mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +11,7 @@ import { crc32c } from "../../packages/engine/src/storage/values/crc32c.ts";
 import { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
 import { openSections } from "../../packages/engine/src/storage/files/section-reader.ts";
 import { writeSections } from "../../packages/engine/src/storage/files/section-writer.ts";
+import { measureDense } from "./dense.ts";
 import { measureFilters } from "./filters.ts";
 import { textTable } from "../measure/text-table.ts";
 
@@ -67,6 +68,8 @@ try {
   console.log(textTable(["", "best", ""], table));
   console.log(`\n${rows} rows with metadata, documents and sparse vectors, in blocks\n`);
   console.log(textTable(["", "best", ""], await measureFilters(files, rows)));
+  console.log(`\nA segment of ${rows} vectors of ${values.dim} dimensions\n`);
+  console.log(textTable(["", "", ""], await measureDense(files, rows, Number(values.dim))));
 
   async function identityOf(name: string): Promise<{ name: string; crc: number }> {
     const file = (await files.open(name))!;

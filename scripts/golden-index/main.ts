@@ -5,9 +5,11 @@
 import { fileURLToPath } from "node:url";
 import { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
 import { writeGoldenFilters } from "../../packages/engine/src/segment/files/testing/golden-filters.ts";
+import { writeGoldenSegments } from "../../packages/engine/src/segment/files/testing/golden-segments.ts";
 import { writeGoldenIndex } from "../../packages/engine/src/storage/files/testing/golden-index.ts";
 
 const folder = new URL("../../packages/engine/src/storage/files/golden-v1/", import.meta.url);
-const filters = new URL("../../packages/engine/src/segment/files/golden-v1/", import.meta.url);
-await writeGoldenFilters(new FolderFiles(fileURLToPath(filters)));
+const segments = new URL("../../packages/engine/src/segment/files/golden-v1/", import.meta.url);
+console.log(await writeGoldenSegments(new FolderFiles(fileURLToPath(segments))));
+await writeGoldenFilters(new FolderFiles(fileURLToPath(segments)));
 await writeGoldenIndex(new FolderFiles(fileURLToPath(folder)));

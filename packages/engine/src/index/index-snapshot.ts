@@ -7,7 +7,8 @@ import type { Metadata, MetadataValue } from "@sheaf/protocol";
 import type { DocBlock } from "../segment/doc-block.ts";
 import { norm } from "../kernels/distance.ts";
 import { MAX_LENGTH } from "../segment/mutable-vectors.ts";
-import type { Segment } from "../segment/segment.ts";
+import type { Segment, SegmentNeeds } from "../segment/segment.ts";
+import type { ReadOptions } from "../storage/files/segment-files.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { type CodedRows, codedRows } from "./coded-rows.ts";
 import { searchDense } from "../segment/dense/search-dense.ts";
@@ -108,6 +109,16 @@ export class IndexSnapshot {
     for (const { position, distance } of yield* searchDense(parts, { query, k, exact, size, distanceAt }))
       top.push(distance, this.offset(position), position);
     return { nearest: top.sorted(), rest };
+  }
+
+  /** As `Segment.prepare`, for all segments. */
+  prepare(needs: SegmentNeeds, options: ReadOptions): Promise<unknown> | undefined {
+    let pending: Promise<void>[] | undefined;
+    for (const segment of this.segments) {
+      const ready = segment.prepare(needs, options);
+      if (ready !== undefined) (pending ??= []).push(ready);
+    }
+    return pending && Promise.all(pending);
   }
 
   #codedOf(rows: RowSet): CodedRows {

@@ -14,6 +14,7 @@ import type { ScanPool } from "../../index/scan-pool.ts";
 import { type Nearest, TopK } from "../../segment/top-k.ts";
 import { prepare } from "../../kernels/distance.ts";
 import { QueryDistance } from "../../kernels/value-memory.ts";
+import type { SegmentNeeds } from "../../segment/segment.ts";
 import type { Pace } from "../pace.ts";
 import type { RecordView } from "../record-view.ts";
 
@@ -46,6 +47,8 @@ interface PreparedQuery {
   readonly distance: QueryDistance;
 }
 
+const DENSE_NEEDS: SegmentNeeds = { dense: true, docs: "identities" };
+
 export async function denseKnn(
   { vector, space, k, exact }: DenseQuery,
   rows: RowSet,
@@ -58,6 +61,8 @@ export async function denseKnn(
   const distance = new QueryDistance(space, query);
   const distanceAt = (position: number): number => view.distance(position, distance);
   const request = { query, k, exact: certain, distanceAt };
+  const ready = snapshot.prepare(DENSE_NEEDS, context.pace);
+  if (ready !== undefined) await ready;
   const answer = await searchDense(request, rows, snapshot, context);
   const rest = answer === null ? rows : answer.rest;
   if (answer !== null && rest === null) return answer.nearest;

@@ -184,9 +184,13 @@ function prepareParts(
   options: ReadOptions,
 ): Promise<void> | undefined {
   // Long lists are read in slices, in a folder too; all else is read there when it is asked for.
-  const keys = [...(needs.postings ?? [])].filter((key) => parts.postings.byKey.get(key)?.isLoaded === false);
+  const keys = needs.postings === undefined ? [] : unloaded(parts.postings, needs.postings);
   if (parts.reader.isLocal) return keys.length > 0 ? parts.postings.prepare(keys, options) : undefined;
   return prepareLate(parts, { ...needs, postings: keys }, options);
+}
+
+function unloaded({ byKey }: FilePostings, keys: Iterable<string>): readonly string[] {
+  return [...keys].filter((key) => byKey.get(key)?.isLoaded === false);
 }
 
 async function prepareLate(
