@@ -12,7 +12,7 @@ import { IdleGc, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { collectDefaultMetrics } from "prom-client";
-import { type App, createApp } from "./app.ts";
+import type { App } from "./app.ts";
 import { type RootKey, loadRootKey } from "./auth/root-key.ts";
 import { RootKeySlot } from "./auth/root-key-slot.ts";
 import type { Settings } from "./config.ts";
@@ -67,8 +67,9 @@ export async function startServer(
   collectDefaultMetrics({ register: metrics.registry });
   await requireFreePorts(settings);
   const starting = startEngine(settings, logger, metrics);
-  // Its process comes up while the app is made here.
+  // Its process comes up while the framework is loaded, which takes as long as all other modules, and the app is made.
   await nextTurn();
+  const { createApp } = await import("./app.ts");
   const local = createEmbedder({
     ...models,
     onEvent: (message) => logger.warn(message),
