@@ -53,6 +53,25 @@ describe("a read of several batches", () => {
     keys: [],
   };
 
+  it("reads no record in the slice that another read has used up, though both begin in one turn", async () => {
+    const collection = large();
+    const order: string[] = [];
+    const read = collection.readInSteps.bind(collection);
+    collection.readInSteps = (offset) => {
+      order.push("read");
+      const until = performance.now() + 6;
+      while (performance.now() < until);
+      return read(offset);
+    };
+    // Due in every turn, for each read takes longer.
+    const ticking = setInterval(() => order.push("turn"), 1);
+    const reads = Array.from({ length: 6 }, () => executeGet(collection.context, { ...get, limit: 1 }));
+    await Promise.all(reads);
+    clearInterval(ticking);
+    expect(order.filter((what) => what === "read")).toHaveLength(6);
+    expect(order.filter((what, i) => what === "read" && order[i - 1] === "read")).toEqual([]);
+  });
+
   it("hands out about a MiB at a time, and nothing that is not asked for", async () => {
     const collection = large();
     const { first, rest } = await executeGet(collection.context, { ...get, offset: 1, limit: 8 });
