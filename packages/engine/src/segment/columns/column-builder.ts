@@ -94,9 +94,8 @@ function packGroups(rowsByValue: RowsByValue, words: number): PackedGroups {
   let end = 0;
   for (let i = 0; i < order.length; i++) {
     const list = lists[order[i]!]!;
-    const value = codes.bytesOf(order[i]!);
-    bytes.set(value, end);
-    ends[i] = end += value.length;
+    const start = order[i] === 0 ? 0 : codes.ends[order[i]! - 1]!;
+    ends[i] = end += codes.bytes.copy(bytes, end, start, codes.ends[order[i]!]);
     if (isBitset(list)) {
       starts[i] = nextBitset;
       setRows(new Uint32Array(rows.buffer, 2 * nextBitset, words), list);

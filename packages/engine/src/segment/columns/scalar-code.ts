@@ -5,7 +5,8 @@ import { digestOfKey, keyOfDigest } from "./scalar-key.ts";
 /** First byte. On disk. */
 const FORM = { latin1: 1, utf16: 2, bool: 3, float: 4, int: 5, digest: 6 } as const;
 const NUMBER_BYTES = 9;
-const DIGEST_BYTES = 33;
+/** Of a text of 256 units, rounded up. */
+const MAX_BYTES = 1_024;
 
 export interface ScalarCode {
   readonly hash: number;
@@ -14,14 +15,12 @@ export interface ScalarCode {
 
 /** The last one: a filter asks each block for the same value. */
 let last: { readonly key: MetadataScalar; readonly code: ScalarCode } | null = null;
-/** The longest text takes two bytes a unit. */
-const scratch = Buffer.allocUnsafeSlow(1_024);
+const scratch = Buffer.allocUnsafeSlow(MAX_BYTES);
 
 export function scalarCode(key: MetadataScalar): ScalarCode {
   if (last?.key === key) return last.code;
-  const length = writeScalar(key);
-  const bytes = Uint8Array.from(scratch.subarray(0, length));
-  last = { key, code: { bytes, hash: hashOf(bytes, length) } };
+  const bytes = Uint8Array.from(scratch.subarray(0, writeScalar(key, scratch, 0)));
+  last = { key, code: { bytes, hash: hashOf(bytes, 0, bytes.length) } };
   return last.code;
 }
 
@@ -30,31 +29,25 @@ export class ScalarCodes {
   readonly hashes: Uint32Array;
   /** Where each ends in `bytes`. */
   readonly ends: Uint32Array;
-  #bytes = Buffer.allocUnsafeSlow(256);
+  readonly bytes: Buffer;
 
   constructor(keys: readonly MetadataScalar[]) {
     this.hashes = new Uint32Array(keys.length);
     this.ends = new Uint32Array(keys.length);
+    let bytes = Buffer.allocUnsafeSlow(64 * keys.length + MAX_BYTES);
     let end = 0;
-    for (const [i, key] of keys.entries()) {
-      const length = writeScalar(key);
-      if (end + length > this.#bytes.length) {
-        const larger = Buffer.allocUnsafeSlow(2 * (end + length));
-        this.#bytes.copy(larger, 0, 0, end);
-        this.#bytes = larger;
+    for (let i = 0; i < keys.length; i++) {
+      if (end + MAX_BYTES > bytes.length) {
+        const larger = Buffer.allocUnsafeSlow(2 * (end + MAX_BYTES));
+        bytes.copy(larger, 0, 0, end);
+        bytes = larger;
       }
-      scratch.copy(this.#bytes, end, 0, length);
-      this.hashes[i] = hashOf(scratch, length);
-      this.ends[i] = end += length;
+      const start = end;
+      end = writeScalar(keys[i]!, bytes, start);
+      this.hashes[i] = hashOf(bytes, start, end);
+      this.ends[i] = end;
     }
-  }
-
-  get bytes(): Buffer {
-    return this.#bytes.subarray(0, this.ends.at(-1) ?? 0);
-  }
-
-  bytesOf(i: number): Buffer {
-    return this.#bytes.subarray(i === 0 ? 0 : this.ends[i - 1], this.ends[i]);
+    this.bytes = bytes.subarray(0, end);
   }
 }
 
@@ -72,38 +65,37 @@ export function decodeScalar(bytes: Buffer): MetadataScalar | undefined {
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? BigInt(number) : number;
 }
 
-/** To the beginning of `scratch`; returns how many bytes they are. */
-function writeScalar(key: MetadataScalar): number {
-  if (typeof key === "string") return writeText(key);
+/** Returns where the bytes end, of which there are `MAX_BYTES` at most. */
+function writeScalar(key: MetadataScalar, into: Buffer, at: number): number {
+  if (typeof key === "string") return writeText(key, into, at);
   if (typeof key === "boolean") {
-    scratch[0] = FORM.bool;
-    scratch[1] = key ? 1 : 0;
-    return 2;
+    into[at] = FORM.bool;
+    into[at + 1] = key ? 1 : 0;
+    return at + 2;
   }
   if (typeof key === "bigint" && BigInt.asIntN(64, key) === key) {
-    scratch[0] = FORM.int;
-    return scratch.writeBigInt64LE(key, 1);
+    into[at] = FORM.int;
+    return into.writeBigInt64LE(key, at + 1);
   }
   // A bigint beyond int64 was a float. 0 and -0 are one key.
-  scratch[0] = FORM.float;
-  return scratch.writeDoubleLE(Number(key) + 0, 1);
+  into[at] = FORM.float;
+  return into.writeDoubleLE(Number(key) + 0, at + 1);
 }
 
-function writeText(key: string): number {
+function writeText(key: string, into: Buffer, at: number): number {
   const digest = digestOfKey(key);
   if (digest !== null) {
-    scratch[0] = FORM.digest;
-    scratch.write(digest, 1, "hex");
-    return DIGEST_BYTES;
+    into[at] = FORM.digest;
+    return at + 1 + into.write(digest, at + 1, "hex");
   }
   const latin1 = isLatin1(key);
-  scratch[0] = latin1 ? FORM.latin1 : FORM.utf16;
-  return 1 + scratch.write(key, 1, latin1 ? "latin1" : "utf16le");
+  into[at] = latin1 ? FORM.latin1 : FORM.utf16;
+  return at + 1 + into.write(key, at + 1, latin1 ? "latin1" : "utf16le");
 }
 
 /** FNV-1a, 32 bits. */
-function hashOf(bytes: Uint8Array, length: number): number {
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c_9dc5;
-  for (let i = 0; i < length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x0100_0193);
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x0100_0193);
   return hash >>> 0;
 }
