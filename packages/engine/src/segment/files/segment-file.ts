@@ -5,7 +5,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type CancelSignal, type IndexPlan, type Space, throwIfAborted } from "@sheaf/protocol";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
-import type { OnDamage } from "../../storage/files/checked-range.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions, SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type SectionReader, openSections } from "../../storage/files/section-reader.ts";
@@ -114,8 +113,6 @@ export interface OpenSegmentOptions {
   readonly plan: IndexPlan;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
-  /** Hears of damage that is found later, before it is thrown. */
-  readonly onDamage?: OnDamage | undefined;
   readonly signal?: CancelSignal | undefined;
 }
 
@@ -125,15 +122,9 @@ export async function openSegmentFile(
   file: FileIdentity,
   options: OpenSegmentOptions,
 ): Promise<SealedSegment> {
-  let isOpen = false;
-  const onDamage: OnDamage = (damage) => {
-    if (isOpen) options.onDamage?.(damage);
-  };
-  const reader = await openSections(files, file, { signal: options.signal, onDamage });
+  const reader = await openSections(files, file, { signal: options.signal });
   try {
-    const segment = await openSegment(reader, options);
-    isOpen = true;
-    return segment;
+    return await openSegment(reader, options);
   } catch (error) {
     await reader.close();
     throw error;

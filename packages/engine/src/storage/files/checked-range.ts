@@ -5,14 +5,6 @@ import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 /** Bytes that are read at once where a section is gone through: long enough for an object store, soon checked. */
 export const PIECE_BYTES = 1024 * 1024;
 
-/** Hears of damage that is found after a file was opened, before it is thrown. */
-export type OnDamage = (damage: SegmentDamaged) => void;
-
-export function reported(error: unknown, onDamage: OnDamage): unknown {
-  if (error instanceof SegmentDamaged) onDamage(error);
-  return error;
-}
-
 /** Where bytes are read from: a file, or what was fetched of it. */
 export type ByteSource = Pick<SegmentFile, "tryRead">;
 

@@ -5,15 +5,7 @@
 import { SheafError } from "@sheaf/protocol";
 import { valueMemory } from "../../kernels/value-memory.ts";
 import { crc32c } from "../values/crc32c.ts";
-import {
-  type ByteSource,
-  FetchedBytes,
-  PIECE_BYTES,
-  type OnDamage,
-  damagedAt,
-  reported,
-  requireWithin,
-} from "./checked-range.ts";
+import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
 import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import type { ReadOptions, SegmentFile } from "./segment-files.ts";
@@ -21,15 +13,13 @@ import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 export class RowSection {
   readonly #file: SegmentFile;
   readonly #entry: RowsEntry;
-  readonly #onDamage: OnDamage;
   /** Of a row and its checksum. */
   readonly #stride: number;
   /** Rows that fit kernel memory. */
   readonly #window: number;
 
-  constructor(file: SegmentFile, entry: RowsEntry, onDamage: OnDamage) {
+  constructor(file: SegmentFile, entry: RowsEntry) {
     this.#file = file;
-    this.#onDamage = onDamage;
     this.#entry = entry;
     this.#stride = entry.rowBytes + ROW_CHECKSUM_BYTES;
     this.#window = Math.floor(valueMemory().capacity / this.#stride);
@@ -59,23 +49,11 @@ export class RowSection {
    * Only bytes that fit their checksums get there.
    */
   tryRead(into: Uint8Array, first: number): boolean {
-    try {
-      return this.#check(this.#file, first, this.#endOf(into, first), into);
-    } catch (error) {
-      throw reported(error, this.#onDamage);
-    }
+    return this.#check(this.#file, first, this.#endOf(into, first), into);
   }
 
   /** `tryRead` of rows that may have to be fetched. Nothing is written to `into` once it has settled. */
   async read(into: Uint8Array, first: number, options: ReadOptions = {}): Promise<void> {
-    try {
-      await this.#read(into, first, options);
-    } catch (error) {
-      throw reported(error, this.#onDamage);
-    }
-  }
-
-  async #read(into: Uint8Array, first: number, options: ReadOptions): Promise<void> {
     const end = this.#endOf(into, first);
     for (let row = first; row < end; row += this.#piece) {
       const next = Math.min(row + this.#piece, end);

@@ -2,23 +2,18 @@
  * Reads an index file: opened with one read of its end, then section by section, each byte held to its checksum before
  * anybody sees it. Whatever does not fit is a `SegmentDamaged` with file and section.
  */
-import type { OnDamage } from "./checked-range.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import { type ReadOptions, TAIL_BYTES, type SegmentFile, type SegmentFiles } from "./segment-files.ts";
-import { type SectionEntry, TRAILER_BYTES, decodeFooter, decodeTrailer } from "./footer.ts";
+import { type SectionEntry, TRAILER_BYTES, type Trailer, decodeFooter, decodeTrailer } from "./footer.ts";
 import { RowSection } from "./row-section.ts";
 import type { FileIdentity } from "./section-writer.ts";
 import { StreamSection } from "./stream-section.ts";
-
-export interface OpenOptions extends ReadOptions {
-  readonly onDamage?: OnDamage | undefined;
-}
 
 /** Opens the very file that was written. Throws `SegmentDamaged` if it is missing, damaged or another one. */
 export async function openSections(
   files: SegmentFiles,
   { name, crc }: FileIdentity,
-  options: OpenOptions = {},
+  options: ReadOptions = {},
 ): Promise<SectionReader> {
   const reader = await openAnySections(files, name, options);
   if (reader === null) throw new SegmentDamaged(name, null, "it is missing");
@@ -31,7 +26,7 @@ export async function openSections(
 export async function openAnySections(
   files: SegmentFiles,
   name: string,
-  options: OpenOptions = {},
+  options: ReadOptions = {},
 ): Promise<SectionReader | null> {
   const file = await files.open(name, options);
   if (file === null) return null;
@@ -40,18 +35,11 @@ export async function openAnySections(
     const trailer = decodeTrailer(name, tail, file.size);
     const length = trailer.footerBytes + TRAILER_BYTES;
     const footer = length <= tail.length ? tail.subarray(-length) : await readEnd(file, length, options);
-    const { sections } = decodeFooter(name, footer, file.size);
-    return new SectionReader(file, { crc: trailer.crc, sections, onDamage: options.onDamage });
+    return new SectionReader(file, trailer, decodeFooter(name, footer, file.size).sections);
   } catch (error) {
     await file.close();
     throw error;
   }
-}
-
-interface OpenedFile {
-  readonly crc: number;
-  readonly sections: readonly SectionEntry[];
-  readonly onDamage: OnDamage | undefined;
 }
 
 export class SectionReader {
@@ -60,15 +48,13 @@ export class SectionReader {
   readonly #file: SegmentFile;
   readonly #sections: ReadonlyMap<string, StreamSection | RowSection>;
 
-  constructor(file: SegmentFile, { crc, sections, onDamage = () => {} }: OpenedFile) {
+  constructor(file: SegmentFile, { crc }: Trailer, sections: readonly SectionEntry[]) {
     this.#file = file;
     this.crc = crc;
     this.#sections = new Map(
       sections.map((entry) => [
         entry.name,
-        entry.kind === "stream"
-          ? new StreamSection(file, entry, onDamage)
-          : new RowSection(file, entry, onDamage),
+        entry.kind === "stream" ? new StreamSection(file, entry) : new RowSection(file, entry),
       ]),
     );
   }

@@ -3,26 +3,16 @@
  * kernel memory, where their checksums are computed, and copied from there once they fit.
  */
 import { valueMemory } from "../../kernels/value-memory.ts";
-import {
-  type ByteSource,
-  FetchedBytes,
-  PIECE_BYTES,
-  type OnDamage,
-  damagedAt,
-  reported,
-  requireWithin,
-} from "./checked-range.ts";
+import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
 import { CHUNK_BYTES, type StreamEntry } from "./footer.ts";
 import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 
 export class StreamSection {
   readonly #file: SegmentFile;
   readonly #entry: StreamEntry;
-  readonly #onDamage: OnDamage;
 
-  constructor(file: SegmentFile, entry: StreamEntry, onDamage: OnDamage) {
+  constructor(file: SegmentFile, entry: StreamEntry) {
     this.#file = file;
-    this.#onDamage = onDamage;
     this.#entry = entry;
   }
 
@@ -41,24 +31,12 @@ export class StreamSection {
    * Only bytes that fit their checksums get there.
    */
   tryRead(into: Uint8Array, from: number): boolean {
-    try {
-      requireWithin(this.#file, this.#entry.name, [from + into.length, this.length]);
-      return this.#check(this.#file, from, from + into.length, into);
-    } catch (error) {
-      throw reported(error, this.#onDamage);
-    }
+    requireWithin(this.#file, this.#entry.name, [from + into.length, this.length]);
+    return this.#check(this.#file, from, from + into.length, into);
   }
 
   /** `tryRead` of bytes that may have to be fetched. Nothing is written to `into` once it has settled. */
   async read(into: Uint8Array, from: number, options: ReadOptions = {}): Promise<void> {
-    try {
-      await this.#read(into, from, options);
-    } catch (error) {
-      throw reported(error, this.#onDamage);
-    }
-  }
-
-  async #read(into: Uint8Array, from: number, options: ReadOptions): Promise<void> {
     requireWithin(this.#file, this.#entry.name, [from + into.length, this.length]);
     const end = from + into.length;
     for (let at = from; at < end;) {
