@@ -248,6 +248,8 @@ class MessageWriter {
     this.#byte(kind);
     const start = this.#headroom + aligned(this.#at - this.#headroom);
     this.#reserve(start - this.#at + view.byteLength);
+    // Memory that is not cleared holds what was there before.
+    this.#bytes.fill(0, this.#at, start);
     this.#bytes.set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), start);
     this.#at = start + view.byteLength;
     return true;
