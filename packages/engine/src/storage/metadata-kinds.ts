@@ -13,9 +13,9 @@ export const KIND_NUMBER: Readonly<Record<MetadataKind, number>> = {
   string_array: 8,
 };
 
-const KIND_OF_NUMBER = new Map(
-  Object.entries(KIND_NUMBER).map(([kind, number]) => [number, kind as MetadataKind]),
-);
+export const METADATA_KINDS = Object.keys(KIND_NUMBER) as readonly MetadataKind[];
+
+const KIND_OF_NUMBER = new Map(METADATA_KINDS.map((kind) => [KIND_NUMBER[kind], kind]));
 
 /** `undefined`: there is no such kind. */
 export function kindOf(number: number): MetadataKind | undefined {

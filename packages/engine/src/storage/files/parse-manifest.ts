@@ -1,5 +1,6 @@
 /** The text of a manifest, member by member. Unknown members are refused: what a reader must know would be a feature. */
-import type { MetadataKind, Space } from "@sheaf/protocol";
+import type { Space } from "@sheaf/protocol";
+import { METADATA_KINDS } from "../metadata-kinds.ts";
 import type { StoreHead } from "../record-store.ts";
 import type { KeyKinds, Manifest, SegmentEntry } from "./manifest.ts";
 import { isFileName } from "./segment-files.ts";
@@ -10,10 +11,6 @@ type Fail = (reason: string) => Error;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_U32 = 0xffff_ffff;
 const SPACES: readonly Space[] = ["l2", "cosine", "ip"];
-const KINDS: readonly MetadataKind[] = [
-  ...(["bool", "int", "float", "string", "sparse_vector"] as const),
-  ...(["bool_array", "int_array", "float_array", "string_array"] as const),
-];
 const MEMBERS = [
   ...(["n", "lineage", "covers", "head", "space", "sparse", "kinds"] as const),
   ...(["segments", "deadRows"] as const),
@@ -77,7 +74,7 @@ class ManifestReader {
     const { key, kinds } = this.members(path, value, ["key", "kinds"]);
     return {
       key: this.text(`${path}.key`, key),
-      kinds: this.list(`${path}.kinds`, kinds, (place, kind) => this.oneOf(place, kind, KINDS)),
+      kinds: this.list(`${path}.kinds`, kinds, (place, kind) => this.oneOf(place, kind, METADATA_KINDS)),
     };
   }
 
