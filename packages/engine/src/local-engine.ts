@@ -332,7 +332,7 @@ export class LocalEngine implements Engine {
   /** Opens a collection, which makes the missing checkpoint. A damaged one is reported, not thrown. */
   async revive(id: string): Promise<void> {
     try {
-      await this.#pool.use(id, undefined, () => Promise.resolve());
+      await this.#pool.open(id);
     } catch (error) {
       this.#problem("opening a collection after a restart failed", error, id);
     }

@@ -11,6 +11,8 @@ export interface CollectionPoolOptions {
   readonly maxOpen: number;
   /** Throws 404 for a collection that no longer exists. */
   readonly open: (id: string, signal: CancelSignal) => Promise<OpenCollection>;
+  /** How long a use waits for that; by default 10 s. */
+  readonly waitMs?: number;
   readonly onProblem: (error: unknown) => void;
 }
 
@@ -18,6 +20,10 @@ export interface CollectionHold {
   readonly signal: CancelSignal;
   release(): void;
 }
+
+/** Much less than a request may take. An opening from index files takes less than a second, one of all records minutes. */
+const WAIT_MS = 10_000;
+const RETRY_AFTER_SECONDS = 5;
 
 interface Slot {
   readonly opening: Promise<OpenCollection>;
@@ -51,9 +57,15 @@ export class CollectionPool {
     return this.#slots.get(id)?.collection ?? null;
   }
 
+  /** Opens the collection if needed, however long that takes. */
+  async open(id: string): Promise<void> {
+    await this.#closing.get(id);
+    await this.#slot(id).opening;
+  }
+
   /**
    * Opens the collection if needed and runs `work` on it. Aborts when `signal` does and when the collection is
-   * dropped, which is a 404.
+   * dropped, which is a 404. 503 where the opening takes long; it goes on.
    */
   async use<T>(
     id: string,
@@ -69,7 +81,7 @@ export class CollectionPool {
     signal?.addEventListener("abort", abort, { once: true });
     slot.users.add(user);
     try {
-      return await work(await slot.opening, user);
+      return await work(slot.collection ?? (await this.#opened(slot, user)), user);
     } catch (error) {
       throw slot.dropped.aborted ? unknownCollection(id) : (slot.collection?.explain(error) ?? error);
     } finally {
@@ -145,6 +157,15 @@ export class CollectionPool {
     return slot;
   }
 
+  #opened({ opening }: Slot, user: Cancellation): Promise<OpenCollection> {
+    const limit = this.#options.waitMs ?? WAIT_MS;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(beingOpened()), limit).unref();
+      user.addEventListener("abort", () => reject(user.reason));
+      void opening.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+
   #evict(): void {
     let excess = this.#slots.size - this.#options.maxOpen;
     for (const [id, slot] of this.#slots) {
@@ -172,4 +193,9 @@ async function closeSlot(slot: Slot): Promise<void> {
   const [opened] = await Promise.allSettled([slot.opening]);
   if (slot.users.size > 0) await new Promise<void>((resolve) => (slot.idle = resolve));
   if (opened.status === "fulfilled") await opened.value.close();
+}
+
+function beingOpened(): SheafError {
+  const retry = { retryAfterSeconds: RETRY_AFTER_SECONDS };
+  return new SheafError("unavailable", "the collection is being opened; try again", retry);
 }

@@ -7,6 +7,7 @@ import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import type { RecordStore, StoredChange } from "../storage/record-store.ts";
 import { runInTurns } from "../storage/steps.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
 import type { SchemaInference } from "./schema-inference.ts";
 
 type Changes = Pick<RecordStore, "changesAfter" | "head">;
@@ -28,29 +29,66 @@ export function replayChanges(
 }
 
 function* replaySteps(store: Changes, covers: number, target: ReplayTarget): Generator<void, boolean> {
-  const into = new Float32Array(store.head.dimension ?? 0);
-  for (let from = covers; ;) {
-    const changes = store.changesAfter(from, into);
-    if (changes === "trimmed") return false;
-    let isLeft = false;
-    for (const change of changes) {
-      from = change.sequence;
-      replay(change, target);
-      isLeft = isSliceOver();
-      if (isLeft) break;
-    }
-    if (!isLeft) return true;
+  const changes = store.changesAfter(covers, new Float32Array(store.head.dimension ?? 0));
+  if (changes === "trimmed") return false;
+  const replay = new Replay(changes, target);
+  // Nothing else is written meanwhile, so the changes stay as they are between two steps.
+  while (!replay.isDone) {
+    yield* target.index.change({ removes: [], puts: replay.puts() });
     yield;
+    const removed = replay.takeRemoved();
+    if (removed !== null) target.index.remove(removed.offset, removed.sequence);
   }
+  return true;
 }
 
-function replay(change: StoredChange, { index, kinds }: ReplayTarget): void {
-  if (change.kind === "superseded") return;
-  const id = change.kind === "put" ? change.record.id : change.id;
-  const known = index.versionOf(id);
-  if (known === null || known.sequence < change.sequence) {
-    if (change.kind === "put") index.put(change.record);
-    else if (known !== null) index.remove(known.offset);
+interface Removed {
+  readonly offset: number;
+  readonly sequence: number;
+}
+
+/** Goes through the changes. Puts in a row enter the index as one batch, for to publish takes longer than a row. */
+class Replay {
+  readonly #changes: Iterator<StoredChange>;
+  readonly #target: ReplayTarget;
+  #removed: Removed | null = null;
+  isDone = false;
+
+  constructor(changes: Iterable<StoredChange>, target: ReplayTarget) {
+    this.#changes = changes[Symbol.iterator]();
+    this.#target = target;
   }
-  if (change.kind === "put") for (const each of kinds) each.addAll([change.record]);
+
+  /** What the index lacks, until a record was removed or the time is up. */
+  *puts(): Generator<StoredRecord> {
+    const { index, kinds } = this.#target;
+    while (this.#removed === null) {
+      const { value: change, done } = this.#changes.next();
+      if (done === true) {
+        this.isDone = true;
+        return;
+      }
+      if (change.kind === "put") {
+        for (const each of kinds) each.addAll([change.record]);
+        if (this.#isNews(index.versionOf(change.record.id), change)) yield change.record;
+      } else if (change.kind === "remove") {
+        const known = index.versionOf(change.id);
+        if (known !== null && this.#isNews(known, change))
+          this.#removed = { offset: known.offset, sequence: change.sequence };
+      }
+      // What changes nothing is no step of the batch.
+      if (isSliceOver()) return;
+    }
+  }
+
+  /** The record that was removed after the puts. */
+  takeRemoved(): Removed | null {
+    const removed = this.#removed;
+    this.#removed = null;
+    return removed;
+  }
+
+  #isNews(known: { readonly sequence: number } | null, { sequence }: StoredChange): boolean {
+    return known === null || known.sequence < sequence;
+  }
 }

@@ -13,7 +13,7 @@ export interface RecordReader {
 
 /** What a batch changes. */
 export interface IndexChange {
-  readonly removes: readonly { readonly offset: number }[];
+  readonly removes: readonly { readonly offset: number; readonly sequence: number }[];
   readonly puts: Iterable<StoredRecord>;
 }
 

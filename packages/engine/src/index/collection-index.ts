@@ -27,6 +27,7 @@ import {
 import { IndexSnapshot } from "./index-snapshot.ts";
 import type { RestoredSegment } from "./files/restore-index.ts";
 import { Indexer } from "./indexer.ts";
+import { isFarBehind } from "./merge-policy.ts";
 import { countBits, listBits } from "../segment/bits.ts";
 import { LiveSegment, SegmentList } from "./segment-list.ts";
 import { sparseVectorsOf } from "../segment/postings/sparse-metadata.ts";
@@ -54,6 +55,8 @@ export class CollectionIndex {
   #snapshot: IndexSnapshot | null = null;
   /** Of `#snapshot`. */
   #snapshotChanges = -1;
+  /** Sequence number of the newest operation. */
+  #newest = 0;
   /** No record has a higher one. */
   #maxOffset = -1;
   /** Where the search for rows of a segment that is emptied goes on. */
@@ -150,8 +153,8 @@ export class CollectionIndex {
     runSteps(this.change({ removes: [], puts: [record] }));
   }
 
-  remove(offset: number): void {
-    runSteps(this.change({ removes: [{ offset }], puts: [] }));
+  remove(offset: number, sequence = this.#newest): void {
+    runSteps(this.change({ removes: [{ offset, sequence }], puts: [] }));
   }
 
   /**
@@ -219,7 +222,8 @@ export class CollectionIndex {
   }
 
   *#stage({ removes, puts }: IndexChange): Generator<void, void> {
-    for (const { offset } of removes) {
+    for (const { offset, sequence } of removes) {
+      this.#newest = Math.max(this.#newest, sequence);
       const place = this.#segments.ofOffset(offset);
       if (place !== null) this.#segments.kill(place);
       this.#moveSome();
@@ -243,6 +247,7 @@ export class CollectionIndex {
     const former = this.#segments.ofId(record.id);
     if (former !== null) this.#segments.kill(former);
     this.#maxOffset = Math.max(this.#maxOffset, record.offset);
+    this.#newest = Math.max(this.#newest, record.sequence);
     const { offset, sequence, id, document, metadata } = record;
     const sparse = sparseVectorsOf(metadata);
     if (segment !== null) this.#segments.begin(segment);
@@ -270,14 +275,15 @@ export class CollectionIndex {
   #publish(): void {
     this.#segments.publish();
     if (this.size === 0 && this.#segments.entries.length > 0) this.#clear();
-    const emptied = this.#segments.entries.filter(isEmptied);
+    const emptied = this.#segments.entries.filter(
+      (entry) => entry.isEmptied && !this.#indexer.isSource(entry.segment),
+    );
     if (emptied.length > 0) {
       this.#moved = 0;
-      this.#indexer.restart();
       this.#segments.replace(emptied, null);
     }
     this.#writtenAt = performance.now();
-    if (this.#hasCodes || (!this.#failed && this.#segments.entries.some(isHollow))) this.#wake();
+    if (this.#hasCodes || (!this.#failed && this.#hollow !== undefined)) this.#wake();
   }
 
   #wake(): void {
@@ -305,9 +311,20 @@ export class CollectionIndex {
     this.#work.now(() => void this.#moveHollow(MOVED_PER_WRITE));
   }
 
+  /** Rows that are moved keep their sequence numbers, so old ones are sealed where that can be done. */
+  get #hollow(): LiveSegment | undefined {
+    const { mutableRows } = this.#sizes;
+    const isOld = ({ minSequence }: MutableSegment): boolean =>
+      this.#hasCodes && isFarBehind(this.#newest - minSequence, mutableRows);
+    return this.#segments.entries.find((entry) => {
+      const { segment } = entry;
+      return entry.isHollow && !segment.isSealed && !this.#indexer.isSource(segment) && !isOld(segment);
+    });
+  }
+
   /** Stages the move of rows out of a full segment that most rows have left before it was sealed; false: there is none. */
   #moveHollow(count: number): boolean {
-    const hollow = this.#failed ? undefined : this.#segments.entries.find(isHollow);
+    const hollow = this.#failed ? undefined : this.#hollow;
     if (hollow === undefined) return false;
     const { segment } = hollow;
     for (let left = count; left > 0 && hollow.keptCount > 0; this.#moved++) {
@@ -343,7 +360,9 @@ export class CollectionIndex {
     return new Indexer({
       segments: this.#segments,
       space: this.#plan.space,
+      mutableRows: this.#sizes.mutableRows,
       segmentRows: this.#sizes.sealedRows,
+      newestSequence: () => this.#newest,
       memory: vectorMemory,
       kernels,
       nextId: () => this.#nextSegment++,
@@ -367,16 +386,6 @@ export class CollectionIndex {
     this.#snapshot = null;
     this.#moved = 0;
   }
-}
-
-/** Its last rows are moved. */
-function isHollow({ segment, keptCount }: LiveSegment): boolean {
-  if (segment.isSealed || !segment.isFull || keptCount === 0) return false;
-  return keptCount + segment.unpublished < segment.capacity / 2;
-}
-
-function isEmptied({ segment, liveCount }: LiveSegment): boolean {
-  return !segment.isSealed && segment.isFull && liveCount === 0;
 }
 
 function warn(error: unknown): void {

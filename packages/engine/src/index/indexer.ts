@@ -8,11 +8,10 @@ import type { KernelKind } from "../kernels/kernel-memory.ts";
 import type { MutableSegment } from "../segment/mutable-segment.ts";
 import type { CodeOptions } from "../segment/mutable-vectors.ts";
 import type { LookupSegment } from "../segment/segment.ts";
-import type { SealedSegment } from "../segment/sealed-segment.ts";
 import { SegmentWriter } from "../segment/segment-writer.ts";
 import { relativeTo } from "../segment/dense/search-dense.ts";
 import { VectorMemory } from "../segment/dense/vector-memory.ts";
-import { type SegmentMeta, chooseMerge } from "./merge-policy.ts";
+import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
 import { RowLoader } from "./row-loader.ts";
 import { LiveSegment, type SegmentList } from "./segment-list.ts";
@@ -22,6 +21,10 @@ export interface IndexerOptions {
   readonly space: Space;
   /** Rows of the largest segment. */
   readonly segmentRows: number;
+  /** Rows of a full mutable segment. */
+  readonly mutableRows: number;
+  /** Of all operations that the index has. */
+  readonly newestSequence: () => number;
   /** For the vectors of sealed segments; without limit if left out. */
   readonly memory?: VectorMemory | undefined;
   /** `plain` for tests: the same results without WASM. */
@@ -91,7 +94,7 @@ export class Indexer {
   }
 
   /** It is being written anew, together with others or alone. */
-  isSource(segment: SealedSegment): boolean {
+  isSource(segment: LookupSegment): boolean {
     return this.#sealing?.sources.some((source) => source.segment === segment) ?? false;
   }
 
@@ -126,8 +129,14 @@ export class Indexer {
   }
 
   #nextSealing(atRest: boolean): Sealing | null {
-    const { segments, segmentRows } = this.#options;
-    const done = segments.entries.filter(({ segment }) => segment.isSealed || segment.isFull);
+    const { segments, mutableRows, segmentRows } = this.#options;
+    const newest = this.#options.newestSequence();
+    const done = segments.entries.filter(
+      ({ segment, liveCount }) =>
+        segment.isSealed ||
+        segment.isFull ||
+        isDue({ live: liveCount, span: newest - segment.minSequence }, { mutableRows, atRest }),
+    );
     const empty = done.filter(({ liveCount }) => liveCount === 0);
     for (const entry of empty) this.#giveBack(entry);
     if (empty.length > 0) segments.replace(empty, null);
@@ -135,6 +144,7 @@ export class Indexer {
     const chosen = chooseMerge(candidates, { segmentRows, atRest });
     if (chosen.length === 0) return null;
     const sources = chosen.map(({ entry }) => entry);
+    for (const { segment } of sources) if (!segment.isSealed) segment.freeze();
     const writer = new SegmentWriter(sources, {
       id: this.#options.nextId(),
       sparseKeys: this.#options.sparseKeys(),

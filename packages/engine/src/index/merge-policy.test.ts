@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type SegmentMeta, chooseMerge } from "./merge-policy.ts";
+import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 
 const MUTABLE_ROWS = 64;
 const SEGMENT_ROWS = 1_024;
@@ -51,6 +51,13 @@ describe("chooseMerge", () => {
     expect(chooseMerge([sealed(1_000), small], request)).toStrictEqual([]);
   });
 
+  it("leaves segments alone at rest that are many times as large as what is new", () => {
+    const request = { segmentRows: SEGMENT_ROWS, atRest: true };
+    const [large, small, full] = [sealed(513), sealed(48), mutable(16)];
+    expect(chooseMerge([large, small, full], request)).toStrictEqual([full, small]);
+    expect(chooseMerge([large, sealed(49), full], request)).toHaveLength(3);
+  });
+
   it("writes anew what most rows have left", () => {
     const hollow = sealed(100, { rows: 201 });
     const request = { segmentRows: SEGMENT_ROWS, atRest: false };
@@ -86,5 +93,22 @@ describe("chooseMerge", () => {
         }
       }),
     );
+  });
+});
+
+describe("isDue", () => {
+  const due = (live: number, span: number, atRest: boolean): boolean =>
+    isDue({ live, span }, { mutableRows: MUTABLE_ROWS, atRest });
+
+  it("seals at rest what an opening would replay for long: many rows, or a few and much that came after", () => {
+    expect(due(15, 15, true)).toBe(false);
+    expect(due(16, 16, true)).toBe(true);
+    expect(due(1, 16, true)).toBe(true);
+    expect(due(0, 1_000, true)).toBe(false);
+  });
+
+  it("lets rows be filled up while there are writes, unless one is far behind", () => {
+    expect(due(63, 255, false)).toBe(false);
+    expect(due(1, 256, false)).toBe(true);
   });
 });

@@ -38,6 +38,18 @@ export class LiveSegment {
     return this.liveCount - this.#dyingCount;
   }
 
+  /** Full, and most rows have left it before it was sealed: the others are moved. */
+  get isHollow(): boolean {
+    const { segment, keptCount } = this;
+    if (segment.isSealed || !segment.isFull || keptCount === 0) return false;
+    return keptCount + segment.unpublished < segment.count / 2;
+  }
+
+  /** All rows have left it before it was sealed. */
+  get isEmptied(): boolean {
+    return !this.segment.isSealed && this.segment.isFull && this.liveCount === 0;
+  }
+
   /** Of a live row; `false`: it was killed before. */
   kill(docId: number): boolean {
     if (!this.isKept(docId)) return false;

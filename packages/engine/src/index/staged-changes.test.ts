@@ -77,7 +77,7 @@ it(`shows the states between batches and no others (seed ${seed})`, () => {
     }
     const after = stored.state;
     const change = index.change({
-      removes: [...removes.values()].map((offset) => ({ offset })),
+      removes: [...removes.values()].map((offset) => ({ offset, sequence: 0 })),
       puts: [...puts.values()],
     });
     while (change.next().done !== true) {

@@ -1,5 +1,5 @@
 /**
- * The segment that rows are written to: docIds in the order of the writes, until it is full. What a scan on another
+ * The segment that rows are written to: docIds in the order of the writes, until it is full or frozen. What a scan on another
  * thread reads (vectors, offsets) is shared memory, and a column that grows is copied, so that a scan keeps the memory
  * it was given. It is sealed when it is full, and searched until that is done.
  *
@@ -54,6 +54,8 @@ export class MutableSegment implements LookupSegment {
   readonly #formerOfId = new Map<string, number>();
   readonly #formerOfOffset = new Map<number, number>();
   #published = 0;
+  #frozen = false;
+  #minSequence = Infinity;
   #offsets = sharedFloat64(FIRST_CAPACITY);
   #sequences = new Float64Array(FIRST_CAPACITY);
   #minOffset = Infinity;
@@ -77,8 +79,14 @@ export class MutableSegment implements LookupSegment {
     return this.count - this.#published;
   }
 
+  /** It takes no more rows. */
   get isFull(): boolean {
-    return this.count === this.capacity;
+    return this.#frozen || this.count === this.capacity;
+  }
+
+  /** Of all rows ever appended. */
+  get minSequence(): number {
+    return this.#minSequence;
   }
 
   /** In shared memory. */
@@ -125,6 +133,7 @@ export class MutableSegment implements LookupSegment {
     this.#offsets[docId] = row.offset;
     this.#sequences[docId] = row.sequence;
     this.#minOffset = Math.min(this.#minOffset, row.offset);
+    this.#minSequence = Math.min(this.#minSequence, row.sequence);
     this.vectors.add(docId, row.vector, this.#offsets);
     block.signatures.add(docId % BLOCK_DOCS, row.document);
     block.push(row.metadata);
@@ -137,6 +146,13 @@ export class MutableSegment implements LookupSegment {
     if (formerOfOffset !== undefined) this.#formerOfOffset.set(row.offset, formerOfOffset);
     this.#docOfOffset.set(row.offset, docId);
     if (this.isFull) this.#seal(block);
+  }
+
+  /** No row is added any more, though there is room. All are published. */
+  freeze(): void {
+    if (this.isFull || this.count === 0) return;
+    this.#frozen = true;
+    this.#seal(this.blocks.at(-1)!);
   }
 
   /** All rows so far can be found from now on. */

@@ -55,7 +55,7 @@ function files(ending: string): string[] {
 
 describe("index files", () => {
   it("are none while nothing is sealed", async () => {
-    fill(31);
+    fill(15);
     filed.seal();
     await filed.flush();
     await filed.close();
@@ -76,6 +76,53 @@ describe("index files", () => {
     expect(await filed.reopen()).toBe("restored");
     expect(rows(filed)).toEqual(stored(filed));
     expect(filed.index.segments[0]?.segment.isSealed).toBe(true);
+  });
+
+  it("have the rows of a segment that is not full once the collection is at rest", async () => {
+    fill(32 + 7);
+    filed.seal();
+    await filed.flush();
+    expect((await manifest())?.covers).toBe(32);
+    fill(1, 32 + 7);
+    filed.seal();
+    await filed.flush();
+    expect((await manifest())?.covers).toBe(40);
+    fill(1, 40);
+    await filed.close();
+    expect(await filed.reopen()).toBe("restored");
+    expect(rows(filed)).toEqual(stored(filed));
+  });
+
+  it("keep up with the writes, though the same few records are written without a rest", async () => {
+    fill(20);
+    let most = 0;
+    for (let i = 0; i < 3_000; i++) {
+      put(filed, i % 16, i);
+      // To seal a segment takes some thousands, which is about a hundred writes.
+      for (let step = 0; step < 24; step++) filed.index.maintain(false);
+      if (i % 16 !== 0) continue;
+      await filed.flush();
+      const covers = (await manifest())?.covers ?? 0;
+      most = Math.max(most, filed.head.sequence - covers);
+    }
+    expect(most).toBeLessThan(2_000);
+    expect(rows(filed)).toEqual(stored(filed));
+  });
+
+  it("cover what is some segments behind, though records are only removed", async () => {
+    fill(400);
+    filed.seal();
+    await filed.flush();
+    put(filed, 400);
+    for (let i = 0; i < 300; i++) {
+      filed.remove(`r${i}`);
+      while (filed.index.maintain(false));
+    }
+    await filed.flush();
+    expect(filed.head.sequence - (await manifest())!.covers).toBeLessThan(32 * 8);
+    await filed.close();
+    expect(await filed.reopen()).toBe("restored");
+    expect(rows(filed)).toEqual(stored(filed));
   });
 
   it("do not change where nothing has changed that they tell of", async () => {

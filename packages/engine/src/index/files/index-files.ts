@@ -132,7 +132,10 @@ export class IndexFiles {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#closing.abort(new Error("the index is being closed"));
-    this.#then(() => this.#install());
+    this.#then(async () => {
+      await this.#install();
+      await this.#removeUnused();
+    });
     await this.#work;
   }
 
@@ -223,7 +226,7 @@ export class IndexFiles {
   /** What no manifest names, unless the next one will. */
   async #removeUnused(): Promise<void> {
     const state = this.#options.state();
-    if (state === null || this.#closing.aborted) return;
+    if (state === null) return;
     const kept = new Set(this.#installed?.segments.map(({ name }) => name));
     if (this.#installed !== null) kept.add(`manifest-${this.#installed.n}`);
     if (this.#installed?.deadRows) kept.add(this.#installed.deadRows.name);

@@ -130,10 +130,11 @@ export class TestCollection implements OracleCollection {
   remove(id: string): void {
     const offset = this.#offsets.get(id);
     if (offset === undefined) return;
-    this.#keep({ puts: [], removes: [{ id, offset, sequence: ++this.#sequence }] });
+    const sequence = ++this.#sequence;
+    this.#keep({ puts: [], removes: [{ id, offset, sequence }] });
     this.#offsets.delete(id);
     this.#byOffset.delete(offset);
-    this.index.remove(offset);
+    this.index.remove(offset, sequence);
     this.#settle();
   }
 
