@@ -66,6 +66,10 @@ function names(ref: CollectionRef): string[] {
   return existsSync(folder) ? readdirSync(folder).toSorted() : [];
 }
 
+function segmentsOf(ref: CollectionRef): string[] {
+  return names(ref).filter((name) => name.endsWith(".seg"));
+}
+
 /** Waits until there is a manifest and nothing changes any more. */
 async function filesOf(ref: CollectionRef): Promise<string[]> {
   for (let before = ""; ;) {
@@ -98,7 +102,7 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
   it("opens a collection from them, with what was written and deleted since", async () => {
     const first = await open();
     const ref = await filled(first);
-    const kept = names(ref).filter((name) => name.endsWith(".seg"));
+    const kept = segmentsOf(ref);
     await first.delete(ref, { ids: ["r7", "r8"], where: null, limit: null });
     await write(first, ref, "add", row(ROWS));
     await write(first, ref, "upsert", row(9));
@@ -109,10 +113,39 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
       expect(await nearest(second, ref, query)).toEqual(expected(left, query));
     expect(await second.count(ref, { ids: null, where: null })).toBe(left.length);
     expect(await idsOf(second, ref)).toEqual(left.map((i) => `r${i}`));
-    expect(names(ref).filter((name) => name.endsWith(".seg"))).toEqual(kept);
+    expect(segmentsOf(ref)).toEqual(kept);
     const { schema } = await second.getCollection(ref);
     expect(Object.keys(schema["keys"] as object)).toEqual(expect.arrayContaining(["n", "parity"]));
     await second.close();
+    expect(logged).toEqual([]);
+  });
+
+  it("gives them to forks, which open like their source and have their own from then on", async () => {
+    const first = await open();
+    const ref = await filled(first);
+    await write(first, ref, "upsert", row(9), row(ROWS));
+    const { id } = await first.forkCollection(ref, "fork");
+    const fork = { ...ref, id };
+    const shared = segmentsOf(ref);
+    expect(segmentsOf(fork)).toEqual(shared);
+    for (const name of shared) expect(statSync(join(indexFolder(fork), name)).nlink).toBe(2);
+    await first.delete(ref, { ids: ["r3"], where: null, limit: null });
+    await first.close();
+    const second = await open();
+    expect(await nearest(second, fork, 3)).toEqual(expected([...ALL, ROWS], 3));
+    expect(segmentsOf(fork)).toEqual(shared);
+    expect(logged).toEqual([]);
+    await write(second, fork, "add", ...Array.from({ length: ROWS }, (_, i) => row(1_000 + i)));
+    await filesOf(fork);
+    expect(segmentsOf(ref)).toEqual(shared);
+    await second.deleteCollection({ ...ref, name: (await second.getCollection(ref)).name });
+    const { id: grandchild } = await second.forkCollection(fork, "fork of the fork");
+    await second.close();
+    const third = await open();
+    const left = [...ALL, ROWS, ...ALL.map((i) => i + 1_000)];
+    for (const each of [fork, { ...ref, id: grandchild }])
+      expect(await nearest(third, each, 1_003)).toEqual(expected(left, 1_003));
+    expect(segmentsOf({ ...ref, id: grandchild })).toEqual(segmentsOf(fork));
     expect(logged).toEqual([]);
   });
 

@@ -26,6 +26,7 @@ import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { type TokenScope, makeReadToken, readSequence } from "./collection/read-token.ts";
+import { collectionStatistics } from "./collection/collection-statistics.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { type CollectionHold, CollectionPool } from "./collection/collection-pool.ts";
@@ -95,6 +96,7 @@ export class LocalEngine implements Engine {
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => Promise.resolve());
+    const telling = (message: string) => this.#problem.bind(this, message);
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
       ...this.#threads,
@@ -103,7 +105,7 @@ export class LocalEngine implements Engine {
       documents: new DocumentMemory(),
       onTouch: options.onTouch ?? (() => {}),
       index: options.index ?? {},
-      onProblem: (error, id) => this.#problem("the collection goes on with a problem", error, id),
+      onProblem: telling("the collection goes on with a problem"),
     }));
     const budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
@@ -113,10 +115,10 @@ export class LocalEngine implements Engine {
     this.#pool = new CollectionPool({
       maxOpen: options.maxOpenCollections ?? maxOpenCollections(),
       open: (id, signal) => opener.open(id, budgets, signal),
-      onProblem: (error) => this.#problem("closing a collection failed", error),
+      onProblem: telling("closing a collection failed"),
     });
-    const openStore = opener.openStore.bind(opener);
-    this.#forker = new CollectionForker({ ...parts, pool: this.#pool, openStore });
+    const onProblem = telling("a fork makes its index of the records");
+    this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem });
   }
 
   /** Without the lock: for the engine host, whose gateway holds it. */
@@ -232,13 +234,8 @@ export class LocalEngine implements Engine {
   }
 
   async statistics(): Promise<EngineStatistics> {
-    const open = this.#pool.openIds();
-    const sizes = open.map((id) => this.#folder.collectionBytes(id));
     return {
-      collections: this.#catalog.collectionIds(null).length,
-      openCollections: open.length,
-      catalogBytes: this.#catalog.bytes,
-      openCollectionBytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
+      ...collectionStatistics(this.#folder, this.#catalog, this.#pool),
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
       openReads: this.#reads.size,

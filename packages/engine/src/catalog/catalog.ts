@@ -45,9 +45,7 @@ export interface CollectionProgress {
 }
 
 /** What a fork is beside its source. */
-export interface ForkedCollection {
-  readonly id: string;
-  readonly name: string;
+export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name", string>> {
   /** Of its records, as its store knows them. */
   readonly dimension: number | null;
   readonly logPosition: number;
@@ -180,7 +178,7 @@ export class Catalog {
     return this.#change(() => {
       const source = this.#requireCollection(ref);
       this.#collections.trees.add(source.tree);
-      const entry = this.#collections.insert({ ...source, ...fork, version: 0, epoch: randomUUID() });
+      const entry = this.#collections.insert({ ...source, ...fork, version: 0 });
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
       if (fork.logPosition > 0) this.#environment.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
       return toCollection(entry);

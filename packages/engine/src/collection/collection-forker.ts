@@ -1,22 +1,24 @@
 /**
- * Forks collections: the store is copied under the new id first and the catalog learns of it last, so that a crash in
- * between leaves files that nobody knows and that the next start sweeps away. One copy at a time: more would only
- * fight for the disk.
+ * Forks collections: the files of the index are linked and the store is copied under the new id first, and the catalog
+ * learns of it last, so that a crash in between leaves files that nobody knows and that the next start sweeps away. One
+ * copy at a time: more would only fight for the disk.
  */
 import { randomUUID } from "node:crypto";
 import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { type CollectionOpener, lineageOf } from "./collection-opener.ts";
 import type { CollectionPool } from "./collection-pool.ts";
+import { forkIndexFiles } from "./fork-index-files.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
-import type { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 
 export interface CollectionForkerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
   readonly pool: CollectionPool;
-  readonly openStore: (id: string) => LmdbRecordStore;
+  readonly opener: Pick<CollectionOpener, "openStore" | "filesOf">;
+  readonly onProblem: (error: unknown, collection: string) => void;
 }
 
 export class CollectionForker {
@@ -46,17 +48,38 @@ export class CollectionForker {
     catalog.checkFork(ref, name);
     const source = catalog.collection(ref);
     const id = randomUUID();
+    const epoch = randomUUID();
     try {
+      await this.#takeFiles(ref, { id, epoch }, signal);
       await this.#copy(source.id, folder.collection(id), signal);
       const head = await this.#head(id);
       requireCaughtUp(head, source, collectionName(source.id));
       const { sequence, dimension } = head;
       throwIfAborted(signal);
-      return await catalog.createFork(ref, { id, name, dimension, logPosition: sequence });
+      return await catalog.createFork(ref, { id, epoch, name, dimension, logPosition: sequence });
     } catch (error) {
       await folder.discardCollection(id);
       throw error;
     }
+  }
+
+  /** What goes wrong with them is no failure of the fork. */
+  async #takeFiles(
+    ref: CollectionRef,
+    fork: { readonly id: string; readonly epoch: string },
+    signal: CancelSignal | undefined,
+  ): Promise<void> {
+    const { catalog, opener, folder, onProblem } = this.#options;
+    const [from, to] = [opener.filesOf(ref.id), opener.filesOf(fork.id)];
+    if (from === null || to === null) return;
+    const lineages = { lineage: lineageOf(catalog, ref), forkLineage: fork.epoch };
+    try {
+      if (await forkIndexFiles({ from, to, ...lineages }, signal)) return;
+    } catch (error) {
+      throwIfAborted(signal);
+      onProblem(error, ref.id);
+    }
+    await folder.discardCollection(fork.id);
   }
 
   /**
@@ -65,12 +88,12 @@ export class CollectionForker {
    * for good (that builds its index) only to be copied.
    */
   async #copy(from: string, to: string, signal: CancelSignal | undefined): Promise<void> {
-    const { openStore, pool } = this.#options;
+    const { opener, pool } = this.#options;
     if (pool.peek(from) !== null) {
       await pool.use(from, signal, (collection) => collection.copyTo(to));
       return;
     }
-    const source = openStore(from);
+    const source = opener.openStore(from);
     try {
       await source.copyTo(to);
     } finally {
@@ -79,7 +102,7 @@ export class CollectionForker {
   }
 
   async #head(id: string): Promise<StoreHead> {
-    const copy = this.#options.openStore(id);
+    const copy = this.#options.opener.openStore(id);
     try {
       return copy.head;
     } finally {

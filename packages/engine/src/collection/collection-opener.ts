@@ -1,7 +1,7 @@
 /** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, type Collection, type CollectionRef, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
@@ -109,15 +109,18 @@ export class CollectionOpener {
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */
   async #indexFiles({ tenant, database, id }: Collection): Promise<KeptIndexFiles | undefined> {
-    const { folder, disk, catalog, index } = this.#options;
+    const { folder, catalog } = this.#options;
+    const files = this.filesOf(id);
+    if (files !== null) return { files, lineage: lineageOf(catalog, { tenant, database, id }) };
     const path = folder.collectionIndex(id);
-    if (index.files !== true) {
-      if (existsSync(path)) await rm(path, { recursive: true, force: true });
-      return undefined;
-    }
-    // Collections of before have no epoch, and one history.
-    const lineage = catalog.epoch({ tenant, database, id }) || id;
-    return { files: new FolderFiles(path, disk), lineage };
+    if (existsSync(path)) await rm(path, { recursive: true, force: true });
+    return undefined;
+  }
+
+  /** Those of a collection's index; `null`: they are not kept. */
+  filesOf(id: string): FolderFiles | null {
+    const { folder, disk, index } = this.#options;
+    return index.files === true ? new FolderFiles(folder.collectionIndex(id), disk) : null;
   }
 
   /** What a collection takes of its tenant's quotas; of a damaged one only the size of its file is known. */
@@ -147,6 +150,11 @@ export class CollectionOpener {
       this.#options.onTouch(id, false);
     }
   }
+}
+
+/** What index files are told apart by. Collections of before have no epoch, and one history. */
+export function lineageOf(catalog: Catalog, ref: CollectionRef): string {
+  return catalog.epoch(ref) || ref.id;
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */

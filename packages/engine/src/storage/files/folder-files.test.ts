@@ -4,9 +4,11 @@ import {
   closeSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readlinkSync,
+  rmSync,
   statSync,
   truncateSync,
 } from "node:fs";
@@ -36,6 +38,27 @@ describe("files in a folder on disk", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(statSync(join(folder, "a.seg")).mode & 0o777).toBe(0o600);
     expect(readdirSync(folder)).toEqual(["a.seg"]);
+  });
+
+  it("takes files of another folder under the same name, and copies them from another file system", async () => {
+    const from = temporaryFolder();
+    await writeFile(new FolderFiles(from), "a.seg", Buffer.alloc(3_000_000, "ab"));
+    const near = join(temporaryFolder(), "index");
+    expect(await new FolderFiles(near).take(new FolderFiles(from), "a.seg")).toBe(true);
+    expect(statSync(join(near, "a.seg")).ino).toBe(statSync(join(from, "a.seg")).ino);
+    const folders = [near];
+    if (existsSync("/dev/shm") && statSync("/dev/shm").dev !== statSync(from).dev) {
+      const far = mkdtempSync("/dev/shm/sheaf-");
+      onTestFinished(() => rmSync(far, { recursive: true }));
+      folders.push(far);
+      expect(await new FolderFiles(far).take(new FolderFiles(from), "a.seg")).toBe(true);
+    }
+    for (const folder of folders) {
+      const files = new FolderFiles(folder);
+      expect(await readFile(files, "a.seg")).toEqual(Buffer.alloc(3_000_000, "ab"));
+      expect(await files.take(new FolderFiles(from), "b.seg")).toBe(false);
+      expect(await files.list()).toEqual(["a.seg"]);
+    }
   });
 
   it("keeps the newest damaged files in a folder beside", async () => {

@@ -4,7 +4,7 @@
  * operating system has cached take 2 us, a hundredth of an asynchronous read.
  */
 import { existsSync, readSync } from "node:fs";
-import { type FileHandle, open, readdir, rename, unlink } from "node:fs/promises";
+import { type FileHandle, link, open, readdir, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
@@ -28,6 +28,17 @@ const UNFINISHED = /\.[0-9a-f-]{36}\.new$/;
 /** Damaged files that are kept, the newest: they are for a person to look at, not to fill the disk. */
 const MAX_QUARANTINED = 8;
 
+/** From file systems without links, between two of them, and for files that have too many. */
+const NO_LINKS: ReadonlySet<unknown> = new Set([
+  "EXDEV",
+  "EPERM",
+  "EMLINK",
+  "ENOSYS",
+  "ENOTSUP",
+  "EOPNOTSUPP",
+]);
+const COPIED_BYTES = 2 ** 20;
+
 export class FolderFiles implements SegmentFiles {
   readonly #folder: string;
   readonly #disk: Pick<DiskSpace, "claimFile"> | null;
@@ -46,10 +57,7 @@ export class FolderFiles implements SegmentFiles {
       throw new SheafError("internal", `${name} is no name of an index file`);
     // Throws where there is no room, before anything is made.
     this.#disk?.claimFile(0).release();
-    if (!existsSync(this.#folder)) {
-      makeFolder(this.#folder);
-      syncFolders(this.#folder);
-    }
+    this.#make();
     const temporary = join(this.#folder, `${name}.${randomUUID()}.new`);
     try {
       const file = await open(temporary, "wx", OWNER_ONLY_FILE);
@@ -78,6 +86,25 @@ export class FolderFiles implements SegmentFiles {
     }
   }
 
+  /**
+   * A file of another folder, under the same name: a second name for the same bytes, or a copy where the file system has no
+   * such names. It is safe once the next file of this folder is committed. `false`: there is none.
+   */
+  async take(from: FolderFiles, name: string): Promise<boolean> {
+    const source = join(from.#folder, name);
+    this.#make();
+    try {
+      await link(source, join(this.#folder, name));
+      return true;
+    } catch (error) {
+      const code = errorCode(error);
+      if (code === "ENOENT") return false;
+      if (code === "EEXIST") return true;
+      if (!NO_LINKS.has(code)) throw fullOr(error);
+    }
+    return this.#copy(from, name);
+  }
+
   async list(): Promise<readonly string[]> {
     return (await this.#entries()).filter((name) => isFileName(name) && !UNFINISHED.test(name)).toSorted();
   }
@@ -99,6 +126,31 @@ export class FolderFiles implements SegmentFiles {
 
   async removeUnfinished(): Promise<void> {
     for (const name of await this.#entries()) if (UNFINISHED.test(name)) await this.#unlink(name);
+  }
+
+  #make(): void {
+    if (existsSync(this.#folder)) return;
+    makeFolder(this.#folder);
+    syncFolders(this.#folder);
+  }
+
+  async #copy(from: FolderFiles, name: string): Promise<boolean> {
+    const source = await from.open(name);
+    if (source === null) return false;
+    const copy = await this.create(name);
+    try {
+      const bytes = Buffer.allocUnsafe(COPIED_BYTES);
+      for (let at = 0; at < source.size; at += COPIED_BYTES) {
+        const part = bytes.subarray(0, source.size - at);
+        await source.read(part, at);
+        await copy.write(part);
+      }
+      await copy.commit();
+      return true;
+    } finally {
+      await copy.abort();
+      await source.close();
+    }
   }
 
   /** Names of the plain files; none before there is a folder. */
