@@ -34,6 +34,17 @@ describe("BackgroundWork", () => {
     expect(steps).toBe(1);
   });
 
+  it("begins only after a rest", async () => {
+    let begun = 0;
+    const work = new BackgroundWork({ step: () => (begun = performance.now()) < 0, onFailure: () => {} });
+    const restedFrom = performance.now();
+    work.restFor(20);
+    work.wake();
+    await until(() => begun > 0);
+    // Timers count whole milliseconds.
+    expect(begun - restedFrom).toBeGreaterThan(18);
+  });
+
   it("hands over what a step throws and stops", async () => {
     const failures: unknown[] = [];
     let steps = 0;

@@ -17,6 +17,7 @@ export class BackgroundWork {
   #timer: NodeJS.Timeout | null = null;
   #later: NodeJS.Timeout | undefined;
   #closed = false;
+  #restsUntil = 0;
 
   constructor(steps: BackgroundSteps) {
     this.#steps = steps;
@@ -25,7 +26,13 @@ export class BackgroundWork {
   /** There is work again. */
   wake(): void {
     if (this.#timer !== null || this.#closed) return;
-    this.#timer = setTimeout(() => this.#slice(), PAUSE_MS).unref();
+    const delay = Math.max(PAUSE_MS, this.#restsUntil - performance.now());
+    this.#timer = setTimeout(() => this.#slice(), delay).unref();
+  }
+
+  /** Work that is there before so many milliseconds waits. */
+  restFor(milliseconds: number): void {
+    this.#restsUntil = performance.now() + milliseconds;
   }
 
   /** There may be work after so many milliseconds; the last call counts. */

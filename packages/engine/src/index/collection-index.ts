@@ -39,6 +39,8 @@ const REST_MS = 1_000;
 const MAX_WAITING = 16_384;
 /** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
 const MAX_WAITING_BYTES = 2 ** 28;
+/** Until vectors are loaded from files: the search that a collection was opened for is answered before. */
+const LOADING_DELAY_MS = 1_000;
 /** Rows of a segment that is emptied, moved with every write: its last one is moved before as many are written. */
 const MOVED_PER_WRITE = 4;
 
@@ -47,6 +49,7 @@ export class CollectionIndex {
   readonly #options: CollectionIndexOptions;
   readonly #sizes: SegmentSizes;
   readonly #work: BackgroundWork;
+  readonly #loading: BackgroundWork;
   readonly #segments = new SegmentList();
   #plan: IndexPlan;
   #indexer: Indexer;
@@ -76,15 +79,15 @@ export class CollectionIndex {
     this.#sizes = options.sizes ?? DEFAULT_SIZES;
     this.#filling = options.filling ?? false;
     this.#indexer = this.#newIndexer();
-    this.#work = new BackgroundWork({
-      step: () => this.#step(),
-      onFailure: (error) => {
-        this.#failed = true;
-        this.#building = false;
-        this.#indexer.restart();
-        (options.onProblem ?? warn)(error);
-      },
-    });
+    const onFailure = (error: unknown): void => {
+      this.#failed = true;
+      this.#building = false;
+      this.#indexer.restart();
+      (options.onProblem ?? warn)(error);
+    };
+    this.#work = new BackgroundWork({ step: () => this.#step(), onFailure });
+    const load = (): boolean => !this.#failed && !this.#changing && this.#indexer.load();
+    this.#loading = new BackgroundWork({ step: load, onFailure });
   }
 
   /** What an index had that was closed, into one that is empty. `offsets`: above those of all its records. */
@@ -99,6 +102,7 @@ export class CollectionIndex {
     if (shape === undefined) return;
     this.#blocks = new VectorBlocks(shape.dimension);
     this.#indexer.continueFrom(shape.origin);
+    this.#loading.restFor(LOADING_DELAY_MS);
     this.#wake();
   }
 
@@ -173,6 +177,7 @@ export class CollectionIndex {
 
   close(): void {
     this.#work.close();
+    this.#loading.close();
     this.#building = false;
     this.#clear();
   }
@@ -303,6 +308,7 @@ export class CollectionIndex {
     const atRest = performance.now() - this.#writtenAt >= REST_MS;
     this.#building = this.maintain(atRest);
     if (!this.#building && !atRest) this.#work.wakeIn(REST_MS);
+    if (!this.#building) this.#loading.wake();
     return this.#building;
   }
 

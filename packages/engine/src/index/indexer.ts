@@ -76,7 +76,12 @@ export class Indexer {
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
   step(atRest: boolean): boolean {
-    return this.code(CODED_PER_STEP) || this.#seal(atRest) || this.#rows.step();
+    return this.code(CODED_PER_STEP) || this.#seal(atRest);
+  }
+
+  /** One slice of loading vectors from files; false: there is nothing to load, or no room. */
+  load(): boolean {
+    return this.#rows.step();
   }
 
   /** Gives codes to so many rows that have waited longest; false: none waits. */
