@@ -11,7 +11,7 @@ import { build } from "esbuild";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const BUNDLE = join(ROOT, "packages/server/bundle");
 /** Packages with native code, or with files beside their modules. */
-const EXTERNAL = ["lmdb", "onnxruntime-node", "rregex", "@fastify/swagger-ui"];
+const EXTERNAL = ["fs-native-extensions", "lmdb", "onnxruntime-node", "rregex", "@fastify/swagger-ui"];
 const SIBLING = /(?<!@example )siblingModule\(import\.meta\.url, "\.\/([^"]+)"\)/gu;
 /** What CommonJS packages expect to be there. */
 const REQUIRE = [

@@ -88,7 +88,7 @@ export class TorturedServer {
   async #hostPid(): Promise<number | null> {
     const { pid, data } = this.#served;
     const text = await readFile(join(data, "lock.json"), "utf8").catch(() => null);
-    const lock = text === null ? null : (JSON.parse(text) as LockFile);
+    const lock = text === null || text === "" ? null : (JSON.parse(text) as LockFile);
     const registered = lock?.gateway.pid === pid ? (lock.host?.pid ?? null) : null;
     if (registered !== null) {
       const command = await readFile(`/proc/${registered}/cmdline`, "utf8").catch(() => "");

@@ -22,7 +22,7 @@ export interface LocalEngineOptions {
 
 /** Without the lock, as the engine host opens it. */
 export interface OpenOptions extends LocalEngineOptions {
-  readonly onClosed?: () => Promise<void>;
+  readonly onClosed?: () => void;
   /** As `CollectionOpenerOptions.onTouch`. */
   readonly onTouch?: (collection: string, touching: boolean) => void;
 }

@@ -77,7 +77,7 @@ describe("local engine on disk", () => {
     const dataFolder = temporaryFolder();
     writeFileSync(new DataFolder(dataFolder).formatFile, '{"format":"sheaf-data","version":99}');
     await expect(createLocalEngine({ dataFolder })).rejects.toThrow("data format 99");
-    expect(readdirSync(dataFolder)).toEqual(["format.json"]);
+    expect(readdirSync(dataFolder)).toEqual(["format.json", "lock.json"]);
   });
 
   it("gives the disk back when a collection is dropped, however", async () => {

@@ -70,7 +70,7 @@ export async function createLocalEngine(options: LocalEngineOptions): Promise<En
     for (const id of await engine.dirtyCollections()) await engine.revive(id);
     return engine;
   } catch (error) {
-    await lock.release();
+    lock.release();
     throw error;
   }
 }
@@ -86,7 +86,7 @@ export class LocalEngine implements Engine {
   readonly #calls = new CallMeter();
   readonly #reads = new OpenReads();
   readonly #log: EngineLog;
-  readonly #onClosed: () => Promise<void>;
+  readonly #onClosed: () => void;
 
   private constructor(
     options: OpenOptions,
@@ -95,7 +95,7 @@ export class LocalEngine implements Engine {
     this.#folder = parts.folder;
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
-    this.#onClosed = options.onClosed ?? (() => Promise.resolve());
+    this.#onClosed = options.onClosed ?? (() => {});
     const telling = (message: string) => this.#problem.bind(this, message);
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
@@ -341,7 +341,7 @@ export class LocalEngine implements Engine {
     await this.#pool.close();
     await this.#catalog.close();
     await Promise.all(Object.values(this.#threads).map((pool) => pool.close()));
-    await this.#onClosed();
+    this.#onClosed();
   }
 
   #tokenScope(ref: CollectionRef): TokenScope {

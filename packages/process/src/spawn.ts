@@ -29,6 +29,8 @@ export interface SpawnOptions {
   readonly nodeArgs?: readonly string[];
   /** `pipe`: the parent reads what the child writes there. By default it is the parent's own. */
   readonly stderr?: "inherit" | "pipe";
+  /** Open files of the parent that the child keeps open while it runs, behind the channel. */
+  readonly inherited?: readonly number[];
 }
 
 /**
@@ -39,7 +41,7 @@ export function spawnProcess(module: URL, options: SpawnOptions = {}): ChildProc
   const path = fileURLToPath(module);
   const nodeArgs = [...sourceArgs(path), ...(options.nodeArgs ?? [])];
   return spawn(process.execPath, [...nodeArgs, path, ...(options.args ?? [])], {
-    stdio: ["ignore", "inherit", options.stderr ?? "inherit", "pipe"],
+    stdio: ["ignore", "inherit", options.stderr ?? "inherit", "pipe", ...(options.inherited ?? [])],
     env: { ...process.env, ...options.env },
   });
 }

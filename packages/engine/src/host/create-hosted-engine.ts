@@ -11,7 +11,7 @@ export async function createHostedEngine(options: HostedEngineOptions): Promise<
   try {
     prepareDataFormat(folder);
   } catch (error) {
-    await lock.release();
+    lock.release();
     throw error;
   }
   const engine = new HostedEngine(options, lock);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { closeSync, cpSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { acquireDataLock, registerHost } from "./data-lock.ts";
+import { acquireDataLock, registerHost, runningServer } from "./data-lock.ts";
 import { type ProcessIdentity, currentProcess, isRunning } from "./process-identity.ts";
 
 /** Long past, so that no running process can have it. */
@@ -42,9 +42,10 @@ describe("data lock", () => {
       code: "failed_precondition",
       message: expect.stringContaining(`is in use by another Sheaf server: process ${process.pid}`),
     });
-    await lock.release();
-    expect(existsSync(path)).toBe(false);
-    await (await acquireDataLock(path)).release();
+    expect(runningServer(path)).toBe(process.pid);
+    lock.release();
+    expect(runningServer(path)).toBeNull();
+    (await acquireDataLock(path)).release();
   });
 
   it("names the engine host too", async () => {
@@ -52,60 +53,108 @@ describe("data lock", () => {
     const lock = await acquireDataLock(path);
     registerHost(path, lock.token);
     await expect(acquireDataLock(path)).rejects.toThrow(`process ${process.pid}, engine host ${process.pid}`);
-    await lock.release();
+    lock.release();
   });
 
   it("lets no host register for a gateway that lost the folder", async () => {
     const path = lockPath();
     const lock = await acquireDataLock(path);
     expect(() => registerHost(path, "another")).toThrow("no longer held");
-    await lock.release();
+    lock.release();
     expect(() => registerHost(path, lock.token)).toThrow("no longer held");
   });
 
   it("is taken over from a gateway that died", async () => {
     const path = lockPath();
-    await (await acquireDataLock(path)).release();
+    (await acquireDataLock(path)).release();
     writeLock(path, { gateway: { ...currentProcess(), started: "before this one" }, host: ENDED });
     const lock = await acquireDataLock(path);
     expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ token: lock.token, host: null });
     expect(readdirSync(join(path, ".."))).toEqual(["lock.json"]);
-    await lock.release();
+    lock.release();
   });
 
   it("waits for a dead gateway's host, then ends it", async () => {
     const path = lockPath();
-    await (await acquireDataLock(path)).release();
+    (await acquireDataLock(path)).release();
     const { child, identity } = await idleProcess();
     const exited = once(child, "exit");
     writeLock(path, { gateway: ENDED, host: identity });
     const lock = await acquireDataLock(path, 100);
     expect(await exited).toEqual([null, "SIGKILL"]);
-    await lock.release();
+    lock.release();
   });
 
   it("never ends a process that only has the host's old id", async () => {
     const path = lockPath();
-    await (await acquireDataLock(path)).release();
+    (await acquireDataLock(path)).release();
     const { child, identity } = await idleProcess();
     writeLock(path, { gateway: ENDED, host: { ...identity, started: "long ago" } });
-    await (await acquireDataLock(path, 100)).release();
+    (await acquireDataLock(path, 100)).release();
     expect(child.exitCode ?? child.signalCode).toBeNull();
     expect(isRunning(identity)).toBe(true);
   });
 
   it("goes to one of several that find it dead", async () => {
     const path = lockPath();
-    await (await acquireDataLock(path)).release();
+    (await acquireDataLock(path)).release();
     writeLock(path, { gateway: ENDED, host: null });
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => acquireDataLock(path)));
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  it("refuses a file that is no lock", async () => {
+  it("is held by whoever keeps the file open, whatever its content says", async () => {
     const path = lockPath();
-    await (await acquireDataLock(path)).release();
-    writeFileSync(path, "hello");
-    await expect(acquireDataLock(path)).rejects.toThrow("is not a lock of Sheaf");
+    const lock = await acquireDataLock(path);
+    // As a server in another container, whose process ids mean nothing here.
+    writeLock(path, { gateway: ENDED, host: null, kernel: true });
+    await expect(acquireDataLock(path, 50)).rejects.toThrow("in use by another Sheaf server");
+    expect(runningServer(path)).toBe(ENDED.pid);
+    lock.release();
+    writeFileSync(path, "what a crash left");
+    (await acquireDataLock(path)).release();
+  });
+
+  it("stays with a host that inherited it until that host ends", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
+      stdio: ["ignore", "ignore", "ignore", lock.fd],
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    await once(child, "spawn");
+    closeSync(lock.fd);
+    writeLock(path, { gateway: ENDED, host: null, kernel: true });
+    await expect(acquireDataLock(path, 50)).rejects.toThrow("in use");
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    (await acquireDataLock(path, 50)).release();
+  });
+
+  it("does not come along with a copy of the folder", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    const copy = join(temporaryFolder(), "copy");
+    cpSync(join(path, ".."), copy, { recursive: true });
+    const copied = join(copy, "lock.json");
+    expect([runningServer(path), runningServer(copied)]).toEqual([process.pid, null]);
+    (await acquireDataLock(copied)).release();
+    lock.release();
+  });
+
+  it("is not taken from a server of a build without a lock of the kernel", async () => {
+    const path = lockPath();
+    (await acquireDataLock(path)).release();
+    writeLock(path, { gateway: currentProcess(), host: null });
+    await expect(acquireDataLock(path)).rejects.toThrow(`process ${process.pid}`);
+    expect(runningServer(path)).toBe(process.pid);
+  });
+
+  it("is not disturbed by those who only look", async () => {
+    const path = lockPath();
+    const lock = await acquireDataLock(path);
+    for (let i = 0; i < 3; i++) expect(runningServer(path)).toBe(process.pid);
+    await expect(acquireDataLock(path)).rejects.toThrow("in use");
+    lock.release();
   });
 });

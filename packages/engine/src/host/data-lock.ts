@@ -1,146 +1,163 @@
 /**
- * One server per data folder. The lock file names its gateway and its engine host by process id and start time. A
- * second server refuses and says who holds the folder. One that finds the gateway dead gives that gateway's host
- * time to leave, ends it if it does not, and takes the folder over.
+ * One server per data folder. The lock is the kernel's, on a file that stays: it belongs to the open file, which the
+ * gateway's engine hosts inherit, so the folder is free once all of them have ended, however they did. It also holds
+ * between containers, whose processes do not see each other. What the file says, gateway and engine host by process id
+ * and start time, is for messages, and for ending a host that outlives its gateway.
  */
 import { randomUUID } from "node:crypto";
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
+import { tryLock } from "fs-native-extensions";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { type ProcessIdentity, currentProcess, isRunning } from "./process-identity.ts";
 
 const HOST_LEAVES_WITHIN_MS = 5_000;
 const POLL_MS = 20;
+/** A file that is longer is no lock. */
+const MAX_BYTES = 4_096;
 
 export interface DataLock {
   /** Names this acquisition; the engine host registers with it. */
   readonly token: string;
-  release(): Promise<void>;
+  /** Of the locked file, for engine hosts to inherit. */
+  readonly fd: number;
+  /** Engine hosts that still run keep the folder. */
+  release(): void;
 }
 
 interface LockHolder {
   readonly token: string;
   readonly gateway: ProcessIdentity;
   readonly host: ProcessIdentity | null;
+  /** Builds before had no lock of the kernel: the processes alone say whether the folder is in use. */
+  readonly kernel?: boolean;
 }
 
 /**
- * Takes the lock for this process; its folder is made if needed. `failed_precondition` if a running server has it.
+ * Takes the lock for this process; its folder is made if needed. `failed_precondition` if a running server has it, and on
+ * file systems without locks.
  * @param hostLeavesWithinMs How long a host that lost its gateway may take to leave.
  */
 export async function acquireDataLock(
   path: string,
   hostLeavesWithinMs = HOST_LEAVES_WITHIN_MS,
 ): Promise<DataLock> {
-  const token = randomUUID();
-  const own: LockHolder = { token, gateway: currentProcess(), host: null };
   makeFolder(dirname(path));
-  while (!create(path, own)) {
-    const holder = read(path);
-    if (holder === null) continue;
-    if (isRunning(holder.gateway)) throw inUse(path, holder);
-    if (holder.host !== null) await endHost(holder.host, hostLeavesWithinMs);
-    discard(path, holder.token);
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, OWNER_ONLY_FILE);
+  try {
+    await lock(fd, path, hostLeavesWithinMs);
+    const before = read(fd);
+    if (before !== null && before.kernel !== true) {
+      if (isRunning(before.gateway)) throw inUse(path, before);
+      if (before.host !== null) await endHost(before.host, hostLeavesWithinMs);
+    }
+    const token = randomUUID();
+    write(fd, { token, gateway: currentProcess(), host: null, kernel: true });
+    let held = true;
+    const release = (): void => {
+      if (!held) return;
+      held = false;
+      ftruncateSync(fd);
+      closeSync(fd);
+    };
+    return { token, fd, release };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
   }
-  return {
-    token,
-    async release() {
-      if (read(path)?.token === token) rmSync(path, { force: true });
-    },
-  };
 }
 
 /** Process id of the server that holds the folder, or of its engine host; `null`: nobody uses it. */
 export function runningServer(path: string): number | null {
-  const holder = read(path);
-  if (holder === null) return null;
-  const running = [holder.gateway, holder.host].find((held) => held !== null && isRunning(held));
-  return running?.pid ?? null;
-}
-
-/** Called by an engine host before it opens anything. Throws if its gateway no longer holds the folder. */
-export function registerHost(path: string, token: string): void {
-  const holder = read(path);
-  if (holder === null || holder.token !== token) {
-    throw new SheafError("failed_precondition", `${path} is no longer held by this engine host's gateway`);
-  }
-  replace(path, { ...holder, host: currentProcess() });
-}
-
-/** `false`: there is one already. The file appears with its whole content or not at all. */
-function create(path: string, holder: LockHolder): boolean {
-  const temporary = writeTemporary(path, holder);
+  let fd: number;
   try {
-    linkSync(temporary, path);
-    return true;
-  } catch (error) {
-    if (isCode(error, "EEXIST")) return false;
-    throw error;
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-function replace(path: string, holder: LockHolder): void {
-  try {
-    renameSync(writeTemporary(path, holder), path);
-  } catch (error) {
-    if (!isCode(error, "ENOSPC")) throw error;
-    // A full disk has no room for a second file, but still has the first one's block.
-    writeFileSync(path, toText(holder), { flag: "r+", flush: true });
-  }
-}
-
-function writeTemporary(path: string, holder: LockHolder): string {
-  const temporary = `${path}.${randomUUID()}`;
-  try {
-    writeFileSync(temporary, toText(holder), { flush: true, mode: OWNER_ONLY_FILE });
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
-  }
-  return temporary;
-}
-
-/** Always longer than what it replaces: a host is added, never taken away. */
-function toText(holder: LockHolder): string {
-  return `${JSON.stringify(holder)}\n`;
-}
-
-/** `null`: there is none. */
-function read(path: string): LockHolder | null {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
+    fd = openSync(path, "r");
   } catch (error) {
     if (isCode(error, "ENOENT")) return null;
     throw error;
   }
-  const holder = parse(text);
-  if (holder !== null) return holder;
-  throw new SheafError(
-    "failed_precondition",
-    `${path} is not a lock of Sheaf; remove it if no server uses the folder`,
-  );
+  try {
+    const holder = read(fd);
+    const running = [holder?.gateway, holder?.host].find((held) => held && isRunning(held));
+    if (holder?.kernel !== true && running) return running.pid;
+    if (isFree(fd, path, { shared: true })) return null;
+    // Of a server in another container only the id there is known.
+    return (running ?? holder?.gateway)?.pid ?? 0;
+  } finally {
+    closeSync(fd);
+  }
 }
 
-/** Moves a dead holder's lock away. Of two that try, one moves it; what a late one moved by mistake it puts back. */
-function discard(path: string, token: string): void {
-  if (read(path)?.token !== token) return;
-  const aside = `${path}.${randomUUID()}`;
+/** Called by an engine host before it opens anything. Throws if its gateway no longer holds the folder. */
+export function registerHost(path: string, token: string): void {
+  const fd = openSync(path, "r+");
   try {
-    renameSync(path, aside);
-  } catch (error) {
-    if (isCode(error, "ENOENT")) return;
-    throw error;
-  }
-  try {
-    if (read(aside)?.token !== token) linkSync(aside, path);
+    const holder = read(fd);
+    if (holder === null || holder.token !== token) {
+      throw new SheafError("failed_precondition", `${path} is no longer held by this engine host's gateway`);
+    }
+    write(fd, { ...holder, host: currentProcess() });
   } finally {
-    rmSync(aside, { force: true });
+    closeSync(fd);
+  }
+}
+
+/** Whoever has the lock and runs is refused for; a host whose gateway died is waited for, and ended then. */
+async function lock(fd: number, path: string, hostLeavesWithinMs: number): Promise<void> {
+  const until = performance.now() + hostLeavesWithinMs;
+  while (!isFree(fd, path)) {
+    const holder = read(fd);
+    if (holder !== null && isRunning(holder.gateway)) throw inUse(path, holder);
+    if (performance.now() >= until) {
+      const host = holder?.host ?? null;
+      if (host === null || !isRunning(host)) throw inUse(path, holder);
+      await endHost(host, 0);
+    }
+    await pause(POLL_MS);
+  }
+}
+
+function isFree(fd: number, path: string, options?: { readonly shared: boolean }): boolean {
+  try {
+    return tryLock(fd, options);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SheafError(
+      "failed_precondition",
+      `${dirname(path)} is on a file system that cannot lock files (${reason}), so nothing would keep a second server out`,
+    );
+  }
+}
+
+/** In place, so that the lock stays with the file; on a full disk, too. Whoever reads meanwhile looks at the first line. */
+function write(fd: number, holder: LockHolder): void {
+  const text = `${JSON.stringify(holder)}\n`;
+  writeSync(fd, text, 0);
+  ftruncateSync(fd, Buffer.byteLength(text));
+  fsyncSync(fd);
+}
+
+/** `null`: it says nothing. */
+function read(fd: number): LockHolder | null {
+  const bytes = Buffer.alloc(Math.min(fstatSync(fd).size, MAX_BYTES));
+  const [line = ""] = bytes.toString("utf8", 0, readSync(fd, bytes, 0, bytes.length, 0)).split("\n");
+  try {
+    const value: unknown = JSON.parse(line);
+    return isHolder(value) ? value : null;
+  } catch {
+    return null;
   }
 }
 
@@ -151,21 +168,11 @@ async function endHost(host: ProcessIdentity, leavesWithinMs: number): Promise<v
   while (isRunning(host)) await pause(POLL_MS);
 }
 
-function inUse(path: string, { gateway, host }: LockHolder): SheafError {
-  const engine = host === null ? "" : `, engine host ${host.pid}`;
-  return new SheafError(
-    "failed_precondition",
-    `${dirname(path)} is in use by another Sheaf server: process ${gateway.pid}${engine}`,
-  );
-}
-
-function parse(text: string): LockHolder | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isHolder(value) ? value : null;
-  } catch {
-    return null;
-  }
+function inUse(path: string, holder: LockHolder | null): SheafError {
+  const engine = holder?.host ? `, engine host ${holder.host.pid}` : "";
+  // Its ids may be those of another container.
+  const who = holder === null ? "" : `: process ${holder.gateway.pid}${engine}`;
+  return new SheafError("failed_precondition", `${dirname(path)} is in use by another Sheaf server${who}`);
 }
 
 function isHolder(value: unknown): value is LockHolder {

@@ -9,6 +9,7 @@ import { makeCollection, readAll, record, write } from "../testing/engine-fixtur
 import { end, restarted } from "../testing/host-ends.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { createHostedEngine } from "./create-hosted-engine.ts";
+import { runningServer } from "./data-lock.ts";
 import type { HostedEngine } from "./hosted-engine.ts";
 
 const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-hosted-"));
@@ -141,6 +142,6 @@ describe("hosted engine", () => {
     rmSync(folder.catalog, { recursive: true });
     writeFileSync(folder.catalog, "not a folder");
     await expect(createHostedEngine({ dataFolder })).rejects.toMatchObject({ code: "failed_precondition" });
-    expect(existsSync(folder.lockFile)).toBe(false);
+    expect(runningServer(folder.lockFile)).toBeNull();
   });
 });

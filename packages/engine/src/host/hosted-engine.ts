@@ -102,10 +102,11 @@ export class HostedEngine implements Engine {
       ...(options.index !== undefined && { index: options.index }),
       ...(options.diskReserve !== undefined && { diskReserve: options.diskReserve }),
     };
+    const spawnOptions = { env: HOST_ENVIRONMENT, stderr: "pipe" } as const;
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),
-      spawnOptions: () => ({ args: [JSON.stringify(hostArguments)], env: HOST_ENVIRONMENT, stderr: "pipe" }),
+      spawnOptions: () => ({ ...spawnOptions, args: [JSON.stringify(hostArguments)], inherited: [lock.fd] }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onUnclaimed: (value) => this.#closeUnclaimed(value),
       onDeath: (death) => this.#onDeath(death),
@@ -313,7 +314,7 @@ export class HostedEngine implements Engine {
   /** Ends the host, then gives the data folder back. */
   async close(): Promise<void> {
     await Promise.all([this.#supervisor.close(), this.#recovery.close()]);
-    await this.#lock.release();
+    this.#lock.release();
   }
 
   #call<M extends HostMethod>(
