@@ -33,7 +33,7 @@ const flags = new Command("torture")
       .choices(["gateway", "host", "group", "mixed"])
       .default("mixed"),
   )
-  .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "off")
+  .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "on")
   .option("--keep-data", "keep the data folder of a run without violations too")
   .parse()
   .opts<Flags>();

@@ -10,7 +10,7 @@ const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 describe("kill -9 of the gateway, the engine host and the whole group", () => {
   it.each([
-    ["indexes in memory", "off"],
+    ["the indexes of a server as it comes", "on"],
     ["indexes in files, of small segments", "256/1024"],
   ])(
     `loses and doubles nothing in ${CYCLES} cycles with %s (seed ${SEED})`,

@@ -56,7 +56,7 @@ describe("readSettings", () => {
       slowRequestMs: 1_000,
       diskReserve: "10%",
       vectorMemory: 2 * 2 ** 30,
-      index: { files: false },
+      index: { files: true },
       busyWait: true,
       metricsPort: null,
     });

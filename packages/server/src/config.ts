@@ -165,8 +165,8 @@ export const SETTINGS: SettingTable = {
   index: {
     env: "SHEAF_INDEX_FILES",
     flag: null,
-    default: "off",
-    doc: "Experimental: on keeps the indexes of collections in files, so that a collection opens without reading all of its records. Two numbers (32/128) also set the rows of a segment that is filled and of the largest one, for tests.",
+    default: "on",
+    doc: "Keeps the indexes of collections in files, so that a collection opens without reading all of its records. off removes the files of each collection that is opened and makes its index of the records. Two numbers (32/128) set the rows of a segment that is filled and of the largest one, for tests.",
     parse: parseIndexSettings,
   },
   busyWait: {

@@ -120,7 +120,7 @@ export class CollectionOpener {
   /** Those of a collection's index; `null`: they are not kept. */
   filesOf(id: string): FolderFiles | null {
     const { folder, disk, index } = this.#options;
-    return index.files === true ? new FolderFiles(folder.collectionIndex(id), disk) : null;
+    return index.files !== false ? new FolderFiles(folder.collectionIndex(id), disk) : null;
   }
 
   /** What a collection takes of its tenant's quotas; of a damaged one only the size of its file is known. */

@@ -11,7 +11,7 @@ import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 
 export interface IndexSettings {
-  /** Keeps indexes in files beside the records; by default they are made of the records at each opening. */
+  /** Keeps indexes in files beside the records, which is the default; else they are made of the records at each opening. */
   readonly files?: boolean;
   /** Small ones for tests. */
   readonly sizes?: Pick<CollectionIndexOptions, "denseRows" | "sizes">;
