@@ -115,6 +115,15 @@ export interface EngineStatistics {
   readonly catalogBytes: number;
   /** Of the files of the open collections. */
   readonly openCollectionBytes: number;
+  readonly openingCollections: number;
+  /** Rows of open collections that are in no sealed segment. */
+  readonly unsealedRows: number;
+  /** Most operations that the next opening of a collection that is open would replay. */
+  readonly longestReplay: number;
+  /** Since the oldest of the newest manifests that the engine wrote for open collections. */
+  readonly oldestManifestSeconds: number;
+  /** Index files that were found damaged, since the engine started. */
+  readonly damagedIndexFiles: number;
   /** Rows whose vectors dense searches compared, since the engine started. */
   readonly rowsScanned: number;
   /** Calls on collections that are under way. */

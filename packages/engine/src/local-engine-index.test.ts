@@ -149,6 +149,54 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
     expect(logged).toEqual([]);
   });
 
+  it("says in the log and in metrics what opening them takes, and how far it is to who asks meanwhile", async () => {
+    const rows = 5_000;
+    const first = await open({
+      ...INDEX,
+      sizes: { denseRows: 32, sizes: { mutableRows: 1_024, sealedRows: 4_096 } },
+    });
+    const ref = await makeCollection(first);
+    await write(first, ref, "add", ...Array.from({ length: rows }, (_, i) => row(i)));
+    await filesOf(ref);
+    await write(first, ref, "upsert", row(3));
+    const { unsealedRows, longestReplay, oldestManifestSeconds } = await first.statistics();
+    expect({ unsealedRows, longestReplay }).toEqual({ unsealedRows: 1, longestReplay: 1 });
+    expect(oldestManifestSeconds).toBeGreaterThan(0);
+    await first.close();
+    const second = await open();
+    const counted = second.count(ref, { ids: null, where: null });
+    expect((await second.statistics()).openingCollections).toBe(1);
+    const { indexedOperations, totalOperations } = await second.indexingStatus(ref);
+    expect(indexedOperations).toBeLessThan(totalOperations);
+    expect(totalOperations).toBe(rows + 1);
+    expect(await counted).toBe(rows);
+    expect(await second.indexingStatus(ref)).toEqual({
+      indexedOperations: rows + 1,
+      totalOperations: rows + 1,
+    });
+    while (logged.length < 4) await sleep(20);
+    await second.close();
+    rmSync(indexFolder(ref), { recursive: true });
+    const third = await open();
+    expect(await third.count(ref, { ids: null, where: null })).toBe(rows);
+    expect(
+      logged.map(({ level, message, collection }) => [
+        level,
+        message.replaceAll(/[\d.]+ s/gu, "_ s"),
+        collection,
+      ]),
+    ).toEqual(
+      [
+        "opening: 4999 rows from index files, operations to replay: 1",
+        "opened after _ s: 4999 rows from index files, operations to replay: 1",
+        "verifying 5000 records",
+        "verified 5000 records in _ s",
+        "opening: an index of about 5000 records, which are all read",
+        "opened after _ s: an index of about 5000 records, which are all read",
+      ].map((message) => ["info", message, ref.id]),
+    );
+  });
+
   it("removes them where they are not kept any more, and makes them anew", async () => {
     const first = await open();
     const ref = await filled(first);

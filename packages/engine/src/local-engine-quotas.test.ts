@@ -214,6 +214,11 @@ describe("statistics", () => {
     expect(counts).toEqual({
       collections: 1,
       openCollections: 1,
+      openingCollections: 0,
+      unsealedRows: 3,
+      longestReplay: 0,
+      oldestManifestSeconds: 0,
+      damagedIndexFiles: 0,
       runningCalls: 0,
       openReads: 0,
       waitingRegexRequests: 0,

@@ -25,8 +25,8 @@ import type {
 import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
-import { type TokenScope, makeReadToken, readSequence } from "./collection/read-token.ts";
-import { collectionStatistics } from "./collection/collection-statistics.ts";
+import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
+import { collectionStatistics, indexingStatus } from "./collection/collection-statistics.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { type CollectionHold, CollectionPool } from "./collection/collection-pool.ts";
@@ -105,16 +105,17 @@ export class LocalEngine implements Engine {
       documents: new DocumentMemory(),
       onTouch: options.onTouch ?? (() => {}),
       index: options.index ?? {},
+      log: this.#log,
       onProblem: telling("the collection goes on with a problem"),
     }));
-    const budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
+    const budgets = (this.#budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
       measure: opener.measure.bind(opener),
-    });
-    this.#budgets = budgets;
+    }));
     this.#pool = new CollectionPool({
       maxOpen: options.maxOpenCollections ?? maxOpenCollections(),
-      open: (id, signal) => opener.open(id, budgets, signal),
+      open: (id, progress, signal) => opener.open(id, { budgets, progress }, signal),
+      log: this.#log,
       onProblem: telling("closing a collection failed"),
     });
     const onProblem = telling("a fork makes its index of the records");
@@ -236,6 +237,7 @@ export class LocalEngine implements Engine {
   async statistics(): Promise<EngineStatistics> {
     return {
       ...collectionStatistics(this.#folder, this.#catalog, this.#pool),
+      damagedIndexFiles: this.#opener.damagedFiles,
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
       openReads: this.#reads.size,
@@ -262,14 +264,16 @@ export class LocalEngine implements Engine {
   }
 
   readToken(ref: CollectionRef): Promise<ReadToken> {
-    return this.#use(ref, undefined, async ({ readable }) => makeReadToken(this.#tokenScope(ref), readable));
+    return this.#use(ref, undefined, async ({ readable }) =>
+      makeReadToken(tokenScope(this.#catalog, ref), readable),
+    );
   }
 
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
     const { token, readIds, operations } = request;
     return this.#use(ref, options, async (collection) => {
       if (token === null) return collection.commit(null, operations);
-      const sequence = readSequence(this.#tokenScope(ref), token, collection.operations);
+      const sequence = readSequence(tokenScope(this.#catalog, ref), token, collection.operations);
       if (sequence === null) throw staleRead("names no state of this collection and epoch");
       return collection.commit({ ids: readIds, sequence }, operations);
     });
@@ -309,11 +313,14 @@ export class LocalEngine implements Engine {
     return this.#use(ref, options, (collection, signal, times) => collection.count(selector, signal, times));
   }
 
-  indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
-    return this.#use(ref, undefined, async ({ operations }) => {
-      const { logPosition } = this.#catalog.collection(ref);
-      return { totalOperations: operations, indexedOperations: Math.min(logPosition, operations) };
-    });
+  /** While the collection is opened: how far that is. */
+  async indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
+    const { id, logPosition } = this.#catalog.collection(ref);
+    const opening = this.#pool.progress(id);
+    if (opening !== null) return indexingStatus(logPosition, opening.indexedOperations);
+    return this.#use(ref, undefined, async ({ operations }) =>
+      indexingStatus(operations, this.#catalog.collection(ref).logPosition),
+    );
   }
 
   /** Collections with writes since their last checkpoint, before a crash or now. */
@@ -342,10 +349,6 @@ export class LocalEngine implements Engine {
     await this.#catalog.close();
     await Promise.all(Object.values(this.#threads).map((pool) => pool.close()));
     this.#onClosed();
-  }
-
-  #tokenScope(ref: CollectionRef): TokenScope {
-    return { collection: ref.id, epoch: this.#catalog.epoch(ref) };
   }
 
   /** `async`, so that a 404 of the catalog is a rejection. */

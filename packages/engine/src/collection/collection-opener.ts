@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { type CancelSignal, type Collection, type CollectionRef, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
+import type { EngineLog } from "../engine-log.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
@@ -16,8 +17,10 @@ import { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
 import { QuotaStore } from "./quota-store.ts";
+import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 import { OpenCollection } from "./open-collection.ts";
+import type { OpeningProgress } from "./opening-progress.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
 
@@ -39,18 +42,30 @@ export interface CollectionOpenerOptions {
   readonly index: IndexSettings;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
   readonly onTouch: (collection: string, touching: boolean) => void;
+  readonly log: EngineLog;
   /** Told of what a collection goes on with: checkpoints that failed, records that cannot be read. */
   readonly onProblem: (error: unknown, collection: string) => void;
+}
+
+export interface OpeningContext {
+  readonly budgets: TenantBudgets;
+  readonly progress: OpeningProgress;
 }
 
 export class CollectionOpener {
   readonly #options: CollectionOpenerOptions;
   readonly #largeWrites = new TurnLock();
+  #damagedFiles = 0;
   /** Collection -> why it must not be opened. */
   #quarantined: ReadonlyMap<string, string> = new Map();
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
+  }
+
+  /** Index files that were found damaged, since the engine started. */
+  get damagedFiles(): number {
+    return this.#damagedFiles;
   }
 
   /** From now on these are not opened, and no others. Gives those that were among them and are no longer. */
@@ -75,8 +90,12 @@ export class CollectionOpener {
   }
 
   /** 404 once the collection is gone. */
-  async open(id: string, budgets: TenantBudgets, signal: CancelSignal): Promise<OpenCollection> {
-    const { catalog, scanPool, regexPool, vectorMemory, historyMemory, onProblem } = this.#options;
+  async open(
+    id: string,
+    { budgets, progress }: OpeningContext,
+    signal: CancelSignal,
+  ): Promise<OpenCollection> {
+    const { catalog, scanPool, regexPool, vectorMemory, historyMemory } = this.#options;
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
@@ -86,7 +105,8 @@ export class CollectionOpener {
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const options = {
-          ...common,
+          ...{ ...common, progress },
+          log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
           indexFiles: await this.#indexFiles(known),
           indexSizes: this.#options.index.sizes,
           tenant: known.tenant,
@@ -97,7 +117,7 @@ export class CollectionOpener {
           dirty: catalog.isDirty(id) || isAhead(store.head, known),
           advance: catalog.advance.bind(catalog, id),
           markDirty: catalog.markDirty.bind(catalog, id),
-          onProblem: (error: unknown) => onProblem(error, id),
+          onProblem: (error: unknown) => this.#hearProblem(error, id),
         };
         return await OpenCollection.open(options, signal);
       } catch (error) {
@@ -121,6 +141,11 @@ export class CollectionOpener {
   filesOf(id: string): FolderFiles | null {
     const { folder, disk, index } = this.#options;
     return index.files !== false ? new FolderFiles(folder.collectionIndex(id), disk) : null;
+  }
+
+  #hearProblem(error: unknown, id: string): void {
+    if (error instanceof SegmentDamaged) this.#damagedFiles++;
+    this.#options.onProblem(error, id);
   }
 
   /** What a collection takes of its tenant's quotas; of a damaged one only the size of its file is known. */

@@ -10,7 +10,7 @@ describe("a use of a collection whose opening takes long", () => {
       openings++;
       return opening;
     };
-    const pool = new CollectionPool({ maxOpen: 8, waitMs: 10, open, onProblem: () => {} });
+    const pool = new CollectionPool({ maxOpen: 8, waitMs: 10, open, log: () => {}, onProblem: () => {} });
     onTestFinished(() => pool.close());
     const use = (): Promise<void> => pool.use("a", undefined, () => Promise.resolve());
     const refusal = { code: "unavailable", retryAfterSeconds: 5 };
@@ -23,7 +23,7 @@ describe("a use of a collection whose opening takes long", () => {
 
   it("ends when its request does", async () => {
     const { opening, fail } = anOpening();
-    const pool = new CollectionPool({ maxOpen: 8, open: () => opening, onProblem: () => {} });
+    const pool = new CollectionPool({ maxOpen: 8, open: () => opening, log: () => {}, onProblem: () => {} });
     onTestFinished(() => pool.close());
     const request = new Cancellation();
     const used = pool.use("a", request, () => Promise.resolve());

@@ -5,12 +5,16 @@
  */
 import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { unknownCollection } from "../catalog/catalog.ts";
+import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
+import { OpeningProgress } from "./opening-progress.ts";
 
 export interface CollectionPoolOptions {
   readonly maxOpen: number;
   /** Throws 404 for a collection that no longer exists. */
-  readonly open: (id: string, signal: CancelSignal) => Promise<OpenCollection>;
+  readonly open: (id: string, progress: OpeningProgress, signal: CancelSignal) => Promise<OpenCollection>;
+  /** What is said of the openings of a collection. */
+  readonly log: EngineLog;
   /** How long a use waits for that; by default 10 s. */
   readonly waitMs?: number;
   readonly onProblem: (error: unknown) => void;
@@ -27,6 +31,7 @@ const RETRY_AFTER_SECONDS = 5;
 
 interface Slot {
   readonly opening: Promise<OpenCollection>;
+  readonly progress: OpeningProgress;
   /** Once `opening` has resolved. */
   collection: OpenCollection | null;
   readonly dropped: Cancellation;
@@ -55,6 +60,12 @@ export class CollectionPool {
   /** The collection if it is open now. */
   peek(id: string): OpenCollection | null {
     return this.#slots.get(id)?.collection ?? null;
+  }
+
+  /** How far it is if it is being opened now. */
+  progress(id: string): OpeningProgress | null {
+    const slot = this.#slots.get(id);
+    return slot === undefined || slot.collection !== null ? null : slot.progress;
   }
 
   /** Opens the collection if needed, however long that takes. */
@@ -135,9 +146,12 @@ export class CollectionPool {
       return known;
     }
     const dropped = new Cancellation();
-    const opening = this.#options.open(id, dropped);
+    const progress = new OpeningProgress((message) =>
+      this.#options.log({ level: "info", message, collection: id }),
+    );
+    const opening = this.#options.open(id, progress, dropped);
     const slot: Slot = {
-      opening,
+      ...{ opening, progress },
       collection: null,
       dropped,
       users: new Set(),

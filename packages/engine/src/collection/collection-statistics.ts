@@ -1,12 +1,19 @@
 /** What metrics say of all collections together. It looks at the open ones, of which there is a limited number. */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { EngineStatistics } from "../engine.ts";
+import type { EngineStatistics, IndexingStatus } from "../engine.ts";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 
 type CollectionStatistics = Pick<
   EngineStatistics,
-  "collections" | "openCollections" | "catalogBytes" | "openCollectionBytes"
+  | "collections"
+  | "openCollections"
+  | "openingCollections"
+  | "catalogBytes"
+  | "openCollectionBytes"
+  | "unsealedRows"
+  | "longestReplay"
+  | "oldestManifestSeconds"
 >;
 
 export function collectionStatistics(
@@ -14,12 +21,25 @@ export function collectionStatistics(
   catalog: Catalog,
   pool: CollectionPool,
 ): CollectionStatistics {
-  const open = pool.openIds();
-  const sizes = open.map((id) => folder.collectionBytes(id));
+  const ids = pool.openIds();
+  const open = ids.flatMap((id) => pool.peek(id) ?? []);
+  const health = open.flatMap(({ indexHealth }) => indexHealth ?? []);
+  const most = (numbers: readonly (number | null)[]): number =>
+    numbers.reduce<number>((highest, number) => Math.max(highest, number ?? 0), 0);
+  const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
   return {
     collections: catalog.collectionIds(null).length,
-    openCollections: open.length,
+    openCollections: ids.length,
+    openingCollections: ids.length - open.length,
     catalogBytes: catalog.bytes,
-    openCollectionBytes: sizes.reduce((sum, bytes) => sum + bytes, 0),
+    openCollectionBytes: sum(ids.map((id) => folder.collectionBytes(id))),
+    unsealedRows: sum(health.map(({ unsealedRows }) => unsealedRows)),
+    longestReplay: most(health.map(({ replayedOperations }) => replayedOperations)),
+    oldestManifestSeconds: most(health.map(({ manifestAgeMs }) => manifestAgeMs)) / 1_000,
   };
+}
+
+/** `indexed`: operations that the index has. */
+export function indexingStatus(totalOperations: number, indexed: number): IndexingStatus {
+  return { totalOperations, indexedOperations: Math.min(indexed, totalOperations) };
 }

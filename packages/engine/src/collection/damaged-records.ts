@@ -47,3 +47,8 @@ function refusal(id: string, damage: CorruptDataError): SheafError {
   const message = `record ${JSON.stringify(id)}: ${damage.message}, or delete the record`;
   return new SheafError("collection_unavailable", message, { cause: damage });
 }
+
+/** The records are whole, and their index is not. */
+export function beingRebuilt(cause?: unknown): SheafError {
+  return new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1, cause });
+}

@@ -11,6 +11,7 @@ import type { KeyKinds, Manifest } from "../storage/files/manifest.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
+import { type OpeningProgress, secondsSince } from "./opening-progress.ts";
 import { replayChanges } from "./replay-changes.ts";
 import { SchemaInference } from "./schema-inference.ts";
 import { RecordVerification } from "./verify-records.ts";
@@ -37,7 +38,21 @@ export interface KeptCollection {
   /** The index cannot be used any more: the collection is to be closed and opened again. */
   readonly onBroken: () => void;
   readonly onProblem: (error: unknown) => void;
+  readonly log: (message: string) => void;
 }
+
+/** What an opening would find now. */
+export interface IndexHealth {
+  /** Rows that are in no sealed segment. */
+  readonly unsealedRows: number;
+  /** Operations that it would replay; `null`: it would read all records, for there is no manifest. */
+  readonly replayedOperations: number | null;
+  /** Of the newest manifest, which this process wrote; `null`: there is none. */
+  readonly manifestAgeMs: number | null;
+}
+
+/** Smaller ones are verified in a moment, and there may be thousands. */
+const LOGGED_ROWS = 4_096;
 
 export class IndexKeeper {
   readonly #collection: KeptCollection;
@@ -65,10 +80,10 @@ export class IndexKeeper {
   }
 
   /** Fills the index, which is empty; `false`: it stays empty, and is to be made of the records. */
-  async open(signal: CancelSignal): Promise<boolean> {
+  async open(progress: OpeningProgress, signal: CancelSignal): Promise<boolean> {
     const { index, store, onProblem } = this.#collection;
     try {
-      if (await this.#open(signal)) {
+      if (await this.#open(progress, signal)) {
         store.requireWhole(index.size);
         return true;
       }
@@ -80,6 +95,19 @@ export class IndexKeeper {
     index.reset();
     await this.#files.discard().catch(onProblem);
     return false;
+  }
+
+  get health(): IndexHealth {
+    const { index, store } = this.#collection;
+    const { covers, installedAt } = this.#files;
+    return {
+      unsealedRows: index.segments.reduce(
+        (sum, { segment, liveCount }) => sum + (segment.isSealed ? 0 : liveCount),
+        0,
+      ),
+      replayedOperations: covers === null ? null : store.head.sequence - covers,
+      manifestAgeMs: installedAt === null ? null : performance.now() - installedAt,
+    };
   }
 
   /** The index is full, by `open` or of the records. */
@@ -120,7 +148,7 @@ export class IndexKeeper {
     await this.#files.close();
   }
 
-  async #open(signal: CancelSignal): Promise<boolean> {
+  async #open(progress: OpeningProgress, signal: CancelSignal): Promise<boolean> {
     const { store, index, kinds, plan } = this.#collection;
     const restored = await this.#files.restore({ head: store.head, plan: plan(), signal });
     if (restored === null) return false;
@@ -128,12 +156,22 @@ export class IndexKeeper {
     index.restore(segments, manifest.head.nextOffset);
     for (const each of [this.#kinds, kinds]) each.add(kindsOf(manifest));
     store.keepChangesAfter(manifest.covers);
-    return replayChanges(store, manifest.covers, { index, kinds: [this.#kinds, kinds] }, signal);
+    progress.replaying(index.size, store.head.sequence - manifest.covers);
+    const target = { index, kinds: [this.#kinds, kinds], progress };
+    return replayChanges(store, manifest.covers, target, signal);
   }
 
   async #verify(verification: RecordVerification): Promise<void> {
+    const { index, log } = this.#collection;
+    const rows = index.size;
+    const startedAt = performance.now();
+    const tell = (message: string): void => {
+      if (rows >= LOGGED_ROWS && !this.#closing.aborted) log(message);
+    };
+    tell(`verifying ${rows} records`);
     try {
       await verification.run(this.#closing);
+      tell(`verified ${rows} records in ${secondsSince(startedAt)} s`);
     } catch (error) {
       this.fail(error);
     } finally {

@@ -5,18 +5,20 @@ import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions } from "../storage/record-store.ts";
 import { runInTurns } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
+import type { OpeningProgress } from "./opening-progress.ts";
 import type { SchemaInference } from "./schema-inference.ts";
 
 export interface FilledIndex {
   readonly index: CollectionIndex;
   /** What is learnt of the records. */
   readonly kinds: SchemaInference;
+  readonly progress: OpeningProgress;
 }
 
 /** Returns the damage of the records that could not be read, by offset. */
 export async function indexRecords(
   store: RecordStore,
-  { index, kinds }: FilledIndex,
+  { index, kinds, progress }: FilledIndex,
   signal: CancelSignal,
 ): Promise<ReadonlyMap<number, CorruptDataError>> {
   const damaged = new Map<number, CorruptDataError>();
@@ -25,14 +27,18 @@ export async function indexRecords(
     // The index copies what it keeps.
     into: new Float32Array(store.head.dimension ?? 0),
   };
-  const steps = index.change({ removes: [], puts: storedRecords(store, kinds, options) });
+  const { sequence, nextOffset } = store.head;
+  progress.rebuilding(nextOffset);
+  const reached = (offset: number): void => progress.reached(Math.floor((sequence * offset) / nextOffset));
+  const puts = storedRecords(store, { kinds, reached }, options);
+  const steps = index.change({ removes: [], puts });
   await runInTurns(steps, { onRunning: () => throwIfAborted(signal) });
   return damaged;
 }
 
 function* storedRecords(
   store: RecordStore,
-  kinds: SchemaInference,
+  { kinds, reached }: { readonly kinds: SchemaInference; readonly reached: (offset: number) => void },
   options: ScanOptions,
 ): Generator<StoredRecord> {
   for (let from = 0; ;) {
@@ -42,5 +48,6 @@ function* storedRecords(
     kinds.addAll([record]);
     yield record;
     from = record.offset + 1;
+    reached(from);
   }
 }

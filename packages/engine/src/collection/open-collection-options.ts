@@ -9,6 +9,7 @@ import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
+import type { OpeningProgress } from "./opening-progress.ts";
 
 export interface IndexSettings {
   /** Keeps indexes in files beside the records, which is the default; else they are made of the records at each opening. */
@@ -18,6 +19,8 @@ export interface IndexSettings {
 }
 
 export interface OpenCollectionOptions {
+  readonly progress: OpeningProgress;
+  readonly log: (message: string) => void;
   readonly store: RecordStore;
   /** Copies the store as it is on disk now, beside readers and writers. */
   readonly copyTo: (folder: string) => Promise<void>;

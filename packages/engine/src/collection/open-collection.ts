@@ -13,7 +13,6 @@ import {
   type QueryRequest,
   type SearchRequest,
   type Selector,
-  SheafError,
   type WriteRequest,
   checkSearchAgainstSchema,
   checkWhereAgainstSchema,
@@ -38,12 +37,12 @@ import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
-import { DamagedRecords, lostRecord } from "./damaged-records.ts";
+import { DamagedRecords, beingRebuilt, lostRecord } from "./damaged-records.ts";
 import { indexRecords } from "./index-records.ts";
-import { IndexKeeper } from "./index-keeper.ts";
+import { type IndexHealth, IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
-import { planOperations, planRemove, planWrite } from "./plan-write.ts";
+import { countRecords, planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
 import { WriteGate } from "./write-gate.ts";
@@ -94,10 +93,11 @@ export class OpenCollection {
   static async open(options: OpenCollectionOptions, signal: CancelSignal): Promise<OpenCollection> {
     const collection = new OpenCollection(options);
     try {
-      const isRestored = (await collection.#keeper?.open(signal)) ?? false;
+      const isRestored = (await collection.#keeper?.open(options.progress, signal)) ?? false;
       if (!isRestored) await collection.#rebuild(signal);
       collection.#index.filled();
       await collection.#reconcile();
+      options.progress.opened();
       collection.#keeper?.opened(isRestored);
       return collection;
     } catch (error) {
@@ -119,6 +119,11 @@ export class OpenCollection {
   /** Operations ever written, checkpointed or not. */
   get operations(): number {
     return this.#store.head.sequence;
+  }
+
+  /** `null`: it has no files. */
+  get indexHealth(): IndexHealth | null {
+    return this.#keeper?.health ?? null;
   }
 
   /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */
@@ -170,7 +175,7 @@ export class OpenCollection {
     observed: ObservedRecords | null,
     operations: readonly CommitOperation[],
   ): Promise<CommitResult> {
-    const recordCount = operations.reduce((sum, operation) => sum + recordsOf(operation), 0);
+    const recordCount = countRecords(operations);
     if (recordCount === 0) {
       if (observed !== null) checkUnchanged(this.#store, observed);
       return { firstSequence: null, recordCount };
@@ -232,10 +237,10 @@ export class OpenCollection {
   }
 
   #newKeeper(): IndexKeeper | null {
-    const { indexFiles, store, onProblem } = this.#options;
+    const { indexFiles, store, log, onProblem } = this.#options;
     if (indexFiles === undefined) return null;
     return new IndexKeeper(indexFiles, {
-      ...{ store, index: this.#index, kinds: this.#kinds, onProblem },
+      ...{ store, index: this.#index, kinds: this.#kinds, log, onProblem },
       plan: () => this.#plan,
       readable: () => this.#readable,
       isWhole: () => this.#damaged.size === 0,
@@ -255,7 +260,8 @@ export class OpenCollection {
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
-    const damaged = await indexRecords(this.#store, { index: this.#index, kinds: this.#kinds }, signal);
+    const filled = { index: this.#index, kinds: this.#kinds, progress: this.#options.progress };
+    const damaged = await indexRecords(this.#store, filled, signal);
     this.#store.requireWhole(this.#index.size + damaged.size);
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);
   }
@@ -387,12 +393,4 @@ export class OpenCollection {
       times,
     };
   }
-}
-
-function beingRebuilt(cause?: unknown): SheafError {
-  return new SheafError("unavailable", "the index is being rebuilt", { retryAfterSeconds: 1, cause });
-}
-
-function recordsOf(operation: CommitOperation): number {
-  return operation.kind === "delete" ? operation.ids.length : operation.records.length;
 }

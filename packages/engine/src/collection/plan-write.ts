@@ -198,3 +198,10 @@ function detached(value: MetadataValue): MetadataValue {
 function owned<T extends Uint32Array | Float32Array | Float64Array | IntegerArray>(array: T): T {
   return array.byteLength === array.buffer.byteLength ? array : (array.slice() as T);
 }
+
+export function countRecords(operations: readonly CommitOperation[]): number {
+  return operations.reduce(
+    (sum, operation) => sum + (operation.kind === "delete" ? operation.ids : operation.records).length,
+    0,
+  );
+}

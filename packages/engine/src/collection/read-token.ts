@@ -10,7 +10,8 @@
  * (`LIMITS.trackedOperations`). Every other one is stale.
  */
 import { createHmac } from "node:crypto";
-import type { ReadToken } from "@sheaf/protocol";
+import type { CollectionRef, ReadToken } from "@sheaf/protocol";
+import type { Catalog } from "../catalog/catalog.ts";
 
 const HASH_BITS = 20;
 const HASHES = 2 ** HASH_BITS;
@@ -25,6 +26,10 @@ export interface TokenScope {
 }
 
 /** The token of the state after the operation `sequence`. */
+export function tokenScope(catalog: Catalog, ref: CollectionRef): TokenScope {
+  return { collection: ref.id, epoch: catalog.epoch(ref) };
+}
+
 export function makeReadToken(scope: TokenScope, sequence: number): ReadToken {
   return (sequence % SEQUENCES) * HASHES + hash(scope, sequence);
 }

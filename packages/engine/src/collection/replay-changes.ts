@@ -8,6 +8,7 @@ import type { CollectionIndex } from "../index/collection-index.ts";
 import type { RecordStore, StoredChange } from "../storage/record-store.ts";
 import { runInTurns } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
+import type { OpeningProgress } from "./opening-progress.ts";
 import type { SchemaInference } from "./schema-inference.ts";
 
 type Changes = Pick<RecordStore, "changesAfter" | "head">;
@@ -16,6 +17,7 @@ export interface ReplayTarget {
   readonly index: CollectionIndex;
   /** What is learnt of the records. */
   readonly kinds: readonly SchemaInference[];
+  readonly progress: OpeningProgress;
 }
 
 /** Returns `false` where the store no longer knows all operations after `covers`. */
@@ -36,6 +38,7 @@ function* replaySteps(store: Changes, covers: number, target: ReplayTarget): Gen
   while (!replay.isDone) {
     yield* target.index.change({ removes: [], puts: replay.puts() });
     yield;
+    target.progress.reached(replay.sequence);
     const removed = replay.takeRemoved();
     if (removed !== null) target.index.remove(removed.offset, removed.sequence);
   }
@@ -53,6 +56,8 @@ class Replay {
   readonly #target: ReplayTarget;
   #removed: Removed | null = null;
   isDone = false;
+  /** Of the newest change so far. */
+  sequence = 0;
 
   constructor(changes: Iterable<StoredChange>, target: ReplayTarget) {
     this.#changes = changes[Symbol.iterator]();
@@ -68,6 +73,7 @@ class Replay {
         this.isDone = true;
         return;
       }
+      this.sequence = change.sequence;
       if (change.kind === "put") {
         for (const each of kinds) each.addAll([change.record]);
         if (this.#isNews(index.versionOf(change.record.id), change)) yield change.record;

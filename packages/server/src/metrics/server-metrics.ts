@@ -179,6 +179,23 @@ function engineGauges(
     openCollections: gauge("open_collections", "Collections that are open."),
     catalogBytes: gauge("lmdb_catalog_bytes", "Size of the catalog's file."),
     openCollectionBytes: gauge("lmdb_open_collection_bytes", "Size of the files of the open collections."),
+    openingCollections: gauge("opening_collections", "Collections that are being opened."),
+    unsealedRows: gauge(
+      "index_unsealed_rows",
+      "Rows of open collections that are in no sealed segment; an opening replays them.",
+    ),
+    longestReplay: gauge(
+      "index_longest_replay_operations",
+      "Most operations that the next opening of an open collection would replay.",
+    ),
+    oldestManifestSeconds: gauge(
+      "index_oldest_manifest_seconds",
+      "Time since the oldest of the newest manifests that were written for open collections.",
+    ),
+    damagedIndexFiles: gauge(
+      "index_damaged_files",
+      "Index files that were found damaged, since the engine started.",
+    ),
     rowsScanned: gauge(
       "rows_scanned",
       "Rows that dense searches have ranked after their filters, since the engine started.",

@@ -59,6 +59,7 @@ export class IndexFiles {
   readonly #written = new WeakMap<SealedSegment, WrittenSegment>();
   #nextN = 0;
   #installed: Manifest | null = null;
+  #installedAt: number | null = null;
   /** Live rows that the installed manifest tells of. */
   #installedLive = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -71,6 +72,16 @@ export class IndexFiles {
   constructor(options: IndexFilesOptions) {
     this.#options = options;
     this.#delays = options.delays ?? DELAYS;
+  }
+
+  /** Up to which operation the installed manifest covers; `null`: there is none. */
+  get covers(): number | null {
+    return this.#installed?.covers ?? null;
+  }
+
+  /** When this process installed it; `null`: it has not. */
+  get installedAt(): number | null {
+    return this.#installed === null ? null : this.#installedAt;
   }
 
   /** The index as its files have it. Where there is none, nothing is left of the files. */
@@ -209,6 +220,7 @@ export class IndexFiles {
     await installManifest(files, manifest);
     this.#options.onCovered?.(manifest.covers);
     this.#installed = manifest;
+    this.#installedAt = performance.now();
     this.#installedLive = draft.live;
   }
 
