@@ -1,6 +1,15 @@
 /** An engine that keeps its indexes in files: what it answers after a restart, a kill and damage. */
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CollectionRef, SheafError, WriteRecord } from "@sheaf/protocol";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -68,6 +77,20 @@ function names(ref: CollectionRef): string[] {
 
 function segmentsOf(ref: CollectionRef): string[] {
   return names(ref).filter((name) => name.endsWith(".seg"));
+}
+
+/** Names of the files of segments in the data folder that this process has open. */
+function openSegments(): string[] {
+  const paths = readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      // That of the listing.
+      return [];
+    }
+  });
+  const own = paths.filter((path) => path.startsWith(dataFolder) && path.endsWith(".seg"));
+  return [...new Set(own.map((path) => basename(path)))].toSorted();
 }
 
 /** Waits until there is a manifest and nothing changes any more. */
@@ -195,6 +218,24 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
         "opened after _ s: an index of about 5000 records, which are all read",
       ].map((message) => ["info", message, ref.id]),
     );
+  });
+
+  it("closes collections that are not used where others need their file descriptors", async () => {
+    const log = (entry: EngineLogEntry): void => void logged.push(entry);
+    const engine = await createLocalEngine({ dataFolder, index: INDEX, log, maxDescriptors: 4 });
+    onTestFinished(() => engine.close());
+    const first = await filled(engine);
+    await engine.close();
+    const again = await createLocalEngine({ dataFolder, index: INDEX, log, maxDescriptors: 4 });
+    onTestFinished(() => again.close());
+    expect(await nearest(again, first, 3)).toEqual(expected(ALL, 3));
+    expect(openSegments()).toEqual(segmentsOf(first));
+    const second = await makeCollection(again);
+    await write(again, second, "add", row(1));
+    while ((await again.statistics()).openCollections > 1) await sleep(20);
+    while (openSegments().length > 0) await sleep(20);
+    expect(await nearest(again, first, 3)).toEqual(expected(ALL, 3));
+    expect(logged).toEqual([]);
   });
 
   it("removes them where they are not kept any more, and makes them anew", async () => {

@@ -9,6 +9,8 @@ export interface LocalEngineOptions {
   readonly log?: EngineLog;
   /** Most collections open at once; by default what the process's file descriptors allow. */
   readonly maxOpenCollections?: number;
+  /** File descriptors that they may take together; by default half of the process's. */
+  readonly maxDescriptors?: number;
   /** Of the data folder's disk; by default asked of the system. */
   readonly diskUsage?: () => DiskUsage;
   /** How much of it is kept free; by default 32 MiB. */

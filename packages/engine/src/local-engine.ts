@@ -30,7 +30,7 @@ import { collectionStatistics, indexingStatus } from "./collection/collection-st
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { type CollectionHold, CollectionPool } from "./collection/collection-pool.ts";
-import { maxOpenCollections } from "./collection/open-limit.ts";
+import { openLimits } from "./collection/open-limit.ts";
 import type { OpenCollection } from "./collection/open-collection.ts";
 import { OpenReads } from "./collection/open-reads.ts";
 import { NO_QUOTAS, TenantBudgets } from "./collection/tenant-quotas.ts";
@@ -113,7 +113,7 @@ export class LocalEngine implements Engine {
       measure: opener.measure.bind(opener),
     }));
     this.#pool = new CollectionPool({
-      maxOpen: options.maxOpenCollections ?? maxOpenCollections(),
+      ...openLimits(options),
       open: (id, progress, signal) => opener.open(id, { budgets, progress }, signal),
       log: this.#log,
       onProblem: telling("closing a collection failed"),

@@ -99,6 +99,7 @@ export class CollectionOpener {
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
+      const indexFiles = await this.#indexFiles(known);
       const stored = this.openStore(id, known.tenant);
       const store = budget === null ? stored : new QuotaStore(id, stored, budget);
       try {
@@ -107,7 +108,7 @@ export class CollectionOpener {
         const options = {
           ...{ ...common, progress },
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
-          indexFiles: await this.#indexFiles(known),
+          indexFiles,
           indexSizes: this.#options.index.sizes,
           tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
@@ -121,7 +122,7 @@ export class CollectionOpener {
         };
         return await OpenCollection.open(options, signal);
       } catch (error) {
-        await store.close();
+        await Promise.all([indexFiles?.files.close(), store.close()]);
         throw error;
       }
     });

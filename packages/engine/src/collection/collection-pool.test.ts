@@ -10,7 +10,14 @@ describe("a use of a collection whose opening takes long", () => {
       openings++;
       return opening;
     };
-    const pool = new CollectionPool({ maxOpen: 8, waitMs: 10, open, log: () => {}, onProblem: () => {} });
+    const pool = new CollectionPool({
+      maxOpen: 8,
+      maxDescriptors: 64,
+      waitMs: 10,
+      open,
+      log: () => {},
+      onProblem: () => {},
+    });
     onTestFinished(() => pool.close());
     const use = (): Promise<void> => pool.use("a", undefined, () => Promise.resolve());
     const refusal = { code: "unavailable", retryAfterSeconds: 5 };
@@ -23,7 +30,13 @@ describe("a use of a collection whose opening takes long", () => {
 
   it("ends when its request does", async () => {
     const { opening, fail } = anOpening();
-    const pool = new CollectionPool({ maxOpen: 8, open: () => opening, log: () => {}, onProblem: () => {} });
+    const pool = new CollectionPool({
+      maxOpen: 8,
+      maxDescriptors: 64,
+      open: () => opening,
+      log: () => {},
+      onProblem: () => {},
+    });
     onTestFinished(() => pool.close());
     const request = new Cancellation();
     const used = pool.use("a", request, () => Promise.resolve());

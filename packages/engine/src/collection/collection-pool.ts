@@ -7,10 +7,10 @@ import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sh
 import { unknownCollection } from "../catalog/catalog.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
+import type { OpenLimits } from "./open-limit.ts";
 import { OpeningProgress } from "./opening-progress.ts";
 
-export interface CollectionPoolOptions {
-  readonly maxOpen: number;
+export interface CollectionPoolOptions extends OpenLimits {
   /** Throws 404 for a collection that no longer exists. */
   readonly open: (id: string, progress: OpeningProgress, signal: CancelSignal) => Promise<OpenCollection>;
   /** What is said of the openings of a collection. */
@@ -145,6 +145,7 @@ export class CollectionPool {
       this.#slots.set(id, known);
       return known;
     }
+    this.#evict(this.#excessDescriptors());
     const dropped = new Cancellation();
     const progress = new OpeningProgress((message) =>
       this.#options.log({ level: "info", message, collection: id }),
@@ -180,12 +181,21 @@ export class CollectionPool {
     });
   }
 
-  #evict(): void {
+  /** Looked at with each opening: to count them with each use would take longer than a small request. */
+  #excessDescriptors(): number {
+    let taken = 0;
+    for (const { collection } of this.#slots.values()) taken += collection?.descriptors ?? 0;
+    return taken - this.#options.maxDescriptors;
+  }
+
+  /** `descriptors`: so many are to be given back. */
+  #evict(descriptors = 0): void {
     let excess = this.#slots.size - this.#options.maxOpen;
     for (const [id, slot] of this.#slots) {
-      if (excess <= 0) return;
+      if (excess <= 0 && descriptors <= 0) return;
       if (slot.users.size > 0 || slot.holds.size > 0 || slot.collection?.settled !== true) continue;
       this.#close(id, slot);
+      descriptors -= slot.collection.descriptors;
       excess -= 1;
     }
   }

@@ -9,6 +9,7 @@ import { type FileDelays, IndexFiles } from "../index/files/index-files.ts";
 import type { IndexState } from "../index/files/manifest-draft.ts";
 import type { KeyKinds, Manifest } from "../storage/files/manifest.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
+import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
 import { type OpeningProgress, secondsSince } from "./opening-progress.ts";
@@ -54,6 +55,9 @@ export interface IndexHealth {
 /** Smaller ones are verified in a moment, and there may be thousands. */
 const LOGGED_ROWS = 4_096;
 
+/** Too many open files, or no memory for them. */
+const SHORTAGES: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+
 export class IndexKeeper {
   readonly #collection: KeptCollection;
   readonly #source: KeptIndexFiles;
@@ -79,7 +83,10 @@ export class IndexKeeper {
     });
   }
 
-  /** Fills the index, which is empty; `false`: it stays empty, and is to be made of the records. */
+  /**
+   * Fills the index, which is empty; `false`: it stays empty, and is to be made of the records. 503 where the files may be
+   * whole, and the machine cannot open them now.
+   */
   async open(progress: OpeningProgress, signal: CancelSignal): Promise<boolean> {
     const { index, store, onProblem } = this.#collection;
     try {
@@ -89,6 +96,7 @@ export class IndexKeeper {
       }
     } catch (error) {
       if (signal.aborted) throw error;
+      if (SHORTAGES.has(errorCode(error))) throw shortage(error);
       onProblem(error);
       if (error instanceof SegmentDamaged) await this.#source.files.quarantine(error.file).catch(onProblem);
     }
@@ -194,4 +202,9 @@ export class IndexKeeper {
 
 function kindsOf({ kinds }: Manifest): Map<string, Set<KeyKinds["kinds"][number]>> {
   return new Map(kinds.map(({ key, kinds: ofKey }) => [key, new Set(ofKey)]));
+}
+
+function shortage(cause: unknown): SheafError {
+  const message = "the process cannot open more index files now; try again";
+  return new SheafError("unavailable", message, { retryAfterSeconds: 5, cause });
 }

@@ -41,6 +41,7 @@ import { DamagedRecords, beingRebuilt, lostRecord } from "./damaged-records.ts";
 import { indexRecords } from "./index-records.ts";
 import { type IndexHealth, IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
+import { descriptorsOf } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { countRecords, planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
@@ -70,10 +71,9 @@ export class OpenCollection {
     this.#store = options.store;
     this.#schema = options.schema;
     this.#plan = indexPlan(options.schema);
-    this.#dimension = options.store.head.dimension;
-    this.#readable = options.store.head.sequence;
-    const { store, tenant, vectorMemory } = options;
-    this.#indexChanges = new StepQueue(tenant);
+    ({ dimension: this.#dimension, sequence: this.#readable } = options.store.head);
+    const { store, vectorMemory } = options;
+    this.#indexChanges = new StepQueue(options.tenant);
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, store, {
       ...options.indexSizes,
@@ -124,6 +124,10 @@ export class OpenCollection {
   /** `null`: it has no files. */
   get indexHealth(): IndexHealth | null {
     return this.#keeper?.health ?? null;
+  }
+
+  get descriptors(): number {
+    return descriptorsOf(this.#index.segments.length);
   }
 
   /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */
@@ -211,13 +215,13 @@ export class OpenCollection {
     return executeCount(this.#context(times), selector, signal);
   }
 
-  /** After the calls under way; frees the index. */
+  /** After the calls under way. */
   async close(): Promise<void> {
     await this.#progress.close();
     await this.#indexChanges.idle();
     await this.#keeper?.close();
     this.#index.close();
-    await this.#store.close();
+    await Promise.all([this.#options.indexFiles?.files.close(), this.#store.close()]);
   }
 
   /** An error of a call: the words for it where the files of the index are damaged, of which the index is rid then. */

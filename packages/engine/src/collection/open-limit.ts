@@ -1,4 +1,7 @@
-/** How many collections may be open at once: an open LMDB environment costs three file descriptors and three maps. */
+/**
+ * How many collections may be open at once: an open LMDB environment costs three file descriptors and three maps, and each
+ * segment that was opened from its file a descriptor. LMDB must never be the one to find out that there are no more.
+ */
 import { readFileSync } from "node:fs";
 
 const MOST_OPEN = 1_000;
@@ -7,8 +10,29 @@ const DESCRIPTORS_PER_STORE = 8;
 /** Where the limit cannot be read: the default of most systems. */
 const DEFAULT_DESCRIPTORS = 1_024;
 
-export function maxOpenCollections(): number {
-  return Math.max(1, Math.min(MOST_OPEN, Math.floor(descriptorLimit() / DESCRIPTORS_PER_STORE)));
+/** Of an LMDB environment. */
+const STORE_DESCRIPTORS = 3;
+
+export interface OpenLimits {
+  readonly maxOpen: number;
+  /** That the open collections may take together, but for the one that is opened last. */
+  readonly maxDescriptors: number;
+}
+
+/** Of what the process may have, unless others are given. Half is left for what is being opened and written. */
+export function openLimits(given: {
+  readonly maxOpenCollections?: number;
+  readonly maxDescriptors?: number;
+}): OpenLimits {
+  const limit = descriptorLimit();
+  const stores = Math.max(1, Math.min(MOST_OPEN, Math.floor(limit / DESCRIPTORS_PER_STORE)));
+  const { maxOpenCollections = stores, maxDescriptors = Math.floor(limit / 2) } = given;
+  return { maxOpen: maxOpenCollections, maxDescriptors };
+}
+
+/** That an open collection takes. */
+export function descriptorsOf(segments: number): number {
+  return STORE_DESCRIPTORS + segments;
 }
 
 function descriptorLimit(): number {

@@ -42,6 +42,7 @@ const COPIED_BYTES = 2 ** 20;
 export class FolderFiles implements SegmentFiles {
   readonly #folder: string;
   readonly #disk: Pick<DiskSpace, "claimFile"> | null;
+  readonly #open = new Set<FileHandle>();
 
   /**
    * @param folder Made with the first file.
@@ -79,7 +80,7 @@ export class FolderFiles implements SegmentFiles {
     }
     try {
       const { size } = await file.stat();
-      return new FolderFile(name, size, file);
+      return new FolderFile(name, size, { file, open: this.#open });
     } catch (error) {
       await file.close();
       throw damagedOr(name, error);
@@ -122,6 +123,11 @@ export class FolderFiles implements SegmentFiles {
     await rename(join(this.#folder, name), join(folder, `${time}.${name}`)).catch(ignoreMissing);
     const kept = (await readdir(folder)).toSorted();
     for (const old of kept.slice(0, -MAX_QUARANTINED)) await unlink(join(folder, old)).catch(ignoreMissing);
+  }
+
+  async close(): Promise<void> {
+    for (const file of this.#open) await file.close();
+    this.#open.clear();
   }
 
   async removeUnfinished(): Promise<void> {
@@ -224,19 +230,33 @@ class FolderFileWriter implements SegmentFileWriter {
  * A segment is closed while older snapshots still read it, so nobody knows when its file may be: files that are not
  * closed are once nothing refers to them.
  */
-const unreferenced = new FinalizationRegistry<FileHandle>((file) => void file.close().catch(() => {}));
+const unreferenced = new FinalizationRegistry<OpenFile>((unread) => void closeFile(unread).catch(() => {}));
+
+interface OpenFile {
+  readonly file: FileHandle;
+  /** Where it stands while it is open. */
+  readonly open: Set<FileHandle>;
+}
+
+async function closeFile({ file, open }: OpenFile): Promise<void> {
+  // Its folder may have closed it.
+  if (open.delete(file)) await file.close();
+}
 
 class FolderFile implements SegmentFile {
   readonly name: string;
   readonly size: number;
   readonly isLocal = true;
   readonly #file: FileHandle;
+  readonly #open: OpenFile;
 
-  constructor(name: string, size: number, file: FileHandle) {
+  constructor(name: string, size: number, open: OpenFile) {
     this.name = name;
     this.size = size;
-    this.#file = file;
-    unreferenced.register(this, file, this);
+    this.#file = open.file;
+    this.#open = open;
+    open.open.add(open.file);
+    unreferenced.register(this, open, this);
   }
 
   tryRead(into: Uint8Array, position: number): boolean {
@@ -269,7 +289,7 @@ class FolderFile implements SegmentFile {
   /** Waits for the reads under way, so that no descriptor is used that belongs to another file by then. */
   async close(): Promise<void> {
     unreferenced.unregister(this);
-    await this.#file.close();
+    await closeFile(this.#open);
   }
 
   #requireMore(read: number, at: number): number {

@@ -52,6 +52,10 @@ export class MemoryFiles implements SegmentFiles {
   async removeUnfinished(): Promise<void> {
     // What is not committed is its writer's alone.
   }
+
+  async close(): Promise<void> {
+    // Nothing is held.
+  }
 }
 
 class MemoryFile implements SegmentFile {

@@ -33,6 +33,8 @@ export interface SegmentFiles {
   quarantine(name: string): Promise<void>;
   /** Removes what writers left that did not come to their end. Only to be called while nobody writes. */
   removeUnfinished(): Promise<void>;
+  /** Closes all files that are open, read or not. Nothing may be asked of them afterwards. */
+  close(): Promise<void>;
 }
 
 /** One call at a time. After one has failed only `abort` is left. */

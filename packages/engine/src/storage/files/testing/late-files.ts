@@ -57,6 +57,10 @@ export class LateFiles implements SegmentFiles {
     await this.#files.remove(name);
   }
 
+  close(): Promise<void> {
+    return this.#files.close();
+  }
+
   async quarantine(name: string): Promise<void> {
     await this.#pass("remove", name);
     await this.#files.quarantine(name);
