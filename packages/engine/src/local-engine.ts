@@ -50,13 +50,12 @@ import type {
   StoredKey,
   TokenUsage,
 } from "./engine.ts";
+import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import { acquireDataLock } from "./host/data-lock.ts";
 import type { LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
 import { VectorMemory } from "./segment/dense/vector-memory.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
-import { createScanPool } from "./index/scan-pool.ts";
 import type { StartedRead } from "./query/execute.ts";
-import { RegexPool } from "./query/regex/regex-pool.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { type DiskSpace, createDiskSpace } from "./storage/folder/disk-space.ts";
@@ -81,7 +80,7 @@ export class LocalEngine implements Engine {
   readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
-  readonly #threads = { scanPool: createScanPool(), regexPool: new RegexPool() };
+  readonly #workers: EngineWorkers;
   readonly #budgets: TenantBudgets;
   readonly #calls = new CallMeter();
   readonly #reads = new OpenReads();
@@ -97,9 +96,10 @@ export class LocalEngine implements Engine {
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => {});
     const telling = (message: string) => this.#problem.bind(this, message);
+    this.#workers = createWorkers(options);
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
-      ...this.#threads,
+      ...this.#workers,
       vectorMemory: new VectorMemory(options.vectorMemory),
       historyMemory: new HistoryMemory(),
       documents: new DocumentMemory(),
@@ -241,8 +241,8 @@ export class LocalEngine implements Engine {
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
       openReads: this.#reads.size,
-      waitingRegexRequests: this.#threads.regexPool.waiting,
-      endedRegexThreads: this.#threads.regexPool.endedThreads,
+      waitingRegexRequests: this.#workers.regexPool.waiting,
+      endedRegexThreads: this.#workers.regexPool.endedThreads,
     };
   }
 
@@ -347,7 +347,7 @@ export class LocalEngine implements Engine {
     await this.#forker.close();
     await this.#pool.close();
     await this.#catalog.close();
-    await Promise.all(Object.values(this.#threads).map((pool) => pool.close()));
+    await Promise.all(Object.values(this.#workers).map((pool) => pool.close()));
     this.#onClosed();
   }
 

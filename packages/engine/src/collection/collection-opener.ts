@@ -18,6 +18,8 @@ import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
 import { QuotaStore } from "./quota-store.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
+import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
+import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 import { OpenCollection } from "./open-collection.ts";
 import type { OpeningProgress } from "./opening-progress.ts";
@@ -40,6 +42,7 @@ export interface CollectionOpenerOptions {
   readonly vectorMemory: VectorMemory;
   readonly historyMemory: HistoryMemory;
   readonly index: IndexSettings;
+  readonly indexer: IndexerChild;
   /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
   readonly onTouch: (collection: string, touching: boolean) => void;
   readonly log: EngineLog;
@@ -108,7 +111,7 @@ export class CollectionOpener {
         const options = {
           ...{ ...common, progress },
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
-          indexFiles,
+          indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored) },
           indexSizes: this.#options.index.sizes,
           tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
@@ -136,6 +139,23 @@ export class CollectionOpener {
     const path = folder.collectionIndex(id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;
+  }
+
+  #writeElsewhere({ tenant, id }: Collection, stored: LmdbRecordStore): WriteElsewhere {
+    const { folder, indexer } = this.#options;
+    const places = {
+      records: folder.collection(id),
+      index: folder.collectionIndex(id),
+      name: collectionName(id),
+    };
+    return async (work, signal) => {
+      try {
+        return await indexer.seal({ ...work, ...places }, { tenant, signal });
+      } catch (error) {
+        stored.forgetDeadReaders();
+        throw error;
+      }
+    };
   }
 
   /** Those of a collection's index; `null`: they are not kept. */

@@ -6,6 +6,9 @@
 import { type CancelSignal, Cancellation, type IndexPlan, SheafError } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import { type FileDelays, IndexFiles } from "../index/files/index-files.ts";
+import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
+import type { SealRequest } from "../index/indexer.ts";
+import type { AwaitedSegment } from "../index/sealing.ts";
 import type { IndexState } from "../index/files/manifest-draft.ts";
 import type { KeyKinds, Manifest } from "../storage/files/manifest.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
@@ -23,6 +26,8 @@ export interface KeptIndexFiles {
   /** UUID of the collection's log. */
   readonly lineage: string;
   readonly delays?: FileDelays | undefined;
+  /** Has segments written by the indexer process; by this one if left out. */
+  readonly writeElsewhere?: WriteElsewhere | undefined;
 }
 
 /** The open collection, as its keeper sees it. */
@@ -127,6 +132,11 @@ export class IndexKeeper {
       this.#verified = this.#verify(this.#verification);
     } else this.#kinds.add(kinds.all);
     this.#files.changed();
+  }
+
+  /** Has sources written as one segment elsewhere; `null`: the index has to do it. */
+  seal(request: SealRequest): AwaitedSegment | null {
+    return this.#broken ? null : this.#files.seal(request);
   }
 
   /** Segments were sealed. */

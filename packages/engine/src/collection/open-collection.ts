@@ -53,7 +53,7 @@ export class OpenCollection {
   readonly #store: RecordStore;
   readonly #index: CollectionIndex;
   readonly #indexChanges: StepQueue;
-  readonly #gate = new WriteGate();
+  readonly #gate = new WriteGate(() => this.#index.room());
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference();
   readonly #damaged = new DamagedRecords();
@@ -76,9 +76,9 @@ export class OpenCollection {
     this.#indexChanges = new StepQueue(options.tenant);
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, store, {
-      ...options.indexSizes,
-      ...{ vectorMemory, filling: true },
+      ...{ ...options.indexSizes, vectorMemory, filling: true },
       onSealed: () => this.#keeper?.sealed(),
+      sealElsewhere: (request) => this.#keeper?.seal(request) ?? null,
       onProblem: (error) => this.#hearProblem(error),
     });
     this.#keeper = this.#newKeeper();

@@ -3,12 +3,20 @@
  * ones and let none in between, so it runs alone. Turns are given in the order they were asked for.
  */
 export class WriteGate {
+  readonly #room: () => Promise<void> | undefined;
   /** Settles when the last exclusive section asked for has ended. Never rejects. */
   #exclusive: Promise<unknown> = Promise.resolve();
   /** Shared sections asked for since then. */
   readonly #shared = new Set<Promise<unknown>>();
 
+  /** `room`: what shared sections wait for before they count. */
+  constructor(room: () => Promise<void> | undefined = () => undefined) {
+    this.#room = room;
+  }
+
   async shared<T>(work: () => Promise<T>): Promise<T> {
+    const room = this.#room();
+    if (room !== undefined) await room;
     const running = this.#exclusive.then(work);
     this.#shared.add(running);
     try {

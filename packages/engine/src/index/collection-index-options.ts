@@ -2,6 +2,7 @@
 import type { KernelKind } from "../kernels/kernel-memory.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
+import type { SealElsewhere } from "./indexer.ts";
 
 /** Reads the store for what the index does not keep. */
 export interface RecordReader {
@@ -37,6 +38,8 @@ export interface CollectionIndexOptions {
   readonly minSparseTail?: number | undefined;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
+  /** Where segments are written if not in this process. */
+  readonly sealElsewhere?: SealElsewhere | undefined;
   /** Hears when a segment was sealed. */
   readonly onSealed?: (() => void) | undefined;
   /** Hears why segments are no longer sealed; a warning of the process if left out. */

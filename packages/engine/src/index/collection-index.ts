@@ -24,6 +24,7 @@ import {
   type RecordReader,
   type SegmentSizes,
 } from "./collection-index-options.ts";
+import { HollowSegments } from "./hollow-segments.ts";
 import { IndexSnapshot } from "./index-snapshot.ts";
 import type { RestoredSegment } from "./files/restore-index.ts";
 import { Indexer } from "./indexer.ts";
@@ -32,6 +33,7 @@ import { countBits, listBits } from "../segment/bits.ts";
 import { LiveSegment, SegmentList } from "./segment-list.ts";
 import { sparseVectorsOf } from "../segment/postings/sparse-metadata.ts";
 import { VectorBlocks } from "../segment/vector-blocks.ts";
+import { UnsealedLimit } from "./unsealed-limit.ts";
 
 /** After the last write, until segments that could be one are made one. */
 const REST_MS = 1_000;
@@ -41,8 +43,6 @@ const MAX_WAITING = 16_384;
 const MAX_WAITING_BYTES = 2 ** 28;
 /** Until vectors are loaded from files: the search that a collection was opened for is answered before. */
 const LOADING_DELAY_MS = 1_000;
-/** Rows of a segment that is emptied, moved with every write: its last one is moved before as many are written. */
-const MOVED_PER_WRITE = 4;
 
 export class CollectionIndex {
   readonly #reader: RecordReader;
@@ -51,6 +51,8 @@ export class CollectionIndex {
   readonly #work: BackgroundWork;
   readonly #loading: BackgroundWork;
   readonly #segments = new SegmentList();
+  readonly #limit: UnsealedLimit;
+  readonly #hollow: HollowSegments;
   #plan: IndexPlan;
   #indexer: Indexer;
   #nextSegment = 0;
@@ -62,8 +64,6 @@ export class CollectionIndex {
   #newest = 0;
   /** No record has a higher one. */
   #maxOffset = -1;
-  /** Where the search for rows of a segment that is emptied goes on. */
-  #moved = 0;
   #writtenAt = 0;
   #filling: boolean;
   /** Between the first and the last step of a change: segments stay as they are. */
@@ -78,10 +78,17 @@ export class CollectionIndex {
     this.#options = options;
     this.#sizes = options.sizes ?? DEFAULT_SIZES;
     this.#filling = options.filling ?? false;
+    this.#limit = new UnsealedLimit(this.#segments, this.#sizes.mutableRows);
+    this.#hollow = new HollowSegments({
+      ...{ segments: this.#segments, reader },
+      isMovable: (entry) => this.#isMovable(entry),
+      write: (record) => this.#write(record),
+    });
     this.#indexer = this.#newIndexer();
     const onFailure = (error: unknown): void => {
       this.#failed = true;
       this.#building = false;
+      this.#limit.lift();
       this.#indexer.restart();
       (options.onProblem ?? warn)(error);
     };
@@ -143,12 +150,18 @@ export class CollectionIndex {
 
   /** Background work is under way that makes searches faster, not different. */
   get isBuilding(): boolean {
-    return this.#building;
+    return this.#building || this.#indexer.isSealing;
+  }
+
+  /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
+  room(): Promise<void> | undefined {
+    return this.#hasCodes ? this.#limit.room() : undefined;
   }
 
   /** Ends `filling`. */
   filled(): void {
     this.#filling = false;
+    this.#limit.lower();
     if (this.#building) this.#wake();
   }
 
@@ -178,6 +191,7 @@ export class CollectionIndex {
   close(): void {
     this.#work.close();
     this.#loading.close();
+    this.#limit.lift();
     this.#building = false;
     this.#clear();
   }
@@ -205,7 +219,7 @@ export class CollectionIndex {
   /** Does about a millisecond of what the background does; false: there is nothing to do now. */
   maintain(atRest: boolean): boolean {
     if (this.#changing) return false;
-    if (this.#moveHollow(MOVED_PER_WRITE)) {
+    if (this.#hollow.move()) {
       this.#publish();
       return true;
     }
@@ -284,11 +298,12 @@ export class CollectionIndex {
       (entry) => entry.isEmptied && !this.#indexer.isSource(entry.segment),
     );
     if (emptied.length > 0) {
-      this.#moved = 0;
+      this.#hollow.restart();
       this.#segments.replace(emptied, null);
     }
+    this.#limit.pass();
     this.#writtenAt = performance.now();
-    if (this.#hasCodes || (!this.#failed && this.#hollow !== undefined)) this.#wake();
+    if (this.#hasCodes || this.#hollow.next !== undefined) this.#wake();
   }
 
   #wake(): void {
@@ -314,34 +329,13 @@ export class CollectionIndex {
 
   /** With every record of a change. */
   #moveSome(): void {
-    this.#work.now(() => void this.#moveHollow(MOVED_PER_WRITE));
+    this.#work.now(() => void this.#hollow.move());
   }
 
-  /** Rows that are moved keep their sequence numbers, so old ones are sealed where that can be done. */
-  get #hollow(): LiveSegment | undefined {
-    const { mutableRows } = this.#sizes;
-    const isOld = ({ minSequence }: MutableSegment): boolean =>
-      this.#hasCodes && isFarBehind(this.#newest - minSequence, mutableRows);
-    return this.#segments.entries.find((entry) => {
-      const { segment } = entry;
-      return entry.isHollow && !segment.isSealed && !this.#indexer.isSource(segment) && !isOld(segment);
-    });
-  }
-
-  /** Stages the move of rows out of a full segment that most rows have left before it was sealed; false: there is none. */
-  #moveHollow(count: number): boolean {
-    const hollow = this.#failed ? undefined : this.#hollow;
-    if (hollow === undefined) return false;
-    const { segment } = hollow;
-    for (let left = count; left > 0 && hollow.keptCount > 0; this.#moved++) {
-      if (this.#moved >= segment.capacity) this.#moved = 0;
-      if (!hollow.isKept(this.#moved)) continue;
-      left--;
-      const record = this.#reader.read(segment.offsets[this.#moved]!);
-      // Another version is on its way here, by the write that made it.
-      if (record !== null && record.sequence === segment.sequences[this.#moved]) this.#write(record);
-    }
-    return true;
+  /** Old rows are sealed where that can be done, and so are those that are being sealed. */
+  #isMovable({ segment }: LiveSegment): boolean {
+    if (this.#failed || segment.isSealed || this.#indexer.isSource(segment)) return false;
+    return !(this.#hasCodes && isFarBehind(this.#newest - segment.minSequence, this.#sizes.mutableRows));
   }
 
   /** Of vectors that no index had so far only the store knows; a row that it is ahead of is about to be replaced. */
@@ -372,7 +366,12 @@ export class CollectionIndex {
       memory: vectorMemory,
       kernels,
       nextId: () => this.#nextSegment++,
-      onSealed: () => this.#options.onSealed?.(),
+      onSealed: () => {
+        this.#limit.lower();
+        this.#options.onSealed?.();
+      },
+      sealElsewhere: this.#options.sealElsewhere,
+      wake: () => this.#wake(),
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
       readVector: (segment, docId) => this.#storedVector(segment, docId),
     });
@@ -390,7 +389,7 @@ export class CollectionIndex {
     this.#segments.clear();
     this.#blocks = null;
     this.#snapshot = null;
-    this.#moved = 0;
+    this.#hollow.restart();
   }
 }
 

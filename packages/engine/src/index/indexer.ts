@@ -1,6 +1,6 @@
 /**
  * Makes an index faster, not different, in slices of about a millisecond: gives rows of mutable segments codes, writes
- * full segments as sealed ones, and loads vectors of segments that were opened from files.
+ * full segments as sealed ones or has that done elsewhere, and loads vectors of segments that were opened from files.
  */
 import type { Space } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
@@ -14,7 +14,20 @@ import { VectorMemory } from "../segment/dense/vector-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
 import { RowLoader } from "./row-loader.ts";
+import { AwaitedSealing, type AwaitedSegment, LocalSealing, type Sealing } from "./sealing.ts";
 import { LiveSegment, type SegmentList } from "./segment-list.ts";
+
+/** Sources that another process could write as one segment. */
+export interface SealRequest {
+  readonly sources: readonly LiveSegment[];
+  /** Of the new segment. */
+  readonly id: number;
+  /** What the vectors are relative to. */
+  readonly origin: Float32Array | null;
+}
+
+/** `null`: it cannot be done elsewhere now. */
+export type SealElsewhere = (request: SealRequest) => AwaitedSegment | null;
 
 export interface IndexerOptions {
   readonly segments: SegmentList;
@@ -34,19 +47,22 @@ export interface IndexerOptions {
   readonly sparseKeys: () => readonly string[];
   /** A segment was sealed. */
   readonly onSealed: () => void;
+  /** Where segments are written if not here. */
+  readonly sealElsewhere?: SealElsewhere | undefined;
+  /** Calls for the next step, where a step has said that there is nothing to do. */
+  readonly wake: () => void;
   /** A row's vector from the store, as it was given; `null` if the store has another version by now. */
   readonly readVector: (segment: LookupSegment, docId: number) => Float32Array | null;
-}
-
-interface Sealing {
-  readonly sources: readonly LiveSegment[];
-  readonly writer: SegmentWriter;
 }
 
 interface Candidate extends SegmentMeta {
   readonly entry: LiveSegment;
 }
 
+/** So many rows are written anew for each millisecond since it was last begun, about a quarter of what can be. */
+const SEALED_PER_MS = 2;
+/** Takes a second or two. */
+const SEALED_ANYWAY = 16_384;
 const CODED_PER_STEP = 16;
 /** Rows whose mean codes are relative to. */
 const MEAN_ROWS = 1_024;
@@ -59,6 +75,7 @@ export class Indexer {
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
   #origin: Float32Array | null | undefined;
   #sealing: Sealing | null = null;
+  #sealedAt = 0;
 
   constructor(options: IndexerOptions) {
     this.#options = options;
@@ -103,9 +120,14 @@ export class Indexer {
     return this.#sealing?.sources.some((source) => source.segment === segment) ?? false;
   }
 
+  /** Segments are being written anew, here or elsewhere. */
+  get isSealing(): boolean {
+    return this.#sealing !== null;
+  }
+
   /** Begins anew what was being sealed: the keys that are indexed are others. */
   restart(): void {
-    this.#sealing?.writer.close();
+    this.#sealing?.close();
     this.#sealing = null;
   }
 
@@ -121,13 +143,19 @@ export class Indexer {
   #seal(atRest: boolean): boolean {
     this.#sealing ??= this.#nextSealing(atRest);
     if (this.#sealing === null) return false;
-    const { sources, writer } = this.#sealing;
-    const sealed = writer.step();
-    if (sealed === undefined) return true;
+    const sealing = this.#sealing;
+    const { sources } = sealing;
+    const result = sealing.step();
+    if (result === "waiting") return false;
+    if (result === "working") return true;
+    if (result === "failed") {
+      this.restart();
+      return true;
+    }
     this.#sealing = null;
-    const live = writer.liveDocs();
-    const entry = new LiveSegment(sealed, live);
-    entry.liveCount = countBits(live);
+    const entry = new LiveSegment(result.segment, result.live);
+    entry.liveCount = countBits(result.live);
+    if (sealing instanceof AwaitedSealing) for (const source of sources) this.#giveBack(source);
     this.#options.segments.replace(sources, entry);
     this.#options.onSealed();
     return true;
@@ -146,12 +174,24 @@ export class Indexer {
     for (const entry of empty) this.#giveBack(entry);
     if (empty.length > 0) segments.replace(empty, null);
     const candidates = done.flatMap((entry) => (entry.liveCount > 0 ? [candidateOf(entry)] : []));
-    const chosen = chooseMerge(candidates, { segmentRows, atRest });
+    const since = performance.now() - this.#sealedAt;
+    // While rows come in fast they are sealed and not merged, for writers wait for that.
+    const mostRows = atRest ? Infinity : Math.max(SEALED_ANYWAY, since * SEALED_PER_MS);
+    const chosen = chooseMerge(candidates, { segmentRows: Math.min(segmentRows, mostRows), atRest });
     if (chosen.length === 0) return null;
+    this.#sealedAt = performance.now();
     const sources = chosen.map(({ entry }) => entry);
     for (const { segment } of sources) if (!segment.isSealed) segment.freeze();
+    return this.#beginSealing(sources);
+  }
+
+  #beginSealing(sources: readonly LiveSegment[]): Sealing {
+    const { sealElsewhere, wake } = this.#options;
+    const id = this.#options.nextId();
+    const awaited = sealElsewhere?.({ sources, id, origin: this.#origin ?? null }) ?? null;
+    if (awaited !== null) return new AwaitedSealing(sources, awaited, wake);
     const writer = new SegmentWriter(sources, {
-      id: this.#options.nextId(),
+      id,
       sparseKeys: this.#options.sparseKeys(),
       readVector: (segment, docId) => this.readVector(segment, docId),
       keep: (segment) => {
@@ -159,7 +199,7 @@ export class Indexer {
         return this.#memory.takeRows(segment);
       },
     });
-    return { sources, writer };
+    return new LocalSealing(sources, writer);
   }
 
   #giveBack({ segment }: LiveSegment): void {

@@ -96,6 +96,13 @@ export class SegmentList {
     return this.#size;
   }
 
+  /** Rows of mutable segments, dead ones included. */
+  get unsealed(): number {
+    let rows = 0;
+    for (const { segment } of this.#entries) if (!segment.isSealed) rows += segment.count;
+    return rows;
+  }
+
   /** Live rows once the staged batch is published. */
   get nextSize(): number {
     return this.#size + this.#growth;

@@ -3,6 +3,7 @@
  * a few dozen records are sealed, written, merged and read back. `SHEAF_DIFFERENTIAL_CASES` and `SHEAF_DIFFERENTIAL_SEED`
  * as in `differential.test.ts`.
  */
+import { setTimeout } from "node:timers/promises";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { executeCount, executeSearch, selectOffsets } from "./execute.ts";
@@ -28,15 +29,21 @@ interface Round {
   readonly changes: readonly (ReturnType<typeof writes> extends fc.Arbitrary<infer T> ? T : never)[number][];
   /** What is done of it before the collection is closed. */
   readonly seals: boolean;
+  /** Jobs are under way as records change. */
+  readonly works: boolean;
   readonly flushes: boolean;
   readonly closes: boolean;
 }
+
+/** Segments are sealed by jobs, as the indexer process does. */
+const jobs = fc.boolean();
 
 const rounds = fc.array(
   fc.record({
     filled: fc.array(contents(DIMENSION), { minLength: 20, maxLength: 40, size: "max" }),
     changes: writes(DIMENSION),
     seals: fc.boolean(),
+    works: fc.boolean(),
     flushes: fc.boolean(),
     closes: fc.boolean(),
   }),
@@ -44,17 +51,21 @@ const rounds = fc.array(
 );
 
 let restored = 0;
+let written = 0;
 
 async function pass(collection: FiledCollection, round: Round, first: number): Promise<void> {
-  const { filled, changes, seals, flushes, closes } = round;
+  const { filled, changes, seals, works, flushes, closes } = round;
   for (const [i, content] of filled.entries()) collection.put(`filled${first + i}`, content);
+  if (works) while (collection.index.maintain(true));
   for (const write of changes) {
     if (write.type === "put") collection.put(write.id, write.content);
     else collection.remove(write.id);
+    if (works) await setTimeout(0);
   }
-  if (seals) collection.seal();
+  if (seals) await collection.sealByJobs();
   if (flushes) await collection.flush();
   if (closes) await collection.close();
+  written += collection.written;
   if ((await collection.reopen()) === "restored") restored++;
   expect(collection.problems).toEqual([]);
 }
@@ -66,8 +77,8 @@ describe("a collection that is opened from its index files again and again", () 
       maxLength: SEARCHES_PER_ROUND,
     });
     await fc.assert(
-      fc.asyncProperty(plans, rounds, requests, async (plan, list, asked) => {
-        const collection = new FiledCollection(plan, OPTIONS);
+      fc.asyncProperty(plans, jobs, rounds, requests, async (plan, byJobs, list, asked) => {
+        const collection = new FiledCollection(plan, { ...OPTIONS, byJobs });
         for (const [i, round] of list.entries()) {
           await pass(collection, round, i * 25);
           const expected = asked.map((one) => oracleSearch(collection, one));
@@ -78,12 +89,13 @@ describe("a collection that is opened from its index files again and again", () 
       RUNS,
     );
     expect(restored).toBeGreaterThan(0);
+    expect(written).toBeGreaterThan(0);
   });
 
   it("selects and counts alike", async () => {
     await fc.assert(
-      fc.asyncProperty(plans, rounds, wheres, async (plan, list, where) => {
-        const collection = new FiledCollection(plan, OPTIONS);
+      fc.asyncProperty(plans, jobs, rounds, wheres, async (plan, byJobs, list, where) => {
+        const collection = new FiledCollection(plan, { ...OPTIONS, byJobs });
         for (const [i, round] of list.entries()) {
           await pass(collection, round, i * 25);
           const selector = { ids: null, where };

@@ -19,6 +19,9 @@ import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type IndexState, type ManifestDraft, draftManifest } from "./manifest-draft.ts";
 import { type RestoreRequest, type RestoredIndex, removeIndexFiles, restoreIndex } from "./restore-index.ts";
+import type { SealRequest } from "../indexer.ts";
+import type { AwaitedSegment } from "../sealing.ts";
+import { SegmentSealer, type WriteElsewhere } from "./segment-sealer.ts";
 
 export interface IndexFilesOptions {
   readonly files: SegmentFiles;
@@ -34,6 +37,8 @@ export interface IndexFilesOptions {
   readonly onCovered?: ((covers: number) => void) | undefined;
   readonly onProblem: (error: unknown) => void;
   readonly delays?: FileDelays | undefined;
+  /** Has files of new segments written by another process. */
+  readonly writeElsewhere?: WriteElsewhere | undefined;
 }
 
 export interface FileDelays {
@@ -68,10 +73,22 @@ export class IndexFiles {
   /** Damage was found: the files are no index any more. */
   #abandoned = false;
   #hasFailed = false;
+  readonly #sealer: SegmentSealer | null;
 
   constructor(options: IndexFilesOptions) {
     this.#options = options;
     this.#delays = options.delays ?? DELAYS;
+    const { files, writeElsewhere, onProblem } = options;
+    this.#sealer =
+      writeElsewhere === undefined
+        ? null
+        : new SegmentSealer({
+            ...{ files, onProblem },
+            write: writeElsewhere,
+            fileOf: (segment) => this.#fileOfNow(segment),
+            onOpened: (segment, file, { sparse }) =>
+              this.#written.set(segment, { ...file, sparse: sparse.map(({ key }) => key) }),
+          });
   }
 
   /** Up to which operation the installed manifest covers; `null`: there is none. */
@@ -109,6 +126,12 @@ export class IndexFiles {
     await removeIndexFiles(this.#options.files, () => false);
   }
 
+  /** Has sources written as one segment, which has its file at once; `null`: the index has to do it. */
+  seal(request: SealRequest): AwaitedSegment | null {
+    const state = this.#options.state();
+    return state === null ? null : (this.#sealer?.seal(request, state.plan) ?? null);
+  }
+
   /** Segments were sealed. */
   sealed(): void {
     this.#schedule(this.#delays.sealedMs);
@@ -132,6 +155,7 @@ export class IndexFiles {
   abandon(error: unknown): void {
     this.#abandoned = true;
     this.#closing.abort(error);
+    void this.#sealer?.close();
     this.#options.onProblem(error);
     this.#then(async () => {
       if (error instanceof SegmentDamaged) await this.#options.files.quarantine(error.file);
@@ -143,6 +167,7 @@ export class IndexFiles {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#closing.abort(new Error("the index is being closed"));
+    await this.#sealer?.close();
     this.#then(async () => {
       await this.#install();
       await this.#removeUnused();
@@ -198,6 +223,11 @@ export class IndexFiles {
     return this.#options.state()?.entries.some((entry) => entry.segment === segment) ?? false;
   }
 
+  #fileOfNow(segment: SealedSegment): SegmentEntry | null {
+    const state = this.#options.state();
+    return state === null ? null : this.#fileOf(segment, state);
+  }
+
   #fileOf(segment: SealedSegment, { plan }: IndexState): SegmentEntry | null {
     const written = this.#written.get(segment);
     if (written === undefined || !plan.sparse.every(({ key }) => written.sparse.includes(key))) return null;
@@ -246,6 +276,9 @@ export class IndexFiles {
       const file = segment.isSealed ? this.#fileOf(segment, state) : null;
       if (file !== null) kept.add(file.name);
     }
-    await removeIndexFiles(this.#options.files, (name) => kept.has(name));
+    await removeIndexFiles(
+      this.#options.files,
+      (name) => kept.has(name) || this.#sealer?.isUsing(name) === true,
+    );
   }
 }

@@ -1,8 +1,11 @@
 /** A test collection whose index has files: it is closed, or killed at any operation on them, and opened again. */
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { Cancellation, type IndexPlan } from "@sheaf/protocol";
 import { CollectionIndex } from "../../index/collection-index.ts";
 import { IndexFiles } from "../../index/files/index-files.ts";
+import type { SealElsewhere } from "../../index/indexer.ts";
+import { runSealJob } from "../../indexing/run-seal-job.ts";
 import { listBits } from "../../segment/bits.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
@@ -10,6 +13,10 @@ import { TestCollection, type TestCollectionOptions } from "./test-collection.ts
 
 export interface FiledCollectionOptions extends TestCollectionOptions {
   readonly lineage?: string;
+  /** Segments are sealed by jobs, as the indexer process does. */
+  readonly byJobs?: boolean;
+  /** In place of these. */
+  readonly runJob?: typeof runSealJob;
 }
 
 export class FiledCollection extends TestCollection {
@@ -17,17 +24,32 @@ export class FiledCollection extends TestCollection {
   /** What is on the disk. */
   readonly disk = new Map<string, Uint8Array>();
   readonly problems: unknown[] = [];
+  /** Segments that jobs have written. */
+  written = 0;
+  readonly #keeper: { files?: IndexFiles };
   #files: IndexFiles;
 
   constructor(plan: IndexPlan, options: FiledCollectionOptions = {}) {
-    super(plan, options);
-    this.options = { lineage: randomUUID(), ...options };
+    const keeper: { files?: IndexFiles } = {};
+    const sealElsewhere: SealElsewhere = (request) => keeper.files?.seal(request) ?? null;
+    const whole = { lineage: randomUUID(), ...options, sealElsewhere };
+    super(plan, whole);
+    this.options = whole;
+    this.#keeper = keeper;
     this.#files = this.#newFiles(new MemoryFiles(this.disk));
   }
 
   /** Seals and merges all there is. */
   seal(): void {
     while (this.index.maintain(true));
+  }
+
+  /** The same, and waits for jobs. */
+  async sealByJobs(): Promise<void> {
+    do {
+      this.seal();
+      await setTimeout(1);
+    } while (this.index.isBuilding);
   }
 
   /** Writes what is due. */
@@ -69,7 +91,8 @@ export class FiledCollection extends TestCollection {
 
   #newFiles(files: SegmentFiles): IndexFiles {
     const { index, plan } = this;
-    return new IndexFiles({
+    const { byJobs = false, runJob = runSealJob } = this.options;
+    const newFiles: IndexFiles = new IndexFiles({
       ...{ files, lineage: this.options.lineage },
       readVector: (segment, docId) => index.readVector(segment, docId),
       state: () => {
@@ -78,6 +101,15 @@ export class FiledCollection extends TestCollection {
       },
       isReplacedSoon: (segment) => index.isReplacedSoon(segment),
       onProblem: (error) => void this.problems.push(error),
+      ...(byJobs && {
+        writeElsewhere: async (work, signal) => {
+          const file = await runJob(work, { records: this, files }, signal);
+          this.written++;
+          return file;
+        },
+      }),
     });
+    this.#keeper.files = newFiles;
+    return newFiles;
   }
 }

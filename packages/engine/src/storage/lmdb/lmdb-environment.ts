@@ -248,6 +248,11 @@ export class LmdbEnvironment {
     syncFolders(folder);
   }
 
+  /** Of processes that were killed as they read: what they had been reading is kept until then. */
+  forgetDeadReaders(): void {
+    this.#database.readerCheck();
+  }
+
   async close(): Promise<void> {
     await this.#draining;
     await this.#database.close();

@@ -346,6 +346,11 @@ export class LmdbRecordStore implements RecordStore {
     await this.#environment?.copyTo(folder);
   }
 
+  /** Of processes that were killed as they read. */
+  forgetDeadReaders(): void {
+    this.#environment?.forgetDeadReaders();
+  }
+
   async close(): Promise<void> {
     await this.#environment?.close();
   }

@@ -1,0 +1,20 @@
+/** What works for all collections of an engine beside its thread. */
+import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
+import { IndexerChild } from "./indexing/indexer-child.ts";
+import type { IndexerArguments } from "./indexing/indexer-process.ts";
+import { RegexPool } from "./query/regex/regex-pool.ts";
+
+export interface EngineWorkers {
+  readonly scanPool: ScanPool;
+  readonly regexPool: RegexPool;
+  readonly indexer: IndexerChild;
+}
+
+/** None is started before there is work for it. */
+export function createWorkers(options: IndexerArguments): EngineWorkers {
+  return {
+    scanPool: createScanPool(),
+    regexPool: new RegexPool(),
+    indexer: new IndexerChild(options),
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * The engine host's side of the indexer process, which is started for the first job and ended when none has come for a
+ * while. One job at a time, for one core is enough to keep up with writes; tenants in turn.
+ */
+import { ChildSupervisor, siblingModule } from "@sheaf/process";
+import { type CancelSignal, abortError, throwIfAborted } from "@sheaf/protocol";
+import { HOST_ENVIRONMENT } from "../host/host-environment.ts";
+import { TurnLock } from "../storage/turn-lock.ts";
+import type { IndexerArguments } from "./indexer-process.ts";
+import type { SealJob, SealedFile } from "./seal-job.ts";
+
+/** Then its memory goes back to the system. */
+const IDLE_MS = 30_000;
+/** More than its longest step, opening a large environment on a slow disk. */
+const HANG_AFTER_MS = 60_000;
+
+export interface JobCaller {
+  /** Whose job it is. */
+  readonly tenant: string;
+  readonly signal: CancelSignal;
+}
+
+export class IndexerChild {
+  readonly #arguments: IndexerArguments;
+  readonly #turns = new TurnLock();
+  #child: ChildSupervisor | null = null;
+  #idle: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor({ dataFolder, diskReserve }: IndexerArguments) {
+    this.#arguments = { dataFolder, diskReserve };
+  }
+
+  /** Of the process, if there is one. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Once it has settled, nothing works on the job any more. */
+  async seal(job: SealJob, { tenant, signal }: JobCaller): Promise<SealedFile> {
+    const leave = await unlessAborted(this.#turns.enter(tenant), signal);
+    clearTimeout(this.#idle);
+    try {
+      throwIfAborted(signal);
+      return await this.#run(job, signal);
+    } finally {
+      if (!this.#closed) this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
+      leave();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#idle);
+    await this.#end();
+  }
+
+  async #run(job: SealJob, signal: CancelSignal): Promise<SealedFile> {
+    let ended: Promise<void> | undefined;
+    const keep = (): (() => void) => {
+      let end = (): void => {};
+      ended = new Promise((resolve) => (end = resolve));
+      return end;
+    };
+    this.#child ??= this.#newChild();
+    try {
+      return (await this.#child.call("seal", [job], { wait: true, signal, keep })) as SealedFile;
+    } catch (error) {
+      await ended;
+      throw error;
+    }
+  }
+
+  #newChild(): ChildSupervisor {
+    return new ChildSupervisor({
+      name: "indexer",
+      module: siblingModule(import.meta.url, "./indexer-process"),
+      spawnOptions: () => ({ args: [JSON.stringify(this.#arguments)], env: HOST_ENVIRONMENT }),
+      restart: false,
+      hangAfterMs: HANG_AFTER_MS,
+    });
+  }
+
+  async #end(): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    await child?.close();
+  }
+}
+
+/** The turn, which is given back where nobody waits for it any more. */
+async function unlessAborted(turn: Promise<() => void>, signal: CancelSignal): Promise<() => void> {
+  throwIfAborted(signal);
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = (): void => reject(abortError(signal));
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([turn, aborted]);
+  } catch (error) {
+    void turn.then((leave) => leave());
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
