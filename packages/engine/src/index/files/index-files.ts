@@ -123,7 +123,7 @@ export class IndexFiles {
   async discard(): Promise<void> {
     this.#installed = null;
     this.#options.onCovered?.(Infinity);
-    await removeIndexFiles(this.#options.files, () => false);
+    await removeIndexFiles(this.#options.files, (name) => this.#isBeingMade(name));
   }
 
   /** Has sources written as one segment, which has its file at once; `null`: the index has to do it. */
@@ -267,8 +267,18 @@ export class IndexFiles {
 
   /** What no manifest names, unless the next one will. */
   async #removeUnused(): Promise<void> {
+    let kept: ReadonlySet<string> | null | undefined;
+    await removeIndexFiles(this.#options.files, (name) => {
+      // Not before the files are listed: meanwhile a segment may have come to its place.
+      if (kept === undefined) kept = this.#keptNames();
+      return kept === null || kept.has(name) || this.#isBeingMade(name);
+    });
+  }
+
+  /** `null`: nothing can be said for now. */
+  #keptNames(): ReadonlySet<string> | null {
     const state = this.#options.state();
-    if (state === null) return;
+    if (state === null) return null;
     const kept = new Set(this.#installed?.segments.map(({ name }) => name));
     if (this.#installed !== null) kept.add(`manifest-${this.#installed.n}`);
     if (this.#installed?.deadRows) kept.add(this.#installed.deadRows.name);
@@ -276,9 +286,10 @@ export class IndexFiles {
       const file = segment.isSealed ? this.#fileOf(segment, state) : null;
       if (file !== null) kept.add(file.name);
     }
-    await removeIndexFiles(
-      this.#options.files,
-      (name) => kept.has(name) || this.#sealer?.isUsing(name) === true,
-    );
+    return kept;
+  }
+
+  #isBeingMade(name: string): boolean {
+    return this.#sealer?.isUsing(name) === true;
   }
 }

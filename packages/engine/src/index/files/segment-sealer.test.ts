@@ -1,7 +1,9 @@
-import { SheafError, type IndexPlan } from "@sheaf/protocol";
+import { setImmediate } from "node:timers/promises";
+import { type IndexPlan, SheafError } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { runSealJob } from "../../indexing/run-seal-job.ts";
 import { FiledCollection } from "../../query/testing/filed-collection.ts";
+import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import { listBits } from "../../segment/bits.ts";
 
 const PLAN: IndexPlan = { space: "l2", embeddingFunction: null, sparse: [] };
@@ -28,7 +30,43 @@ function sealed({ index }: FiledCollection): number {
   return index.segments.filter(({ segment }) => segment.isSealed).length;
 }
 
+/** A disk that lists its files late. */
+class LateList extends MemoryFiles {
+  isListed = Promise.resolve();
+  onList = (): void => {};
+
+  override async list(): Promise<readonly string[]> {
+    const names = await super.list();
+    this.onList();
+    await this.isListed;
+    return names;
+  }
+}
+
 describe("segments that are sealed elsewhere", () => {
+  it("keep their files, though these are looked through as they come to their places", async () => {
+    const filed = new FiledCollection(PLAN, { ...SIZES, byJobs: true });
+    const files = new LateList(filed.disk);
+    await filed.reopen(files);
+    for (let i = 0; i < 32; i++) put(filed, i);
+    while (filed.index.maintain(false));
+    let go = (): void => {};
+    files.isListed = new Promise((resolve) => (go = resolve));
+    while (filed.disk.size === 0) await setImmediate();
+    const asked = new Promise<void>((resolve) => (files.onList = resolve));
+    const flushed = filed.flush();
+    await asked;
+    expect(sealed(filed)).toBe(0);
+    await filed.sealByJobs();
+    expect(sealed(filed)).toBe(1);
+    go();
+    await flushed;
+    await filed.close();
+    expect(await filed.reopen()).toBe("restored");
+    expect(filed.problems).toEqual([]);
+    expect(rows(filed)).toEqual(stored(filed));
+  });
+
   it("have their files at once, which a manifest names", async () => {
     const filed = new FiledCollection(PLAN, { ...SIZES, byJobs: true });
     for (let i = 0; i < 100; i++) put(filed, i);
