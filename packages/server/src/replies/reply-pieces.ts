@@ -89,9 +89,8 @@ export class ReplyPieces {
       buffers.push(...column.pending);
       column.pending = [];
     }
-    const data = Buffer.concat(buffers);
-    await this.#store.folder.guard(() => writeAll(file, data, this.#fileBytes));
-    this.#store.spooled += data.length;
+    await this.#store.folder.guard(() => writeAll(file, buffers, this.#fileBytes));
+    this.#store.spooled += position - this.#fileBytes;
     this.#fileBytes = position;
     this.#forgetPending();
   }
@@ -168,9 +167,22 @@ export class ReplyPieces {
   }
 }
 
-async function writeAll(file: FileHandle, data: Buffer, position: number): Promise<void> {
-  for (let written = 0; written < data.length;) {
-    const { bytesWritten } = await file.write(data, written, data.length - written, position + written);
-    written += bytesWritten;
+/** As they are: one copy of all of them would take longer than the rest of writing them. */
+async function writeAll(file: FileHandle, pieces: readonly Buffer[], position: number): Promise<void> {
+  let at = position;
+  for (let left = pieces; left.length > 0;) {
+    const { bytesWritten } = await file.writev(left, at);
+    at += bytesWritten;
+    left = after(left, bytesWritten);
   }
+}
+
+/** What is left of the pieces behind so many bytes. */
+function after(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
+  let behind = bytes;
+  for (const [i, piece] of pieces.entries()) {
+    if (behind < piece.length) return [piece.subarray(behind), ...pieces.slice(i + 1)];
+    behind -= piece.length;
+  }
+  return [];
 }
