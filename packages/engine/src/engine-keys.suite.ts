@@ -66,6 +66,22 @@ export function engineKeysSuite(current: () => Engine): void {
       expect(await find(ofAll.id)).toEqual(ofAll);
     });
 
+    it("go with their tenant all together, however many there are, and no others", async () => {
+      const ours = Array.from({ length: 300 }, (_, i) =>
+        key({ tenant, database: i % 2 > 0 ? "prod" : null }),
+      );
+      const others = Array.from({ length: 300 }, () => key());
+      await Promise.all([...ours, ...others].map((made) => engine.createKey(made)));
+      await engine.deleteDatabase({ tenant, database: "prod" });
+      const ids = new Set([...ours, ...others].map(({ id }) => id));
+      const left = async (): Promise<string[]> =>
+        (await engine.listKeys()).flatMap(({ id }) => (ids.has(id) ? [id] : [])).toSorted();
+      const idsOf = (keys: readonly StoredKey[]): string[] => keys.map(({ id }) => id).toSorted();
+      expect(await left()).toEqual(idsOf([...ours.filter(({ database }) => database === null), ...others]));
+      await engine.deleteTenant(tenant);
+      expect(await left()).toEqual(idsOf(others));
+    });
+
     it("rotate into another that is the same but for what is new, and overlap", async () => {
       const old = key({ tenant, lastUsed: NOW, expires: NOW + 9 * HOUR });
       await engine.createKey(old);

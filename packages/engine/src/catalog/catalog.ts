@@ -137,12 +137,7 @@ export class Catalog {
 
   /** Ids of the collections that went with it. */
   deleteDatabase(ref: DatabaseRef): Promise<readonly string[]> {
-    return this.#change(() => {
-      const database = this.#databases.find(ref);
-      if (database === null) throw missing(`Database [${ref.database}] not found`);
-      this.keys.removeBoundTo(ref.tenant, ref.database);
-      return this.#removeDatabase(database);
-    });
+    return this.#change(() => this.#removeDatabaseAndKeys(ref));
   }
 
   createCollection(request: CreateCollection): Promise<Collection> {
@@ -364,12 +359,19 @@ export class Catalog {
 
   *#removeTenant(name: string): Generator<void, readonly string[]> {
     this.#tenants.require(name);
+    yield* this.keys.removeBoundTo(name, null);
     const ids: string[] = [];
     for (const database of this.#databases.all(name))
       for (const id of yield* this.#removeDatabase(database)) ids.push(id);
     this.#tenants.remove(name);
-    this.keys.removeBoundTo(name, null);
     return ids;
+  }
+
+  *#removeDatabaseAndKeys(ref: DatabaseRef): Generator<void, readonly string[]> {
+    const database = this.#databases.find(ref);
+    if (database === null) throw missing(`Database [${ref.database}] not found`);
+    yield* this.keys.removeBoundTo(ref.tenant, ref.database);
+    return yield* this.#removeDatabase(database);
   }
 
   *#removeDatabase(database: Database): Generator<void, readonly string[]> {

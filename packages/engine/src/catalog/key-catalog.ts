@@ -5,6 +5,7 @@
  */
 import { LIMITS, SheafError } from "@sheaf/protocol";
 import type { Activity, DatabaseRef, KeyReplacement, StoredKey, TokenUsage } from "../engine.ts";
+import { entriesInSteps } from "../storage/lmdb/entries-in-steps.ts";
 import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeKey, decodeTokenUsage, encodeKey, encodeTokenUsage } from "./catalog-codec.ts";
 import { ALL_KEYS, ALL_TOKEN_USAGE, apiKeyKey, nameBehind, tokenUsageKey } from "./catalog-keys.ts";
@@ -89,11 +90,17 @@ export class KeyCatalog {
     }));
   }
 
-  /** Only inside a transaction: takes the keys of a tenant away, or those of one of its databases. */
-  removeBoundTo(tenant: string, database: string | null): void {
-    for (const key of this.all()) {
-      const bound = key.tenant === tenant && (database === null || key.database === database);
-      if (bound) this.#environment.remove(apiKeyKey(key.id));
+  /**
+   * Only inside a transaction: takes the keys of a tenant away, or those of one of its databases. All keys are looked
+   * through, in steps, for those of one owner lie among those of all others.
+   */
+  *removeBoundTo(tenant: string, database: string | null): Generator<void, void> {
+    for (const { key, value } of yield* entriesInSteps(this.#environment, ALL_KEYS)) {
+      const { id, ...bound } = decodeKey(value, this.#environment.origin(key));
+      if (bound.tenant === tenant && (database === null || bound.database === database)) {
+        this.#environment.remove(apiKeyKey(id));
+      }
+      yield;
     }
     if (database === null) this.#environment.remove(tokenUsageKey(tenant));
   }
