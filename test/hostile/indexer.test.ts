@@ -20,7 +20,7 @@ const PATIENCE = { timeout: 60_000, interval: 50 };
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = await Stage.open();
+  stage = await Stage.open({ env: { SHEAF_INDEX_FILES: "indexer" } });
 });
 afterAll(() => stage.close());
 

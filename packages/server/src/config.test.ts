@@ -62,6 +62,15 @@ describe("readSettings", () => {
     });
   });
 
+  it("reads how indexes are kept in files", () => {
+    const index = (text: string): object => readSettings({}, { SHEAF_INDEX_FILES: text }).index;
+    expect([index("on"), index("off")]).toEqual([{ files: true }, { files: false }]);
+    expect(index("indexer")).toEqual({ files: true, indexer: true });
+    expect(index("32/128")).toMatchObject({ sizes: { sizes: { mutableRows: 32, sealedRows: 128 } } });
+    expect(() => index("33/128")).toThrow("must be a multiple of 32");
+    expect(() => index("sometimes")).toThrow("SHEAF_INDEX_FILES");
+  });
+
   it("lets a flag win over the environment, and the environment over the default", () => {
     expect(readSettings({}, { SHEAF_PORT: "9000" }).port).toBe(9000);
     expect(readSettings({ port: "9001" }, { SHEAF_PORT: "9000" }).port).toBe(9001);

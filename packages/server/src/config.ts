@@ -166,7 +166,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_INDEX_FILES",
     flag: null,
     default: "on",
-    doc: "Keeps the indexes of collections in files, so that a collection opens without reading all of its records. off removes the files of each collection that is opened and makes its index of the records. Two numbers (32/128) set the rows of a segment that is filled and of the largest one, for tests.",
+    doc: "Keeps the indexes of collections in files, so that a collection opens without reading all of its records. off removes the files of each collection that is opened and makes its index of the records. indexer (experimental) has the files written by a process of its own, which bounds memory and unsealed records during fast loads and slows these down. Two numbers (32/128) set the rows of a segment that is filled and of the largest one, for tests.",
     parse: parseIndexSettings,
   },
   busyWait: {
@@ -339,8 +339,9 @@ export function readServerAddress(
   return { url: url.replace(/\/+$/, ""), key: read("key") ?? null };
 }
 
-/** On, off, or the rows of segments. */
+/** On, off, with the indexer process, or the rows of segments. */
 function parseIndexSettings(text: string): IndexSettings {
+  if (text === "indexer") return { files: true, indexer: true };
   const sizes = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/u.exec(text);
   if (sizes === null) return { files: parseSwitch(text) };
   const [mutableRows, sealedRows] = [Number(sizes[1]), Number(sizes[2])];

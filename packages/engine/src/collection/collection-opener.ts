@@ -141,8 +141,9 @@ export class CollectionOpener {
     return undefined;
   }
 
-  #writeElsewhere({ tenant, id }: Collection, stored: LmdbRecordStore): WriteElsewhere {
-    const { folder, indexer } = this.#options;
+  #writeElsewhere({ tenant, id }: Collection, stored: LmdbRecordStore): WriteElsewhere | undefined {
+    const { folder, index, indexer } = this.#options;
+    if (index.indexer !== true) return undefined;
     const places = {
       records: folder.collection(id),
       index: folder.collectionIndex(id),

@@ -14,6 +14,8 @@ import type { OpeningProgress } from "./opening-progress.ts";
 export interface IndexSettings {
   /** Keeps indexes in files beside the records, which is the default; else they are made of the records at each opening. */
   readonly files?: boolean;
+  /** Has segments written by the indexer process, experimental; else by the engine's own thread. */
+  readonly indexer?: boolean;
   /** Small ones for tests. */
   readonly sizes?: Pick<CollectionIndexOptions, "denseRows" | "sizes">;
 }

@@ -78,7 +78,7 @@ export class OpenCollection {
     this.#index = new CollectionIndex(this.#plan, store, {
       ...{ ...options.indexSizes, vectorMemory, filling: true },
       onSealed: () => this.#keeper?.sealed(),
-      sealElsewhere: (request) => this.#keeper?.seal(request) ?? null,
+      sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.#keeper?.seal(request) ?? null),
       onProblem: (error) => this.#hearProblem(error),
     });
     this.#keeper = this.#newKeeper();

@@ -155,7 +155,8 @@ export class CollectionIndex {
 
   /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
   room(): Promise<void> | undefined {
-    return this.#hasCodes ? this.#limit.room() : undefined;
+    const isLimited = this.#options.sealElsewhere !== undefined && this.#hasCodes;
+    return isLimited ? this.#limit.room() : undefined;
   }
 
   /** Ends `filling`. */

@@ -162,7 +162,7 @@ export class Indexer {
   }
 
   #nextSealing(atRest: boolean): Sealing | null {
-    const { segments, mutableRows, segmentRows } = this.#options;
+    const { segments, mutableRows, segmentRows, sealElsewhere } = this.#options;
     const newest = this.#options.newestSequence();
     const done = segments.entries.filter(
       ({ segment, liveCount }) =>
@@ -176,7 +176,8 @@ export class Indexer {
     const candidates = done.flatMap((entry) => (entry.liveCount > 0 ? [candidateOf(entry)] : []));
     const since = performance.now() - this.#sealedAt;
     // While rows come in fast they are sealed and not merged, for writers wait for that.
-    const mostRows = atRest ? Infinity : Math.max(SEALED_ANYWAY, since * SEALED_PER_MS);
+    const mostRows =
+      atRest || sealElsewhere === undefined ? Infinity : Math.max(SEALED_ANYWAY, since * SEALED_PER_MS);
     const chosen = chooseMerge(candidates, { segmentRows: Math.min(segmentRows, mostRows), atRest });
     if (chosen.length === 0) return null;
     this.#sealedAt = performance.now();
