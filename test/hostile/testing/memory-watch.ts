@@ -54,8 +54,9 @@ export class MemoryWatch {
 async function anonymousBytes(pid: number): Promise<number> {
   try {
     const status = await readFile(`/proc/${pid}/status`, "utf8");
+    // A process that has ended and was not waited for has no such lines.
     const kib = (name: string): number =>
-      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "mu").exec(status)?.[1]);
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "mu").exec(status)?.[1] ?? 0);
     return (kib("RssAnon") + kib("RssShmem")) * KIB;
   } catch {
     return 0;
