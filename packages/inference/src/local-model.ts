@@ -2,8 +2,7 @@
  * One model of this machine: its tokenizer, its replicas and the scheduler between. Everything is started at first use,
  * once for all who wait for it, and may be unloaded whenever no call is under way; the next use starts it again.
  */
-import { LIMITS, SheafError, type ModelIdentity } from "@sheaf/protocol";
-import { abortable } from "./abort.ts";
+import { LIMITS, SheafError, type ModelIdentity, abortable } from "@sheaf/protocol";
 import type { EmbedOptions, EmbedRequest } from "./embedder.ts";
 import type { Head } from "./graph/pooling-head.ts";
 import { type PreparedModel, prepareModelFolder } from "./graph/prepare-model.ts";

@@ -55,3 +55,14 @@ export function abortError(signal: CancelSignal): SheafError {
 export function throwIfAborted(signal: CancelSignal | undefined): void {
   if (signal?.aborted === true) throw abortError(signal);
 }
+
+/** `work`, or the abort if that comes first; the work itself goes on unheard. */
+export function abortable<T>(work: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(abortError(signal));
+    if (signal.aborted) onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

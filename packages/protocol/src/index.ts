@@ -1,5 +1,5 @@
 /** What the other packages may use of the wire contract. */
-export { abortError, Cancellation, type CancelSignal, throwIfAborted } from "./cancellation.ts";
+export { abortable, abortError, Cancellation, type CancelSignal, throwIfAborted } from "./cancellation.ts";
 export {
   type ErrorCode,
   type ErrorMessage,

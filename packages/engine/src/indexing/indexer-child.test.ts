@@ -120,6 +120,7 @@ describe("the indexer process", () => {
     const second = seal("b.seg", signal);
     signal.abort(new Error("not wanted"));
     await expect(second).rejects.toMatchObject({ code: "cancelled" });
+    await expect(seal("d.seg", signal)).rejects.toMatchObject({ code: "cancelled" });
     await first;
     await seal("c.seg");
     expect(files().toSorted()).toEqual(["a.seg", "c.seg"]);

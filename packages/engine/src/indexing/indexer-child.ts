@@ -3,7 +3,7 @@
  * while. One job at a time, for one core is enough to keep up with writes; tenants in turn.
  */
 import { ChildSupervisor, siblingModule } from "@sheaf/process";
-import { type CancelSignal, abortError, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, abortable, throwIfAborted } from "@sheaf/protocol";
 import { HOST_ENVIRONMENT } from "../host/host-environment.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import type { IndexerArguments } from "./indexer-process.ts";
@@ -38,7 +38,7 @@ export class IndexerChild {
 
   /** Once it has settled, nothing works on the job any more. */
   async seal(job: SealJob, { tenant, signal }: JobCaller): Promise<SealedFile> {
-    const leave = await unlessAborted(this.#turns.enter(tenant), signal);
+    const leave = await this.#turn(tenant, signal);
     clearTimeout(this.#idle);
     try {
       throwIfAborted(signal);
@@ -53,6 +53,17 @@ export class IndexerChild {
     this.#closed = true;
     clearTimeout(this.#idle);
     await this.#end();
+  }
+
+  /** It is given back where nobody waits for it any more. */
+  async #turn(tenant: string, signal: CancelSignal): Promise<() => void> {
+    const turn = this.#turns.enter(tenant);
+    try {
+      return await abortable(turn, signal);
+    } catch (error) {
+      void turn.then((leave) => leave());
+      throw error;
+    }
   }
 
   async #run(job: SealJob, signal: CancelSignal): Promise<SealedFile> {
@@ -85,23 +96,5 @@ export class IndexerChild {
     const child = this.#child;
     this.#child = null;
     await child?.close();
-  }
-}
-
-/** The turn, which is given back where nobody waits for it any more. */
-async function unlessAborted(turn: Promise<() => void>, signal: CancelSignal): Promise<() => void> {
-  throwIfAborted(signal);
-  let onAbort = (): void => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = (): void => reject(abortError(signal));
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([turn, aborted]);
-  } catch (error) {
-    void turn.then((leave) => leave());
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -10,10 +10,10 @@ import {
   type Truncation,
   TurnQueue,
   throwIfAborted,
+  abortable,
 } from "@sheaf/protocol";
 import { siblingModule, spawnWorker } from "@sheaf/process";
 import type { Worker } from "node:worker_threads";
-import { abortable } from "../abort.ts";
 import type { Bm25Options, EmbedOptions } from "../embedder.ts";
 import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
