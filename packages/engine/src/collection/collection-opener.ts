@@ -109,7 +109,8 @@ export class CollectionOpener {
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const options = {
-          ...{ ...common, progress },
+          ...common,
+          progress,
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
           indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored) },
           indexSizes: this.#options.index.sizes,

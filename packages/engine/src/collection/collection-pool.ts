@@ -152,7 +152,8 @@ export class CollectionPool {
     );
     const opening = this.#options.open(id, progress, dropped);
     const slot: Slot = {
-      ...{ opening, progress },
+      opening,
+      progress,
       collection: null,
       dropped,
       users: new Set(),

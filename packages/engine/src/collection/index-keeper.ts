@@ -15,7 +15,7 @@ import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
-import { type OpeningProgress, secondsSince } from "./opening-progress.ts";
+import { LOGGED_ROWS, type OpeningProgress, secondsSince } from "./opening-progress.ts";
 import { replayChanges } from "./replay-changes.ts";
 import { SchemaInference } from "./schema-inference.ts";
 import { RecordVerification } from "./verify-records.ts";
@@ -56,9 +56,6 @@ export interface IndexHealth {
   /** Of the newest manifest, which this process wrote; `null`: there is none. */
   readonly manifestAgeMs: number | null;
 }
-
-/** Smaller ones are verified in a moment, and there may be thousands. */
-const LOGGED_ROWS = 4_096;
 
 /** Too many open files, or no memory for them. */
 const SHORTAGES: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);

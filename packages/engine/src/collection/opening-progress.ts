@@ -1,7 +1,7 @@
 /** How far the opening of a collection is: for the log, and for clients that ask meanwhile. */
 
-/** Smaller collections open in a moment, and there may be thousands. */
-const LOGGED_ROWS = 4_096;
+/** Smaller collections are opened and verified in a moment, and there may be thousands. */
+export const LOGGED_ROWS = 4_096;
 
 export class OpeningProgress {
   readonly #log: (message: string) => void;

@@ -25,11 +25,11 @@ export interface TokenScope {
   readonly epoch: string;
 }
 
-/** The token of the state after the operation `sequence`. */
 export function tokenScope(catalog: Catalog, ref: CollectionRef): TokenScope {
   return { collection: ref.id, epoch: catalog.epoch(ref) };
 }
 
+/** The token of the state after the operation `sequence`. */
 export function makeReadToken(scope: TokenScope, sequence: number): ReadToken {
   return (sequence % SEQUENCES) * HASHES + hash(scope, sequence);
 }

@@ -19,6 +19,7 @@ import { dirname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { tryLock } from "fs-native-extensions";
+import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { type ProcessIdentity, currentProcess, isRunning } from "./process-identity.ts";
@@ -85,7 +86,7 @@ export function runningServer(path: string): number | null {
   try {
     fd = openSync(path, "r");
   } catch (error) {
-    if (isCode(error, "ENOENT")) return null;
+    if (errorCode(error) === "ENOENT") return null;
     throw error;
   }
   try {
@@ -185,8 +186,4 @@ function isIdentity(value: unknown): value is ProcessIdentity {
   if (typeof value !== "object" || value === null) return false;
   const { pid, started } = value as Record<keyof ProcessIdentity, unknown>;
   return typeof pid === "number" && typeof started === "string";
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }
