@@ -111,6 +111,32 @@ describe("CollectionIndex", () => {
     }
   });
 
+  it("keeps about as much garbage as there are rows, also where no segment is ever full", async () => {
+    const index = new CollectionIndex(PLAN, {
+      read: (offset) => stored[offset] ?? null,
+      readVector: () => null,
+    });
+    const stored = Array.from({ length: 300 }, (_, offset) => record(offset));
+    let most = 0;
+    for (let sequence = 1; sequence <= 20_000; sequence++) {
+      const offset = (sequence * 7) % 300;
+      stored[offset] = record(offset, { sequence });
+      index.put(stored[offset]);
+      most = Math.max(
+        most,
+        index.segments.reduce(
+          (sum, { segment }) => sum + (segment.isSealed ? segment.rows : segment.count),
+          0,
+        ),
+      );
+    }
+    expect(most).toBeLessThan(4 * 300 + 256);
+    await built(index);
+    expect(offsets(index)).toEqual(stored.map(({ offset }) => offset));
+    expect(index.segments.every(({ segment }) => !segment.isSealed)).toBe(true);
+    index.close();
+  });
+
   it("finds every record by id and offset while segments are sealed and merged", async () => {
     const records: StoredRecord[] = [];
     const index = newIndex(records, { sizes: SIZES, denseRows: 1 });

@@ -30,7 +30,7 @@ import type { RestoredSegment } from "./files/restore-index.ts";
 import { Indexer } from "./indexer.ts";
 import { isFarBehind } from "./merge-policy.ts";
 import { countBits, listBits } from "../segment/bits.ts";
-import { LiveSegment, SegmentList } from "./segment-list.ts";
+import { LiveSegment, SegmentList, rowsOfFirstBlock } from "./segment-list.ts";
 import { sparseVectorsOf } from "../segment/postings/sparse-metadata.ts";
 import { VectorBlocks } from "../segment/vector-blocks.ts";
 import { UnsealedLimit } from "./unsealed-limit.ts";
@@ -228,7 +228,9 @@ export class CollectionIndex {
   }
 
   get #hasCodes(): boolean {
-    return !this.#failed && this.#segments.nextSize >= (this.#options.denseRows ?? DENSE_ROWS);
+    // Also where few rows are left: sealed segments are to shrink with them.
+    const { nextSize, hasSealed } = this.#segments;
+    return !this.#failed && (nextSize >= (this.#options.denseRows ?? DENSE_ROWS) || hasSealed);
   }
 
   *#whileChanging(steps: Generator<void, void>): Generator<void, void> {
@@ -281,12 +283,12 @@ export class CollectionIndex {
       assert.equal(dimension, this.#blocks!.dimension, "a record's dimension differs from its collection's");
     if (last !== undefined && !last.isSealed && !last.isFull) return null;
     if (this.#blocks?.dimension !== dimension) this.#blocks = new VectorBlocks(dimension);
-    const id = this.#nextSegment++;
+    const { mutableRows } = this.#sizes;
     return new MutableSegment({
-      id,
-      capacity: this.#sizes.mutableRows,
+      id: this.#nextSegment++,
+      capacity: mutableRows,
       plan: this.#plan,
-      vectors: { blocks: this.#blocks, grows: id === 0 },
+      vectors: { blocks: this.#blocks, firstRows: rowsOfFirstBlock(this.size, mutableRows) },
       minSparseTail: this.#options.minSparseTail,
     });
   }
@@ -295,9 +297,8 @@ export class CollectionIndex {
   #publish(): void {
     this.#segments.publish();
     if (this.size === 0 && this.#segments.entries.length > 0) this.#clear();
-    const emptied = this.#segments.entries.filter(
-      (entry) => entry.isEmptied && !this.#indexer.isSource(entry.segment),
-    );
+    const isUnused = ({ segment }: LiveSegment): boolean => !this.#indexer.isSource(segment);
+    const emptied = this.#segments.entries.filter((entry) => entry.isEmptied && isUnused(entry));
     if (emptied.length > 0) {
       this.#hollow.restart();
       this.#segments.replace(emptied, null);

@@ -65,6 +65,13 @@ describe("chooseMerge", () => {
     expect(chooseMerge([sealed(101, { rows: 201 })], request)).toStrictEqual([]);
   });
 
+  it("writes anew at rest what a fifth of the rows have left", () => {
+    const request = { segmentRows: SEGMENT_ROWS, atRest: true };
+    const hollow = sealed(159, { rows: 200 });
+    expect(chooseMerge([hollow], request)).toStrictEqual([hollow]);
+    expect(chooseMerge([sealed(160, { rows: 200 })], request)).toStrictEqual([]);
+  });
+
   it("writes a row about as often as its segment doubles, and leaves few segments", () => {
     let segments: readonly Segment[] = [];
     const most = Math.log2(SEGMENT_ROWS / MUTABLE_ROWS) + 1;

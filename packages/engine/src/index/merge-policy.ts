@@ -2,8 +2,9 @@
  * Which segments are next to be written as one: full mutable segments together with the newest sealed ones that are not
  * larger, so that a row is written anew only about as often as its segment doubles. At rest also larger ones, for each
  * segment more costs a search half of its time, if they keep as much of their vectors: all of a segment keeps as little
- * as the least of its sources. Else a sealed one most of whose rows have gone. A mutable segment that is not full is sealed
- * at rest too, where it has many rows: an opening from files replays what is not sealed.
+ * as the least of its sources. Else a sealed one most of whose rows have gone, at rest one that a fifth has left: its file
+ * and memory shrink with it. A mutable segment that is not full is sealed at rest too, where it has many rows: an opening
+ * from files replays what is not sealed.
  */
 import type { RowsKept } from "../segment/dense/segment-layout.ts";
 
@@ -13,6 +14,9 @@ const REST_SHARE = 4;
 const MOST_SPANNED = 4;
 /** At rest a sealed segment joins newer rows only while it is at most so many times as large. */
 const MOST_LARGER = 8;
+/** A sealed segment with a smaller share of live rows is written anew; at rest each dead row costs a few that are. */
+const LEAST_LIVE = 0.5;
+const LEAST_LIVE_AT_REST = 0.8;
 
 export interface SegmentMeta {
   readonly sealed: boolean;
@@ -76,7 +80,8 @@ export function chooseMerge<T extends SegmentMeta>(
   }
   // A sealed segment alone is what it would become.
   if (sources.length > 1 || sources[0]?.sealed === false) return sources;
-  const hollow = metas.find((meta) => meta.sealed && meta.live < meta.rows / 2);
+  const least = atRest ? LEAST_LIVE_AT_REST : LEAST_LIVE;
+  const hollow = metas.find((meta) => meta.sealed && meta.live < meta.rows * least);
   return hollow === undefined ? [] : [hollow];
 }
 

@@ -8,6 +8,19 @@
 import type { MutableSegment, SegmentRow } from "../segment/mutable-segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
 import { hasBit, setBits } from "../segment/bits.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
+
+/** Of the rows of a full mutable segment: fewer dead ones are not worth to begin another. */
+const GARBAGE_SHARE = 64;
+/** In the block of vectors of an index that is new. */
+const FEWEST_ROWS = 16;
+
+/** Of a new mutable segment: for the live rows and as many dead ones, so that one can take over the block of another. */
+export function rowsOfFirstBlock(live: number, mutableRows: number): number {
+  if (live === 0) return FEWEST_ROWS;
+  const rows = 2 * live + mutableRows / GARBAGE_SHARE;
+  return Math.min(BLOCK_DOCS, 2 ** Math.ceil(Math.log2(rows)));
+}
 
 /** A segment and its live rows. */
 export class LiveSegment {
@@ -72,6 +85,14 @@ export class LiveSegment {
     this.liveCount += segment.unpublished;
     segment.publish();
   }
+
+  /** Once all rows are published: one most of whose rows are dead takes no more of them, so that it can be emptied. */
+  endGarbage(): void {
+    const { segment, liveCount } = this;
+    if (segment.isSealed || segment.isFull) return;
+    const dead = segment.count - liveCount;
+    if (dead > liveCount && dead >= segment.capacity / GARBAGE_SHARE) segment.freeze();
+  }
 }
 
 /** A live row. */
@@ -101,6 +122,10 @@ export class SegmentList {
     let rows = 0;
     for (const { segment } of this.#entries) if (!segment.isSealed) rows += segment.count;
     return rows;
+  }
+
+  get hasSealed(): boolean {
+    return this.#entries[0]?.segment.isSealed === true;
   }
 
   /** Live rows once the staged batch is published. */
@@ -151,6 +176,7 @@ export class SegmentList {
   /** All that was staged counts from now on. */
   publish(): void {
     for (const entry of this.#entries) entry.publish();
+    this.#entries.at(-1)?.endGarbage();
     this.#size += this.#growth;
     this.#growth = 0;
     this.#changes++;

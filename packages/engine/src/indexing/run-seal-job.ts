@@ -9,6 +9,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
 import { setBits } from "../segment/bits.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import type { SegmentShape } from "../segment/dense/segment-layout.ts";
 import { relativeTo } from "../segment/dense/search-dense.ts";
 import { openSegmentFile, writeSegmentFile } from "../segment/files/segment-file.ts";
@@ -102,7 +103,7 @@ class SealJobRun {
     const capacity = Math.ceil(offsets.length / 32) * 32;
     const segment = new MutableSegment({
       ...{ id, capacity, plan },
-      vectors: { blocks: this.#blocks, grows: false },
+      vectors: { blocks: this.#blocks, firstRows: BLOCK_DOCS },
     });
     const into = new Float32Array(dimension);
     for (const [i, offset] of offsets.entries()) {

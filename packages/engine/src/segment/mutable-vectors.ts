@@ -15,12 +15,11 @@ import type { SegmentVectors } from "./segment.ts";
 
 /** Lengths whose squares are far from overflowing; longer vectors are compared one by one. */
 export const MAX_LENGTH = 2 ** 40;
-const FIRST_ROWS = 16;
 
 export interface VectorOptions {
   readonly blocks: VectorBlocks;
-  /** The first block grows: most collections stay small. */
-  readonly grows: boolean;
+  /** Of the first block, a power of two; it grows, for most collections stay small. */
+  readonly firstRows: number;
 }
 
 /** How the codes of an index are made. */
@@ -33,7 +32,7 @@ export interface CodeOptions {
 export class MutableVectors implements SegmentVectors {
   readonly #capacity: number;
   readonly #blocks: VectorBlocks;
-  readonly #grows: boolean;
+  readonly #firstRows: number;
   /** `null`: given back. */
   readonly #vectors: (Float32Array | null)[] = [];
   #offsets: Float64Array = new Float64Array(0);
@@ -42,10 +41,10 @@ export class MutableVectors implements SegmentVectors {
   #coded = 0;
   #uncoded: Uint32Array | null = null;
 
-  constructor(capacity: number, { blocks, grows }: VectorOptions) {
+  constructor(capacity: number, { blocks, firstRows }: VectorOptions) {
     this.#capacity = capacity;
     this.#blocks = blocks;
-    this.#grows = grows;
+    this.#firstRows = firstRows;
   }
 
   get search(): SegmentSearch | null {
@@ -70,8 +69,7 @@ export class MutableVectors implements SegmentVectors {
     const row = docId % BLOCK_DOCS;
     const { dimension } = this.#blocks;
     if (row === 0) {
-      const first = this.#grows && docId === 0 ? FIRST_ROWS : BLOCK_DOCS;
-      this.#vectors.push(this.#blocks.take(first));
+      this.#vectors.push(this.#blocks.take(docId === 0 ? this.#firstRows : BLOCK_DOCS));
     }
     let block = this.#vectors.at(-1)!;
     if (block.length === row * dimension && dimension > 0) {

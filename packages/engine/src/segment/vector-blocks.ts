@@ -2,8 +2,6 @@
  * Shared memory for the vectors of segments. A block that comes back serves the next segment: V8 counts no shared
  * memory, so what is left to it stays long after the last reference is gone.
  */
-import { BLOCK_DOCS } from "./block-docs.ts";
-
 export class VectorBlocks {
   readonly dimension: number;
   #spare: Float32Array | null = null;
@@ -15,18 +13,19 @@ export class VectorBlocks {
 
   /** Room for so many vectors, with anything in it. */
   take(rows: number): Float32Array {
+    const length = rows * this.dimension;
     const spare = this.#spare;
-    if (spare !== null && rows === BLOCK_DOCS) {
+    if (spare?.length === length) {
       this.#spare = null;
       return spare;
     }
-    const bytes = rows * this.dimension * Float32Array.BYTES_PER_ELEMENT;
+    const bytes = length * Float32Array.BYTES_PER_ELEMENT;
     return new Float32Array(new SharedArrayBuffer(bytes));
   }
 
   /** Nobody but readers under way looks at the block any more. */
   give(block: Float32Array): void {
-    if (this.#readers === 0 && block.length === BLOCK_DOCS * this.dimension) this.#spare = block;
+    if (this.#readers === 0) this.#spare = block;
   }
 
   /** Blocks that are given back while `read` is under way are not used again. */

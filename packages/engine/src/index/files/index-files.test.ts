@@ -53,6 +53,10 @@ function files(ending: string): string[] {
   return [...filed.disk.keys()].filter((name) => name.endsWith(ending));
 }
 
+function bytes(): number {
+  return [...filed.disk.values()].reduce((sum, { length }) => sum + length, 0);
+}
+
 describe("index files", () => {
   it("are none while nothing is sealed", async () => {
     fill(15);
@@ -151,6 +155,23 @@ describe("index files", () => {
     expect(files(".seg")).not.toContain(first);
     expect(files(".dead")).toHaveLength(1);
     expect((await manifest())?.covers).toBe(148);
+    await filed.close();
+    expect(await filed.reopen()).toBe("restored");
+    expect(rows(filed)).toEqual(stored(filed));
+  });
+
+  it.each([300, 12])("shrink to what is left of 3,000 rows once most have gone: %d", async (left) => {
+    filed = new FiledCollection(PLAN, { denseRows: 64, sizes: { mutableRows: 32, sealedRows: 4_096 } });
+    fill(3_000);
+    filed.seal();
+    await filed.flush();
+    const before = bytes();
+    for (let i = left; i < 3_000; i++) filed.remove(`r${i}`);
+    filed.seal();
+    await filed.flush();
+    const segments = filed.index.segments.map(({ segment }) => segment);
+    expect(segments.every((segment) => segment.isSealed && segment.rows <= left * 1.25)).toBe(true);
+    expect(bytes()).toBeLessThan(before / 2);
     await filed.close();
     expect(await filed.reopen()).toBe("restored");
     expect(rows(filed)).toEqual(stored(filed));

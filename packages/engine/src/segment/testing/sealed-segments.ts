@@ -21,7 +21,7 @@ export function mutableSegment(rows: readonly SegmentRow[], capacity: number): M
     id: 1,
     capacity,
     plan: planOf("ip"),
-    vectors: { blocks: new VectorBlocks(rows[0]!.vector.length), grows: true },
+    vectors: { blocks: new VectorBlocks(rows[0]!.vector.length), firstRows: 16 },
     minSparseTail: 100,
   });
   for (const row of rows) segment.append(row);
