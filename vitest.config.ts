@@ -43,7 +43,7 @@ export default defineConfig({
           name: "e2e",
           env,
           include: [
-            "test/{damage,docs,compat,examples,fuzz,torture}/**/*.test.ts",
+            "test/{damage,docs,compat,examples,fuzz,soak,torture}/**/*.test.ts",
             "test/e2e/!(quickstart).test.ts",
             ...WAITING,
           ],
