@@ -2,6 +2,7 @@
 export type * from "./engine.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
+export { type CompactedStore, compactFolder } from "./doctor/compact-folder.ts";
 export { type FolderExamination, examineFolder } from "./doctor/examine-folder.ts";
 export type { Finding } from "./doctor/finding.ts";
 export { salvage } from "./doctor/salvage.ts";

@@ -2,6 +2,7 @@
 import { type RpcServer, serveParent } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { collectionName, DataFolder } from "../storage/folder/data-folder.ts";
+import { type StoreCopy, copyStore } from "./copy-store.ts";
 import { describe } from "./finding.ts";
 import { examineCatalog } from "./examine-catalog.ts";
 import { type KnownCollection, examineCollection } from "./examine-collection.ts";
@@ -16,6 +17,7 @@ const METHODS = {
   proveCatalog: () => problemOf(() => proveEnvironment(folder.catalog, "catalog", false)),
   proveCollection: (id: unknown) => problemOf(() => prove(id as string, false)),
   checkCollection: (id: unknown) => damageOf(() => prove(id as string, true)),
+  copyStore: (copy: unknown) => copyStore(copy as StoreCopy),
 } as const;
 
 async function prove(id: string, thorough: boolean): Promise<void> {
@@ -23,7 +25,7 @@ async function prove(id: string, thorough: boolean): Promise<void> {
   await proveEnvironment(folder.collection(id), collectionName(id), thorough);
 }
 
-async function problemOf(read: () => Promise<void>): Promise<string | null> {
+async function problemOf(read: () => Promise<unknown>): Promise<string | null> {
   try {
     await read();
     return null;
@@ -33,7 +35,7 @@ async function problemOf(read: () => Promise<void>): Promise<string | null> {
 }
 
 /** What keeps files from being read for another reason says nothing of them, and is thrown. */
-async function damageOf(read: () => Promise<void>): Promise<string | null> {
+async function damageOf(read: () => Promise<unknown>): Promise<string | null> {
   try {
     await read();
     return null;

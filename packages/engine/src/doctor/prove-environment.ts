@@ -6,10 +6,10 @@ import { damagedStore } from "../storage/corrupt-data-error.ts";
 const EVERYTHING = { start: Uint8Array.of(0x00), end: Uint8Array.of(0xff) };
 
 /**
- * Throws `collection_unavailable` unless every entry comes.
+ * Throws `collection_unavailable` unless every entry comes; gives how many there are.
  * @param thorough Whether to go through all pages first.
  */
-export async function proveEnvironment(folder: string, name: string, thorough: boolean): Promise<void> {
+export async function proveEnvironment(folder: string, name: string, thorough: boolean): Promise<number> {
   const disk = createDiskSpace(folder);
   const environment = new LmdbEnvironment({ folder, name, disk, thorough, readOnly: true });
   try {
@@ -19,6 +19,7 @@ export async function proveEnvironment(folder: string, name: string, thorough: b
     while (found.next().done !== true) entries += 1;
     const { entryCount } = environment;
     if (entries !== entryCount) throw damagedStore(name, `${entries} of ${entryCount} entries come`);
+    return entries;
   } finally {
     await environment.close();
   }

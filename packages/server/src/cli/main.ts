@@ -5,6 +5,7 @@ import { SettingError } from "../setting-error.ts";
 import { VERSION } from "../version.ts";
 import type { Command, OptionTexts } from "./command.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
+import { compact } from "./commands/compact.ts";
 import { doctor } from "./commands/doctor.ts";
 import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
 import { modelsList } from "./commands/models-list.ts";
@@ -16,6 +17,7 @@ import { serve } from "./commands/serve.ts";
 const COMMANDS: readonly Command[] = [
   serve,
   doctor,
+  compact,
   collectionsAcceptModel,
   collectionsDelete,
   keysCreate,

@@ -77,8 +77,7 @@ export class DataFolder {
   async discardCollection(id: string): Promise<void> {
     const folder = this.collection(id);
     if (!existsSync(folder)) return;
-    mkdirSync(this.#trash, { recursive: true });
-    const doomed = join(this.#trash, `${id}.${randomUUID()}`);
+    const doomed = this.newTrash();
     renameSync(folder, doomed);
     await rm(doomed, { recursive: true, force: true });
   }
@@ -89,6 +88,12 @@ export class DataFolder {
       if (isUnknown(id)) await this.discardCollection(id);
     }
     await rm(this.#trash, { recursive: true, force: true });
+  }
+
+  /** A path that is not there yet, for what the next start may remove. */
+  newTrash(): string {
+    mkdirSync(this.#trash, { recursive: true });
+    return join(this.#trash, randomUUID());
   }
 
   get #trash(): string {

@@ -1,0 +1,132 @@
+/**
+ * `sheaf compact`: LMDB never gives pages back to the file system, so each store of a data folder is copied without its free
+ * pages, and the copy takes its place. Under the folder's lock, so that no server starts meanwhile.
+ *
+ * A copy is made and proven in a child process, in the folder `trash`, which every start empties. It is on disk before one
+ * rename puts it in place, and this process, which has the lock, does that: whatever is killed, a store is the old file or
+ * the new one.
+ */
+import { chmodSync, chownSync, existsSync, renameSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
+import { acquireDataLock, runningServer } from "../host/data-lock.ts";
+import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { checkDataFormat } from "../storage/folder/data-format.ts";
+import { syncFolders } from "../storage/folder/sync-files.ts";
+import { subjectOf } from "./examine-collection.ts";
+import { describe, summarize } from "./finding.ts";
+import { InspectionProcess } from "./inspection-process.ts";
+
+export interface CompactedStore {
+  /** The catalog, or a collection. */
+  readonly subject: string;
+  /** Bytes of its file. */
+  readonly before: number;
+  readonly after: number;
+  /** Why it was left as it is; `null`: it was not. */
+  readonly problem: string | null;
+}
+
+export interface FolderCompaction {
+  readonly stores: readonly CompactedStore[];
+  /** Process id of a server that uses the folder, so that nothing was done; `null`: none does. */
+  readonly usedBy: number | null;
+}
+
+export interface FolderCompactionOptions {
+  readonly dataFolder: string;
+  /** Told of each store when it is done; `total`: how many there are. */
+  readonly onStore?: (store: CompactedStore, total: number) => void;
+}
+
+const DATA_FILE = "data.mdb";
+
+/** Throws `failed_precondition` for a folder that is none of Sheaf's, or in use, and where its catalog is damaged. */
+export async function compactFolder(options: FolderCompactionOptions): Promise<FolderCompaction> {
+  const folder = new DataFolder(options.dataFolder);
+  checkDataFormat(folder);
+  const usedBy = runningServer(folder.lockFile);
+  if (usedBy !== null) return { stores: [], usedBy };
+  const lock = await acquireDataLock(folder.lockFile);
+  const compactor = new FolderCompactor(folder, options);
+  try {
+    return { stores: await compactor.run(), usedBy: null };
+  } finally {
+    await compactor.close();
+    lock.release();
+  }
+}
+
+interface Store {
+  readonly subject: string;
+  readonly folder: string;
+  readonly name: string;
+}
+
+class FolderCompactor {
+  readonly #folder: DataFolder;
+  readonly #options: FolderCompactionOptions;
+  readonly #process: InspectionProcess;
+
+  constructor(folder: DataFolder, options: FolderCompactionOptions) {
+    this.#folder = folder;
+    this.#options = options;
+    this.#process = new InspectionProcess(folder.path);
+  }
+
+  close(): Promise<void> {
+    return this.#process.close();
+  }
+
+  async run(): Promise<readonly CompactedStore[]> {
+    const stores = await this.#stores();
+    const compacted: CompactedStore[] = [];
+    for (const store of stores) {
+      const one = await this.#compact(store);
+      this.#options.onStore?.(one, stores.length);
+      compacted.push(one);
+    }
+    return compacted;
+  }
+
+  /** Only those that the catalog names: a start removes the others. */
+  async #stores(): Promise<readonly Store[]> {
+    const { findings, collections } = await this.#process.ask("examineCatalog");
+    if (findings.length > 0) {
+      const problems = findings.map(({ subject, problem }) => `${subject}: ${problem}`);
+      throw new SheafError("failed_precondition", `${summarize(problems)}; run \`sheaf doctor\``);
+    }
+    const stores = collections.map((known) => ({
+      subject: subjectOf(known),
+      folder: this.#folder.collection(known.id),
+      name: collectionName(known.id),
+    }));
+    const catalog = { subject: "the catalog", folder: this.#folder.catalog, name: "catalog" };
+    // One that was never written has no file.
+    return [catalog, ...stores].filter(({ folder }) => existsSync(join(folder, DATA_FILE)));
+  }
+
+  async #compact({ subject, folder, name }: Store): Promise<CompactedStore> {
+    const to = this.#folder.newTrash();
+    try {
+      const sizes = await this.#process.ask("copyStore", { folder, name, to });
+      takePlace(join(to, DATA_FILE), join(folder, DATA_FILE));
+      syncFolders(folder);
+      return { subject, ...sizes, problem: null };
+    } catch (error) {
+      return { subject, before: 0, after: 0, problem: describe(error) };
+    } finally {
+      await rm(to, { recursive: true, force: true });
+    }
+  }
+}
+
+/** Of the same owner: an administrator may run this in the place of the server's user. */
+function takePlace(copy: string, original: string): void {
+  const { mode, uid, gid } = statSync(original);
+  chmodSync(copy, mode);
+  const made = statSync(copy);
+  if (made.uid !== uid || made.gid !== gid) chownSync(copy, uid, gid);
+  renameSync(copy, original);
+}

@@ -1,0 +1,51 @@
+/** `sheaf compact`: gives the space of deleted records in a data folder back to the file system, without a server. */
+import { existsSync } from "node:fs";
+import { type CompactedStore, compactFolder } from "@sheaf/engine";
+import { readSettings, SETTINGS } from "../../config.ts";
+import { SettingError } from "../../setting-error.ts";
+import type { Command, OptionTexts } from "../command.ts";
+
+const FOLDER = SETTINGS.dataFolder;
+const DONE = 0;
+const LEFT_SOMETHING = 1;
+const IN_USE = 3;
+
+export const compact: Command = {
+  name: "compact",
+  summary: "Give the space of deleted records back. The server must not be running.",
+  options: [
+    { flags: "--data <folder>", doc: `Data folder. [${FOLDER.env}, default ${FOLDER.default}]` },
+    { flags: "--json", doc: "Print the result as JSON." },
+  ],
+  notes:
+    "Each store is copied without its free pages, one after the other, and the copy takes its place; the largest one needs\n" +
+    "room for its copy. It can be interrupted at any moment. Exit code 0: done; 1: a store was left as it is, because it is\n" +
+    "damaged or there is no room; 3: a server uses the folder, and nothing was done.",
+  run,
+};
+
+async function run(options: OptionTexts): Promise<number> {
+  const { dataFolder } = readSettings({ dataFolder: options["data"] });
+  if (!existsSync(dataFolder)) throw new SettingError(`data folder ${dataFolder} does not exist`);
+  const isJson = options["json"] !== undefined;
+  let done = 0;
+  const tell = (store: CompactedStore, total: number): void =>
+    console.log(`${++done} of ${total}: ${describe(store)}`);
+  const { stores, usedBy } = await compactFolder({ dataFolder, ...(isJson ? {} : { onStore: tell }) });
+  const before = stores.reduce((sum, store) => sum + store.before, 0);
+  const after = stores.reduce((sum, store) => sum + store.after, 0);
+  if (isJson) console.log(JSON.stringify({ dataFolder, usedBy, before, after, stores }, null, 2));
+  else if (usedBy !== null) console.log(`${dataFolder}: in use by process ${usedBy}; nothing was done`);
+  else console.log(`${dataFolder}: ${mebibytes(before)} before, ${mebibytes(after)} now`);
+  if (usedBy !== null) return IN_USE;
+  return stores.every(({ problem }) => problem === null) ? DONE : LEFT_SOMETHING;
+}
+
+function describe({ subject, before, after, problem }: CompactedStore): string {
+  if (problem !== null) return `${subject}: left as it is: ${problem}`;
+  return `${subject}: ${mebibytes(before)} before, ${mebibytes(after)} now`;
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}
