@@ -38,8 +38,10 @@ export class Channel {
   #headerFilled = 0;
   #body: Buffer | null = null;
   #bodyFilled = 0;
-  /** The frame at hand is a piece of a part, and no message. */
-  #isPiece = false;
+  /** The frame at hand is a piece of a part, and no message: so many bytes of it follow its header. */
+  #pieceBytes: number | null = null;
+  /** What the piece at hand belongs to, once its header is read. */
+  #part: Part | null = null;
   readonly #parts = new Map<number, Part>();
   #nextPart = 0;
 
@@ -97,27 +99,37 @@ export class Channel {
   }
 
   /**
-   * Sends bytes for a later message, in frames of which other messages may come in between. Resolves to the part's number,
-   * once all is queued. After an abort the other side forgets it, and this throws.
+   * Sends bytes for a later message, in frames of which other messages may come in between. Resolves to the numbers of the
+   * parts, once all is queued. After an abort the other side forgets them, and this throws.
    */
-  async sendPart(bytes: Uint8Array, signal?: CancelSignal): Promise<number> {
-    const number = this.#nextPart;
+  async sendParts(parts: readonly Uint8Array[], signal?: CancelSignal): Promise<number[]> {
+    const numbers: number[] = [];
+    try {
+      for (const part of parts) {
+        numbers.push(this.#nextPart);
+        await this.#sendPart(this.#nextPart, part, signal);
+      }
+      return numbers;
+    } catch (error) {
+      this.dropParts(numbers);
+      throw error;
+    }
+  }
+
+  async #sendPart(number: number, bytes: Uint8Array, signal: CancelSignal | undefined): Promise<void> {
     this.#nextPart = (number + 1) >>> 0;
     for (let from = 0; from < bytes.length && !this.#closed; from += PIECE_BYTES) {
-      if (signal?.aborted === true) {
-        this.dropPart(number);
-        throw abortError(signal);
-      }
+      if (signal?.aborted === true) throw abortError(signal);
       const piece = bytes.subarray(from, from + PIECE_BYTES);
       this.#socket.write(pieceHeader(number, bytes.length, piece.length));
       if (!this.#socket.write(piece)) await this.#drained();
     }
-    return number;
   }
 
-  /** Has the other side forget a part that no message will name. */
-  dropPart(number: number): void {
-    if (!this.#closed) this.#socket.write(pieceHeader(number, 0, 0));
+  /** Has the other side forget parts that no message will name. */
+  dropParts(numbers: readonly number[]): void {
+    if (this.#closed) return;
+    for (const number of numbers) this.#socket.write(pieceHeader(number, 0, 0));
   }
 
   /** A part that has come whole, once. */
@@ -147,8 +159,9 @@ export class Channel {
     let position = 0;
     // A listener may close the channel; what follows in the chunk is then nobody's.
     while (position < chunk.length && !this.#socket.destroyed) {
-      position =
-        this.#body === null ? this.#readHeader(chunk, position) : this.#readBody(this.#body, chunk, position);
+      if (this.#part !== null) position = this.#readPiece(this.#part, chunk, position);
+      else if (this.#body !== null) position = this.#readBody(this.#body, chunk, position);
+      else position = this.#readHeader(chunk, position);
     }
   }
 
@@ -166,17 +179,18 @@ export class Channel {
 
   /** `false`: nobody sends messages of that length, and the channel is closed. */
   #begin(header: number): boolean {
-    this.#isPiece = header >= PART_BIT;
-    const length = this.#isPiece ? header - PART_BIT : header;
-    const isSound = this.#isPiece
+    const isPiece = header >= PART_BIT;
+    const length = isPiece ? header - PART_BIT : header;
+    const isSound = isPiece
       ? length >= PART_HEADER_BYTES && length <= PART_HEADER_BYTES + PIECE_BYTES
       : length > 0 && length <= MAX_FRAME_BYTES;
     if (!isSound) {
       this.#socket.destroy();
       return false;
     }
+    this.#pieceBytes = isPiece ? length - PART_HEADER_BYTES : null;
     // A buffer of its own, or from Node's pool at a multiple of 8: typed arrays of the message are views into it.
-    this.#body = Buffer.allocUnsafe(length);
+    this.#body = Buffer.allocUnsafe(isPiece ? PART_HEADER_BYTES : length);
     this.#bodyFilled = 0;
     return true;
   }
@@ -187,15 +201,13 @@ export class Channel {
     this.#bodyFilled += taken;
     if (this.#bodyFilled === body.length) {
       this.#body = null;
-      if (this.#isPiece) this.#keepPiece(body);
-      else this.#deliver(body);
+      if (this.#pieceBytes === null) this.#deliver(body);
+      else this.#beginPiece(body.readUInt32LE(0), body.readUInt32LE(4), this.#pieceBytes);
     }
     return position + taken;
   }
 
-  #keepPiece(frame: Buffer): void {
-    const number = frame.readUInt32LE(0);
-    const length = frame.readUInt32LE(4);
+  #beginPiece(number: number, length: number, pieceBytes: number): void {
     if (length === 0) {
       this.#parts.delete(number);
       return;
@@ -206,7 +218,18 @@ export class Channel {
       part = { bytes: Buffer.allocUnsafeSlow(length), filled: 0 };
       this.#parts.set(number, part);
     }
-    part.filled += frame.copy(part.bytes, part.filled, PART_HEADER_BYTES);
+    if (part.bytes.length !== length || pieceBytes > length - part.filled) this.#socket.destroy();
+    else if (pieceBytes > 0) this.#part = part;
+  }
+
+  /** To where it will be used: it is not copied again. */
+  #readPiece(part: Part, chunk: Buffer, position: number): number {
+    const taken = Math.min(this.#pieceBytes!, chunk.length - position);
+    chunk.copy(part.bytes, part.filled, position, position + taken);
+    part.filled += taken;
+    this.#pieceBytes! -= taken;
+    if (this.#pieceBytes === 0) this.#part = null;
+    return position + taken;
   }
 
   #deliver(body: Buffer): void {

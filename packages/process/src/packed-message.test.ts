@@ -1,8 +1,9 @@
+import { once } from "node:events";
 import { Cancellation, JsonFloat, SheafError } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { Channel } from "./channel.ts";
 import { packInTurns, packMessage, packedFormOf, unpackMessage } from "./packed-message.ts";
-import { RpcClient, RpcServer } from "./rpc.ts";
+import { RpcClient, type RpcHandler, RpcServer } from "./rpc.ts";
 import { closeSockets, socketPair } from "./testing/socket-pair.ts";
 
 afterEach(closeSockets);
@@ -99,5 +100,44 @@ describe("a packed message", () => {
     expect(await client.call("small", ["a"])).toBe("a");
     expect(await client.call("count", ["ref", message])).toBe(5_000);
     expect(heard).toEqual(["small", "count"]);
+  });
+
+  it("is answered while shorter answers come between", async () => {
+    const [near, far] = await socketPair();
+    const long = { document: Buffer.alloc(32_000_000, "long"), texts: MESSAGE.texts };
+    const handler: RpcHandler = async (method, args) => {
+      if (method !== "long") return args[0];
+      await packInTurns(long);
+      return long;
+    };
+    void new RpcServer(new Channel(far), handler, () => {});
+    const unclaimed: unknown[] = [];
+    const client = new RpcClient(new Channel(near), {
+      closedError: () => new Error("closed"),
+      onUnclaimed: (value) => unclaimed.push(value),
+    });
+    const order: string[] = [];
+    const askLong = async (signal?: Cancellation): Promise<void> => {
+      const { document, texts } = (await client.call("long", [], { signal })) as typeof long;
+      expect(document.equals(long.document)).toBe(true);
+      expect(texts).toStrictEqual(long.texts);
+      order.push("long");
+    };
+    const answer = askLong();
+    // As soon as the first bytes of the long answer have come.
+    await once(near, "data");
+    expect(await client.call("short", ["short"])).toBe("short");
+    order.push("short");
+    await answer;
+    expect(order).toEqual(["short", "long"]);
+
+    const signal = new Cancellation();
+    const cancelled = askLong(signal);
+    await once(near, "data");
+    signal.abort(new SheafError("cancelled", "left"));
+    await expect(cancelled).rejects.toThrow("left");
+    await askLong();
+    // Of the cancelled one nothing came whole.
+    expect(unclaimed).toEqual([]);
   });
 });

@@ -23,7 +23,14 @@ type Frame =
   /** A call is about to come. */
   | { readonly type: "expect" }
   | { readonly type: "near"; readonly id: number }
-  | { readonly type: "result"; readonly id: number; readonly value: unknown; readonly report: unknown }
+  | {
+      readonly type: "result";
+      readonly id: number;
+      readonly value: unknown;
+      readonly report: unknown;
+      /** Of a value that comes as a packed message, instead of it: the numbers of its parts. */
+      readonly packed?: readonly number[];
+    }
   | { readonly type: "error"; readonly id: number; readonly error: ErrorMessage; readonly report: unknown }
   /** Instead of an answer to a call that was cancelled: nothing works on it any more. */
   | { readonly type: "ended"; readonly id: number }
@@ -32,6 +39,8 @@ type Frame =
   | { readonly type: "pong" };
 
 type CallFrame = Extract<Frame, { type: "call" }>;
+type ResultFrame = Extract<Frame, { type: "result" }>;
+type AnswerFrame = Extract<Frame, { type: "result" | "error" | "ended" }>;
 
 /** How long an expected call may take to come: what the caller has to do before it makes it. */
 const EXPECTED_CALL_MS = 0.5;
@@ -152,21 +161,19 @@ export class RpcClient {
   /** Arguments that were packed go as they are, and before the call. */
   async #sendPacked(call: CallFrame): Promise<void> {
     const args: unknown[] = [...call.args];
-    const packed: { at: number; parts: number[] }[] = [];
+    const packed: { readonly at: number; readonly parts: readonly number[] }[] = [];
     const signal = this.#pending.get(call.id)?.options.signal;
     try {
       for (const [at, arg] of call.args.entries()) {
         const form = packedFormOf(arg);
         if (form === undefined) continue;
         args[at] = null;
-        const parts: number[] = [];
-        packed.push({ at, parts });
-        for (const part of form) parts.push(await this.#channel.sendPart(part, signal));
+        packed.push({ at, parts: await this.#channel.sendParts(form, signal) });
       }
       if (signal?.aborted === true) throw abortError(signal);
       this.#channel.send({ ...call, args, packed } satisfies Frame);
     } catch (error) {
-      for (const { parts } of packed) for (const part of parts) this.#channel.dropPart(part);
+      for (const { parts } of packed) this.#channel.dropParts(parts);
       this.#settled(call.id)?.reject(error as Error);
       this.#letGo(call.id);
     }
@@ -192,14 +199,31 @@ export class RpcClient {
     this.#kept.delete(id);
   }
 
-  #receive(frame: Frame, { onEvent, onUnclaimed }: RpcClientHooks): void {
+  #receive(frame: Frame, hooks: RpcClientHooks): void {
     this.#heard++;
-    if (frame.type === "event") {
-      onEvent?.(frame.name, frame.value);
+    if (frame.type === "event") hooks.onEvent?.(frame.name, frame.value);
+    else if (frame.type === "near" && this.#pending.has(frame.id)) this.#wait.begin(EXPECTED_ANSWER_MS);
+    else if (frame.type === "result" && frame.packed !== undefined)
+      void this.#unpack(frame, frame.packed, hooks);
+    else if (frame.type === "result" || frame.type === "error" || frame.type === "ended") {
+      this.#hearAnswer(frame, hooks);
+    }
+  }
+
+  /** Whether anybody still waits for it or not: `onUnclaimed` has to hear of it in that case. */
+  async #unpack(frame: ResultFrame, packed: readonly number[], hooks: RpcClientHooks): Promise<void> {
+    let value: unknown;
+    try {
+      value = await unpackMessage(packed.map((part) => this.#channel.takePart(part)));
+    } catch {
+      // As with all bytes that are no message.
+      this.#channel.close();
       return;
     }
-    if (frame.type === "near" && this.#pending.has(frame.id)) this.#wait.begin(EXPECTED_ANSWER_MS);
-    if (frame.type !== "result" && frame.type !== "error" && frame.type !== "ended") return;
+    this.#hearAnswer({ ...frame, value }, hooks);
+  }
+
+  #hearAnswer(frame: AnswerFrame, { onUnclaimed }: RpcClientHooks): void {
     if (this.#kept.size > 0) this.#letGo(frame.id);
     if (frame.type === "ended") return;
     const pending = this.#settled(frame.id);
@@ -283,7 +307,11 @@ export class RpcServer {
     try {
       const args = packed === undefined ? sent : await this.#unpacked(sent, packed, signal);
       const value = await this.#handler(method, args, options);
-      reply = { type: "result", id, value, report };
+      const form = packedFormOf(value);
+      reply =
+        form === undefined
+          ? { type: "result", id, value, report }
+          : { type: "result", id, value: null, packed: await this.#channel.sendParts(form, signal), report };
     } catch (error) {
       if (!(error instanceof SheafError)) this.#onUnexpected(error);
       const told = error instanceof SheafError ? error.toMessage() : INTERNAL_ERROR;

@@ -7,6 +7,7 @@ import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
+import type { ResultBatch } from "../engine.ts";
 import { registerHost } from "./data-lock.ts";
 import {
   HOST_METHODS,
@@ -15,6 +16,7 @@ import {
   type TouchEvent,
   isSignalled,
 } from "./host-protocol.ts";
+import { packIfLong } from "./pack-if-long.ts";
 
 /** Long enough for the last message to leave before the process does. */
 const FAREWELL_MS = 100;
@@ -63,7 +65,9 @@ async function call(
 ): Promise<unknown> {
   if (!isHostMethod(method)) throw new SheafError("internal", `the engine host has no method ${method}`);
   const target = engine[method] as (this: LocalEngine, ...args: readonly unknown[]) => Promise<unknown>;
-  return target.apply(engine, isSignalled(method) ? [...args, options] : [...args]);
+  const result = await target.apply(engine, isSignalled(method) ? [...args, options] : [...args]);
+  if (method === "nextBatch") await packIfLong(result as ResultBatch, options.signal);
+  return result;
 }
 
 function isHostMethod(method: string): method is HostMethod {

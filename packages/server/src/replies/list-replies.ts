@@ -2,7 +2,6 @@
  * Replies that describe the catalog: lists, and single collections. Batches are fetched and written one by one, those of
  * a few replies at a time and tenants in turn, and what is long is held and bounded as replies with records are.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ListBatch, ListPage } from "@sheaf/engine";
 import { type Collection, LIMITS, throwIfAborted, writeCollection } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
@@ -10,8 +9,6 @@ import type { ReplyBody } from "./reply-body.ts";
 import { ReplyPieces } from "./reply-pieces.ts";
 import type { ReplyStore } from "./reply-store.ts";
 
-/** Longest stretch of writing between two turns of the event loop. */
-const SLICE_MS = 4;
 const TOO_LONG = "ask for fewer with limit and offset";
 
 export interface List<T> {
@@ -81,16 +78,13 @@ export class ListReplies {
     before: string,
     pieces: ReplyPieces,
   ): Promise<void> {
-    let turnedAt = performance.now();
+    pieces.begin();
     for (const [i, item] of items.entries()) {
       if (i > 0 || before !== "") pieces.write(0, ",");
       for (const piece of write(item)) {
         pieces.write(0, piece);
-        if (pieces.isFull) await pieces.flush();
-        else if (performance.now() - turnedAt >= SLICE_MS) await nextTurn();
-        else continue;
-        throwIfAborted(budget.signal);
-        turnedAt = performance.now();
+        const paused = pieces.pause(budget.signal);
+        if (paused !== undefined) await paused;
       }
     }
   }

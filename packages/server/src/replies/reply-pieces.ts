@@ -4,7 +4,8 @@
  * and how long the reply is, is known.
  */
 import type { FileHandle } from "node:fs/promises";
-import { type ByteLease, SheafError } from "@sheaf/protocol";
+import { beginSlice, isSliceOver, nextSlice } from "@sheaf/process";
+import { type ByteLease, type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { ReplyBody, type ReplyPart } from "./reply-body.ts";
 import type { ReplyStore } from "./reply-store.ts";
 
@@ -30,6 +31,7 @@ export interface ReplyPiecesOptions {
 
 export class ReplyPieces {
   readonly #store: ReplyStore;
+  readonly #tenant: string;
   readonly #lease: ByteLease;
   readonly #columns: readonly Column[];
   readonly #mostBytes: number;
@@ -44,15 +46,36 @@ export class ReplyPieces {
 
   constructor(store: ReplyStore, tenant: string, { columns, mostBytes, advice }: ReplyPiecesOptions) {
     this.#store = store;
+    this.#tenant = tenant;
     this.#mostBytes = Math.min(mostBytes ?? store.replyBytes, store.replyBytes);
     this.#advice = advice;
     this.#lease = store.budget.charge(tenant, 0);
     this.#columns = Array.from({ length: columns }, () => ({ text: "", pending: [], parts: [] }));
   }
 
-  /** So much is in memory that `flush` should be called. */
-  get isFull(): boolean {
+  /** So much is in memory that it should go to the file. */
+  get #isFull(): boolean {
     return this.#pendingBytes >= Math.max(this.#store.memoryBytes, this.#keepBytes);
+  }
+
+  /** To be called before the first piece of some. */
+  begin(): void {
+    beginSlice();
+  }
+
+  /**
+   * To be awaited after each piece, where there is something to wait for: a place for what is in memory, or the next
+   * slice of the event loop, which all long work shares. Throws after an abort.
+   */
+  pause(signal: CancelSignal): Promise<void> | undefined {
+    return this.#isFull || isSliceOver() ? this.#pause(signal) : undefined;
+  }
+
+  async #pause(signal: CancelSignal): Promise<void> {
+    if (this.#isFull) await this.flush();
+    beginSlice();
+    if (isSliceOver()) await nextSlice(this.#tenant);
+    throwIfAborted(signal);
   }
 
   /** Throws 413 for a reply that is too long, 429 and 503 over the budgets. */

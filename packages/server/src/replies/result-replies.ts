@@ -5,7 +5,6 @@
  *
  * Replies that are being sent end with their collection: nobody takes half of one for the whole.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Engine, ResultBatch } from "@sheaf/engine";
 import {
   type CollectionRef,
@@ -22,9 +21,6 @@ import type { RequestBudget } from "../request/request-context.ts";
 import type { ReplyBody } from "./reply-body.ts";
 import { ReplyPieces } from "./reply-pieces.ts";
 import type { ReplyStore } from "./reply-store.ts";
-
-/** Longest stretch of writing between two turns of the event loop. */
-const SLICE_MS = 4;
 
 export interface Read {
   readonly ref: CollectionRef;
@@ -126,14 +122,11 @@ export class ResultReplies {
 
   async #add(read: Read, batch: ResultBatch, writer: ResultWriter, pieces: ReplyPieces): Promise<void> {
     read.onBatch?.(batch);
-    let turnedAt = performance.now();
+    pieces.begin();
     const slices = writer.batch(batch.first, batch.lists);
     while (slices.next().done !== true) {
-      if (pieces.isFull) await pieces.flush();
-      else if (performance.now() - turnedAt >= SLICE_MS) await nextTurn();
-      else continue;
-      throwIfAborted(read.budget.signal);
-      turnedAt = performance.now();
+      const paused = pieces.pause(read.budget.signal);
+      if (paused !== undefined) await paused;
     }
   }
 
