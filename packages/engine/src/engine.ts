@@ -161,7 +161,8 @@ export interface Engine {
   listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>>;
   deleteDatabase(ref: DatabaseRef): Promise<void>;
 
-  createCollection(request: CreateCollection): Promise<Collection>;
+  /** Nothing is made after an abort. */
+  createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection>;
   getCollection(ref: CollectionRef): Promise<Collection>;
   getCollectionByName(name: CollectionName): Promise<Collection>;
   /** In order of creation. */

@@ -1,8 +1,10 @@
 /** How an engine in this process is opened. */
+import type { Catalog } from "./catalog/catalog.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
-import type { DiskReserve, DiskUsage } from "./storage/folder/disk-space.ts";
+import type { DataFolder } from "./storage/folder/data-folder.ts";
+import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-space.ts";
 
 export interface LocalEngineOptions {
   readonly dataFolder: string;
@@ -27,4 +29,11 @@ export interface OpenOptions extends LocalEngineOptions {
   readonly onClosed?: () => void;
   /** As `CollectionOpenerOptions.onTouch`. */
   readonly onTouch?: (collection: string, touching: boolean) => void;
+}
+
+/** What an engine is made of that is opened before it. */
+export interface EngineParts {
+  readonly folder: DataFolder;
+  readonly disk: DiskSpace;
+  readonly catalog: Catalog;
 }

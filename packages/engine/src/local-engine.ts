@@ -2,25 +2,26 @@
  * The engine in this process: catalog, open collections and their files under one data folder. Whoever opens one
  * must hold the folder's lock; `createLocalEngine` takes it.
  */
-import type {
-  CancelSignal,
-  Collection,
-  CollectionModels,
-  CollectionRef,
-  CommitRequest,
-  CommitResult,
-  CreateCollection,
-  Database,
-  DeleteRequest,
-  GetRequest,
-  ModelIdentity,
-  QueryRequest,
-  ReadToken,
-  SearchRequest,
-  Selector,
-  Tenant,
-  UpdateCollection,
-  WriteRequest,
+import {
+  type CancelSignal,
+  type Collection,
+  type CollectionModels,
+  type CollectionRef,
+  type CommitRequest,
+  type CommitResult,
+  type CreateCollection,
+  type Database,
+  type DeleteRequest,
+  type GetRequest,
+  type ModelIdentity,
+  type QueryRequest,
+  type ReadToken,
+  type SearchRequest,
+  type Selector,
+  type Tenant,
+  type UpdateCollection,
+  type WriteRequest,
+  throwIfAborted,
 } from "@sheaf/protocol";
 import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
@@ -52,13 +53,13 @@ import type {
 } from "./engine.ts";
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import { acquireDataLock } from "./host/data-lock.ts";
-import type { LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
+import type { EngineParts, LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
 import { VectorMemory } from "./segment/dense/vector-memory.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import type { StartedRead } from "./query/execute.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
-import { type DiskSpace, createDiskSpace } from "./storage/folder/disk-space.ts";
+import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 /** Opens the engine in this process and holds the folder's lock until `close`. */
@@ -87,10 +88,7 @@ export class LocalEngine implements Engine {
   readonly #log: EngineLog;
   readonly #onClosed: () => void;
 
-  private constructor(
-    options: OpenOptions,
-    parts: { folder: DataFolder; disk: DiskSpace; catalog: Catalog },
-  ) {
+  private constructor(options: OpenOptions, parts: EngineParts) {
     this.#folder = parts.folder;
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
@@ -170,7 +168,8 @@ export class LocalEngine implements Engine {
     await this.#discard(await this.#catalog.deleteDatabase(ref));
   }
 
-  createCollection(request: CreateCollection): Promise<Collection> {
+  async createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
+    throwIfAborted(options?.signal);
     return this.#catalog.createCollection(request);
   }
 

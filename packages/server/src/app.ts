@@ -77,8 +77,8 @@ export interface App {
 
 export function createApp(options: AppOptions): App {
   const deadlines = new DeadlineRegistry(deadlineSeconds(options));
-  const services = createServices(options);
-  const { ledger, madeKeys } = services;
+  const services = createServices(options, deadlines);
+  const { ledger, access, madeKeys } = services;
   const keys = options.keys === null || madeKeys === null ? options.keys : firstOf(options.keys, madeKeys);
   const traffic = new TrafficLimits(options, ledger);
   const caller = options.expectCall === undefined ? null : new AdaptiveBusyPoll(options.expectCall);
@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): App {
   const turns = new BodyTurns(bodyBytesPerTenant);
   const workers = new BodyWorkers();
   metrics.watchBodies(() => ({ bytes: bodies.held, queued: workers.queued }));
-  const http = createHttpApp({ ...options, keys, deadlines, traffic, caller, bodies, turns, clock });
+  const http = createHttpApp({ ...options, keys, deadlines, access, traffic, caller, bodies, turns, clock });
   http.addHook("onClose", () => workers.close());
   const { logger, slowRequestMs = 0 } = options;
   observeRequests(http, { metrics, clock, logger, slowRequestMs });

@@ -36,7 +36,7 @@ const METHODS = {
   getDatabase: false,
   listDatabases: false,
   deleteDatabase: false,
-  createCollection: false,
+  createCollection: true,
   getCollection: false,
   getCollectionByName: false,
   listCollections: false,

@@ -185,8 +185,8 @@ export class HostedEngine implements Engine {
     return this.#call("deleteDatabase", [ref]);
   }
 
-  createCollection(request: CreateCollection): Promise<Collection> {
-    return this.#call("createCollection", [request]);
+  createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
+    return this.#call("createCollection", [request], options);
   }
 
   getCollection(ref: CollectionRef): Promise<Collection> {

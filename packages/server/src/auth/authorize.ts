@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { SheafError } from "@sheaf/protocol";
-import type { KeyStore } from "./key-store.ts";
+import { type KeyStore, keyNotValid } from "./key-store.ts";
 import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import { ANONYMOUS, type Principal, type Scope } from "./principal.ts";
 import { readToken } from "./token.ts";
@@ -40,7 +40,7 @@ export function authenticate(
     );
   }
   return andThen(keys.find(token), (principal) => {
-    if (principal === null) throw new SheafError("unauthenticated", "the API key is not valid");
+    if (principal === null) throw keyNotValid();
     return principal;
   });
 }

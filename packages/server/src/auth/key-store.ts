@@ -3,12 +3,18 @@
  * the other. A store compares in constant time and keeps digests, never tokens.
  */
 import { hash, timingSafeEqual } from "node:crypto";
+import { SheafError } from "@sheaf/protocol";
 import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import { ALL_SCOPES, type Principal } from "./principal.ts";
 
 export interface KeyStore {
   /** `null`: not a key of this store. */
   find(token: string): MaybePromise<Principal | null>;
+}
+
+/** Of a key that no store knows, or knows no more. */
+export function keyNotValid(): SheafError {
+  return new SheafError("unauthenticated", "the API key is not valid");
 }
 
 /** The one key that may do everything and is bound to no tenant. */

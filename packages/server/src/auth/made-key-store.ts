@@ -1,14 +1,17 @@
 /**
  * The keys that were made beside the root key. All of them are held here, so that a request costs no call of the
- * engine; the gateway owns the data folder alone, so nothing changes them behind its back. After every change the
- * whole table is read again before the next key is looked up: a change whose outcome is unknown, because the engine
- * died over it, cannot leave a removed key working.
+ * engine; the gateway owns the data folder alone, so nothing changes them behind its back. What an acknowledged call
+ * changes is changed here too, before its caller hears of it, and requests in flight of a key that ends are told. After a
+ * change whose outcome is unknown, because the engine died over it say, the keys are read again before the next one is
+ * looked up.
  */
 import { timingSafeEqual } from "node:crypto";
-import type { Engine, StoredKey } from "@sheaf/engine";
+import type { DatabaseRef, Engine, KeyReplacement, StoredKey } from "@sheaf/engine";
+import { SheafError } from "@sheaf/protocol";
 import type { ActivityLedger } from "./activity-ledger.ts";
-import { intercept } from "../request/intercept.ts";
+import { type Method, intercept } from "../request/intercept.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import type { MaybePromise } from "../request/maybe-promise.ts";
 import { type KeyStore, digest } from "./key-store.ts";
 import { isMadeKey } from "./make-key.ts";
 import type { Principal } from "./principal.ts";
@@ -18,6 +21,8 @@ export interface MadeKeyStoreOptions {
   readonly ledger: ActivityLedger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Hears of every key that is gone, or may expire earlier now than before. */
+  readonly onEnd: (id: string, at: number) => void;
 }
 
 interface Entry {
@@ -26,33 +31,54 @@ interface Entry {
   readonly principal: Principal;
 }
 
-type Table = ReadonlyMap<string, Entry>;
-
 /** Digests are spread evenly, so the start of one finds the only candidate; the whole is compared in constant time. */
 const BUCKET_BYTES = 8;
-/** Calls of the engine that may change which keys there are. */
-const CHANGERS: ReadonlySet<string> = new Set<keyof Engine>([
-  "createKey",
-  "rotateKey",
-  "deleteKey",
-  "deleteTenant",
-  "deleteDatabase",
-  "reset",
-]);
+/** Of a key that is gone. */
+const AT_ONCE = Number.NEGATIVE_INFINITY;
 
 export class MadeKeyStore implements KeyStore {
   readonly #options: MadeKeyStoreOptions;
-  #table: Promise<Table> | null = null;
+  /** By bucket. */
+  readonly #entries = new Map<string, Entry>();
+  /** `#entries` are what the engine has. */
+  #isKnown = false;
+  #reading: Promise<void> | null = null;
+  /** Of the keys, so far: what was read across one may lack it. */
+  #changes = 0;
 
   constructor(options: MadeKeyStoreOptions) {
     this.#options = options;
   }
 
   /** 503 while the keys cannot be read. */
-  async find(token: string): Promise<Principal | null> {
+  find(token: string): MaybePromise<Principal | null> {
     if (!isMadeKey(token)) return null;
+    return this.#isKnown ? this.#lookUp(token) : this.#known().then(() => this.#lookUp(token));
+  }
+
+  /** The engine, with its changes of keys made here as well. */
+  watch(engine: Engine): Engine {
+    const changes: Readonly<Record<string, (method: Method) => Method>> = {
+      createKey: (method) => (key) => this.#changing(method(key), () => this.#put(key as StoredKey)),
+      rotateKey: (method) => (id, replacement) =>
+        this.#changing(method(id, replacement), (made) => {
+          this.#expire(id as string, (replacement as KeyReplacement).oldExpires);
+          this.#put(made as StoredKey);
+        }),
+      deleteKey: (method) => (id) => this.#removing(method(id), (key) => key.id === id),
+      deleteTenant: (method) => (name) => this.#removing(method(name), ({ tenant }) => tenant === name),
+      deleteDatabase: (method) => (ref) => {
+        const { tenant, database } = ref as DatabaseRef;
+        return this.#removing(method(ref), (key) => key.tenant === tenant && key.database === database);
+      },
+      reset: (method) => () => this.#removing(method(), () => true),
+    };
+    return intercept(engine, (name, method) => changes[name]?.(method) ?? method);
+  }
+
+  #lookUp(token: string): Principal | null {
     const wanted = digest(token);
-    const entry = (await this.#read()).get(bucketOf(wanted));
+    const entry = this.#entries.get(bucketOf(wanted));
     if (entry === undefined || !timingSafeEqual(entry.digest, wanted)) return null;
     const { id, expires } = entry.key;
     if (expires !== null && expires <= this.#options.now()) return null;
@@ -60,39 +86,70 @@ export class MadeKeyStore implements KeyStore {
     return entry.principal;
   }
 
-  /** The engine, with the keys read again after each call that may have changed them. */
-  watch(engine: Engine): Engine {
-    return intercept(engine, (name, method) =>
-      CHANGERS.has(name) ? (...args) => this.#changing(() => method(...args)) : method,
-    );
-  }
-
-  async #changing(call: () => unknown): Promise<unknown> {
+  async #changing(call: unknown, apply: (result: unknown) => void): Promise<unknown> {
     try {
-      return await call();
-    } finally {
-      this.#table = null;
+      const result = await call;
+      this.#changes++;
+      apply(result);
+      return result;
+    } catch (error) {
+      this.#changes++;
+      this.#isKnown = false;
+      throw error;
     }
   }
 
-  #read(): Promise<Table> {
-    if (this.#table !== null) return this.#table;
-    const table = this.#load();
-    this.#table = table;
-    table.catch(() => {
-      if (this.#table === table) this.#table = null;
+  /** What is not there is as gone as what has just been removed. */
+  #removing(call: unknown, isGone: (key: StoredKey) => boolean): Promise<unknown> {
+    const remove = (): void => {
+      for (const { key } of this.#entries.values()) if (isGone(key)) this.#remove(key);
+    };
+    const removed = Promise.resolve(call).catch((error: unknown) => {
+      if (error instanceof SheafError && error.code === "not_found") remove();
+      throw error;
     });
-    return table;
+    return this.#changing(removed, remove);
   }
 
-  async #load(): Promise<Table> {
+  #put(key: StoredKey): void {
+    const bytes = Buffer.from(key.digest, "hex");
+    this.#entries.set(bucketOf(bytes), { digest: bytes, key, principal: toPrincipal(key) });
+  }
+
+  #expire(id: string, at: number): void {
+    for (const { key } of this.#entries.values()) {
+      if (key.id !== id || (key.expires !== null && key.expires <= at)) continue;
+      this.#put({ ...key, expires: at });
+      this.#options.onEnd(id, at);
+    }
+  }
+
+  #remove({ id, digest: text }: StoredKey): void {
+    this.#entries.delete(bucketOf(Buffer.from(text, "hex")));
+    this.#options.onEnd(id, AT_ONCE);
+  }
+
+  async #known(): Promise<void> {
+    while (!this.#isKnown) {
+      this.#reading ??= this.#read().finally(() => (this.#reading = null));
+      await this.#reading;
+    }
+  }
+
+  async #read(): Promise<void> {
+    const changes = this.#changes;
     const keys = await this.#options.engine().listKeys();
-    return new Map(
-      keys.map((key) => {
-        const bytes = Buffer.from(key.digest, "hex");
-        return [bucketOf(bytes), { digest: bytes, key, principal: toPrincipal(key) }];
-      }),
-    );
+    if (changes !== this.#changes) return;
+    const before = new Map([...this.#entries.values()].map(({ key }) => [key.id, key]));
+    this.#entries.clear();
+    for (const key of keys) {
+      const { id, expires } = key;
+      this.#put(key);
+      if (expires !== null && before.has(id)) this.#options.onEnd(id, expires);
+      before.delete(id);
+    }
+    this.#isKnown = true;
+    for (const id of before.keys()) this.#options.onEnd(id, AT_ONCE);
   }
 }
 
@@ -100,6 +157,6 @@ function bucketOf(bytes: Buffer): string {
   return bytes.toString("hex", 0, BUCKET_BYTES);
 }
 
-function toPrincipal({ id, tenant, database, scopes, limits }: StoredKey): Principal {
-  return Object.freeze({ id, tenant, database, scopes: new Set(scopes), limits });
+function toPrincipal({ id, tenant, database, scopes, limits, expires }: StoredKey): Principal {
+  return Object.freeze({ id, tenant, database, scopes: new Set(scopes), limits, expires });
 }

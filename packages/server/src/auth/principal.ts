@@ -19,6 +19,8 @@ export interface Principal {
   readonly scopes: ReadonlySet<Scope>;
   /** Bounds of its own; without them the server's hold. */
   readonly limits?: KeyLimits;
+  /** Milliseconds since 1970 until which it may be used. */
+  readonly expires?: number | null;
 }
 
 /** The caller of a server without auth: everything is allowed. */

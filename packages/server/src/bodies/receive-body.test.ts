@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
-import { ByteBudget } from "@sheaf/protocol";
+import { ByteBudget, Cancellation } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { RequestHold } from "../request/request-hold.ts";
 import { BodyTurns } from "./body-turns.ts";
@@ -32,6 +32,7 @@ function receive(payload: Readable, setup: Setup = {}) {
     headers: setup.headers ?? {},
     owner: "a",
     mostBytes: MOST_BYTES,
+    signal: new Cancellation(),
     waitMs: setup.waitMs ?? 10_000,
   };
   const body = new Promise<ReceivedBody>((resolve, reject) => {

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { type ByteBudget, SheafError } from "@sheaf/protocol";
+import { type ByteBudget, type CancelSignal, SheafError, abortError } from "@sheaf/protocol";
 import type { RequestHold } from "../request/request-hold.ts";
 import type { BodyTurns } from "./body-turns.ts";
 
@@ -49,6 +49,8 @@ export interface Reception {
   readonly mostBytes: number;
   /** To be released when the request is over. */
   readonly hold: RequestHold;
+  /** Nobody wants the body any more. */
+  readonly signal: CancelSignal;
   /** How long to wait for room. Default 10 s. */
   readonly waitMs?: number;
 }
@@ -121,6 +123,7 @@ class Receiver {
     this.#stream.on("data", this.#onData);
     this.#stream.on("end", this.#onEnd);
     this.#stream.on("error", this.#onError);
+    this.#reception.signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   readonly #onData = (chunk: Buffer): void => {
@@ -158,6 +161,8 @@ class Receiver {
       this.#finish(null, new UnreadableBody(reason));
     }
   };
+
+  readonly #onAbort = (): void => this.#finish(abortError(this.#reception.signal));
 
   /** `null`: there was room. */
   #charge(chunk: Buffer): unknown {
@@ -253,6 +258,7 @@ class Receiver {
     this.#stream.off("data", this.#onData);
     this.#stream.off("end", this.#onEnd);
     this.#stream.off("error", this.#onError);
+    this.#reception.signal.removeEventListener("abort", this.#onAbort);
     // From here on its errors are nobody's.
     this.#stream.on("error", () => {});
     if (error !== null) this.#stop();

@@ -4,6 +4,7 @@ import { LIMITS } from "@sheaf/protocol";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { AccessWatch } from "../auth/access-watch.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
 import type { KeyStore } from "../auth/key-store.ts";
 import { ANONYMOUS, type Principal, type Scope } from "../auth/principal.ts";
@@ -15,6 +16,8 @@ import { createHttpApp } from "./http-app.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { type Route, ok } from "./route.ts";
 import { TrafficLimits } from "./traffic-limits.ts";
+
+const DEADLINES = new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS);
 
 const LEDGER = new ActivityLedger({ engine: null, now: Date.now, onProblem: () => {} });
 const READ: readonly Scope[] = ["read"];
@@ -55,7 +58,8 @@ beforeAll(async () => {
     caller: null,
     keys: STORE,
     lifecycle: new Lifecycle(),
-    deadlines: new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS),
+    deadlines: DEADLINES,
+    access: new AccessWatch(DEADLINES, Date.now),
     traffic: new TrafficLimits({}, LEDGER),
     logger: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     corsAllowOrigins: [],

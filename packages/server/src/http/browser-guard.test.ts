@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { AccessWatch } from "../auth/access-watch.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { Lifecycle } from "../lifecycle.ts";
 import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry } from "../request/request-context.ts";
@@ -12,6 +13,8 @@ import { createHttpApp } from "./http-app.ts";
 import { registerRoutes } from "./register-routes.ts";
 import { DONE, type Route } from "./route.ts";
 import { TrafficLimits } from "./traffic-limits.ts";
+
+const DEADLINES = new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS);
 
 const LEDGER = new ActivityLedger({ engine: null, now: Date.now, onProblem: () => {} });
 const LISTED = "https://app.example";
@@ -36,7 +39,8 @@ beforeAll(async () => {
     caller: null,
     keys: null,
     lifecycle: new Lifecycle(),
-    deadlines: new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS),
+    deadlines: DEADLINES,
+    access: new AccessWatch(DEADLINES, Date.now),
     traffic: new TrafficLimits({}, LEDGER),
     logger: pino({ level: "silent" }),
     corsAllowOrigins: [LISTED],

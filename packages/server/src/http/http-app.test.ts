@@ -6,6 +6,7 @@ import { LIMITS, SheafError } from "@sheaf/protocol";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
+import { AccessWatch } from "../auth/access-watch.ts";
 import { createRootKeyStore } from "../auth/key-store.ts";
 import { Lifecycle } from "../lifecycle.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
@@ -50,6 +51,7 @@ function fixture(
     keys: createRootKeyStore(KEY),
     lifecycle,
     deadlines,
+    access: new AccessWatch(deadlines, Date.now),
     traffic: new TrafficLimits(options.bounds ?? {}, LEDGER),
     logger: pino({ level: "debug" }, { write: (line: string) => log.push(line) }),
     corsAllowOrigins: options.origins ?? [],

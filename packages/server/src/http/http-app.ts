@@ -15,6 +15,7 @@ import type { Readable } from "node:stream";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type ByteBudget, LIMITS, SheafError, invalid } from "@sheaf/protocol";
 import type { Logger } from "pino";
+import type { AccessWatch } from "../auth/access-watch.ts";
 import {
   type Authentication,
   type PathParams,
@@ -83,6 +84,8 @@ export interface HttpOptions extends ConnectionOptions {
   readonly logger: Logger;
   readonly corsAllowOrigins: readonly string[];
   readonly deadlines: DeadlineRegistry;
+  /** Ends requests whose key, tenant or database goes. */
+  readonly access: AccessWatch;
   readonly traffic: TrafficLimits;
   readonly caller: AdaptiveBusyPoll | null;
   /** Of the bytes of bodies in progress. */
@@ -226,6 +229,7 @@ function receive(
     owner: deadline.owner,
     mostBytes: LIMITS.bodyBytes,
     hold: deadline.hold,
+    signal: deadline.signal,
   };
   receiveBody(payload, reception, (error, body) => {
     const milliseconds = performance.now() - startedAt;
@@ -235,8 +239,9 @@ function receive(
   });
 }
 
-function takesBody({ access }: FastifyRequest): boolean {
-  return access !== null && access.scope !== "public";
+/** A removal waits for no body, so that what it names is what was there when it came. */
+function takesBody({ access, method }: FastifyRequest): boolean {
+  return access !== null && access.scope !== "public" && method !== "DELETE";
 }
 
 /** Throws, or rejects, where the request may not go on. */
@@ -255,7 +260,7 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: Door): May
     request.principal = principal;
     if (access.scope === "public") return;
     const tenant = params["tenant"] ?? principal.tenant;
-    request.deadline?.belongsTo(tenant === null ? `key:${principal.id}` : `tenant:${tenant}`);
+    if (request.deadline !== null) options.access.admit(request.deadline, principal, params);
     return andThen(options.traffic.admit(principal, tenant, surface), (admission) => {
       // Closed already: the event that would release it has been.
       if (reply.raw.destroyed) admission.release();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { packInTurns } from "@sheaf/process";
-import { SheafError, heapBytes } from "@sheaf/protocol";
+import { SheafError, heapBytes, throwIfAborted } from "@sheaf/protocol";
 import { type PathParams, authorize } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import { headerValue } from "../auth/token.ts";
@@ -16,7 +16,7 @@ import type { StageClock } from "../metrics/stage-clock.ts";
 import type { FairTurns } from "../request/fair-turns.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isJsonMediaType } from "./media-type.ts";
-import type { MaybePromise } from "../request/maybe-promise.ts";
+import { type MaybePromise, andThen } from "../request/maybe-promise.ts";
 import { answerOtherMethods } from "./other-methods.ts";
 import type { Call, Reply, Route } from "./route.ts";
 import { sendReply } from "./send-reply.ts";
@@ -81,6 +81,7 @@ function answer(route: Route, call: Call): Reply | Promise<Reply> {
 
 async function answerLocated(route: Route, call: Call, located: Promise<PathParams>): Promise<Reply> {
   const params = await located;
+  throwIfAborted(call.budget.signal);
   authorize(call.principal, { scope: route.scope, tenant: "path" }, params);
   return route.handle({ ...call, params });
 }
@@ -97,9 +98,11 @@ function createCall(request: FastifyRequest, route: Route, { deadline, principal
       if (!isEmbedding && request.sentContentType !== null && !isJsonMediaType(request.sentContentType)) {
         throw new SheafError("unsupported_media_type", "Content-Type: must be application/json");
       }
-      return parsed(request.body, { parser, args, isEmbedding }, deadline, parts) as MaybePromise<
-        ParsedBody<typeof parser>
-      >;
+      return andThen(parsed(request.body, { parser, args, isEmbedding }, deadline, parts), (body) => {
+        // Whoever has the body goes on to do what it asks for.
+        throwIfAborted(deadline.signal);
+        return body as ParsedBody<typeof parser>;
+      });
     },
   };
 }

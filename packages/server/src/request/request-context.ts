@@ -1,6 +1,10 @@
 /**
- * The time a request may take, and every reason to stop it early, in one signal: the time is up (504), the
- * caller has left, the server is going down (503). The first reason wins and is the signal's `reason`.
+ * The time a request may take, and every reason to stop it early, in one signal: the time is up (504), the caller has
+ * left, the server is going down (503), or what it was admitted by or for is gone: its key (401), its tenant or database
+ * (404), even where another of the same name is there by then. The first reason wins and is the signal's `reason`.
+ *
+ * Invariant: from its admission until its answer is made a request can be stopped, whatever it waits for. Whoever waits
+ * without the signal looks at it before it changes anything.
  */
 import type { CallReport } from "@sheaf/engine";
 import { type CancelSignal, Cancellation, LIMITS, SheafError } from "@sheaf/protocol";
@@ -22,12 +26,24 @@ export interface RequestBudget {
   expectTexts(count: number): void;
   /** Announces the copy of a whole collection, which earns the longer time too. */
   expectCopy(): void;
+  /**
+   * From here on the request is answered as its work ends, even if its key, tenant or database goes: to be called right
+   * before what removes them.
+   */
+  outlastAccess(): void;
   /** Counts tokens of those texts against what the caller may have; throws 429, or on v2 routes 422 over a quota. */
   admitTokens(count: number): Promise<void>;
 }
 
 /** What counts the tokens of a request. */
 export type AdmitTokens = RequestBudget["admitTokens"];
+
+/** By which key a request was admitted, and for what its path names. */
+export interface RequestAccess {
+  readonly key: string;
+  readonly tenant: string | null;
+  readonly database: string | null;
+}
 
 export interface DeadlineSeconds {
   readonly request: number;
@@ -39,6 +55,9 @@ export const DEFAULT_DEADLINE_SECONDS: DeadlineSeconds = Object.freeze({
   bulk: LIMITS.bulkRequestSeconds,
 });
 
+/** A key that ends later ends no request of now: none is in flight for so long. */
+const LONGEST_REQUEST_MS = 24 * 3_600_000;
+
 export class RequestContext implements RequestBudget {
   /** Where the time went so far. */
   readonly stages: Stages = new Map();
@@ -47,6 +66,9 @@ export class RequestContext implements RequestBudget {
   readonly hold = new RequestHold();
   readonly #seconds: DeadlineSeconds;
   #owner = "";
+  #access: RequestAccess | null = null;
+  #outlastsAccess = false;
+  #expiry: NodeJS.Timeout | undefined;
   #admitTokens: AdmitTokens = () => Promise.resolve();
   #startedAt = 0;
   #texts = 0;
@@ -84,9 +106,28 @@ export class RequestContext implements RequestBudget {
     return this.#owner;
   }
 
+  /** `null` until the caller is known. */
+  get access(): RequestAccess | null {
+    return this.#access;
+  }
+
   /** Once the caller is known. */
-  belongsTo(owner: string): void {
+  belongsTo(owner: string, access: RequestAccess): void {
     this.#owner = owner;
+    this.#access = access;
+  }
+
+  outlastAccess(): void {
+    this.#outlastsAccess = true;
+    clearTimeout(this.#expiry);
+  }
+
+  /** For a request whose access has ended, or ends in a while. One that is answered stays so. */
+  endAccess(reason: SheafError, inMs = 0): void {
+    if (this.#outlastsAccess || inMs > LONGEST_REQUEST_MS) return;
+    clearTimeout(this.#expiry);
+    if (inMs <= 0) this.abort(reason);
+    else this.#expiry = setTimeout(() => this.abort(reason), Math.ceil(inMs)).unref();
   }
 
   /** Once the caller is known. */
@@ -96,6 +137,7 @@ export class RequestContext implements RequestBudget {
 
   abort(reason: SheafError): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#expiry);
     this.signal.abort(reason);
   }
 
@@ -122,6 +164,7 @@ export class RequestContext implements RequestBudget {
       reject(error);
     } finally {
       clearTimeout(this.#timer);
+      this.outlastAccess();
     }
   }
 
@@ -162,9 +205,15 @@ export class DeadlineRegistry {
   }
 
   finish(deadline: RequestContext): void {
+    deadline.outlastAccess();
     this.#running.delete(deadline);
     if (this.#running.size > 0) return;
     for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** Those whose caller is known, and that are not over. */
+  *admitted(): Generator<readonly [RequestContext, RequestAccess]> {
+    for (const deadline of this.#running) if (deadline.access !== null) yield [deadline, deadline.access];
   }
 
   abortAll(reason: SheafError): void {

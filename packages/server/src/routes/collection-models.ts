@@ -16,8 +16,8 @@ export function collectionModelRoutes({ models }: Services): readonly Route[] {
       description: described.acceptModel,
       scope: "write",
       tenant: "path",
-      async handle({ params }) {
-        const accepted = await models.accept(collectionParams(params));
+      async handle({ params, budget }) {
+        const accepted = await models.accept(collectionParams(params), budget.signal);
         return ok(JSON.stringify({ accepted: accepted.map(toJson) }));
       },
     },

@@ -5,6 +5,7 @@ import {
   type CollectionRef,
   parsePage,
   parseUpdateCollection,
+  throwIfAborted,
   writeCollection,
   writeFloat64,
 } from "@sheaf/protocol";
@@ -34,7 +35,7 @@ function routesOfDatabase({ engine, lists }: Services): readonly Route[] {
       description: described.create,
       async handle(call) {
         const request = await call.parse("createCollection", databaseParams(call.params));
-        const made = await engine().createCollection(request);
+        const made = await engine().createCollection(request, call.budget);
         const whose = { tenant: request.tenant, budget: call.budget };
         return ok(await lists.collection(whose, () => Promise.resolve(made)));
       },
@@ -98,6 +99,7 @@ function routesOfCollection({ engine, lists }: Services): readonly Route[] {
         const ref = collectionParams(call.params);
         const body = await call.parse("updateCollection");
         const change = parseUpdateCollection(body, await engine().getCollection(ref));
+        throwIfAborted(call.budget.signal);
         await engine().updateCollection(ref, change);
         return DONE;
       },

@@ -64,11 +64,12 @@ export function databaseRoutes({ engine, lists }: Services, { allowReset }: Tena
       description: described.delete,
       scope: "admin",
       tenant: "path",
-      async handle({ params }) {
+      async handle({ params, budget }) {
         const ref = databaseParams(params);
         if (!allowReset && ref.tenant === DEFAULT_TENANT && ref.database === DEFAULT_DATABASE) {
           throw new SheafError("protected", `Database [${ref.database}] is what clients ask for by default`);
         }
+        budget.outlastAccess();
         await engine().deleteDatabase(ref);
         return DONE;
       },

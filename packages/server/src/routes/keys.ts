@@ -35,7 +35,8 @@ export function keyRoutes({ keys }: Services): readonly Route[] {
       method: "DELETE",
       path: KEY,
       description: described.revoke,
-      async handle({ params }) {
+      async handle({ params, budget }) {
+        budget.outlastAccess();
         await keys.revoke(params["key"] ?? "");
         return DONE;
       },
@@ -47,6 +48,7 @@ export function keyRoutes({ keys }: Services): readonly Route[] {
       description: described.rotate,
       async handle(call) {
         const request = await call.parse("rotateKey", keys.now);
+        call.budget.outlastAccess();
         return issued(await keys.rotate(call.params["key"] ?? "", request));
       },
     },

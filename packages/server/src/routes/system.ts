@@ -2,6 +2,7 @@
 import { DEFAULT_DATABASE, DEFAULT_TENANT, LIMITS, SheafError } from "@sheaf/protocol";
 import { type Call, DONE, type Reply, type Route, ok } from "../http/route.ts";
 import type { Lifecycle } from "../lifecycle.ts";
+import type { RequestBudget } from "../request/request-context.ts";
 import type { Services } from "../services/services.ts";
 import { SYSTEM as described } from "./system-descriptions.ts";
 
@@ -72,7 +73,7 @@ export function systemRoutes(options: SystemOptions): readonly Route[] {
       description: described.reset,
       scope: "admin",
       tenant: "unbound",
-      handle: () => reset(options),
+      handle: ({ budget }) => reset(options, budget),
     },
     ...goneRoutes(),
   ];
@@ -124,8 +125,9 @@ function identity(userId: string, tenant: string, databases: readonly string[]):
   return ok(JSON.stringify({ user_id: userId, tenant, databases }));
 }
 
-async function reset({ allowReset, services }: SystemOptions): Promise<Reply> {
+async function reset({ allowReset, services }: SystemOptions, budget: RequestBudget): Promise<Reply> {
   if (!allowReset) throw new SheafError("permission_denied", "Reset is disabled by config");
+  budget.outlastAccess();
   await services.engine().reset();
   return ok("true");
 }

@@ -69,11 +69,12 @@ export function tenantRoutes({ engine, lists }: Services, { allowReset }: Tenant
       description: described.delete,
       scope: "admin",
       tenant: "unbound",
-      async handle({ params }) {
+      async handle({ params, budget }) {
         const tenant = tenantParam(params);
         if (!allowReset && tenant === DEFAULT_TENANT) {
           throw new SheafError("protected", `Tenant [${tenant}] is what clients ask for by default`);
         }
+        budget.outlastAccess();
         await engine().deleteTenant(tenant);
         return DONE;
       },

@@ -6,12 +6,14 @@
 import type { Engine } from "@sheaf/engine";
 import type { Embedder, EmbedRequest } from "@sheaf/inference";
 import {
+  type CancelSignal,
   type Collection,
   type EmbeddingPlan,
   type ModelIdentity,
   SheafError,
   type SparseVector,
   type Truncation,
+  throwIfAborted,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import { requireSameWeights } from "./model-mismatch.ts";
@@ -70,9 +72,10 @@ export class CollectionEmbedder {
   }
 
   /** Has the collection remember what was noted; 409 where another writer came first, with other weights. */
-  async remember(engine: Engine): Promise<void> {
+  async remember(engine: Engine, signal: CancelSignal): Promise<void> {
     const noted = [...this.#noted.values()];
     if (noted.length === 0) return;
+    throwIfAborted(signal);
     const { tenant, database, id } = this.collection;
     const remembered = await engine.rememberModels({ tenant, database, id }, noted);
     for (const now of noted) requireSameWeights(this.collection, now, remembered);

@@ -1,6 +1,12 @@
 /** Takes the weights that the server has now for those that a collection's vectors were made with. */
 import type { Embedder } from "@sheaf/inference";
-import { type CollectionRef, type ModelIdentity, indexPlan } from "@sheaf/protocol";
+import {
+  type CancelSignal,
+  type CollectionRef,
+  type ModelIdentity,
+  indexPlan,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "../request/engine-source.ts";
 
@@ -24,7 +30,7 @@ export class ModelService {
    * The models in use whose weights were others, which they are no more; stored vectors stay as they are. 503 if the
    * weights of a remembered model are absent.
    */
-  async accept(ref: CollectionRef): Promise<readonly AcceptedModel[]> {
+  async accept(ref: CollectionRef, signal: CancelSignal): Promise<readonly AcceptedModel[]> {
     const engine = this.#engine();
     const { schema, models } = await engine.getCollection(ref);
     const accepted: AcceptedModel[] = [];
@@ -34,6 +40,7 @@ export class ModelService {
       const now = await this.#embedder.identity(model);
       if (now.digest !== before.digest) accepted.push({ before, now });
     }
+    throwIfAborted(signal);
     if (accepted.length > 0)
       await engine.acceptModels(
         ref,

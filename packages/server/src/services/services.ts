@@ -5,6 +5,7 @@ import type { DiskReserve, Engine, EngineStatistics } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import { DEFAULT_TASKS, SheafError, type TaskTable } from "@sheaf/protocol";
 import type { Logger } from "pino";
+import { AccessWatch } from "../auth/access-watch.ts";
 import { MadeKeyStore } from "../auth/made-key-store.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
@@ -13,6 +14,7 @@ import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "../request/engine-source.ts";
+import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry } from "../request/request-context.ts";
 import { ListReplies } from "../replies/list-replies.ts";
 import { type ReplyBounds, ReplyStore } from "../replies/reply-store.ts";
 import { ResultReplies } from "../replies/result-replies.ts";
@@ -56,6 +58,7 @@ export interface Services {
   readonly models: ModelService;
   readonly keys: KeyService;
   readonly ledger: ActivityLedger;
+  readonly access: AccessWatch;
   /** `null`: a server that keeps nothing knows the root key only. */
   readonly madeKeys: MadeKeyStore | null;
   readonly metrics: ServerMetrics;
@@ -64,7 +67,11 @@ export interface Services {
   readonly renderMetrics: () => Promise<string>;
 }
 
-export function createServices(options: ServiceOptions): Services {
+/** @param requests Those in flight, of which some end with what the services remove. */
+export function createServices(
+  options: ServiceOptions,
+  requests = new DeadlineRegistry(DEFAULT_DEADLINE_SECONDS),
+): Services {
   const {
     metrics = new ServerMetrics(),
     tasks = DEFAULT_TASKS,
@@ -81,12 +88,15 @@ export function createServices(options: ServiceOptions): Services {
     onProblem: (error) =>
       logger?.warn({ err: error }, "what was used when could not be stored; trying again"),
   });
-  const madeKeys = keeps ? new MadeKeyStore({ engine: options.engine, ledger, now }) : null;
+  const access = new AccessWatch(requests, now);
+  const onEnd = access.keyEnds.bind(access);
+  const madeKeys = keeps ? new MadeKeyStore({ engine: options.engine, ledger, now, onEnd }) : null;
   let known: { readonly serving: Engine; readonly wrapped: Engine } | null = null;
   const engine: EngineSource = () => {
     const serving = options.engine();
     if (known?.serving !== serving) {
-      const watched = plans.watch(replies.watch(madeKeys?.watch(serving) ?? serving));
+      const keysWatched = madeKeys?.watch(serving) ?? serving;
+      const watched = plans.watch(replies.watch(access.watch(keysWatched)));
       known = { serving, wrapped: clock.timed("engine", watched) };
     }
     return known.wrapped;
@@ -105,6 +115,7 @@ export function createServices(options: ServiceOptions): Services {
   return {
     engine,
     ledger,
+    access,
     madeKeys,
     metrics,
     clock,

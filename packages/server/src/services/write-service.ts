@@ -61,7 +61,7 @@ export class WriteService {
     const engine = this.#engine();
     const embedder = new CollectionEmbedder(this.#embedder, await this.#plans.of(ref));
     const filled = await this.#fill(request, embedder, budget, new PresentRecords(this.#get, ref, budget));
-    await embedder.remember(engine);
+    await embedder.remember(engine, budget.signal);
     await engine.write(ref, filled, budget);
   }
 
@@ -80,7 +80,7 @@ export class WriteService {
       );
       present.note(operation);
     }
-    await embedder.remember(this.#engine());
+    await embedder.remember(this.#engine(), budget.signal);
     return filled;
   }
 
