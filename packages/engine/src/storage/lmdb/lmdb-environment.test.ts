@@ -98,6 +98,27 @@ describe("an LMDB environment", () => {
     await environment.close();
   });
 
+  it("lets the loop turn between the actions of a group", async () => {
+    const environment = open();
+    const key = (i: number): Uint8Array => Uint8Array.of(1, i);
+    let turns = 0;
+    const other = setInterval(() => turns++, 0);
+    const actions = Array.from({ length: 6 }, (_, i) =>
+      environment.transact(() => {
+        // What the group wrote before, whether the loop has turned since or not.
+        if (i > 0) expect(environment.get(key(i - 1))?.[0]).toBe(i - 1);
+        environment.put(key(i), Uint8Array.of(i));
+        busyFor(3);
+        return turns;
+      }),
+    );
+    const seen = await Promise.all(actions);
+    clearInterval(other);
+    expect(new Set(seen).size).toBeGreaterThan(1);
+    expect(environment.entries({ start: key(0), end: key(9) })).toHaveLength(6);
+    await environment.close();
+  });
+
   it("frees any number of pages of a copy, and of a copy of that", async () => {
     const key = (i: number): Uint8Array => Uint8Array.of(1, i);
     let environment = open();

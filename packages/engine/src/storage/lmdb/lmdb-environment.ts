@@ -8,6 +8,7 @@
  * thread of lmdb-js, which puts the pages together and commits them: put from here, a commit takes twice as long of this thread.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { beginSlice, isSliceOver } from "@sheaf/process";
 import { existsSync, mkdirSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
@@ -26,7 +27,7 @@ import type { TurnLock } from "../turn-lock.ts";
 const STDERR = 2;
 /** LMDB's own bound at its page size. */
 const LONGEST_KEY_BYTES = 1_978;
-/** Longest stretch that one group may keep the event loop, but for its last action. */
+/** What the actions of one group may take, but for its last one; the event loop turns in between. */
 const GROUP_MS = 20;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
@@ -291,10 +292,11 @@ export class LmdbEnvironment {
   /** No commit is under way, so what is committed is what the former group left. */
   async #runGroup(): Promise<CommittedAction[]> {
     const group: CommittedAction[] = [];
-    const until = performance.now() + GROUP_MS;
-    do {
-      const action = this.#queue.shift();
-      if (action === undefined) break;
+    for (let spent = 0; spent < GROUP_MS && this.#queue.length > 0;) {
+      if (isSliceOver()) await this.#size.pause();
+      beginSlice();
+      const action = this.#queue.shift()!;
+      const startedAt = performance.now();
       this.#running = true;
       try {
         const ran = action.run();
@@ -303,7 +305,8 @@ export class LmdbEnvironment {
         action.reject(this.#named(error));
       }
       this.#running = false;
-    } while (performance.now() < until);
+      spent += performance.now() - startedAt;
+    }
     return group;
   }
 
@@ -371,8 +374,7 @@ export class LmdbEnvironment {
 
   async #explain(error: unknown): Promise<unknown> {
     const cause = await commitCause(error);
-    if (isDiskFull(cause, this.#options.disk)) return storageFull("", cause);
-    return this.#named(cause);
+    return isDiskFull(cause, this.#options.disk) ? storageFull("", cause) : this.#named(cause);
   }
 
   #stats(): EnvironmentStats {
