@@ -332,12 +332,13 @@ export class LocalEngine implements Engine {
     for (const id of this.#opener.setQuarantined(collections)) await this.#budgets.measureAgain(id);
   }
 
-  /** Opens a collection, which makes the missing checkpoint. A damaged one is reported, not thrown. */
+  /** Opens a collection, which makes the missing checkpoint. A damaged one is reported, not thrown; one that was removed meanwhile is neither. */
   async revive(id: string): Promise<void> {
     try {
       await this.#pool.open(id);
     } catch (error) {
-      this.#problem("opening a collection after a restart failed", error, id);
+      if (this.#catalog.hasCollection(id))
+        this.#problem("opening a collection after a restart failed", error, id);
     }
   }
 

@@ -75,6 +75,19 @@ describe("a body", () => {
     expect(textOf(await receive(stream("")).body)).toBe("");
   });
 
+  it("is refused where it is too large before it is inflated, though it inflates to nothing", async () => {
+    const empty = gzipSync("");
+    const within = Math.floor(MOST_BYTES / empty.length);
+    const members = (count: number): Readable =>
+      Readable.from(
+        Array.from({ length: count }, () => empty),
+        { objectMode: false },
+      );
+    const headers = { "content-encoding": "gzip" };
+    expect(textOf(await receive(members(within), { headers }).body)).toBe("");
+    await expect(receive(members(within + 1), { headers }).body).rejects.toThrow(BodyTooLarge);
+  });
+
   it("is inflated where it is gzip, and refused in any other coding", async () => {
     const zipped = receive(Readable.from([gzipSync(LARGE)]), { headers: { "content-encoding": "gzip" } });
     expect(textOf(await zipped.body)).toBe(LARGE);

@@ -1,5 +1,5 @@
 /**
- * Reads a body from its connection, within bounds: its size, after it is inflated, and the bytes of bodies that its tenant
+ * Reads a body from its connection, within bounds: its size, before and after it is inflated, and the bytes of bodies that its tenant
  * and the whole server may have in progress. Bytes are charged as they come, whatever a header claims. Where there is no
  * room, the connection is not read for a while; only then the body is refused.
  */
@@ -88,8 +88,16 @@ function receiveInflated(payload: Readable, reception: Reception, done: Done): v
   const gunzip = createGunzip();
   const onError = (error: Error): void => void gunzip.destroy(error);
   payload.on("error", onError);
+  // What inflates to nothing has to end, too.
+  let bytes = 0;
+  const count = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes > reception.mostBytes) gunzip.destroy(new BodyTooLarge());
+  };
+  payload.on("data", count);
   payload.pipe(gunzip);
   new Receiver(gunzip, reception, done).begin(() => {
+    payload.off("data", count);
     payload.unpipe(gunzip);
     gunzip.destroy();
     payload.resume();

@@ -196,6 +196,28 @@ describe("a request with several Host headers", () => {
   });
 });
 
+describe("a request whose framing or headers cannot be read as they were meant", () => {
+  it.each(["gzip, chunked", "chunked, chunked", "identity, chunked"])("is 501 with %s", async (coding) => {
+    const client = await RawClient.open(port);
+    const text = head("POST /thing", "x-service-token: reader", `Transfer-Encoding: ${coding}`);
+    expect([400, 501]).toContain((await client.ask(`${text}2\r\n{}\r\n0\r\n\r\n${head("GET /livez")}`))[0]);
+    await client.closed;
+    expect(client.statuses).toHaveLength(1);
+  });
+
+  it("is read with 1,900 headers, the last of which is the key, and is 431 with 2,500", async () => {
+    const many = (count: number): string[] => Array.from({ length: count }, () => "a:");
+    const length = "Content-Length: 17";
+    const client = await RawClient.open(port);
+    const few = head("POST /thing", length, ...many(1_900), "x-service-token: reader");
+    expect(await client.ask(`${few}{"new_name":"ab"}`)).toEqual([200]);
+    expect(await client.ask(head("POST /thing", length, ...many(2_500), "x-service-token: reader"))).toEqual([
+      431,
+    ]);
+    client.close();
+  });
+});
+
 describe("the log", () => {
   const logged = async (localAddress: string, forwarded: string): Promise<unknown> => {
     log.length = 0;

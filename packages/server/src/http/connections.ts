@@ -35,6 +35,7 @@ interface Group {
   readonly isBounded: boolean;
 }
 
+const MOST_HEADERS = 2_000;
 const HEADER_SECONDS = 15;
 const CHECK_SECONDS = 5;
 const REFUSED_SECONDS = 3;
@@ -74,6 +75,8 @@ export class Connections {
       },
       receive,
     );
+    // Node would hide those beyond its bound, a key or the coding of the body among them.
+    server.maxHeadersCount = 0;
     server.on("connection", (socket) => this.#open(socket));
     server.on("checkContinue", (request, response) => {
       this.#expecting.add(response);
@@ -116,6 +119,11 @@ export class Connections {
     const connection = this.#bySocket.get(exchange.request.socket);
     // Closed to make room while this was being parsed.
     if (connection === undefined) return;
+    const faulty = refuseFaulty(exchange.request);
+    if (faulty !== null) {
+      connection.receive({ ...exchange, handler: faulty });
+      return;
+    }
     const isRefused = this.#refused.size > 0 && this.#refused.has(connection) && !this.#admitLate(connection);
     connection.receive(isRefused ? { ...exchange, handler: refuse } : exchange);
   }
@@ -205,12 +213,29 @@ export class Connections {
   }
 }
 
+/** `null`: its headers say what is sent, and Node has read it so. */
+function refuseFaulty({ rawHeaders, headers }: IncomingMessage): RequestListener | null {
+  const { errorName } = new SheafError("invalid_argument", "");
+  if (rawHeaders.length > 2 * MOST_HEADERS) {
+    return (_request, response) =>
+      close(response, 431, { error: errorName, message: `a request has at most ${MOST_HEADERS} headers` });
+  }
+  const coding = headers["transfer-encoding"];
+  if (coding === undefined || coding.toLowerCase() === "chunked") return null;
+  const message = "Transfer-Encoding: must be chunked, or absent";
+  return (_request, response) => close(response, 501, { error: errorName, message });
+}
+
 function refuse(_request: IncomingMessage, response: ServerResponse): void {
-  const body = JSON.stringify({ error: FULL.errorName, message: FULL.message });
-  response.writeHead(FULL.status, {
+  response.setHeader("retry-after", RETRY_AFTER_SECONDS);
+  close(response, FULL.status, { error: FULL.errorName, message: FULL.message });
+}
+
+function close(response: ServerResponse, status: number, error: object): void {
+  const body = JSON.stringify(error);
+  response.writeHead(status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
-    "retry-after": RETRY_AFTER_SECONDS,
     connection: "close",
   });
   response.end(body);
