@@ -22,6 +22,8 @@ export interface LocalEngineOptions {
   readonly index?: IndexSettings;
   /** Bytes for the vectors that the indexes of all collections keep; by default any. */
   readonly vectorMemory?: number;
+  /** Until bytes of deleted records have left the files; by default they may stay. */
+  readonly purgeAfterMs?: number;
 }
 
 /** Without the lock, as the engine host opens it. */

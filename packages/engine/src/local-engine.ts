@@ -29,6 +29,8 @@ import { staleRead } from "./collection/check-unchanged.ts";
 import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
 import { collectionStatistics, indexingStatus } from "./collection/collection-statistics.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
+import { CollectionPurger } from "./collection/removal/collection-purger.ts";
+import { discardCollections } from "./collection/removal/discard-collections.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { type CollectionHold, CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
@@ -81,6 +83,7 @@ export class LocalEngine implements Engine {
   readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
+  readonly #purger: CollectionPurger;
   readonly #workers: EngineWorkers;
   readonly #budgets: TenantBudgets;
   readonly #calls = new CallMeter();
@@ -93,7 +96,6 @@ export class LocalEngine implements Engine {
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => {});
-    const telling = (message: string) => this.#problem.bind(this, message);
     this.#workers = createWorkers(options);
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
@@ -104,7 +106,7 @@ export class LocalEngine implements Engine {
       onTouch: options.onTouch ?? (() => {}),
       index: options.index ?? {},
       log: this.#log,
-      onProblem: telling("the collection goes on with a problem"),
+      onProblem: this.#telling("the collection goes on with a problem"),
     }));
     const budgets = (this.#budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
@@ -114,10 +116,14 @@ export class LocalEngine implements Engine {
       ...openLimits(options),
       open: (id, progress, signal) => opener.open(id, { budgets, progress }, signal),
       log: this.#log,
-      onProblem: telling("closing a collection failed"),
+      onProblem: this.#telling("closing a collection failed"),
     });
-    const onProblem = telling("a fork makes its index of the records");
-    this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem });
+    const onProblem = this.#telling("a fork makes its index of the records");
+    const forker = (this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem }));
+    this.#purger = new CollectionPurger({
+      ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
+      onProblem: this.#telling("what was deleted in a collection could not be removed for good"),
+    });
   }
 
   /** Without the lock: for the engine host, whose gateway holds it. */
@@ -272,7 +278,7 @@ export class LocalEngine implements Engine {
     const { token, readIds, operations } = request;
     return this.#use(ref, options, async (collection) => {
       if (token === null) return collection.commit(null, operations);
-      const sequence = readSequence(tokenScope(this.#catalog, ref), token, collection.operations);
+      const sequence = readSequence(tokenScope(this.#catalog, ref), token, collection.head.sequence);
       if (sequence === null) throw staleRead("names no state of this collection and epoch");
       return collection.commit({ ids: readIds, sequence }, operations);
     });
@@ -317,8 +323,8 @@ export class LocalEngine implements Engine {
     const { id, logPosition } = this.#catalog.collection(ref);
     const opening = this.#pool.progress(id);
     if (opening !== null) return indexingStatus(logPosition, opening.indexedOperations);
-    return this.#use(ref, undefined, async ({ operations }) =>
-      indexingStatus(operations, this.#catalog.collection(ref).logPosition),
+    return this.#use(ref, undefined, async ({ head }) =>
+      indexingStatus(head.sequence, this.#catalog.collection(ref).logPosition),
     );
   }
 
@@ -338,12 +344,13 @@ export class LocalEngine implements Engine {
       await this.#pool.open(id);
     } catch (error) {
       if (this.#catalog.hasCollection(id))
-        this.#problem("opening a collection after a restart failed", error, id);
+        this.#telling("opening a collection after a restart failed")(error, id);
     }
   }
 
   /** After the calls under way. */
   async close(): Promise<void> {
+    await this.#purger.close();
     await this.#forker.close();
     await this.#pool.close();
     await this.#catalog.close();
@@ -380,21 +387,14 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** Gone from the catalog; files that stay go at the next start. Writes under way are still counted, so that ends last. */
-  async #discard(ids: readonly string[]): Promise<void> {
-    for (const id of ids) {
-      try {
-        await this.#pool.drop(id);
-        await this.#budgets.remove(id);
-        await this.#folder.discardCollection(id);
-      } catch (error) {
-        this.#problem("removing the files of a dropped collection failed", error, id);
-      }
-    }
+  #discard(ids: readonly string[]): Promise<void> {
+    const parts = { pool: this.#pool, budgets: this.#budgets, folder: this.#folder };
+    const onProblem = this.#telling("removing the files of a dropped collection failed");
+    return discardCollections(ids, { ...parts, onProblem });
   }
 
-  #problem(message: string, error: unknown, collection?: string): void {
-    const entry = { level: "error", message, error: describeError(error) } as const;
-    this.#log(collection === undefined ? entry : { ...entry, collection });
+  #telling(message: string): (error: unknown, collection?: string) => void {
+    return (error, collection) =>
+      this.#log({ level: "error", message, error: describeError(error), ...(collection && { collection }) });
   }
 }

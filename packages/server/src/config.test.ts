@@ -56,6 +56,7 @@ describe("readSettings", () => {
       slowRequestMs: 1_000,
       diskReserve: "10%",
       vectorMemory: 2 * 2 ** 30,
+      purgeAfterMs: 7 * 86_400_000,
       index: { files: true },
       busyWait: true,
       metricsPort: null,
@@ -69,6 +70,18 @@ describe("readSettings", () => {
     expect(index("32/128")).toMatchObject({ sizes: { sizes: { mutableRows: 32, sealedRows: 128 } } });
     expect(() => index("33/128")).toThrow("must be a multiple of 32");
     expect(() => index("sometimes")).toThrow("SHEAF_INDEX_FILES");
+  });
+
+  it("reads in days when deleted records are gone", () => {
+    const purgeAfter = (text: string): number | null =>
+      readSettings({}, { SHEAF_PURGE_AFTER: text }).purgeAfterMs;
+    expect([purgeAfter("0.5"), purgeAfter("30"), purgeAfter("off")]).toEqual([
+      43_200_000,
+      2_592_000_000,
+      null,
+    ]);
+    for (const wrong of ["0", "-1", "7d", "0.000001", "4000", "never"])
+      expect(() => purgeAfter(wrong), wrong).toThrow("SHEAF_PURGE_AFTER");
   });
 
   it("lets a flag win over the environment, and the environment over the default", () => {

@@ -43,6 +43,8 @@ export interface Settings extends BoundSettings, ConnectionSettings, ModelSettin
   readonly diskReserve: DiskReserve;
   /** Memory for the vectors that searches rank by, in bytes. */
   readonly vectorMemory: number;
+  /** Until bytes of deleted records have left the data folder; `null`: they may stay. */
+  readonly purgeAfterMs: number | null;
   /** Whether indexes are kept in files, and how large their segments are. */
   readonly index: IndexSettings;
   /** Waiting awake for callers that are alone, where there is a core to spare. */
@@ -162,6 +164,13 @@ export const SETTINGS: SettingTable = {
     doc: "Memory for vectors in the dense indexes of all collections. Vectors that do not fit are read from disk, which is slower. A million vectors of 384 dimensions take 1.43 GiB; with l2 distance, or once half of the memory is used, 0.72 GiB.",
     parse: parseGibibytes,
   },
+  purgeAfterMs: {
+    env: "SHEAF_PURGE_AFTER",
+    flag: { name: "purge-after", operand: "days" },
+    default: "7",
+    doc: "Until the bytes of deleted and replaced records have left the data folder, in days; fractions are allowed (0.5). Each collection with deletes is compacted that often; while its store is copied, requests to it wait. off keeps free pages, which later writes use.",
+    parse: parsePurgeAfter,
+  },
   index: {
     env: "SHEAF_INDEX_FILES",
     flag: null,
@@ -177,6 +186,11 @@ export const SETTINGS: SettingTable = {
     parse: parseSwitch,
   },
 };
+
+/** Of the time until what is deleted is gone: with less the server would do little else. */
+const LEAST_PURGE_MS = 1_000;
+const MOST_PURGE_DAYS = 3_650;
+const MS_PER_DAY = 86_400_000;
 
 /** Texts of flags by setting name, as the command line gives them. */
 export type FlagTexts = { readonly [name in keyof Settings]?: string | undefined };
@@ -239,6 +253,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     metricsPort: read("metricsPort"),
     diskReserve: required(read("diskReserve")),
     vectorMemory: required(read("vectorMemory")),
+    purgeAfterMs: read("purgeAfterMs"),
     index: required(read("index")),
     busyWait: required(read("busyWait")),
   };
@@ -348,4 +363,15 @@ function parseIndexSettings(text: string): IndexSettings {
   if (mutableRows % 32 !== 0 || sealedRows < mutableRows || sealedRows > 131_072)
     throw new SettingError("must be a multiple of 32 and at least as many rows, up to 131072: 32/128");
   return { files: true, sizes: { denseRows: mutableRows, sizes: { mutableRows, sealedRows } } };
+}
+
+/** Days, fractions allowed; returns milliseconds, `null` for `off`. */
+function parsePurgeAfter(text: string): number | null {
+  if (text === "off") return null;
+  const days = Number(text);
+  if (!/^\d+(?:\.\d+)?$/u.test(text) || days * MS_PER_DAY < LEAST_PURGE_MS || days > MOST_PURGE_DAYS)
+    throw new SettingError(
+      `must be a number of days above 0 and up to ${MOST_PURGE_DAYS}, such as 7 or 0.5, or off`,
+    );
+  return days * MS_PER_DAY;
 }

@@ -160,6 +160,7 @@ function startEngine(
       bytes: settings.quotaBytes,
     },
     vectorMemory: settings.vectorMemory,
+    ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),

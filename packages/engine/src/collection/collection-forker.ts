@@ -10,6 +10,7 @@ import { type DataFolder, collectionName } from "../storage/folder/data-folder.t
 import { type CollectionOpener, lineageOf } from "./collection-opener.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
+import { copyPurgeMark } from "./removal/purge-mark.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 
@@ -32,7 +33,12 @@ export class CollectionForker {
 
   /** 404, 409 and 422 as `Catalog.createFork` throws them, 507 on a full disk; then nothing is left behind. */
   fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
-    const turn = this.#line.then(() => this.#fork(ref, name, signal));
+    return this.alone(() => this.#fork(ref, name, signal));
+  }
+
+  /** While no store is copied. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#line.then(work);
     this.#line = turn.catch(() => undefined);
     return turn;
   }
@@ -52,6 +58,7 @@ export class CollectionForker {
     try {
       await this.#takeFiles(ref, { id, epoch }, signal);
       await this.#copy(source.id, folder.collection(id), signal);
+      copyPurgeMark(folder, source.id, id);
       const head = await this.#head(id);
       requireCaughtUp(head, source, collectionName(source.id));
       const { sequence, dimension } = head;

@@ -11,6 +11,7 @@ import type { RegexPool } from "../query/regex/regex-pool.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
+import { replaceStore } from "../storage/folder/replace-store.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
@@ -164,6 +165,31 @@ export class CollectionOpener {
   filesOf(id: string): FolderFiles | null {
     const { folder, disk, index } = this.#options;
     return index.files !== false ? new FolderFiles(folder.collectionIndex(id), disk) : null;
+  }
+
+  /**
+   * Copies the store without its free pages, where bytes of deleted records stay. What operations up to `forgotten` changed
+   * is not known any more. The collection has to be closed.
+   */
+  async compactStore(id: string, forgotten: number): Promise<void> {
+    const { folder } = this.#options;
+    const copy = folder.newTrash();
+    try {
+      await this.#touching(id, () => this.#copyStore(id, copy, forgotten));
+      replaceStore(copy, folder.collection(id));
+    } finally {
+      await rm(copy, { recursive: true, force: true });
+    }
+  }
+
+  async #copyStore(id: string, to: string, forgotten: number): Promise<void> {
+    const store = this.openStore(id);
+    try {
+      await store.forgetUpTo(forgotten);
+      await store.copyTo(to);
+    } finally {
+      await store.close();
+    }
   }
 
   #hearProblem(error: unknown, id: string): void {

@@ -84,7 +84,7 @@ export class CollectionPool {
     work: (collection: OpenCollection, signal: CancelSignal) => Promise<T>,
   ): Promise<T> {
     for (let closing = this.#closing.get(id); closing !== undefined; closing = this.#closing.get(id))
-      await closing;
+      await this.#inTime(closing, signal);
     throwIfAborted(signal);
     const slot = this.#slot(id);
     const user = new Cancellation();
@@ -92,7 +92,7 @@ export class CollectionPool {
     signal?.addEventListener("abort", abort, { once: true });
     slot.users.add(user);
     try {
-      return await work(slot.collection ?? (await this.#opened(slot, user)), user);
+      return await work(slot.collection ?? (await this.#inTime(slot.opening, user)), user);
     } catch (error) {
       throw slot.dropped.aborted ? unknownCollection(id) : (slot.collection?.explain(error) ?? error);
     } finally {
@@ -130,6 +130,24 @@ export class CollectionPool {
       this.#close(id, slot);
     }
     await this.#closing.get(id);
+  }
+
+  /** Nobody uses the collection now, and nothing of it is under way. */
+  isIdle(id: string): boolean {
+    const slot = this.#slots.get(id);
+    if (slot === undefined) return !this.#closing.has(id);
+    return slot.users.size === 0 && slot.holds.size === 0 && slot.collection?.settled === true;
+  }
+
+  /** Runs `work` while the collection is closed; uses of it wait, for a while, until it may be opened again. */
+  async whileClosed<T>(id: string, work: () => Promise<T>): Promise<T> {
+    for (let closing = this.#closing.get(id); closing !== undefined; closing = this.#closing.get(id))
+      await closing;
+    const slot = this.#slots.get(id);
+    this.#slots.delete(id);
+    const done = (slot === undefined ? Promise.resolve() : this.#closed(slot)).then(work);
+    this.#untilReopened(id, done);
+    return done;
   }
 
   /** After the uses under way. */
@@ -173,11 +191,12 @@ export class CollectionPool {
     return slot;
   }
 
-  #opened({ opening }: Slot, user: Cancellation): Promise<OpenCollection> {
+  /** 503 where it takes long. */
+  #inTime<T>(opening: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
     const limit = this.#options.waitMs ?? WAIT_MS;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(beingOpened()), limit).unref();
-      user.addEventListener("abort", () => reject(user.reason));
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       void opening.then(resolve, reject).finally(() => clearTimeout(timer));
     });
   }
@@ -203,14 +222,27 @@ export class CollectionPool {
 
   #close(id: string, slot: Slot): void {
     this.#slots.delete(id);
+    this.#untilReopened(id, this.#closed(slot));
+  }
+
+  /** It cannot be opened before that. */
+  #untilReopened(id: string, done: Promise<unknown>): void {
+    const closing = done.then(
+      () => {},
+      () => {},
+    );
+    const reopened = closing.then(() => {
+      if (this.#closing.get(id) === reopened) this.#closing.delete(id);
+    });
+    this.#closing.set(id, reopened);
+  }
+
+  async #closed(slot: Slot): Promise<void> {
     const reason = slot.dropped.aborted
-      ? unknownCollection(id)
+      ? slot.dropped.reason
       : new SheafError("unavailable", "the collection is being closed; try again", { retryAfterSeconds: 1 });
     for (const hold of slot.holds) hold.abort(reason);
-    const closing = closeSlot(slot)
-      .catch(this.#options.onProblem)
-      .finally(() => this.#closing.delete(id));
-    this.#closing.set(id, closing);
+    await closeSlot(slot).catch(this.#options.onProblem);
   }
 }
 

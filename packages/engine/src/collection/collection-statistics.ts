@@ -23,7 +23,7 @@ export function collectionStatistics(
 ): CollectionStatistics {
   const ids = pool.openIds();
   const open = ids.flatMap((id) => pool.peek(id) ?? []);
-  const health = open.flatMap(({ indexHealth }) => indexHealth ?? []);
+  const health = open.flatMap(({ keeper }) => keeper?.health ?? []);
   const most = (numbers: readonly (number | null)[]): number =>
     numbers.reduce<number>((highest, number) => Math.max(highest, number ?? 0), 0);
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

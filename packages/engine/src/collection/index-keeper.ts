@@ -3,7 +3,8 @@
  * the store did since. What opening leaves out, the look at every record, follows behind the calls. Whatever is found to
  * be wrong with the files, or with the records, ends in an index that is made anew of the records, as without files.
  */
-import { type CancelSignal, Cancellation, type IndexPlan, SheafError } from "@sheaf/protocol";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type CancelSignal, Cancellation, type IndexPlan, SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import { type FileDelays, IndexFiles } from "../index/files/index-files.ts";
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
@@ -34,6 +35,8 @@ export interface KeptIndexFiles {
 export interface KeptCollection {
   readonly store: RecordStore;
   readonly index: CollectionIndex;
+  /** Has the index changed after what is under way. */
+  readonly change: (steps: Generator<void, void>) => Promise<void> | undefined;
   /** What opening learns of the records. */
   readonly kinds: SchemaInference;
   readonly plan: () => IndexPlan;
@@ -59,6 +62,8 @@ export interface IndexHealth {
 
 /** Too many open files, or no memory for them. */
 const SHORTAGES: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+
+const PURGE_POLL_MS = 50;
 
 export class IndexKeeper {
   readonly #collection: KeptCollection;
@@ -134,6 +139,21 @@ export class IndexKeeper {
   /** Has sources written as one segment elsewhere; `null`: the index has to do it. */
   seal(request: SealRequest): AwaitedSegment | null {
     return this.#broken ? null : this.#files.seal(request);
+  }
+
+  /**
+   * Rows that have died by now leave the files. Returns up to which operation these cover all that there is, infinity where
+   * there are none.
+   */
+  async purge(signal: CancelSignal): Promise<number> {
+    const { index, change } = this.#collection;
+    await change(index.purge());
+    while (index.isPurging && !this.#broken) {
+      throwIfAborted(signal);
+      await sleep(PURGE_POLL_MS, undefined, { ref: false });
+    }
+    await this.#files.settle();
+    return this.#files.covers ?? Infinity;
   }
 
   /** Segments were sealed. */

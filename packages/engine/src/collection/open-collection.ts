@@ -34,12 +34,12 @@ import {
 import type { QueryContext } from "../query/query-context.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
-import type { RecordStore, StoreChange, StoreView } from "../storage/record-store.ts";
+import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, beingRebuilt, lostRecord } from "./damaged-records.ts";
 import { indexRecords } from "./index-records.ts";
-import { type IndexHealth, IndexKeeper } from "./index-keeper.ts";
+import { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { descriptorsOf } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
@@ -116,14 +116,14 @@ export class OpenCollection {
     return this.#progress.settled;
   }
 
-  /** Operations ever written, checkpointed or not. */
-  get operations(): number {
-    return this.#store.head.sequence;
+  /** Of the store, checkpointed or not. */
+  get head(): StoreHead {
+    return this.#store.head;
   }
 
-  /** `null`: it has no files. */
-  get indexHealth(): IndexHealth | null {
-    return this.#keeper?.health ?? null;
+  /** Of the files of the index; `null`: there are none. */
+  get keeper(): IndexKeeper | null {
+    return this.#keeper;
   }
 
   get descriptors(): number {
@@ -138,8 +138,7 @@ export class OpenCollection {
   /** A changed schema or configuration; searches follow it once it resolves. */
   async setSchema(schema: JsonObject): Promise<void> {
     this.#schema = schema;
-    const plan = indexPlan(schema);
-    await this.#indexChanges.run(this.#toPlan(plan));
+    await this.#indexChanges.run(this.#toPlan(indexPlan(schema)));
   }
 
   /** The schema plus the keys its records already have. */
@@ -245,6 +244,7 @@ export class OpenCollection {
     if (indexFiles === undefined) return null;
     return new IndexKeeper(indexFiles, {
       ...{ store, index: this.#index, kinds: this.#kinds, log, onProblem },
+      change: (steps) => this.#indexChanges.run(steps),
       plan: () => this.#plan,
       readable: () => this.#readable,
       isWhole: () => this.#damaged.size === 0,

@@ -6,14 +6,14 @@
  * rename puts it in place, and this process, which has the lock, does that: whatever is killed, a store is the old file or
  * the new one.
  */
-import { chmodSync, chownSync, existsSync, renameSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { acquireDataLock, runningServer } from "../host/data-lock.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
-import { syncFolders } from "../storage/folder/sync-files.ts";
+import { replaceStore } from "../storage/folder/replace-store.ts";
 import { subjectOf } from "./examine-collection.ts";
 import { describe, summarize } from "./finding.ts";
 import { InspectionProcess } from "./inspection-process.ts";
@@ -39,8 +39,6 @@ export interface FolderCompactionOptions {
   /** Told of each store when it is done; `total`: how many there are. */
   readonly onStore?: (store: CompactedStore, total: number) => void;
 }
-
-const DATA_FILE = "data.mdb";
 
 /** Throws `failed_precondition` for a folder that is none of Sheaf's, or in use, and where its catalog is damaged. */
 export async function compactFolder(options: FolderCompactionOptions): Promise<FolderCompaction> {
@@ -104,15 +102,14 @@ class FolderCompactor {
     }));
     const catalog = { subject: "the catalog", folder: this.#folder.catalog, name: "catalog" };
     // One that was never written has no file.
-    return [catalog, ...stores].filter(({ folder }) => existsSync(join(folder, DATA_FILE)));
+    return [catalog, ...stores].filter(({ folder }) => existsSync(join(folder, "data.mdb")));
   }
 
   async #compact({ subject, folder, name }: Store): Promise<CompactedStore> {
     const to = this.#folder.newTrash();
     try {
       const sizes = await this.#process.ask("copyStore", { folder, name, to });
-      takePlace(join(to, DATA_FILE), join(folder, DATA_FILE));
-      syncFolders(folder);
+      replaceStore(to, folder);
       return { subject, ...sizes, problem: null };
     } catch (error) {
       return { subject, before: 0, after: 0, problem: describe(error) };
@@ -120,13 +117,4 @@ class FolderCompactor {
       await rm(to, { recursive: true, force: true });
     }
   }
-}
-
-/** Of the same owner: an administrator may run this in the place of the server's user. */
-function takePlace(copy: string, original: string): void {
-  const { mode, uid, gid } = statSync(original);
-  chmodSync(copy, mode);
-  const made = statSync(copy);
-  if (made.uid !== uid || made.gid !== gid) chownSync(copy, uid, gid);
-  renameSync(copy, original);
 }

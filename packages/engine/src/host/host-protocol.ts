@@ -11,6 +11,8 @@ export interface HostArguments {
   readonly quotas: TenantQuotas;
   /** Bytes; any where it is left out. */
   readonly vectorMemory?: number;
+  /** They may stay where it is left out. */
+  readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly diskReserve?: DiskReserve;

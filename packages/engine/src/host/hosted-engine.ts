@@ -60,6 +60,8 @@ export interface HostedEngineOptions {
   readonly quotas?: TenantQuotas;
   /** Bytes for the vectors that the indexes of all collections keep; by default any. */
   readonly vectorMemory?: number;
+  /** Until bytes of deleted records have left the files; by default they may stay. */
+  readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
   /** To keep free on the data folder's disk; by default 32 MiB. */
   readonly diskReserve?: DiskReserve;
@@ -94,13 +96,11 @@ export class HostedEngine implements Engine {
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const hostArguments: HostArguments = {
-      dataFolder,
-      lockToken: lock.token,
-      quotas,
-      ...(options.vectorMemory !== undefined && { vectorMemory: options.vectorMemory }),
-      ...(options.index !== undefined && { index: options.index }),
-      ...(options.diskReserve !== undefined && { diskReserve: options.diskReserve }),
+    const { vectorMemory, purgeAfterMs, index, diskReserve } = options;
+    const settings = { vectorMemory, purgeAfterMs, index, diskReserve };
+    // What is left out is left out of the JSON, too.
+    const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
+      [name in keyof HostArguments]-?: unknown;
     };
     const spawnOptions = { env: HOST_ENVIRONMENT, stderr: "pipe" } as const;
     this.#supervisor = new ChildSupervisor({

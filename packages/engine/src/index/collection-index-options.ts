@@ -1,6 +1,7 @@
 /** What an index is made with, and what it is told of. */
 import type { KernelKind } from "../kernels/kernel-memory.ts";
 import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import type { LookupSegment } from "../segment/segment.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 import type { SealElsewhere } from "./indexer.ts";
 
@@ -50,3 +51,17 @@ export interface CollectionIndexOptions {
 export const DENSE_ROWS = 4_096;
 /** To scan the codes of a mutable segment takes less than 0.1 ms at 384 dimensions; to seal the largest one, seconds. */
 export const DEFAULT_SIZES: SegmentSizes = { mutableRows: 16_384, sealedRows: 131_072 };
+
+/** `null`: gone, or of another version; the index has yet to hear of it. */
+export function storedVector(
+  reader: RecordReader,
+  { offsets, sequences }: LookupSegment,
+  docId: number,
+): Float32Array | null {
+  const stored = reader.readVector(offsets[docId]!);
+  return stored === null || stored.sequence !== sequences[docId] ? null : stored.embedding;
+}
+
+export function warnOfProblem(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}

@@ -23,6 +23,8 @@ import {
   type IndexChange,
   type RecordReader,
   type SegmentSizes,
+  storedVector,
+  warnOfProblem,
 } from "./collection-index-options.ts";
 import { HollowSegments } from "./hollow-segments.ts";
 import { IndexSnapshot } from "./index-snapshot.ts";
@@ -90,7 +92,7 @@ export class CollectionIndex {
       this.#building = false;
       this.#limit.lift();
       this.#indexer.restart();
-      (options.onProblem ?? warn)(error);
+      (options.onProblem ?? warnOfProblem)(error);
     };
     this.#work = new BackgroundWork({ step: () => this.#step(), onFailure });
     const load = (): boolean => !this.#failed && !this.#changing && this.#indexer.load();
@@ -148,6 +150,16 @@ export class CollectionIndex {
     return this.#segments.size;
   }
 
+  /** Rows that have died by now leave the segments that files are written of. In steps as `change`. */
+  *purge(): Generator<void, void> {
+    if (this.#hasCodes) this.#indexer.purge();
+    yield this.#wake();
+  }
+
+  get isPurging(): boolean {
+    return !this.#failed && this.#segments.entries.some(({ segment }) => this.#indexer.isPurged(segment));
+  }
+
   /** Background work is under way that makes searches faster, not different. */
   get isBuilding(): boolean {
     return this.#building || this.#indexer.isSealing;
@@ -155,8 +167,7 @@ export class CollectionIndex {
 
   /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
   room(): Promise<void> | undefined {
-    const isLimited = this.#options.sealElsewhere !== undefined && this.#hasCodes;
-    return isLimited ? this.#limit.room() : undefined;
+    return this.#options.sealElsewhere !== undefined && this.#hasCodes ? this.#limit.room() : undefined;
   }
 
   /** Ends `filling`. */
@@ -265,9 +276,8 @@ export class CollectionIndex {
     const vector = prepare(this.#plan.space, record.embedding);
     const segment = this.#segmentFor(vector.length);
     const old = record.offset > this.#maxOffset ? null : this.#segments.ofOffset(record.offset);
-    if (old !== null) this.#segments.kill(old);
-    const former = this.#segments.ofId(record.id);
-    if (former !== null) this.#segments.kill(former);
+    for (const former of [old, this.#segments.ofId(record.id)])
+      if (former !== null) this.#segments.kill(former);
     this.#maxOffset = Math.max(this.#maxOffset, record.offset);
     this.#newest = Math.max(this.#newest, record.sequence);
     const { offset, sequence, id, document, metadata } = record;
@@ -336,7 +346,7 @@ export class CollectionIndex {
 
   /** Old rows are sealed where that can be done, and so are those that are being sealed. */
   #isMovable({ segment }: LiveSegment): boolean {
-    if (this.#failed || segment.isSealed || this.#indexer.isSource(segment)) return false;
+    if (this.#failed || segment.isSealed || this.#indexer.isLeft(segment)) return false;
     return !(this.#hasCodes && isFarBehind(this.#newest - segment.minSequence, this.#sizes.mutableRows));
   }
 
@@ -375,14 +385,8 @@ export class CollectionIndex {
       sealElsewhere: this.#options.sealElsewhere,
       wake: () => this.#wake(),
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
-      readVector: (segment, docId) => this.#storedVector(segment, docId),
+      readVector: (segment, docId) => storedVector(this.#reader, segment, docId),
     });
-  }
-
-  /** `null`: gone, or of another version; the index has yet to hear of it. */
-  #storedVector(segment: LookupSegment, docId: number): Float32Array | null {
-    const stored = this.#reader.readVector(segment.offsets[docId]!);
-    return stored === null || stored.sequence !== segment.sequences[docId] ? null : stored.embedding;
   }
 
   #clear(): void {
@@ -393,8 +397,4 @@ export class CollectionIndex {
     this.#snapshot = null;
     this.#hollow.restart();
   }
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
 }

@@ -76,6 +76,8 @@ export class Indexer {
   #origin: Float32Array | null | undefined;
   #sealing: Sealing | null = null;
   #sealedAt = 0;
+  /** Segments that `purge` was asked to rid of dead rows. */
+  #purged: ReadonlySet<LookupSegment> = new Set();
 
   constructor(options: IndexerOptions) {
     this.#options = options;
@@ -120,9 +122,28 @@ export class Indexer {
     return this.#sealing?.sources.some((source) => source.segment === segment) ?? false;
   }
 
+  /** It is being written anew, or is about to be because of `purge`. */
+  isLeft(segment: LookupSegment): boolean {
+    return this.isSource(segment) || this.isPurged(segment);
+  }
+
   /** Segments are being written anew, here or elsewhere. */
   get isSealing(): boolean {
     return this.#sealing !== null;
+  }
+
+  /** Has segments written anew: mutable ones with all rows published, and sealed ones that have dead rows. */
+  purge(): void {
+    const purged = this.#options.segments.entries.filter(
+      ({ segment, liveCount }) => !segment.isSealed || liveCount < segment.rows,
+    );
+    for (const { segment } of purged) if (!segment.isSealed) segment.freeze();
+    this.#purged = new Set(purged.map(({ segment }) => segment));
+  }
+
+  /** It was among those when `purge` was called last. */
+  isPurged(segment: LookupSegment): boolean {
+    return this.#purged.has(segment);
   }
 
   /** Begins anew what was being sealed: the keys that are indexed are others. */
@@ -178,7 +199,9 @@ export class Indexer {
     // While rows come in fast they are sealed and not merged, for writers wait for that.
     const mostRows =
       atRest || sealElsewhere === undefined ? Infinity : Math.max(SEALED_ANYWAY, since * SEALED_PER_MS);
-    const chosen = chooseMerge(candidates, { segmentRows: Math.min(segmentRows, mostRows), atRest });
+    const merged = chooseMerge(candidates, { segmentRows: Math.min(segmentRows, mostRows), atRest });
+    const purged = candidates.filter(({ entry }) => this.isPurged(entry.segment)).slice(0, 1);
+    const chosen = merged.length > 0 ? merged : purged;
     if (chosen.length === 0) return null;
     this.#sealedAt = performance.now();
     const sources = chosen.map(({ entry }) => entry);

@@ -151,6 +151,13 @@ export class IndexFiles {
     this.#hasFailed = false;
   }
 
+  /** `catchUp` after what is under way. Rejects where it fails, and is tried again later then. */
+  settle(): Promise<void> {
+    const settled = this.#work.then(() => this.catchUp());
+    this.#then(() => settled);
+    return settled;
+  }
+
   /** Nothing is written any more, and no file stays: the index is made anew when the collection is next opened. */
   abandon(error: unknown): void {
     this.#abandoned = true;

@@ -6,6 +6,7 @@
  *     catalog/                             one LMDB environment
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
  *         index/                           files of its index, where these are kept
+ *         purged.json                      when what was deleted was last removed for good
  *     trash/                               dropped collections on their way out
  *
  * Beside them the gateway keeps the root key, prepared models and replies on their way out (restrict-access.ts).
@@ -57,6 +58,11 @@ export class DataFolder {
   /** Files of a collection's index, which can be made anew of its records. */
   collectionIndex(id: string): string {
     return join(this.collection(id), "index");
+  }
+
+  /** Not there before the first purge. */
+  purgeMark(id: string): string {
+    return join(this.collection(id), "purged.json");
   }
 
   /** Size of a collection's file; 0 before its first write. */

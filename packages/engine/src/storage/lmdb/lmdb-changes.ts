@@ -59,6 +59,11 @@ export function* forgetChanges(
   return Math.max(completeFrom, removals, changes);
 }
 
+/** Only inside `transact`. All up to this operation at once. */
+export function* forgetAll(environment: LmdbEnvironment, upTo: number): Generator<void, void> {
+  for (const keyOf of [removalKey, changeKey]) yield* forget(environment, keyOf, { upTo, most: Infinity });
+}
+
 /** Returns up to which operation there are no keys any more. */
 function* forget(
   environment: LmdbEnvironment,

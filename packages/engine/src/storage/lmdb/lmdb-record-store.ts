@@ -7,7 +7,7 @@
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import { CorruptDataError, damagedStore } from "../corrupt-data-error.ts";
 import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
-import { forgetChanges, putChanges, readChanges } from "./lmdb-changes.ts";
+import { forgetAll, forgetChanges, putChanges, readChanges } from "./lmdb-changes.ts";
 import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
 import {
   EMPTY_HEAD,
@@ -344,6 +344,19 @@ export class LmdbRecordStore implements RecordStore {
   /** Copies the state of one moment into a folder that does not exist yet; of an empty store there is nothing to copy. */
   async copyTo(folder: string): Promise<void> {
     await this.#environment?.copyTo(folder);
+  }
+
+  /** What operations up to this one changed is not known any more; ids of removed records are nowhere else. */
+  async forgetUpTo(sequence: number): Promise<void> {
+    const environment = this.#environment;
+    if (environment === null || sequence <= this.completeFrom) return;
+    await environment.transact(() => this.#forgetUpTo(environment, sequence));
+  }
+
+  *#forgetUpTo(environment: LmdbEnvironment, sequence: number): Generator<void, void> {
+    yield* forgetAll(environment, sequence);
+    const { head } = this.#readHead();
+    environment.put(RECORD_KEYS.head, encodeHead(this.#writer, { head, completeFrom: sequence }));
   }
 
   /** Of processes that were killed as they read. */

@@ -1,0 +1,27 @@
+/** Closes dropped collections and removes their files. */
+import type { DataFolder } from "../../storage/folder/data-folder.ts";
+import type { CollectionPool } from "../collection-pool.ts";
+import type { TenantBudgets } from "../tenant-quotas.ts";
+
+export interface DiscardingParts {
+  readonly pool: Pick<CollectionPool, "drop">;
+  readonly budgets: Pick<TenantBudgets, "remove">;
+  readonly folder: DataFolder;
+  readonly onProblem: (error: unknown, collection: string) => void;
+}
+
+/** Gone from the catalog; files that stay go at the next start. Writes under way are still counted, so that ends last. */
+export async function discardCollections(
+  ids: readonly string[],
+  { pool, budgets, folder, onProblem }: DiscardingParts,
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      await pool.drop(id);
+      await budgets.remove(id);
+      await folder.discardCollection(id);
+    } catch (error) {
+      onProblem(error, id);
+    }
+  }
+}

@@ -1,0 +1,121 @@
+/** What was deleted or replaced leaves the files of the data folder in the time that is set. */
+import { readFileSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { CollectionRef, WriteRecord } from "@sheaf/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Engine } from "./engine.ts";
+import { createLocalEngine } from "./local-engine.ts";
+import { idsOf, makeCollection, record, write } from "./testing/engine-fixtures.ts";
+import { temporaryFolder } from "./testing/temporary-folder.ts";
+
+const INDEX = { files: true, sizes: { denseRows: 32, sizes: { mutableRows: 32, sealedRows: 128 } } };
+const PURGE_AFTER_MS = 4_000;
+const ROWS = 300;
+const GONE = Array.from({ length: ROWS }, (_, i) => `r${i}`).filter((_, i) => i % 3 === 0);
+
+let dataFolder: string;
+let engine: Engine;
+let problems: string[];
+
+beforeEach(async () => {
+  dataFolder = temporaryFolder();
+  problems = [];
+  await open(PURGE_AFTER_MS);
+});
+afterEach(() => engine.close());
+
+async function open(purgeAfterMs: number): Promise<void> {
+  engine = await createLocalEngine({
+    ...{ dataFolder, index: INDEX, purgeAfterMs },
+    log: ({ level, message, error }) => {
+      if (level === "error") problems.push(`${message}: ${JSON.stringify(error)}`);
+    },
+  });
+}
+
+/** Its id, document and metadata can be told from those of all others, wherever they lie. */
+function row(id: string, version: number): WriteRecord {
+  const n = Number(id.slice(1));
+  const secret = `secret-${id}-of-version-${version}-`;
+  return record(`${secret}id`.replace(`-of-version-${version}`, ""), {
+    embedding: Float32Array.of(Math.sin(n), Math.cos(n * 1.7)),
+    document: `${secret}document `.repeat(n % 7 === 0 ? 400 : 3),
+    metadata: new Map([["key", `${secret}value`]]),
+  });
+}
+
+/** Which of the texts are anywhere in the folder. */
+function found(texts: readonly string[]): readonly string[] {
+  const bytes = readdirSync(dataFolder, { recursive: true }).flatMap((name) => {
+    const path = join(dataFolder, String(name));
+    // A file may go between the two.
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+    return isFile ? [readFileSync(path)] : [];
+  });
+  return texts.filter((text) => bytes.some((file) => file.includes(text)));
+}
+
+async function filled(): Promise<CollectionRef> {
+  const ref = await makeCollection(engine);
+  const ids = Array.from({ length: ROWS }, (_, i) => `r${i}`);
+  for (let from = 0; from < ROWS; from += 50)
+    await write(engine, ref, "add", ...ids.slice(from, from + 50).map((id) => row(id, 1)));
+  return ref;
+}
+
+const deleted = (): string[] => GONE.map((id) => `secret-${id}-`);
+
+async function expectLeft(ref: CollectionRef): Promise<void> {
+  const left = Array.from({ length: ROWS }, (_, i) => `r${i}`).filter((id) => !GONE.includes(id));
+  expect((await idsOf(engine, ref)).toSorted()).toEqual(left.map((id) => `secret-${id}-id`).toSorted());
+}
+
+describe("a server that purges", () => {
+  it("has no byte of a deleted record left, nor of a replaced one, and all the others", async () => {
+    const ref = await filled();
+    await expect.poll(() => found(deleted())).toHaveLength(GONE.length);
+    await engine.delete(ref, { ids: GONE.map((id) => `secret-${id}-id`), where: null, limit: null });
+    await write(engine, ref, "update", row("r1", 2));
+    const gone = [...deleted(), "secret-r1-of-version-1-"];
+    await expect.poll(() => found(gone), { interval: 200 }).toEqual([]);
+    expect(found(["secret-r1-of-version-2-", "secret-r2-of-version-1-"])).toHaveLength(2);
+    await expectLeft(ref);
+    expect(problems).toEqual([]);
+    await engine.close();
+    await open(PURGE_AFTER_MS);
+    await expectLeft(ref);
+    expect(problems).toEqual([]);
+  });
+
+  it("goes on answering and writing meanwhile", async () => {
+    const ref = await filled();
+    await engine.delete(ref, { ids: GONE.map((id) => `secret-${id}-id`), where: null, limit: null });
+    const over = new AbortController();
+    const traffic = (async () => {
+      for (let i = 0; !over.signal.aborted; i++) {
+        await write(engine, ref, "upsert", row(`r${1 + 3 * (i % 20)}`, 2 + i));
+        await expectLeft(ref);
+      }
+    })();
+    await expect.poll(() => found(deleted()), { interval: 200 }).toEqual([]);
+    over.abort();
+    await traffic;
+    expect(problems).toEqual([]);
+  });
+
+  it("purges what was deleted before it was started, and forks", async () => {
+    await engine.close();
+    await open(Infinity);
+    const ref = await filled();
+    const fork = await engine.forkCollection(ref, "fork");
+    for (const each of [ref, { ...ref, id: fork.id }])
+      await engine.delete(each, { ids: GONE.map((id) => `secret-${id}-id`), where: null, limit: null });
+    expect(found(deleted())).toHaveLength(GONE.length);
+    await engine.close();
+    await open(PURGE_AFTER_MS);
+    await expect.poll(() => found(deleted()), { interval: 200 }).toEqual([]);
+    await expectLeft(ref);
+    await expectLeft({ ...ref, id: fork.id });
+    expect(problems).toEqual([]);
+  });
+});
