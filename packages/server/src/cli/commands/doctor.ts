@@ -102,6 +102,10 @@ function print(dataFolder: string, examined: FolderExamination, healthy: boolean
     console.log(`${dataFolder}: in use by process ${usedBy}; not checked`);
     return;
   }
-  const counted = `${collections} collections with ${records} records that can be read`;
+  const counted = `${several(collections, "collection")} with ${several(records, "record")} that can be read`;
   console.log(`${dataFolder}: ${healthy ? "healthy" : "NOT healthy"}; ${counted}`);
+}
+
+function several(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
