@@ -119,6 +119,31 @@ describe("an LMDB environment", () => {
     await environment.close();
   });
 
+  it("commits what is described in many turns as one", async () => {
+    const environment = open();
+    const key = (i: number): Uint8Array => Buffer.from(`${i % 2}${String(i).padStart(8, "0")}`);
+    for (const count of [100_000, 400_000]) {
+      let isReadTorn = false;
+      const reader = setInterval(() => {
+        const [first, last] = [0, count - 1].map((i) => environment.get(key(i))?.length === count / 100_000);
+        isReadTorn ||= first !== last;
+      }, 0);
+      function* steps(): Generator<void, void> {
+        for (let i = 0; i < count; i++) {
+          environment.put(key(i), new Uint8Array(count / 100_000));
+          if (i % 64 === 0) yield;
+        }
+      }
+      const next = environment.transact(() => steps()).then(() => environment.entryCount);
+      await environment.transact(() => environment.put(Uint8Array.of(1), Uint8Array.of(1)));
+      clearInterval(reader);
+      expect(isReadTorn).toBe(false);
+      expect(await next).toBeGreaterThanOrEqual(count);
+      expect(environment.get(key(count - 1))).toHaveLength(count / 100_000);
+    }
+    await environment.close();
+  });
+
   it("frees any number of pages of a copy, and of a copy of that", async () => {
     const key = (i: number): Uint8Array => Uint8Array.of(1, i);
     let environment = open();

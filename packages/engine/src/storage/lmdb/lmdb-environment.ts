@@ -9,26 +9,28 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beginSlice, isSliceOver } from "@sheaf/process";
-import { existsSync, mkdirSync, statSync, writeSync } from "node:fs";
+import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
 import { commitCause, isDamage, isDiskFull } from "./commit-cause.ts";
+import { DescribedCommit } from "./described-commit.ts";
 import { type DataOrigin, damagedStore } from "../corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "../folder/disk-space.ts";
 import { CommitSize } from "../commit-size.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns, startSteps } from "../steps.ts";
-import { type PendingWrite, PendingWrites, type WriteTarget, overlaid, stretch } from "./pending-writes.ts";
+import { type PendingWrite, PendingWrites, overlaid, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "../folder/sync-files.ts";
 import type { TurnLock } from "../turn-lock.ts";
 
-const STDERR = 2;
 /** LMDB's own bound at its page size. */
 const LONGEST_KEY_BYTES = 1_978;
 /** What the actions of one group may take, but for its last one; the event loop turns in between. */
 const GROUP_MS = 20;
+/** More than there ever are: lmdb-js makes whoever has described a batch too far ahead of its thread wait. */
+const MOST_IN_A_BATCH = 2 ** 30;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
 
@@ -63,15 +65,10 @@ interface CommittedAction {
   readonly reject: (error: unknown) => void;
 }
 
-/** What lmdb-js has and its types leave out. */
-interface Batching extends WriteTarget {
-  /** All that `action` puts and removes becomes one transaction. */
-  batch(action: () => void): Promise<boolean>;
-}
-
 export class LmdbEnvironment {
   readonly #database: RootDatabase<Uint8Array, Uint8Array>;
   readonly #options: EnvironmentOptions;
+  readonly #description: DescribedCommit;
   readonly #queue: QueuedAction[] = [];
   readonly #pending = new PendingWrites();
   readonly #claims: DiskClaim[] = [];
@@ -103,8 +100,11 @@ export class LmdbEnvironment {
       // With the default a resolved commit is visible but not yet on disk.
       overlappingSync: false,
       eventTurnBatching: false,
+      // Its types leave this out.
+      ...({ batchStartThreshold: MOST_IN_A_BATCH } as object),
       readOnly: options.readOnly === true,
     });
+    this.#description = new DescribedCommit(this.#database);
     if (isNew) syncFolders(options.folder);
   }
 
@@ -323,22 +323,15 @@ export class LmdbEnvironment {
   }
 
   /** Everything pending in one transaction, committed and synced on a thread of lmdb-js. */
-  async #commit(): Promise<unknown> {
+  async #commit(): Promise<void> {
     if (!this.#hasFreeList && lacksFreeList(this.#stats())) await makeFreeList(this.#database);
     this.#hasFreeList = true;
-    const database = this.#database as RootDatabase<Uint8Array, Uint8Array> & Batching;
     const { size } = this.#pending;
     const last = size < LEAST_APPENDED ? null : this.#lastKey();
-    const write = (): void => this.#pending.writeTo(database, last);
-    return database.batch(() => {
-      try {
-        write();
-      } catch {
-        // lmdb-js would commit the half that it has; without the process it cannot. Who finds it ended reads why.
-        writeSync(STDERR, "out of memory while a commit was put together\n");
-        process.abort();
-      }
-    });
+    await this.#description.commit(
+      (target) => this.#pending.writeTo(target, last),
+      () => this.#size.pause(),
+    );
   }
 
   /** The greatest there is; an empty one where there is none. */

@@ -23,6 +23,8 @@ interface CommittedEntry {
 
 /** Of one commit's values; longer ones have memory of their own. */
 const ARENA_BYTES = 64 * 1024;
+/** Fractions of a millisecond. */
+const WRITES_PER_STEP = 256;
 
 export class PendingWrites {
   readonly #writes: PendingWrite[] = [];
@@ -84,10 +86,14 @@ export class PendingWrites {
     return growth;
   }
 
-  /** @param last The greatest key of `target`; what comes above it is appended. `null`: nothing is. */
-  writeTo(target: WriteTarget, last: Uint8Array | null): void {
+  /**
+   * Gives the target some writes in each step.
+   * @param last The greatest key of `target`; what comes above it is appended. `null`: nothing is.
+   */
+  *writeTo(target: WriteTarget, last: Uint8Array | null): Generator<void, void> {
     let end = last;
-    for (const { key, value } of this.#writes) {
+    for (const [i, { key, value }] of this.#writes.entries()) {
+      if (i % WRITES_PER_STEP === WRITES_PER_STEP - 1) yield;
       if (value === null) void target.remove(key);
       else if (end === null || Buffer.compare(key, end) <= 0) void target.put(key, value);
       else {
