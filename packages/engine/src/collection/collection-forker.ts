@@ -43,6 +43,26 @@ export class CollectionForker {
     return turn;
   }
 
+  /**
+   * Copies a store into a folder that does not exist yet, without its free pages. Readers and writers go on meanwhile.
+   * An open source is copied through the handle it is open with: opening it a second time would wait, on this very
+   * thread, for a writer that waits for this thread. A source that is not open has no writer, and is not opened
+   * for good (that builds its index) only to be copied.
+   */
+  async copy(from: string, to: string, signal: CancelSignal | undefined): Promise<void> {
+    const { opener, pool } = this.#options;
+    if (pool.peek(from) !== null) {
+      await pool.use(from, signal, (collection) => collection.copyTo(to));
+      return;
+    }
+    const source = opener.openStore(from);
+    try {
+      await source.copyTo(to);
+    } finally {
+      await source.close();
+    }
+  }
+
   /** After the forks asked for. */
   async close(): Promise<void> {
     await this.#line;
@@ -57,7 +77,7 @@ export class CollectionForker {
     const epoch = randomUUID();
     try {
       await this.#takeFiles(ref, { id, epoch }, signal);
-      await this.#copy(source.id, folder.collection(id), signal);
+      await this.copy(source.id, folder.collection(id), signal);
       copyPurgeMark(folder, source.id, id);
       const head = await this.#head(id);
       requireCaughtUp(head, source, collectionName(source.id));
@@ -87,25 +107,6 @@ export class CollectionForker {
       onProblem(error, ref.id);
     }
     await folder.discardCollection(fork.id);
-  }
-
-  /**
-   * An open source is copied through the handle it is open with: opening it a second time would wait, on this very
-   * thread, for a writer that waits for this thread. A source that is not open has no writer, and is not opened
-   * for good (that builds its index) only to be copied.
-   */
-  async #copy(from: string, to: string, signal: CancelSignal | undefined): Promise<void> {
-    const { opener, pool } = this.#options;
-    if (pool.peek(from) !== null) {
-      await pool.use(from, signal, (collection) => collection.copyTo(to));
-      return;
-    }
-    const source = opener.openStore(from);
-    try {
-      await source.copyTo(to);
-    } finally {
-      await source.close();
-    }
   }
 
   async #head(id: string): Promise<StoreHead> {

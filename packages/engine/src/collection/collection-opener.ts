@@ -167,25 +167,31 @@ export class CollectionOpener {
     return index.files !== false ? new FolderFiles(folder.collectionIndex(id), disk) : null;
   }
 
-  /**
-   * Copies the store without its free pages, where bytes of deleted records stay. What operations up to `forgotten` changed
-   * is not known any more. The collection has to be closed.
-   */
-  async compactStore(id: string, forgotten: number): Promise<void> {
+  /** Copies the store without its free pages, where bytes of deleted records stay. The collection has to be closed. */
+  async compactStore(id: string): Promise<void> {
     const { folder } = this.#options;
     const copy = folder.newTrash();
     try {
-      await this.#touching(id, () => this.#copyStore(id, copy, forgotten));
+      await this.#touching(id, () => this.#copyStore(id, copy));
       replaceStore(copy, folder.collection(id));
     } finally {
       await rm(copy, { recursive: true, force: true });
     }
   }
 
-  async #copyStore(id: string, to: string, forgotten: number): Promise<void> {
+  /** What operations up to this one changed is not known any more. The collection has to be closed. */
+  async forget(id: string, upTo: number): Promise<void> {
     const store = this.openStore(id);
     try {
-      await store.forgetUpTo(forgotten);
+      await store.forgetUpTo(upTo);
+    } finally {
+      await store.close();
+    }
+  }
+
+  async #copyStore(id: string, to: string): Promise<void> {
+    const store = this.openStore(id);
+    try {
       await store.copyTo(to);
     } finally {
       await store.close();

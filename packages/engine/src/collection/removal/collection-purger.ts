@@ -4,7 +4,8 @@
  *
  * What is deleted is gone after two purges: the first removes the bytes of records, the second the ids of removed ones, which
  * conditional commits look at until then. A purge is due an eighth of the time after the one before, waits for a moment in
- * which nobody uses the collection, and for at most a quarter of the time. So both are over well before the time is.
+ * which nobody uses the collection, and for at most a quarter of the time. So both are over well before the time is. The
+ * store is copied while it is in use; the collection is closed for a moment, in which the copy takes its place.
  */
 import { existsSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
@@ -14,6 +15,7 @@ import { Cancellation, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
+import { replaceStore } from "../../storage/folder/replace-store.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
@@ -29,8 +31,8 @@ export interface CollectionPurgerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
   readonly pool: CollectionPool;
-  readonly opener: Pick<CollectionOpener, "openStore" | "compactStore">;
-  readonly forker: Pick<CollectionForker, "alone">;
+  readonly opener: Pick<CollectionOpener, "openStore" | "forget" | "compactStore">;
+  readonly forker: Pick<CollectionForker, "alone" | "copy">;
   /** Until bytes of deleted records are gone; infinite: they may stay. */
   readonly afterMs: number;
   readonly onProblem: (error: unknown, collection: string) => void;
@@ -88,7 +90,7 @@ export class CollectionPurger {
 
   /** Records that are deleted meanwhile are a matter of the next purge. */
   async #purge(id: string, before: PurgeMark): Promise<void> {
-    const { catalog, folder, pool, opener, forker } = this.#options;
+    const { catalog, folder, pool, opener, forker, afterMs } = this.#options;
     const isForgotten = before.forgotten === before.sequence;
     if (isForgotten && catalog.collectionById(id).logPosition === before.sequence) return;
     const at = Date.now();
@@ -98,11 +100,29 @@ export class CollectionPurger {
       return writePurgeMark(folder, id, { ...mark, forgotten: sequence });
     await this.#removeQuarantined(id);
     const forgotten = Math.min(before.sequence, await this.#purgeIndex(id));
-    const compact = async (): Promise<void> => {
-      await opener.compactStore(id, forgotten);
-      writePurgeMark(folder, id, { ...mark, forgotten });
-    };
-    await forker.alone(() => pool.whileClosed(id, compact));
+    if (forgotten > before.forgotten) await pool.whileClosed(id, () => opener.forget(id, forgotten));
+    const isLate = at - before.at >= afterMs * WITHOUT_WAITING;
+    const done = (): void => writePurgeMark(folder, id, { ...mark, forgotten });
+    await forker.alone(() => this.#compact(id, isLate, done));
+  }
+
+  /** What is written while the store is copied is not in the copy: then it is left as it is, or closed and copied again. */
+  async #compact(id: string, isLate: boolean, done: () => void): Promise<void> {
+    const { folder, pool, opener, forker } = this.#options;
+    const copy = folder.newTrash();
+    try {
+      const { sequence } = await this.#head(id);
+      await forker.copy(id, copy, this.#closing);
+      await pool.whileClosed(id, async () => {
+        const isWhole = (await this.#head(id)).sequence === sequence;
+        if (isWhole) replaceStore(copy, folder.collection(id));
+        else if (isLate) await opener.compactStore(id);
+        else return;
+        done();
+      });
+    } finally {
+      await rm(copy, { recursive: true, force: true });
+    }
   }
 
   async #head(id: string): Promise<StoreHead> {
