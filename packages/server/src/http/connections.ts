@@ -223,7 +223,7 @@ function refuseFaulty({ rawHeaders, headers }: IncomingMessage): RequestListener
   const coding = headers["transfer-encoding"];
   if (coding === undefined || coding.toLowerCase() === "chunked") return null;
   const message = "Transfer-Encoding: must be chunked, or absent";
-  return (_request, response) => close(response, 501, { error: errorName, message });
+  return (_request, response) => close(response, 400, { error: errorName, message });
 }
 
 function refuse(_request: IncomingMessage, response: ServerResponse): void {
