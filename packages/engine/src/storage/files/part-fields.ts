@@ -8,30 +8,30 @@ export class PartFields {
   readonly #damaged: (reason: string) => Error;
   #at = 0;
 
-  /** The bytes begin at a multiple of 8, and no field is behind one with shorter elements but for `align`. */
+  /** In a sound file the bytes begin at a multiple of 8, and no field is behind one with shorter elements but for `align`. */
   constructor(bytes: Uint8Array, damaged: (reason: string) => Error) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#damaged = damaged;
   }
 
   u16(count: number): Uint16Array {
-    return new Uint16Array(this.#bytes.buffer, this.#take(2 * count), count);
+    return new Uint16Array(this.#bytes.buffer, this.#take(2 * count, 2), count);
   }
 
   u32(count: number): Uint32Array {
-    return new Uint32Array(this.#bytes.buffer, this.#take(4 * count), count);
+    return new Uint32Array(this.#bytes.buffer, this.#take(4 * count, 4), count);
   }
 
   f32(count: number): Float32Array {
-    return new Float32Array(this.#bytes.buffer, this.#take(4 * count), count);
+    return new Float32Array(this.#bytes.buffer, this.#take(4 * count, 4), count);
   }
 
   f64(count: number): Float64Array {
-    return new Float64Array(this.#bytes.buffer, this.#take(8 * count), count);
+    return new Float64Array(this.#bytes.buffer, this.#take(8 * count, 8), count);
   }
 
   bytes(count: number): Buffer {
-    const start = this.#take(count) - this.#bytes.byteOffset;
+    const start = this.#take(count, 1) - this.#bytes.byteOffset;
     return this.#bytes.subarray(start, start + count);
   }
 
@@ -60,9 +60,10 @@ export class PartFields {
     return this.#damaged(reason);
   }
 
-  /** Where the field begins in the buffer. */
-  #take(bytes: number): number {
+  /** Where the field begins in the buffer, at a multiple of `alignment`: a place that is wrong may lead anywhere. */
+  #take(bytes: number, alignment: number): number {
     const at = this.#at;
+    if ((this.#bytes.byteOffset + at) % alignment !== 0) throw this.fail("a field begins at an odd place");
     if (at + bytes > this.#bytes.length) throw this.fail("it is too short for what it should have");
     this.#at = at + bytes;
     return this.#bytes.byteOffset + at;
