@@ -50,8 +50,13 @@ def test_shows_the_first_records_and_loads_more_on_the_way_down(browser):
     browser.until(f"/ {COUNT} (100 loaded)")
     browser.until("book number 3")
     assert '"shelf":"s3"' in browser.screen
-    browser.press(*[DOWN] * (COUNT - 1))
-    browser.until(f"book number {COUNT - 1}")
+    last = f"book number {COUNT - 1}"
+    # Keys that come while it loads more may be lost.
+    for _ in range(3 * COUNT):
+        if last in browser.screen:
+            break
+        browser.press(DOWN)
+    browser.until(last)
 
 
 def test_expands_a_record(browser):
