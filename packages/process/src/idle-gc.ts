@@ -21,7 +21,7 @@ export interface IdleGcOptions {
 
 const LOOK_MS = 400;
 const WORK_MS = 2_000;
-/** Half as much again as the young objects of V8, which are there after any work, take. */
+/** Several times what the young objects of V8, which are there after any work, take. */
 const GROWN_BYTES = 48 * 2 ** 20;
 const RESTING_SHARE = 0.01;
 const RESTING_LOOKS = 2;

@@ -15,3 +15,4 @@ export { RpcClient, RpcServer, type CallOptions, type InFlightCall, type RpcHand
 export { CHANNEL_FD, siblingModule, spawnProcess, spawnWorker, type SpawnOptions } from "./spawn.ts";
 export { Turns } from "./turns.ts";
 export { ChildSupervisor, type ChildDeath, type SupervisorOptions } from "./supervisor.ts";
+export { YOUNG_SPACE_ARGS, keepYoungSpaceSmall } from "./young-space.ts";

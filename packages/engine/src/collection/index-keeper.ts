@@ -18,7 +18,7 @@ import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
 import { LOGGED_ROWS, type OpeningProgress, secondsSince } from "./opening-progress.ts";
 import { replayChanges } from "./replay-changes.ts";
-import { SchemaInference } from "./schema-inference.ts";
+import type { SchemaInference } from "./schema-inference.ts";
 import { RecordVerification } from "./verify-records.ts";
 
 /** Where the files of one collection's index are, and how they are written and read. */
@@ -37,7 +37,7 @@ export interface KeptCollection {
   readonly index: CollectionIndex;
   /** Has the index changed after what is under way. */
   readonly change: (steps: Generator<void, void>) => Promise<void> | undefined;
-  /** What opening learns of the records. */
+  /** Of all records that were ever in the index. */
   readonly kinds: SchemaInference;
   readonly plan: () => IndexPlan;
   /** Sequence number of the newest operation that the index has. */
@@ -69,8 +69,6 @@ export class IndexKeeper {
   readonly #collection: KeptCollection;
   readonly #source: KeptIndexFiles;
   readonly #files: IndexFiles;
-  /** Of all records that were ever in the index, also where the catalog has not heard of them yet. */
-  readonly #kinds = new SchemaInference();
   readonly #closing = new Cancellation();
   #verification: RecordVerification | null = null;
   #verified: Promise<void> = Promise.resolve();
@@ -127,12 +125,12 @@ export class IndexKeeper {
 
   /** The index is full, by `open` or of the records. */
   opened(isRestored: boolean): void {
-    const { store, index, kinds, readable } = this.#collection;
     if (isRestored) {
+      const { store, index, readable } = this.#collection;
       const isSettled = (): boolean => store.head.sequence === readable();
       this.#verification = new RecordVerification({ store, index, isSettled });
       this.#verified = this.#verify(this.#verification);
-    } else this.#kinds.add(kinds.all);
+    }
     this.#files.changed();
   }
 
@@ -163,7 +161,6 @@ export class IndexKeeper {
 
   /** The index has a change. */
   changed(change: StoreChange): void {
-    this.#kinds.addAll(change.puts);
     this.#verification?.changed(change);
     this.#files.changed();
   }
@@ -189,11 +186,10 @@ export class IndexKeeper {
     if (restored === null) return false;
     const { manifest, segments } = restored;
     index.restore(segments, manifest.head.nextOffset);
-    for (const each of [this.#kinds, kinds]) each.add(kindsOf(manifest));
+    kinds.add(kindsOf(manifest));
     store.keepChangesAfter(manifest.covers);
     progress.replaying(index.size, store.head.sequence - manifest.covers);
-    const target = { index, kinds: [this.#kinds, kinds], progress };
-    return replayChanges(store, manifest.covers, target, signal);
+    return replayChanges(store, manifest.covers, { index, kinds, progress }, signal);
   }
 
   async #verify(verification: RecordVerification): Promise<void> {
@@ -215,14 +211,14 @@ export class IndexKeeper {
   }
 
   #state(): IndexState | null {
-    const { store, index, plan, readable, isWhole } = this.#collection;
+    const { store, index, kinds, plan, readable, isWhole } = this.#collection;
     if (this.#broken || !isWhole()) return null;
     return {
       entries: index.segments,
       plan: plan(),
       head: store.head,
       readable: readable(),
-      kinds: () => [...this.#kinds.all].map(([key, kinds]): KeyKinds => ({ key, kinds: [...kinds] })),
+      kinds: () => [...kinds.all].map(([key, kinds]): KeyKinds => ({ key, kinds: [...kinds] })),
     };
   }
 }

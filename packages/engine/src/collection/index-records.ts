@@ -45,7 +45,7 @@ function* storedRecords(
     // The event loop may turn between two, and a scan ends within its turn.
     const [record] = store.scan(from, options);
     if (record === undefined) return;
-    kinds.addAll([record]);
+    kinds.know(record);
     yield record;
     from = record.offset + 1;
     reached(from);

@@ -72,11 +72,10 @@ export class OpenCollection {
     this.#schema = options.schema;
     this.#plan = indexPlan(options.schema);
     ({ dimension: this.#dimension, sequence: this.#readable } = options.store.head);
-    const { store, vectorMemory } = options;
     this.#indexChanges = new StepQueue(options.tenant);
     this.#versions = new VersionHistory(options.historyMemory);
-    this.#index = new CollectionIndex(this.#plan, store, {
-      ...{ ...options.indexSizes, vectorMemory, filling: true },
+    this.#index = new CollectionIndex(this.#plan, options.store, {
+      ...{ ...options.indexSizes, vectorMemory: options.vectorMemory, filling: true },
       onSealed: () => this.#keeper?.sealed(),
       sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.#keeper?.seal(request) ?? null),
       onProblem: (error) => this.#hearProblem(error),
@@ -257,7 +256,7 @@ export class OpenCollection {
     return this.#progress.track(() =>
       this.#gate.shared(async () => {
         const change = await this.#commit(plan);
-        await this.#publish(change);
+        await this.#publish(change.head);
         return change.head.sequence;
       }),
     );
@@ -319,6 +318,7 @@ export class OpenCollection {
   }
 
   *#toIndex(change: StoreChange): Generator<void, void> {
+    yield* this.#kinds.learn(change.puts);
     try {
       yield* this.#index.change(change);
     } catch (error) {
@@ -337,12 +337,12 @@ export class OpenCollection {
   }
 
   /** New metadata keys and the first dimension are in the catalog before the write is acknowledged. */
-  async #publish({ puts, head }: StoreChange): Promise<void> {
-    const seen = this.#kinds.newIn(puts);
-    if (seen === null && head.dimension === this.#dimension) return;
-    await this.#advance({ dimension: head.dimension }, seen ?? new Map());
-    this.#dimension = head.dimension;
-    if (seen !== null) this.#kinds.add(seen);
+  async #publish({ dimension }: StoreHead): Promise<void> {
+    const news = this.#kinds.news;
+    if (news === null && dimension === this.#dimension) return;
+    await this.#advance({ dimension }, news ?? new Map());
+    this.#dimension = dimension;
+    if (news !== null) this.#kinds.published(news);
   }
 
   async #advance(progress: CollectionProgress, seen: KindsByKey): Promise<void> {

@@ -24,6 +24,7 @@ import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storag
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
+const COLLECTED_PER_STEP = 1024;
 const HOW_TO_EMBED = "send embeddings, or documents to a collection whose embedding function the server runs";
 
 /** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
@@ -71,8 +72,14 @@ class WritePlan {
   *changeAfter(steps: Generator<void, void>): Generator<void, StoreChange> {
     yield* steps;
     const puts: StoredRecord[] = [];
-    for (const record of this.#planned.values()) if (record !== null) puts.push(record);
-    return { head: this.#head, puts, removes: [...this.#removes.values()] };
+    const removes: RemovedRecord[] = [];
+    let step = 0;
+    for (const record of this.#planned.values()) {
+      if (record !== null) puts.push(record);
+      if (++step % COLLECTED_PER_STEP === 0) yield;
+    }
+    for (const removed of this.#removes.values()) if (removes.push(removed) % COLLECTED_PER_STEP === 0) yield;
+    return { head: this.#head, puts, removes };
   }
 
   /** A record in each step. `path` stands before the members of the request in messages. */
@@ -131,7 +138,7 @@ class WritePlan {
 
   *remove(ids: Iterable<string>): Generator<void, void> {
     let { sequence } = this.#head;
-    for (const id of new Set(ids)) {
+    for (const id of ids) {
       yield;
       if (this.#planned.get(id) === null) continue;
       const offset = this.#view.offsetOf(id);

@@ -16,7 +16,7 @@ type Changes = Pick<RecordStore, "changesAfter" | "head">;
 export interface ReplayTarget {
   readonly index: CollectionIndex;
   /** What is learnt of the records. */
-  readonly kinds: readonly SchemaInference[];
+  readonly kinds: SchemaInference;
   readonly progress: OpeningProgress;
 }
 
@@ -75,7 +75,7 @@ class Replay {
       }
       this.sequence = change.sequence;
       if (change.kind === "put") {
-        for (const each of kinds) each.addAll([change.record]);
+        kinds.know(change.record);
         if (this.#isNews(index.versionOf(change.record.id), change)) yield change.record;
       } else if (change.kind === "remove") {
         const known = index.versionOf(change.id);

@@ -4,30 +4,49 @@ import type { StoredRecord } from "../storage/stored-record.ts";
 
 export type KindsByKey = ReadonlyMap<string, ReadonlySet<MetadataKind>>;
 
+const RECORDS_PER_STEP = 64;
+
 export class SchemaInference {
   readonly #kinds = new Map<string, Set<MetadataKind>>();
+  /** What writes brought and the schema lacks so far. */
+  readonly #news = new Map<string, Set<MetadataKind>>();
 
+  /** Of all records there ever were, also where the schema has not heard of them yet. */
   get all(): KindsByKey {
     return this.#kinds;
   }
 
-  /** What `records` hold that was not seen before; `null`: nothing. */
-  newIn(records: Iterable<StoredRecord>): KindsByKey | null {
-    let found: Map<string, Set<MetadataKind>> | null = null;
-    for (const { metadata } of records) {
-      if (metadata === null) continue;
-      for (const [key, value] of metadata) {
-        const kind = metadataKind(value);
-        if (this.#kinds.get(key)?.has(kind) !== true) addTo((found ??= new Map()), key, kind);
-      }
-    }
-    return found;
+  /** As it is now; `null`: nothing. */
+  get news(): KindsByKey | null {
+    if (this.#news.size === 0) return null;
+    return new Map([...this.#news].map(([key, kinds]) => [key, new Set(kinds)]));
   }
 
-  /** Learns all that the records hold. */
-  addAll(records: Iterable<StoredRecord>): void {
-    const seen = this.newIn(records);
-    if (seen !== null) this.add(seen);
+  /** What written records hold, some of them in each step; what was not seen before is news. */
+  *learn(records: readonly StoredRecord[]): Generator<void, void> {
+    for (const [position, { metadata }] of records.entries()) {
+      if (position % RECORDS_PER_STEP === RECORDS_PER_STEP - 1) yield;
+      for (const [key, value] of metadata ?? []) {
+        const kind = metadataKind(value);
+        if (this.#kinds.get(key)?.has(kind) === true) continue;
+        addTo(this.#kinds, key, kind);
+        addTo(this.#news, key, kind);
+      }
+    }
+  }
+
+  /** The schema has these. */
+  published(kinds: KindsByKey): void {
+    for (const [key, ofKey] of kinds) {
+      const left = this.#news.get(key);
+      for (const kind of ofKey) left?.delete(kind);
+      if (left?.size === 0) this.#news.delete(key);
+    }
+  }
+
+  /** Of a record that was there before. */
+  know({ metadata }: StoredRecord): void {
+    for (const [key, value] of metadata ?? []) addTo(this.#kinds, key, metadataKind(value));
   }
 
   add(seen: KindsByKey): void {

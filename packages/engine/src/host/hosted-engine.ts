@@ -47,7 +47,7 @@ import { hasSeveralLeaves } from "../query/rank/knn-leaves.ts";
 import type { DataLock } from "./data-lock.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { endCause } from "./end-cause.ts";
-import { HOST_ENVIRONMENT } from "./host-environment.ts";
+import { HOST_PROCESS } from "./host-process.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 import { HostRecovery, type RecoveringHost } from "./host-recovery.ts";
 
@@ -102,7 +102,7 @@ export class HostedEngine implements Engine {
     const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
       [name in keyof HostArguments]-?: unknown;
     };
-    const spawnOptions = { env: HOST_ENVIRONMENT, stderr: "pipe" } as const;
+    const spawnOptions = { ...HOST_PROCESS, stderr: "pipe" } as const;
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),

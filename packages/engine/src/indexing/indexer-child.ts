@@ -4,7 +4,7 @@
  */
 import { ChildSupervisor, siblingModule } from "@sheaf/process";
 import { type CancelSignal, abortable, throwIfAborted } from "@sheaf/protocol";
-import { HOST_ENVIRONMENT } from "../host/host-environment.ts";
+import { HOST_PROCESS } from "../host/host-process.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import type { IndexerArguments } from "./indexer-process.ts";
 import type { SealJob, SealedFile } from "./seal-job.ts";
@@ -86,7 +86,7 @@ export class IndexerChild {
     return new ChildSupervisor({
       name: "indexer",
       module: siblingModule(import.meta.url, "./indexer-process"),
-      spawnOptions: () => ({ args: [JSON.stringify(this.#arguments)], env: HOST_ENVIRONMENT }),
+      spawnOptions: () => ({ ...HOST_PROCESS, args: [JSON.stringify(this.#arguments)] }),
       restart: false,
       hangAfterMs: HANG_AFTER_MS,
     });

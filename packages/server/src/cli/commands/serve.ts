@@ -1,7 +1,7 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
 import { destination, pino } from "pino";
 import { isBelowNpx, readSettings } from "../../config.ts";
-import { optimizeEarly } from "@sheaf/process";
+import { keepYoungSpaceSmall, optimizeEarly } from "@sheaf/process";
 import { LogLines } from "../../log-lines.ts";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
@@ -23,6 +23,7 @@ export const serve: Command = {
     const logger = pino({ level: settings.logLevel, base: null }, logLines());
     const stopped = isBelowNpx() ? Promise.race([firstSignal(), parentEnd()]) : firstSignal();
     optimizeEarly();
+    keepYoungSpaceSmall();
     const server = await startServer(settings, logger);
     announce(server, settings.metricsHost);
     if (!settings.auth) console.log(NO_AUTH);
