@@ -32,9 +32,27 @@ afterAll(async () => {
   await served.dispose();
 });
 
+describe("README.md", () => {
+  it("has a program that runs as it stands, and finds what it says", async () => {
+    const [program = ""] = await blocksIn("README.md");
+    const here = program.replace("http://127.0.0.1:8000", served.url);
+    expect(here).not.toBe(program);
+    for (let time = 0; time < 2; time++) {
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        ["--input-type=module", "--eval", here],
+        { cwd: ROOT, encoding: "utf8", env: { ...process.env, SHEAF_KEY: ROOT_KEY } },
+      );
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      expect(stdout.split("\n")[0]).toMatch(/^-?\d\.\d{4} Ships wait for the tide\.$/u);
+      expect(stdout.trim().split("\n")).toHaveLength(2);
+    }
+  });
+});
+
 describe("docs/guide/clients.md", () => {
   it("has JavaScript that runs", async () => {
-    const blocks = await blocksOf("clients.md");
+    const blocks = await blocksIn("docs/guide/clients.md");
     expect(blocks).not.toEqual([]);
     for (const block of blocks) expect(run(block)).toMatchObject({ status: 0 });
   });
@@ -42,7 +60,7 @@ describe("docs/guide/clients.md", () => {
 
 describe("docs/guide/typescript-client.md", () => {
   it("has JavaScript that runs, and runs again", async () => {
-    const blocks = await blocksOf("typescript-client.md");
+    const blocks = await blocksIn("docs/guide/typescript-client.md");
     expect(blocks.length).toBeGreaterThanOrEqual(4);
     const program = blocks.join("\n");
     for (let time = 0; time < 2; time++) expect(run(program)).toMatchObject({ status: 0 });
@@ -85,8 +103,8 @@ describe("docs/reference/compatibility.md", () => {
   });
 });
 
-async function blocksOf(page: string): Promise<readonly string[]> {
-  const text = await readFile(`${ROOT}docs/guide/${page}`, "utf8");
+async function blocksIn(page: string): Promise<readonly string[]> {
+  const text = await readFile(`${ROOT}${page}`, "utf8");
   return [...text.matchAll(/^```js\n([\s\S]*?)^```$/gmu)].map((match) => match[1] ?? "");
 }
 

@@ -56,6 +56,7 @@ export interface SparseEmbedding {
  */
 export class SheafClient {
   readonly #transport: Transport;
+  readonly #tenantPath: string;
   readonly #databasePath: string;
 
   constructor(options: SheafClientOptions) {
@@ -63,7 +64,8 @@ export class SheafClient {
     this.#transport = new Transport(options);
     const tenant = encodeURIComponent(options.tenant ?? "default_tenant");
     const database = encodeURIComponent(options.database ?? "default_database");
-    this.#databasePath = `/api/v2/tenants/${tenant}/databases/${database}`;
+    this.#tenantPath = `/api/v2/tenants/${tenant}`;
+    this.#databasePath = `${this.#tenantPath}/databases/${database}`;
   }
 
   /** Nanoseconds since 1970 by the server's clock. */
@@ -74,6 +76,28 @@ export class SheafClient {
 
   async createTenant(name: string, options?: RequestOptions): Promise<void> {
     await this.#transport.post("/api/v2/tenants", { name }, options);
+  }
+
+  /** With its databases and collections. */
+  async deleteTenant(name: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.delete(`/api/v2/tenants/${encodeURIComponent(name)}`, options);
+  }
+
+  /** In the client's tenant. A new tenant has none. */
+  async createDatabase(name: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.post(`${this.#tenantPath}/databases`, { name }, options);
+  }
+
+  /** Names of all databases of the client's tenant, in order. */
+  async listDatabases(options?: RequestOptions): Promise<readonly string[]> {
+    const path = `${this.#tenantPath}/databases`;
+    const databases = await this.#transport.get<readonly { readonly name: string }[]>(path, options);
+    return databases.map(({ name }) => name);
+  }
+
+  /** Of the client's tenant, with its collections. */
+  async deleteDatabase(name: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.delete(`${this.#tenantPath}/databases/${encodeURIComponent(name)}`, options);
   }
 
   async createCollection(params: CreateCollectionParams, options?: RequestOptions): Promise<Collection> {

@@ -137,7 +137,8 @@ export function engineCatalogSuite(current: () => Engine): void {
       );
       await expect(engine.createCollection(request)).rejects.toMatchObject({
         status: 400,
-        message: "Database [nowhere] does not exist",
+        message:
+          "Database [nowhere] does not exist; create it first, with POST /api/v2/tenants/default_tenant/databases",
       });
     });
 

@@ -16,14 +16,13 @@ import {
   SheafError,
   type Tenant,
   type UpdateCollection,
-  invalid,
 } from "@sheaf/protocol";
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
 import { ALL_DIRTY, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, dirtyKey } from "./catalog-keys.ts";
 import { CollectionEntries } from "./collection-entries.ts";
-import { DatabaseEntries } from "./database-entries.ts";
+import { DatabaseEntries, absentDatabase } from "./database-entries.ts";
 import { KeyCatalog } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
 import { type CatalogQuotas, TenantCounts } from "./tenant-counts.ts";
@@ -144,7 +143,7 @@ export class Catalog {
     const { name, tenant, database, metadata, configuration, schema } = request;
     return this.#change(() => {
       const owner = this.#databases.find(request);
-      if (owner === null) throw invalid("", `Database [${database}] does not exist`);
+      if (owner === null) throw absentDatabase(request);
       const known = request.getOrCreate ? this.#collections.findByName(owner.id, name) : null;
       if (known !== null) return toCollection(known);
       const id = randomUUID();

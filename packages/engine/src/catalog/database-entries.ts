@@ -3,7 +3,7 @@
  * transaction.
  */
 import { randomUUID } from "node:crypto";
-import { type Database, SheafError } from "@sheaf/protocol";
+import { type Database, SheafError, invalid } from "@sheaf/protocol";
 import type { DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
@@ -62,4 +62,10 @@ export class DatabaseEntries {
     this.#counts.add("databases", tenant, -1);
     this.#environment.remove(databaseKey(tenant, name));
   }
+}
+
+/** For who makes a collection in it. */
+export function absentDatabase({ tenant, database }: DatabaseRef): SheafError {
+  const how = `POST /api/v2/tenants/${encodeURIComponent(tenant)}/databases`;
+  return invalid("", `Database [${database}] does not exist; create it first, with ${how}`);
 }
