@@ -1,9 +1,10 @@
 /**
  * `npm run bench:opening -- --rows N`: how long an engine takes from the opening of a collection to its first search, and
- * how much memory it has then, with index files and without. In processes of their own, so that memory is that of one.
+ * how much memory it has then, with index files, with one of them lost, and without. In processes of their own, so that
+ * memory is that of one.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,6 +19,12 @@ const BATCH = 1_000;
 const NOTHING = {
   ...{ documents: false, embeddings: false, metadatas: false, uris: false, distances: true },
   keys: [],
+};
+
+const WHAT: Readonly<Record<string, string>> = {
+  files: "index files",
+  lost: "index files without the largest",
+  records: "records",
 };
 
 const { values } = parseArgs({
@@ -39,10 +46,23 @@ function vectorOf(row: number): Float32Array {
   });
 }
 
+function indexOf(dataFolder: string, id: string): string {
+  return join(dataFolder, "collections", id.slice(0, 2), id, "index");
+}
+
+/** The largest segment. */
+function loseFile(dataFolder: string, id: string): void {
+  const index = indexOf(dataFolder, id);
+  const sizeOf = (name: string): number => statSync(join(index, name)).size;
+  const segments = readdirSync(index).filter((name) => name.endsWith(".seg"));
+  const [largest] = segments.toSorted((a, b) => sizeOf(b) - sizeOf(a));
+  rmSync(join(index, largest!));
+}
+
 async function fill(dataFolder: string): Promise<string> {
   const engine = await createLocalEngine({ dataFolder, index: { files: true } });
   const { id } = await engine.createCollection(parseCreateCollection({ name: "opening" }, AT));
-  const index = join(dataFolder, "collections", id.slice(0, 2), id, "index");
+  const index = indexOf(dataFolder, id);
   for (let from = 0; from < rows; from += BATCH) {
     const records = Array.from({ length: Math.min(BATCH, rows - from) }, (_, i) => {
       const metadata = new Map([["n", BigInt((from + i) % 100)]]);
@@ -62,9 +82,12 @@ async function fill(dataFolder: string): Promise<string> {
   return id;
 }
 
-async function open(dataFolder: string, id: string, files: boolean): Promise<void> {
+async function open(dataFolder: string, id: string, step: string): Promise<void> {
+  if (step === "lost") loseFile(dataFolder, id);
+  const files = step !== "records";
+  const log = ({ message }: { readonly message: string }): void => console.log(`  ${message}`);
   const started = performance.now();
-  const engine = await createLocalEngine({ dataFolder, index: { files } });
+  const engine = await createLocalEngine({ dataFolder, index: { files }, log });
   const opened = performance.now();
   const used = process.cpuUsage();
   const times: number[] = [];
@@ -80,15 +103,14 @@ async function open(dataFolder: string, id: string, files: boolean): Promise<voi
   const [first, ...others] = times as [number, ...number[]];
   const median = others.toSorted((a, b) => a - b)[Math.floor(others.length / 2)]!;
   console.log(
-    `${files ? "index files" : "records"}: engine ${(opened - started).toFixed(0)} ms, ` +
+    `${WHAT[step]}: engine ${(opened - started).toFixed(0)} ms, ` +
       `first search ${first.toFixed(0)} ms (${processor.toFixed(0)} ms of processor time), then ${median.toFixed(2)} ms (median of 19), ${memory} MiB resident`,
   );
   await engine.close();
 }
 
 if (values.step === "fill") console.log(await fill(values.folder));
-else if (values.step === "files" || values.step === "records")
-  await open(values.folder, values.id, values.step === "files");
+else if (values.step in WHAT) await open(values.folder, values.id, values.step);
 else {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-opening-"));
   const run = (step: string, id = ""): string => {
@@ -102,7 +124,7 @@ else {
   try {
     console.log(`${rows} records of ${DIMENSION} dimensions`);
     const id = run("fill");
-    for (const step of ["files", "files", "records"]) console.log(run(step, id));
+    for (const step of ["files", "files", "lost", "records"]) console.log(run(step, id));
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -18,12 +18,12 @@ import { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
 import { QuotaStore } from "./quota-store.ts";
-import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
+import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged.ts";
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 import { OpenCollection } from "./open-collection.ts";
-import type { OpeningProgress } from "./opening-progress.ts";
+import type { OpeningProgress } from "./opening/opening-progress.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
 
@@ -67,7 +67,7 @@ export class CollectionOpener {
     this.#options = options;
   }
 
-  /** Index files that were found damaged, since the engine started. */
+  /** Index files that were found damaged and set aside, since the engine started. */
   get damagedFiles(): number {
     return this.#damagedFiles;
   }
@@ -199,7 +199,7 @@ export class CollectionOpener {
   }
 
   #hearProblem(error: unknown, id: string): void {
-    if (error instanceof SegmentDamaged) this.#damagedFiles++;
+    if (error instanceof SegmentDamaged && !(error instanceof SegmentMissing)) this.#damagedFiles++;
     this.#options.onProblem(error, id);
   }
 

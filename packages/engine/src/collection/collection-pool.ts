@@ -8,7 +8,7 @@ import { unknownCollection } from "../catalog/catalog.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import type { OpenLimits } from "./open-limit.ts";
-import { OpeningProgress } from "./opening-progress.ts";
+import { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface CollectionPoolOptions extends OpenLimits {
   /** Throws 404 for a collection that no longer exists. */

@@ -1,12 +1,14 @@
 /**
  * Keeps the index of an open collection in files, and opens it from them: the segments of the newest manifest, then what
- * the store did since. What opening leaves out, the look at every record, follows behind the calls. Whatever is found to
- * be wrong with the files, or with the records, ends in an index that is made anew of the records, as without files.
+ * the store did since. What opening leaves out, the look at every record, follows behind the calls. A file that is found
+ * damaged is set aside, and only what it had is read from the records: at the opening, or at the next one, for which the
+ * collection is closed. Whatever else is found to be wrong ends in an index that is made anew of all records.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CancelSignal, Cancellation, type IndexPlan, SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import { type FileDelays, IndexFiles } from "../index/files/index-files.ts";
+import type { RestoredIndex, RestoredSegment } from "../index/files/restore-index.ts";
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { SealRequest } from "../index/indexer.ts";
 import type { AwaitedSegment } from "../index/sealing.ts";
@@ -16,10 +18,11 @@ import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
-import { LOGGED_ROWS, type OpeningProgress, secondsSince } from "./opening-progress.ts";
-import { replayChanges } from "./replay-changes.ts";
+import { LOGGED_ROWS, type OpeningProgress, secondsSince } from "./opening/opening-progress.ts";
+import { replayChanges } from "./opening/replay-changes.ts";
+import { putLostRows, withLiveRows } from "./opening/restore-lost-rows.ts";
 import type { SchemaInference } from "./schema-inference.ts";
-import { RecordVerification } from "./verify-records.ts";
+import { RecordVerification } from "./opening/verify-records.ts";
 
 /** Where the files of one collection's index are, and how they are written and read. */
 export interface KeptIndexFiles {
@@ -85,6 +88,7 @@ export class IndexKeeper {
       readVector: (segment, docId) => index.readVector(segment, docId),
       isReplacedSoon: (segment) => index.isReplacedSoon(segment),
       onCovered: (covers) => store.keepChangesAfter(covers),
+      onDamaged: (damage) => this.fail(damage),
     });
   }
 
@@ -94,16 +98,24 @@ export class IndexKeeper {
    */
   async open(progress: OpeningProgress, signal: CancelSignal): Promise<boolean> {
     const { index, store, onProblem } = this.#collection;
-    try {
-      if (await this.#open(progress, signal)) {
+    /** Files that were found damaged once they were open. */
+    const setAside = new Set<string>();
+    for (;;) {
+      try {
+        const isRestored = await this.#open(progress, signal);
+        if (!isRestored) break;
         store.requireWhole(index.size);
         return true;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (SHORTAGES.has(errorCode(error))) throw shortage(error);
+        onProblem(error);
+        // One that is found again is not to be set aside.
+        if (!(error instanceof SegmentDamaged) || setAside.has(error.file)) break;
+        setAside.add(error.file);
+        index.reset();
+        await this.#source.files.quarantine(error.file).catch(onProblem);
       }
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (SHORTAGES.has(errorCode(error))) throw shortage(error);
-      onProblem(error);
-      if (error instanceof SegmentDamaged) await this.#source.files.quarantine(error.file).catch(onProblem);
     }
     index.reset();
     await this.#files.discard().catch(onProblem);
@@ -169,6 +181,7 @@ export class IndexKeeper {
   fail(error: unknown): void {
     if (this.#broken || this.#closing.aborted) return;
     this.#broken = true;
+    this.#collection.onProblem(error);
     this.#files.abandon(error);
     this.#collection.onBroken();
   }
@@ -184,12 +197,24 @@ export class IndexKeeper {
     const { store, index, kinds, plan } = this.#collection;
     const restored = await this.#files.restore({ head: store.head, plan: plan(), signal });
     if (restored === null) return false;
-    const { manifest, segments } = restored;
-    index.restore(segments, manifest.head.nextOffset);
+    const { manifest } = restored;
+    const lost = lostFiles(restored);
+    const onRestored = lost === null ? null : progress.restoringLost(lost);
+    index.restore(await this.#withLiveRows(restored, signal), manifest.head.nextOffset);
     kinds.add(kindsOf(manifest));
     store.keepChangesAfter(manifest.covers);
     progress.replaying(index.size, store.head.sequence - manifest.covers);
-    return replayChanges(store, manifest.covers, { index, kinds, progress }, signal);
+    const target = { index, kinds, progress };
+    if (!(await replayChanges(store, manifest.covers, target, signal))) return false;
+    if (onRestored !== null) onRestored(await putLostRows(store, { index, progress }, signal));
+    return true;
+  }
+
+  async #withLiveRows(
+    { segments, isLiveUnknown }: RestoredIndex,
+    signal: CancelSignal,
+  ): Promise<readonly RestoredSegment[]> {
+    return isLiveUnknown ? withLiveRows(this.#collection.store, segments, signal) : segments;
   }
 
   async #verify(verification: RecordVerification): Promise<void> {
@@ -225,6 +250,14 @@ export class IndexKeeper {
 
 function kindsOf({ kinds }: Manifest): Map<string, Set<KeyKinds["kinds"][number]>> {
   return new Map(kinds.map(({ key, kinds: ofKey }) => [key, new Set(ofKey)]));
+}
+
+/** In words; `null`: all files are there. */
+function lostFiles({ lost, isLiveUnknown }: RestoredIndex): string | null {
+  const rows = lost.reduce((sum, file) => sum + file.rows, 0);
+  const parts = lost.length > 0 ? [`segments: ${lost.length}, rows: ${rows} at most`] : [];
+  if (isLiveUnknown) parts.push("the list of dead rows");
+  return parts.length > 0 ? parts.join("; ") : null;
 }
 
 function shortage(cause: unknown): SheafError {

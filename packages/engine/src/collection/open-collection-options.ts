@@ -9,7 +9,7 @@ import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
-import type { OpeningProgress } from "./opening-progress.ts";
+import type { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface IndexSettings {
   /** Keeps indexes in files beside the records, which is the default; else they are made of the records at each opening. */

@@ -38,7 +38,7 @@ import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { DamagedRecords, beingRebuilt, lostRecord } from "./damaged-records.ts";
-import { indexRecords } from "./index-records.ts";
+import { indexRecords } from "./opening/index-records.ts";
 import { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { descriptorsOf } from "./open-limit.ts";

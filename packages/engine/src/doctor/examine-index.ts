@@ -1,10 +1,10 @@
-/** What is wrong with the files of a collection's index. Nothing is lost with them: the index is made of the records. */
+/** What is wrong with the files of a collection's index. No record is lost with them: what they had is read from the records. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { readDeadRows } from "../storage/files/dead-rows.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
-import { type Manifest, readManifest } from "../storage/files/manifest.ts";
+import { type Manifest, type SegmentEntry, readManifest } from "../storage/files/manifest.ts";
 import { openSections } from "../storage/files/section-reader.ts";
 import { type KnownCollection, subjectOf } from "./examine-collection.ts";
 import { type Finding, describe, summarize } from "./finding.ts";
@@ -12,19 +12,17 @@ import { type Finding, describe, summarize } from "./finding.ts";
 export async function examineIndex(dataFolder: string, known: KnownCollection): Promise<readonly Finding[]> {
   const path = new DataFolder(dataFolder).collectionIndex(known.id);
   const files = new FolderFiles(path);
-  const problems: string[] = [];
   const { manifest, damaged } = await readManifest(files);
-  problems.push(...damaged.map(describe));
-  if (manifest !== null) for await (const problem of damagedFiles(files, manifest)) problems.push(problem);
+  const lost = manifest === null ? NOTHING_LOST : await examineFiles(files, manifest);
+  const problems = [...damaged.map(describe), ...lost.problems];
   const findings: Finding[] = [];
   const subject = `index of ${subjectOf(known)}`;
   if (problems.length > 0) {
     findings.push({
       severity: "warning",
       subject,
-      problem: summarize(problems),
-      remedy:
-        "the server makes the index anew of the records when it next opens the collection; look after the disk",
+      problem: `${summarize(problems)}; no record is lost by it`,
+      remedy: `nothing: when the server next opens the collection it reads ${readAgain(manifest, lost)} from the records; look after the disk`,
     });
   }
   const kept = await quarantined(join(path, "quarantine"));
@@ -32,31 +30,53 @@ export async function examineIndex(dataFolder: string, known: KnownCollection): 
     findings.push({
       severity: "note",
       subject,
-      problem: `${kept.length} files were found to be damaged and set aside: ${summarize(kept)}`,
+      problem: `files that were damaged and set aside: ${summarize(kept)}`,
       remedy: `remove ${join(path, "quarantine")} once you know why`,
     });
   }
   return findings;
 }
 
-async function* damagedFiles(files: FolderFiles, manifest: Manifest): AsyncGenerator<string> {
+interface LostFiles {
+  readonly problems: readonly string[];
+  readonly segments: readonly SegmentEntry[];
+}
+
+const NOTHING_LOST: LostFiles = { problems: [], segments: [] };
+
+/** In words: what the next opening makes again. */
+function readAgain(manifest: Manifest | null, { segments }: LostFiles): string {
+  if (manifest === null || segments.length === manifest.segments.length) return "the whole index";
+  const rows = segments.reduce((sum, segment) => sum + segment.rows, 0);
+  return rows === 0 ? "which rows are deleted" : `at most ${rows} rows`;
+}
+
+async function examineFiles(files: FolderFiles, manifest: Manifest): Promise<LostFiles> {
+  const problems: string[] = [];
+  const segments: SegmentEntry[] = [];
   try {
     await readDeadRows(files, manifest);
   } catch (error) {
-    yield describe(error);
+    problems.push(describe(error));
   }
   for (const segment of manifest.segments) {
     try {
-      const reader = await openSections(files, segment);
-      try {
-        const verification = reader.verify();
-        for (let done = false; !done;) done = (await verification.next()).done === true;
-      } finally {
-        await reader.close();
-      }
+      await verify(files, segment);
     } catch (error) {
-      yield describe(error);
+      problems.push(describe(error));
+      segments.push(segment);
     }
+  }
+  return { problems, segments };
+}
+
+async function verify(files: FolderFiles, segment: SegmentEntry): Promise<void> {
+  const reader = await openSections(files, segment);
+  try {
+    const verification = reader.verify();
+    for (let done = false; !done;) done = (await verification.next()).done === true;
+  } finally {
+    await reader.close();
   }
 }
 

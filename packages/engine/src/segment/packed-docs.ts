@@ -154,7 +154,7 @@ function* pack(capacity: number, docs: Iterable<DocIdentity>): Generator<void, D
 }
 
 /** The first number below `count` for which `isBelow` is false. */
-function lowerBound(count: number, isBelow: (i: number) => boolean): number {
+export function lowerBound(count: number, isBelow: (i: number) => boolean): number {
   let low = 0;
   let high = count;
   while (low < high) {

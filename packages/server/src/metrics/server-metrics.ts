@@ -194,7 +194,7 @@ function engineGauges(
     ),
     damagedIndexFiles: gauge(
       "index_damaged_files",
-      "Index files that were found damaged, since the engine started.",
+      "Index files that were found damaged and set aside, since the engine started.",
     ),
     rowsScanned: gauge(
       "rows_scanned",

@@ -36,6 +36,8 @@ export interface IndexFilesOptions {
   /** Told up to which operation the installed manifest covers; infinite: there is none any more. */
   readonly onCovered?: ((covers: number) => void) | undefined;
   readonly onProblem: (error: unknown) => void;
+  /** A file that the index is read from was found damaged as another was written of it. */
+  readonly onDamaged: (damage: SegmentDamaged) => void;
   readonly delays?: FileDelays | undefined;
   /** Has files of new segments written by another process. */
   readonly writeElsewhere?: WriteElsewhere | undefined;
@@ -65,8 +67,8 @@ export class IndexFiles {
   #nextN = 0;
   #installed: Manifest | null = null;
   #installedAt: number | null = null;
-  /** Live rows that the installed manifest tells of. */
-  #installedLive = 0;
+  /** Live rows that the installed manifest tells of; `null`: one of its files is lost. */
+  #installedLive: number | null = 0;
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Infinity;
   #work: Promise<void> = Promise.resolve();
@@ -110,9 +112,10 @@ export class IndexFiles {
     this.#nextN = nextN;
     if (restored === null) await removeIndexFiles(files, () => false);
     else {
-      const { manifest, segments } = restored;
+      const { manifest, segments, lost, isLiveUnknown } = restored;
       this.#installed = manifest;
-      this.#installedLive = segments.reduce((sum, { live }) => sum + countBits(live), 0);
+      const isWhole = lost.length === 0 && !isLiveUnknown;
+      this.#installedLive = isWhole ? segments.reduce((sum, { live }) => sum + countBits(live), 0) : null;
       for (const { segment, file } of segments)
         this.#written.set(segment, { ...file, sparse: manifest.sparse });
     }
@@ -158,16 +161,17 @@ export class IndexFiles {
     return settled;
   }
 
-  /** Nothing is written any more, and no file stays: the index is made anew when the collection is next opened. */
+  /**
+   * Nothing is written any more. A damaged file is set aside, and the manifest that names it stays: the next opening reads
+   * its rows from the records. After anything else no file stays, and the index is made anew of all records.
+   */
   abandon(error: unknown): void {
     this.#abandoned = true;
     this.#closing.abort(error);
     void this.#sealer?.close();
-    this.#options.onProblem(error);
-    this.#then(async () => {
-      if (error instanceof SegmentDamaged) await this.#options.files.quarantine(error.file);
-      await this.discard();
-    });
+    const { files, onProblem } = this.#options;
+    const isDamaged = error instanceof SegmentDamaged;
+    this.#then(() => (isDamaged ? files.quarantine(error.file) : this.discard()).catch(onProblem));
   }
 
   /** Ends what is being written and leaves a manifest of what there is. The index is still open. */
@@ -200,6 +204,7 @@ export class IndexFiles {
 
   #fail(error: unknown): void {
     if (this.#closing.aborted) return;
+    if (error instanceof SegmentDamaged) return this.#options.onDamaged(error);
     // A full disk is told of once.
     if (!this.#hasFailed) this.#options.onProblem(error);
     this.#hasFailed = true;

@@ -1,13 +1,15 @@
 /**
- * Reads the files of an index: the newest manifest, the segments that it names and their dead rows. Whatever does not fit
- * (another log, a store that is behind, other vectors or keys than the plan's, a damaged or missing file) gives nothing,
- * and the index is made anew of the records; damaged files are set aside for a person to look at.
+ * Reads the files of an index: the newest manifest, the segments that it names and their dead rows. What does not fit
+ * (another log, a store that is behind, other vectors or keys than the plan's, a damaged manifest) gives nothing, and the
+ * index is made anew of the records. A file that is damaged or missing takes along only what it had. Damaged files are set
+ * aside for a person to look at; the manifest stays and names them, so that every opening knows of the gap until a later
+ * manifest has all rows.
  */
 import type { CancelSignal, IndexPlan } from "@sheaf/protocol";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
 import { openSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
-import { readDeadRows } from "../../storage/files/dead-rows.ts";
+import { type DeadRows, readDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, readManifest } from "../../storage/files/manifest.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
@@ -25,6 +27,10 @@ export interface RestoredIndex {
   readonly manifest: Manifest;
   /** Oldest first. */
   readonly segments: readonly RestoredSegment[];
+  /** Segments whose files are damaged or missing: their live rows are in the records alone. */
+  readonly lost: readonly SegmentEntry[];
+  /** The file of dead rows is: then `live` is said of every row. */
+  readonly isLiveUnknown: boolean;
 }
 
 export interface RestoreRequest {
@@ -53,13 +59,8 @@ export async function restoreIndex(request: RestoreRequest): Promise<RestoreResu
   const { manifest, damaged, nextN } = await readManifest(files, { signal });
   for (const damage of damaged) await setAside(request, damage);
   if (manifest === null || !fits(manifest, request)) return { restored: null, nextN };
-  try {
-    return { restored: { manifest, segments: await openSegments(manifest, request) }, nextN };
-  } catch (error) {
-    if (!(error instanceof SegmentDamaged)) throw error;
-    await setAside(request, error);
-    return { restored: null, nextN };
-  }
+  const restored = await openSegments(manifest, request);
+  return { restored: restored.segments.length > 0 ? restored : null, nextN };
 }
 
 /** Manifests first: a crash between leaves files that no manifest names, not a manifest without its files. */
@@ -80,29 +81,60 @@ function fits(manifest: Manifest, { lineage, head, plan }: RestoreRequest): bool
   return manifest.space === plan.space && plan.sparse.every(({ key }) => manifest.sparse.includes(key));
 }
 
+/** What `work` reads; `null`: it is damaged, which was reported, and set aside. */
+async function orLost<T>(work: Promise<T>, request: RestoreRequest): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof SegmentDamaged)) throw error;
+    await setAside(request, error);
+    return null;
+  }
+}
+
 async function setAside({ files, onProblem }: RestoreRequest, damage: SegmentDamaged): Promise<void> {
   onProblem(damage);
   await files.quarantine(damage.file);
 }
 
-async function openSegments(manifest: Manifest, request: RestoreRequest): Promise<RestoredSegment[]> {
-  const { files, kernels, plan, signal } = request;
-  const dimension = manifest.head.dimension ?? 0;
-  const shape = { space: plan.space, dimension, plan, kernels, signal };
-  const dead = await readDeadRows(files, manifest, { signal });
-  const opened: RestoredSegment[] = [];
+async function openSegments(manifest: Manifest, request: RestoreRequest): Promise<RestoredIndex> {
+  const { files, signal } = request;
+  const dead = await orLost(readDeadRows(files, manifest, { signal }), request);
+  const segments: RestoredSegment[] = [];
+  const lost: SegmentEntry[] = [];
   try {
-    for (const [id, file] of manifest.segments.entries()) {
-      const segment = await openSegmentFile(files, file, { ...shape, id });
-      opened.push({ segment, live: liveDocs(file, dead.get(file.name)), file });
-      if (segment.capacity !== file.rows)
-        throw new SegmentDamaged(file.name, null, `it has ${segment.capacity} rows, and not ${file.rows}`);
+    for (const file of manifest.segments) {
+      const opening = openRestored(file, { id: segments.length, dead, manifest, request });
+      const segment = await orLost(opening, request);
+      if (segment === null) lost.push(file);
+      else segments.push(segment);
     }
-    return opened;
+    return { manifest, segments, lost, isLiveUnknown: dead === null };
   } catch (error) {
-    for (const { segment } of opened) segment.close();
+    for (const { segment } of segments) segment.close();
     throw error;
   }
+}
+
+interface RestoredOptions {
+  readonly id: number;
+  readonly dead: DeadRows | null;
+  readonly manifest: Manifest;
+  readonly request: RestoreRequest;
+}
+
+async function openRestored(
+  file: SegmentEntry,
+  { id, dead, manifest, request }: RestoredOptions,
+): Promise<RestoredSegment> {
+  const { files, kernels, plan, signal } = request;
+  const live = liveDocs(file, dead?.get(file.name));
+  const dimension = manifest.head.dimension ?? 0;
+  const shape = { space: plan.space, dimension, plan, kernels, signal };
+  const segment = await openSegmentFile(files, file, { ...shape, id });
+  if (segment.capacity === file.rows) return { segment, live, file };
+  segment.close();
+  throw new SegmentDamaged(file.name, null, `it has ${segment.capacity} rows, and not ${file.rows}`);
 }
 
 function liveDocs({ name, rows }: SegmentEntry, dead: Uint8Array | undefined): Uint32Array<ArrayBuffer> {

@@ -2,6 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { Cancellation, type IndexPlan } from "@sheaf/protocol";
+import { OpeningProgress } from "../../collection/opening/opening-progress.ts";
+import { putLostRows, withLiveRows } from "../../collection/opening/restore-lost-rows.ts";
 import { CollectionIndex } from "../../index/collection-index.ts";
 import { IndexFiles } from "../../index/files/index-files.ts";
 import type { SealElsewhere } from "../../index/indexer.ts";
@@ -9,6 +11,7 @@ import { runSealJob } from "../../indexing/run-seal-job.ts";
 import { listBits } from "../../segment/bits.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
+import type { StoredRecord } from "../../storage/stored-record.ts";
 import { TestCollection, type TestCollectionOptions } from "./test-collection.ts";
 
 export interface FiledCollectionOptions extends TestCollectionOptions {
@@ -26,6 +29,8 @@ export class FiledCollection extends TestCollection {
   readonly problems: unknown[] = [];
   /** Segments that jobs have written. */
   written = 0;
+  /** Rows of lost files that the last opening has put again. */
+  restored = 0;
   readonly #keeper: { files?: IndexFiles };
   #files: IndexFiles;
 
@@ -52,6 +57,11 @@ export class FiledCollection extends TestCollection {
     } while (this.index.isBuilding);
   }
 
+  *scan(from: number): Generator<StoredRecord> {
+    const records = this.records.toSorted((a, b) => a.offset - b.offset);
+    for (const record of records) if (record.offset >= from) yield record;
+  }
+
   /** Writes what is due. */
   flush(): Promise<void> {
     return this.#files.catchUp();
@@ -64,6 +74,7 @@ export class FiledCollection extends TestCollection {
 
   /** As a new process: from here on operations on files go through `files`. */
   async reopen(files: SegmentFiles = new MemoryFiles(this.disk)): Promise<"restored" | "rebuilt"> {
+    this.restored = 0;
     this.index = new CollectionIndex(this.plan, this, this.options);
     this.#files = this.#newFiles(files);
     const { plan, head } = this;
@@ -72,8 +83,12 @@ export class FiledCollection extends TestCollection {
     const restored = await this.#files.restore({ head, plan, kernels, signal });
     if (restored === null) for (const record of this.records) this.index.put(record);
     else {
-      this.index.restore(restored.segments, restored.manifest.head.nextOffset);
-      this.#replay(restored.manifest.covers);
+      const { manifest, segments, lost, isLiveUnknown } = restored;
+      const live = isLiveUnknown ? await withLiveRows(this, segments, signal) : segments;
+      this.index.restore(live, manifest.head.nextOffset);
+      this.#replay(manifest.covers);
+      const progress = new OpeningProgress(() => {});
+      if (lost.length > 0) this.restored = await putLostRows(this, { index: this.index, progress }, signal);
     }
     return restored === null ? "rebuilt" : "restored";
   }
@@ -101,6 +116,7 @@ export class FiledCollection extends TestCollection {
       },
       isReplacedSoon: (segment) => index.isReplacedSoon(segment),
       onProblem: (error) => void this.problems.push(error),
+      onDamaged: (error) => void this.problems.push(error),
       ...(byJobs && {
         writeElsewhere: async (work, signal) => {
           const file = await runJob(work, { records: this, files }, signal);

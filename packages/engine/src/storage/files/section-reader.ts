@@ -2,7 +2,7 @@
  * Reads an index file: opened with one read of its end, then section by section, each byte held to its checksum before
  * anybody sees it. Whatever does not fit is a `SegmentDamaged` with file and section.
  */
-import { SegmentDamaged } from "./segment-damaged.ts";
+import { SegmentDamaged, SegmentMissing } from "./segment-damaged.ts";
 import { type ReadOptions, TAIL_BYTES, type SegmentFile, type SegmentFiles } from "./segment-files.ts";
 import { type SectionEntry, TRAILER_BYTES, type Trailer, decodeFooter, decodeTrailer } from "./footer.ts";
 import { RowSection } from "./row-section.ts";
@@ -16,7 +16,7 @@ export async function openSections(
   options: ReadOptions = {},
 ): Promise<SectionReader> {
   const reader = await openAnySections(files, name, options);
-  if (reader === null) throw new SegmentDamaged(name, null, "it is missing");
+  if (reader === null) throw new SegmentMissing(name);
   if (reader.crc === crc) return reader;
   await reader.close();
   throw new SegmentDamaged(name, null, "it is another file than the one that was written");

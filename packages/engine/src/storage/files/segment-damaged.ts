@@ -14,3 +14,10 @@ export class SegmentDamaged extends SheafError {
     this.section = section;
   }
 }
+
+/** There is no file of this name: one that was removed, or set aside before. */
+export class SegmentMissing extends SegmentDamaged {
+  constructor(file: string) {
+    super(file, null, "it is missing");
+  }
+}

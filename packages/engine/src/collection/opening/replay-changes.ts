@@ -4,12 +4,12 @@
  */
 import { isSliceOver } from "@sheaf/process";
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
-import type { CollectionIndex } from "../index/collection-index.ts";
-import type { RecordStore, StoredChange } from "../storage/record-store.ts";
-import { runInTurns } from "../storage/steps.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
+import type { CollectionIndex } from "../../index/collection-index.ts";
+import type { RecordStore, StoredChange } from "../../storage/record-store.ts";
+import { runInTurns } from "../../storage/steps.ts";
+import type { StoredRecord } from "../../storage/stored-record.ts";
 import type { OpeningProgress } from "./opening-progress.ts";
-import type { SchemaInference } from "./schema-inference.ts";
+import type { SchemaInference } from "../schema-inference.ts";
 
 type Changes = Pick<RecordStore, "changesAfter" | "head">;
 

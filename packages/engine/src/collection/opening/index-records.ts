@@ -1,12 +1,12 @@
 /** Fills an index with all records of its store, in slices between which other work gets its turn. */
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
-import type { CollectionIndex } from "../index/collection-index.ts";
-import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
-import type { RecordStore, ScanOptions } from "../storage/record-store.ts";
-import { runInTurns } from "../storage/steps.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
+import type { CollectionIndex } from "../../index/collection-index.ts";
+import type { CorruptDataError } from "../../storage/corrupt-data-error.ts";
+import type { RecordStore, ScanOptions } from "../../storage/record-store.ts";
+import { runInTurns } from "../../storage/steps.ts";
+import type { StoredRecord } from "../../storage/stored-record.ts";
 import type { OpeningProgress } from "./opening-progress.ts";
-import type { SchemaInference } from "./schema-inference.ts";
+import type { SchemaInference } from "../schema-inference.ts";
 
 export interface FilledIndex {
   readonly index: CollectionIndex;

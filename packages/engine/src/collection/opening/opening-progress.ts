@@ -29,6 +29,13 @@ export class OpeningProgress {
     this.#begin(`an index of about ${records} records, which are all read`, records);
   }
 
+  /** Index files are lost; what they had is read from the records. Told of collections of any size: files are not often lost. */
+  restoringLost(files: string): (rows: number) => void {
+    const startedAt = performance.now();
+    this.#log(`rebuilding what lost index files had, from the records: ${files}`);
+    return (rows) => this.#log(`rebuilt ${rows} rows of lost index files in ${secondsSince(startedAt)} s`);
+  }
+
   /** The index has all operations up to this one, or as many in another order. */
   reached(operations: number): void {
     this.#indexed = operations;

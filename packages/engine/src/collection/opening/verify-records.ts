@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
-import type { CollectionIndex } from "../index/collection-index.ts";
-import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
-import type { RecordStore, StoreChange } from "../storage/record-store.ts";
+import type { CollectionIndex } from "../../index/collection-index.ts";
+import type { CorruptDataError } from "../../storage/corrupt-data-error.ts";
+import type { RecordStore, StoreChange } from "../../storage/record-store.ts";
 
 const SLICE_MS = 2;
 const PAUSE_MS = 8;
