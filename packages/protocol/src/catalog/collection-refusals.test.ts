@@ -60,6 +60,8 @@ const LEGACY: readonly Row[] = [
 ];
 
 const CONFIGURATION: readonly Row[] = [
+  [{ model: "m" }, "422 model: is unknown here; name it in `configuration`"],
+  [{ embedding_function: {} }, "422 embedding_function: is unknown here; name it in `configuration`"],
   [configuration([]), "422 configuration: must be an object"],
   [configuration({ hnsw: 1 }), "422 configuration.hnsw: must be an object"],
   [

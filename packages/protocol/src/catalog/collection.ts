@@ -1,6 +1,6 @@
 /** Bodies of the collection routes and the reply that describes a collection. */
 import { invalid } from "../errors.ts";
-import { exceedsBytes, utf8Length } from "../json/json-shape.ts";
+import { exceedsBytes, membersOf, refuseMistaken, utf8Length } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { writeLongMetadata } from "../json/json-writer-long.ts";
 import type { Metadata, MetadataPatch, MetadataValue } from "../metadata.ts";
@@ -17,6 +17,10 @@ export interface ForkBody {
   readonly newName: string;
 }
 
+const FUNCTION =
+  'name it in `configuration`: {"embedding_function": {"type": "known", "name": "sheaf", "config": {"model": "..."}}}';
+const MISTAKEN = { embedding_function: FUNCTION, model: FUNCTION };
+
 /**
  * A collection as it is going to be described: `schema` and `configuration` are complete, and equal however the body
  * described it.
@@ -29,6 +33,7 @@ export function parseCreateCollection(
   at: { readonly tenant: string; readonly database: string },
 ): CreateCollection {
   const reader = new BodyReader(body, "");
+  refuseMistaken(membersOf(body, ""), MISTAKEN);
   const name = parseName(reader.get("name"), "name");
   const metadata = parseCollectionMetadata(reader, "metadata", parseMetadata);
   const configuration = parseConfiguration(describing(reader, "configuration"), metadata);

@@ -81,6 +81,17 @@ export function optional(members: Members, key: string): unknown {
 }
 
 /** The member; 422 if it is absent or `null`. */
+/**
+ * Throws at a member that is often meant for another; `instead` says for which. Others that are unknown are left alone, for
+ * clients send members that this server has no use for.
+ */
+export function refuseMistaken(members: Members, instead: Readonly<Record<string, string>>): void {
+  for (const [key, hint] of Object.entries(instead)) {
+    if (Object.hasOwn(members, key) && optional(members, key) !== undefined)
+      throw unprocessable(key, `is unknown here; ${hint}`);
+  }
+}
+
 export function required(members: Members, key: string, path: string): unknown {
   const value = optional(members, key);
   if (value === undefined) throw unprocessable(memberPath(path, key), "is required");

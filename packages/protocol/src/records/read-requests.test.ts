@@ -66,6 +66,7 @@ describe("get", () => {
     ['{"ids":[1]}', "422 ids[0]: must be a string"],
     ['{"where":{}}', "400 where: must hold exactly one key"],
     ['{"where":5}', "400 where: must be an object"],
+    ['{"ids":["a"],"filter":{"a":1}}', "422 filter: is unknown here; a filter goes into `where`"],
     ['{"where_document":{}}', "400 where_document: must hold exactly one key"],
     ['{"limit":-1}', "422 limit: must be a non-negative integer"],
     ['{"limit":1.0}', "422 limit: must be a non-negative integer"],
@@ -132,6 +133,8 @@ describe("query", () => {
       "400 query_embeddings[0][0]: Embeddings must not contain NaN or Infinity values",
     ],
     ['{"query_embeddings":[[1]],"n_results":-1}', "422 n_results: must be a non-negative integer"],
+    ['{"query_embeddings":[[1]],"filter":{}}', /^422 filter: is unknown here; .* `where`$/],
+    ['{"query_texts":["x"]}', /^422 query_texts: is unknown here; send vectors as `query_embeddings`, or /],
     ['{"query_embeddings":[[1]],"where":{"a":{"$foo":1}}}', /^400 where\.a\.\$foo: is unknown/],
     ['{"query_embeddings":[[1]],"include":["x"]}', /^422 include\[0\]: must be /],
   ])("refuses %s", (body, message) => {
@@ -171,6 +174,7 @@ describe("delete", () => {
   it.each([
     ['{"ids":[]}', "400 ids: Either ids or where must be specified"],
     ['{"limit":1}', "400 limit: limit can only be specified when a where clause is provided"],
+    ['{"ids":["a"],"filter":{"a":1}}', "422 filter: is unknown here; a filter goes into `where`"],
     ['{"ids":["a"],"limit":1}', "400 limit: limit can only be specified when a where clause is provided"],
     ['{"where":{}}', "400 where: must hold exactly one key"],
     ['{"where":{"a":1},"limit":-1}', "422 limit: must be a non-negative integer"],

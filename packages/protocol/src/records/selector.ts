@@ -7,6 +7,7 @@ import {
   listOf,
   memberPath,
   optional,
+  refuseMistaken,
   stringOf,
   type Members,
 } from "../json/json-shape.ts";
@@ -16,8 +17,11 @@ import type { Include, Selector } from "./ast.ts";
 
 const INCLUDE_KEYS = ["documents", "embeddings", "metadatas", "uris", "distances"];
 
+const MISTAKEN = { filter: "a filter goes into `where`" };
+
 /** `ids`, `where` and `where_document`. An empty list of ids selects nothing. */
 export function parseSelector(members: Members): Selector {
+  refuseMistaken(members, MISTAKEN);
   const where = optional(members, "where");
   const whereDocument = optional(members, "where_document");
   return {

@@ -142,9 +142,13 @@ describe("collections", () => {
   it("are named to whoever sends an id where a route takes a name", async () => {
     const path = await test.makeCollection({ name: "by-another-name" });
     const id = path.slice(path.lastIndexOf("/") + 1);
-    for (const method of ["GET", "DELETE"]) {
+    const instead = {
+      GET: `GET .../collections/by-id/${id} takes an id`,
+      DELETE: "send DELETE .../collections/by-another-name",
+    };
+    for (const [method, hint] of Object.entries(instead)) {
       const reply = await test.ask(`${method} ${COLLECTIONS}/${id.toUpperCase()}`);
-      const message = `Collection [${id.toUpperCase()}] does not exist: this is the id of the collection [by-another-name], and this route takes a name; GET .../collections/by-id/${id} takes an id`;
+      const message = `Collection [${id.toUpperCase()}] does not exist: this is the id of the collection [by-another-name], and this route takes a name; ${hint}`;
       expect(reply).toMatchObject({ status: 404, body: { error: "NotFoundError", message } });
     }
     const absent = await test.ask(`GET ${COLLECTIONS}/${UNKNOWN_ID}`);

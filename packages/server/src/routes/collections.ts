@@ -75,7 +75,7 @@ function routesOfCollection({ engine, lists }: Services): readonly Route[] {
         const ref = collectionNameParams(params);
         const { tenant } = ref;
         const found = (): Promise<Collection> =>
-          explainMissingName(engine, ref, engine().getCollectionByName(ref));
+          explainMissingName(engine, ref, engine().getCollectionByName(ref), getById);
         return ok(await lists.collection({ tenant, budget }, found));
       },
     },
@@ -111,7 +111,7 @@ function routesOfCollection({ engine, lists }: Services): readonly Route[] {
       description: described.delete,
       async handle({ params }) {
         const ref = collectionNameParams(params);
-        await explainMissingName(engine, ref, engine().deleteCollection(ref));
+        await explainMissingName(engine, ref, engine().deleteCollection(ref), deleteByName);
         return DONE;
       },
     },
@@ -134,4 +134,12 @@ async function indexingStatus(engine: EngineSource, ref: CollectionRef): Promise
     total_ops: totalOperations,
   });
   return ok(`{"op_indexing_progress":${writeFloat64(progress)},${counts.slice(1)}`);
+}
+
+function getById(_name: string, id: string): string {
+  return `GET .../collections/by-id/${id} takes an id`;
+}
+
+function deleteByName(name: string): string {
+  return `send DELETE .../collections/${encodeURIComponent(name)}`;
 }
