@@ -56,7 +56,7 @@ function settingsPage(): string {
   ]);
   return page(
     "Settings",
-    "Of `sheaf serve`. A flag wins over the environment, the environment over the default.",
+    "Of `sheaf serve`. A flag wins over the environment, the environment over the default. For `on` and `off`, `true` and `false`, `1` and `0`, `yes` and `no` are taken, too.",
     sections.slice(1),
   );
 }

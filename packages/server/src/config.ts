@@ -358,7 +358,8 @@ export function readServerAddress(
 function parseIndexSettings(text: string): IndexSettings {
   if (text === "indexer") return { files: true, indexer: true };
   const sizes = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/u.exec(text);
-  if (sizes === null) return { files: parseSwitch(text) };
+  if (sizes === null)
+    return { files: parseSwitch(text, "on, off, indexer, or two numbers of rows such as 32/128") };
   const [mutableRows, sealedRows] = [Number(sizes[1]), Number(sizes[2])];
   if (mutableRows % 32 !== 0 || sealedRows < mutableRows || sealedRows > 131_072)
     throw new SettingError("must be a multiple of 32 and at least as many rows, up to 131072: 32/128");

@@ -133,7 +133,7 @@ export class ModelStore {
   #pulledBefore(entry: ModelEntry): PulledModel {
     const cached = findModelFolder({ ...entry, bundled: null }, undefined, this.#hub.cacheFolder);
     if ("missing" in cached) {
-      throw modelUnavailable(entry.identifier, `${cached.missing}, and HF_HUB_OFFLINE forbids to fetch it`);
+      throw modelUnavailable(entry.identifier, `${cached.missing}; unset HF_HUB_OFFLINE to download it`);
     }
     return { path: cached.path, commit: cached.revision, totalBytes: cached.weightBytes };
   }

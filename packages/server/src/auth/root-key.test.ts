@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SettingError } from "../setting-error.ts";
 import { makeKey } from "./make-key.ts";
-import { ROOT_KEY_FILE, isRootKey, loadRootKey } from "./root-key.ts";
+import { ROOT_KEY_FILE, isRootKey, loadRootKey, replacedRootKey } from "./root-key.ts";
 
 let folder: string;
 
@@ -59,5 +59,17 @@ describe("isRootKey", () => {
     ["ünicode inside of the key", false],
   ])("%j: %s", (text, expected) => {
     expect(isRootKey(text)).toBe(expected);
+  });
+});
+
+describe("replacedRootKey", () => {
+  it("names the file of another key, and nothing where there is none or the same", async () => {
+    const own = makeKey();
+    expect(await replacedRootKey(folder, own)).toBeNull();
+    const { key, file } = await loadRootKey(folder);
+    expect(await replacedRootKey(folder, key)).toBeNull();
+    expect(await replacedRootKey(folder, own)).toBe(file);
+    await writeFile(file, "no key at all");
+    expect(await replacedRootKey(folder, own)).toBe(file);
   });
 });

@@ -40,6 +40,13 @@ export async function loadRootKey(dataFolder: string): Promise<RootKey> {
   return { key: other, file: path, isNew: false };
 }
 
+/** The file of a key that the operator's own takes the place of; `null`: there is none, or it has the same key. */
+export async function replacedRootKey(dataFolder: string, own: string): Promise<string | null> {
+  const path = join(dataFolder, ROOT_KEY_FILE);
+  const text = await readFile(path, "utf8").catch(() => null);
+  return text === null || text.trim() === own ? null : path;
+}
+
 async function readKeyFile(path: string): Promise<string | null> {
   let text: string;
   try {

@@ -31,6 +31,7 @@ export const serve: Command = {
     const signal = await stopped;
     logger.info({ signal }, "stopping");
     await server.stop();
+    logger.info("stopped");
     return 0;
   },
 };
@@ -56,10 +57,13 @@ function firstSignal(): Promise<string> {
   });
 }
 
-function announce({ url, metricsPort, rootKey }: RunningServer, metricsHost: string): void {
+function announce(server: RunningServer, metricsHost: string): void {
+  const { url, metricsPort, rootKey, replacedRootKey } = server;
   console.log(`Sheaf listens on ${url}`);
   const host = metricsHost.includes(":") ? `[${metricsHost}]` : metricsHost;
   if (metricsPort !== null) console.log(`Metrics are at http://${host}:${metricsPort}/metrics`);
+  if (replacedRootKey !== null)
+    console.log(`The root key is that of SHEAF_ROOT_KEY; the one in ${replacedRootKey} is not accepted`);
   if (rootKey === null) return;
   if (rootKey.isNew) console.log(`Root key, shown this once and kept in ${rootKey.file}:\n${rootKey.key}`);
   else console.log(`The root key is in ${rootKey.file}`);
