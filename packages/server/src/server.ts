@@ -13,7 +13,7 @@ import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
 import { collectDefaultMetrics } from "prom-client";
 import type { App } from "./app.ts";
-import { type RootKey, loadRootKey, replacedRootKey } from "./auth/root-key.ts";
+import { type RootKey, loadRootKey } from "./auth/root-key.ts";
 import { RootKeySlot } from "./auth/root-key-slot.ts";
 import type { Settings } from "./config.ts";
 import { BrowserGuard } from "./http/browser-guard.ts";
@@ -46,8 +46,6 @@ export interface RunningServer {
   readonly metricsPort: number | null;
   /** `null`: auth is off, or the key is the operator's own. */
   readonly rootKey: RootKey | null;
-  /** The file of a key that is not accepted, for the operator has given another. */
-  readonly replacedRootKey: string | null;
   /** From here on it says that it is ready. */
   open(): void;
   /** Finishes what is in flight, ends the children, and resolves within 10 s. */
@@ -99,7 +97,6 @@ export async function startServer(
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
   });
   let rootKey: RootKey | null = null;
-  let replaced: string | null = null;
   try {
     await listen(app.http, settings.host, settings.port);
     if (settings.metricsPort !== null) {
@@ -114,8 +111,6 @@ export async function startServer(
     // Last: whoever is shown a new key has a server that uses it.
     if (settings.auth && settings.rootKey === null) rootKey = await loadRootKey(settings.dataFolder);
     rootKeySlot.set(settings.rootKey ?? rootKey?.key ?? "");
-    if (settings.auth && settings.rootKey !== null)
-      replaced = await replacedRootKey(settings.dataFolder, settings.rootKey);
   } catch (error) {
     parts.engine ??= await starting.catch(() => null);
     await stop(app, lifecycle, parts);
@@ -125,7 +120,6 @@ export async function startServer(
     url: listenerUrl(app, settings.host),
     metricsPort: parts.metricsListener?.port ?? null,
     rootKey,
-    replacedRootKey: replaced,
     open: () => lifecycle.advance("serving"),
     stop: () => stop(app, lifecycle, parts),
   };

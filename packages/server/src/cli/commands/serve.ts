@@ -2,6 +2,7 @@
 import { destination, pino } from "pino";
 import { isBelowNpx, readSettings } from "../../config.ts";
 import { keepYoungSpaceSmall, optimizeEarly } from "@sheaf/process";
+import { replacedRootKey } from "../../auth/root-key.ts";
 import { LogLines } from "../../log-lines.ts";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
@@ -27,6 +28,7 @@ export const serve: Command = {
     const server = await startServer(settings, logger);
     announce(server, settings.metricsHost);
     if (!settings.auth) console.log(NO_AUTH);
+    else if (settings.rootKey !== null) await announceReplaced(settings.dataFolder, settings.rootKey);
     server.open();
     const signal = await stopped;
     logger.info({ signal }, "stopping");
@@ -57,13 +59,16 @@ function firstSignal(): Promise<string> {
   });
 }
 
-function announce(server: RunningServer, metricsHost: string): void {
-  const { url, metricsPort, rootKey, replacedRootKey } = server;
+async function announceReplaced(dataFolder: string, own: string): Promise<void> {
+  const replaced = await replacedRootKey(dataFolder, own);
+  if (replaced !== null)
+    console.log(`The root key is that of SHEAF_ROOT_KEY; the one in ${replaced} is not accepted`);
+}
+
+function announce({ url, metricsPort, rootKey }: RunningServer, metricsHost: string): void {
   console.log(`Sheaf listens on ${url}`);
   const host = metricsHost.includes(":") ? `[${metricsHost}]` : metricsHost;
   if (metricsPort !== null) console.log(`Metrics are at http://${host}:${metricsPort}/metrics`);
-  if (replacedRootKey !== null)
-    console.log(`The root key is that of SHEAF_ROOT_KEY; the one in ${replacedRootKey} is not accepted`);
   if (rootKey === null) return;
   if (rootKey.isNew) console.log(`Root key, shown this once and kept in ${rootKey.file}:\n${rootKey.key}`);
   else console.log(`The root key is in ${rootKey.file}`);
