@@ -130,6 +130,12 @@ describe("collections that were damaged while no server ran", () => {
     for (const name of lost) await known(name).expectUnavailable();
     await known("sound").expectSound();
     expect(await hostPid(served)).toBe(host);
+    const told = served.output.split("\n").filter((line) => line.includes('"level":50'));
+    const places = lost.map((name) => expect.stringContaining(`"collection":"${known(name).id}"`));
+    expect(told, "one line for each").toHaveLength(lost.length);
+    expect(told).toEqual(expect.arrayContaining(places));
+    const metrics = await (await served.request("/metrics")).text();
+    expect(metrics).toContain(`\nsheaf_damaged_collections ${lost.length}\n`);
     const { code, report } = await doctor();
     expect({ code, healthy: report.healthy }).toEqual({ code: 3, healthy: null });
     const to = join(served.data, "..", `in-use-${process.pid}.jsonl`);

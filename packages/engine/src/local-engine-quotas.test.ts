@@ -218,6 +218,7 @@ describe("statistics", () => {
       unsealedRows: 3,
       longestReplay: 0,
       oldestManifestSeconds: 0,
+      damagedCollections: 0,
       damagedIndexFiles: 0,
       runningCalls: 0,
       openReads: 0,

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { CollectionRef } from "@sheaf/protocol";
+import type { EngineLogEntry } from "./engine-log.ts";
 import { engineSuite } from "./engine.suite.ts";
 import { createLocalEngine } from "./local-engine.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
@@ -150,12 +151,12 @@ describe("local engine on disk", () => {
     for (const ref of [damaged, sound]) await write(first, ref, "add", record("a"), record("b"));
     await first.close();
     await damageRecord(new DataFolder(dataFolder).collection(damaged.id), 1);
-    const second = await createLocalEngine({ dataFolder });
+    const errors: EngineLogEntry[] = [];
+    const log = (entry: EngineLogEntry): unknown => entry.level === "error" && errors.push(entry);
+    const second = await createLocalEngine({ dataFolder, log });
     const refusal = {
       code: "collection_unavailable",
-      message: expect.stringMatching(
-        /^record "b": stored data is damaged: collections\/.*, key 020{15}1, byte 0/,
-      ),
+      message: expect.stringMatching(/^record "b": its stored data is damaged; [^/]*`sheaf doctor`$/u),
     };
     await expect(second.count(damaged, EVERYTHING)).rejects.toMatchObject(refusal);
     await expect(readAll(second, damaged)).rejects.toMatchObject(refusal);
@@ -170,6 +171,13 @@ describe("local engine on disk", () => {
     expect(await idsOf(second, damaged)).toEqual(["a", "c"]);
     await write(second, damaged, "add", record("b"));
     expect(await second.count(damaged, EVERYTHING)).toBe(3);
+    expect(errors, "told once").toMatchObject([
+      {
+        collection: damaged.id,
+        error: expect.stringMatching(/stored data is damaged: collections\/.*, key 020{15}1, byte 0/u),
+      },
+    ]);
+    expect(await second.statistics()).toMatchObject({ damagedCollections: 1 });
     await second.close();
   });
 

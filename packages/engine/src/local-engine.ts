@@ -116,6 +116,7 @@ export class LocalEngine implements Engine {
       ...openLimits(options),
       open: (id, progress, signal) => opener.open(id, { budgets, progress }, signal),
       log: this.#log,
+      refusal: (error, id) => opener.damaged.refusal(error, id),
       onProblem: this.#telling("closing a collection failed"),
     });
     const onProblem = this.#telling("a fork makes its index of the records");
@@ -241,8 +242,7 @@ export class LocalEngine implements Engine {
 
   async statistics(): Promise<EngineStatistics> {
     return {
-      ...collectionStatistics(this.#folder, this.#catalog, this.#pool),
-      damagedIndexFiles: this.#opener.damagedFiles,
+      ...collectionStatistics(this.#folder, this.#catalog, this.#pool, this.#opener),
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
       openReads: this.#reads.size,
@@ -343,8 +343,8 @@ export class LocalEngine implements Engine {
     try {
       await this.#pool.open(id);
     } catch (error) {
-      if (this.#catalog.hasCollection(id))
-        this.#telling("opening a collection after a restart failed")(error, id);
+      if (!this.#catalog.hasCollection(id) || this.#opener.damaged.hear(error, id)) return;
+      this.#telling("opening a collection after a restart failed")(error, id);
     }
   }
 

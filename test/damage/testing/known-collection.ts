@@ -148,6 +148,7 @@ function expectRefused({ status, body }: Answer): void {
   expect([500, 503], JSON.stringify(body)).toContain(status);
   if (status === 500) {
     expect(body).toMatchObject({ error: "InternalError", message: expect.stringContaining("sheaf doctor") });
+    expect(JSON.stringify(body), "a place in the data folder").not.toContain("collections/");
   }
 }
 

@@ -18,7 +18,7 @@ export interface CollectionForkerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
   readonly pool: CollectionPool;
-  readonly opener: Pick<CollectionOpener, "openStore" | "filesOf">;
+  readonly opener: Pick<CollectionOpener, "openStore" | "filesOf" | "damaged">;
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
@@ -86,7 +86,7 @@ export class CollectionForker {
       return await catalog.createFork(ref, { id, epoch, name, dimension, logPosition: sequence });
     } catch (error) {
       await folder.discardCollection(id);
-      throw error;
+      throw this.#options.opener.damaged.refusal(error, ref.id);
     }
   }
 

@@ -8,6 +8,7 @@ import type { VectorMemory } from "../segment/dense/vector-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex/regex-pool.ts";
+import { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
@@ -17,6 +18,7 @@ import type { StoreHead } from "../storage/record-store.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
+import { DamagedCollections } from "./damage/damaged-collections.ts";
 import { QuotaStore } from "./quota-store.ts";
 import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged.ts";
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
@@ -57,6 +59,7 @@ export interface OpeningContext {
 }
 
 export class CollectionOpener {
+  readonly damaged: DamagedCollections;
   readonly #options: CollectionOpenerOptions;
   readonly #largeWrites = new TurnLock();
   #damagedFiles = 0;
@@ -65,6 +68,7 @@ export class CollectionOpener {
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
+    this.damaged = new DamagedCollections(options.log);
   }
 
   /** Index files that were found damaged and set aside, since the engine started. */
@@ -74,6 +78,7 @@ export class CollectionOpener {
 
   /** From now on these are not opened, and no others. Gives those that were among them and are no longer. */
   setQuarantined(collections: readonly QuarantinedCollection[]): readonly string[] {
+    for (const { id } of collections) this.damaged.add(id);
     const before = this.#quarantined;
     this.#quarantined = new Map(collections.map(({ id, reason }) => [id, reason]));
     return [...before.keys()].filter((id) => !this.#quarantined.has(id));
@@ -200,7 +205,8 @@ export class CollectionOpener {
 
   #hearProblem(error: unknown, id: string): void {
     if (error instanceof SegmentDamaged && !(error instanceof SegmentMissing)) this.#damagedFiles++;
-    this.#options.onProblem(error, id);
+    if (error instanceof CorruptDataError) this.damaged.hear(error, id);
+    else this.#options.onProblem(error, id);
   }
 
   /** What a collection takes of its tenant's quotas; of a damaged one only the size of its file is known. */

@@ -16,6 +16,7 @@ describe("a use of a collection whose opening takes long", () => {
       waitMs: 10,
       open,
       log: () => {},
+      refusal: (error) => error,
       onProblem: () => {},
     });
     onTestFinished(() => pool.close());
@@ -35,6 +36,7 @@ describe("a use of a collection whose opening takes long", () => {
       maxDescriptors: 64,
       open: () => opening,
       log: () => {},
+      refusal: (error) => error,
       onProblem: () => {},
     });
     onTestFinished(() => pool.close());

@@ -15,7 +15,9 @@ export interface CollectionPoolOptions extends OpenLimits {
   readonly open: (id: string, progress: OpeningProgress, signal: CancelSignal) => Promise<OpenCollection>;
   /** What is said of the openings of a collection. */
   readonly log: EngineLog;
-  /** How long a use waits for that; by default 10 s. */
+  /** An error of a use as its caller may see it. */
+  readonly refusal: (error: unknown, id: string) => unknown;
+  /** How long a use waits for an opening; by default 10 s. */
   readonly waitMs?: number;
   readonly onProblem: (error: unknown) => void;
 }
@@ -94,7 +96,8 @@ export class CollectionPool {
     try {
       return await work(slot.collection ?? (await this.#inTime(slot.opening, user)), user);
     } catch (error) {
-      throw slot.dropped.aborted ? unknownCollection(id) : (slot.collection?.explain(error) ?? error);
+      if (slot.dropped.aborted) throw unknownCollection(id);
+      throw this.#options.refusal(slot.collection?.explain(error) ?? error, id);
     } finally {
       signal?.removeEventListener("abort", abort);
       slot.users.delete(user);

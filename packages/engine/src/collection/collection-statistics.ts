@@ -2,6 +2,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineStatistics, IndexingStatus } from "../engine.ts";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
+import type { CollectionOpener } from "./collection-opener.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 
 type CollectionStatistics = Pick<
@@ -14,12 +15,15 @@ type CollectionStatistics = Pick<
   | "unsealedRows"
   | "longestReplay"
   | "oldestManifestSeconds"
+  | "damagedCollections"
+  | "damagedIndexFiles"
 >;
 
 export function collectionStatistics(
   folder: DataFolder,
   catalog: Catalog,
   pool: CollectionPool,
+  opener: Pick<CollectionOpener, "damaged" | "damagedFiles">,
 ): CollectionStatistics {
   const ids = pool.openIds();
   const open = ids.flatMap((id) => pool.peek(id) ?? []);
@@ -36,6 +40,8 @@ export function collectionStatistics(
     unsealedRows: sum(health.map(({ unsealedRows }) => unsealedRows)),
     longestReplay: most(health.map(({ replayedOperations }) => replayedOperations)),
     oldestManifestSeconds: most(health.map(({ manifestAgeMs }) => manifestAgeMs)) / 1_000,
+    damagedCollections: opener.damaged.count,
+    damagedIndexFiles: opener.damagedFiles,
   };
 }
 

@@ -37,7 +37,7 @@ import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
-import { DamagedRecords, beingRebuilt, lostRecord } from "./damaged-records.ts";
+import { DamagedRecords, beingRebuilt, lostRecord } from "./damage/damaged-records.ts";
 import { indexRecords } from "./opening/index-records.ts";
 import { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";

@@ -8,6 +8,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import type { QuarantinedCollection } from "../collection/collection-opener.ts";
+import { unreadable } from "../collection/damage/damaged-collections.ts";
 
 export interface QuarantineOptions {
   /** How the files of a collection are damaged; `null`: they are not. May reject: then nothing changes. */
@@ -72,7 +73,7 @@ export class Quarantine {
       waited.abort();
     }
     if (this.#held.get(id) !== held) return;
-    if (held.reason !== null) throw new SheafError("collection_unavailable", held.reason);
+    if (held.reason !== null) throw unreadable(id);
     throw new SheafError("unavailable", `the files of collection [${id}] are being checked after a crash`, {
       retryAfterSeconds: 1,
     });

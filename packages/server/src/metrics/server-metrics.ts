@@ -192,6 +192,10 @@ function engineGauges(
       "index_oldest_manifest_seconds",
       "Time since the oldest of the newest manifests that were written for open collections.",
     ),
+    damagedCollections: gauge(
+      "damaged_collections",
+      "Collections whose stored data was found damaged, since the engine started.",
+    ),
     damagedIndexFiles: gauge(
       "index_damaged_files",
       "Index files that were found damaged and set aside, since the engine started.",

@@ -4,8 +4,8 @@
  * the damaged ones are deleted the collection is as any other.
  */
 import { SheafError } from "@sheaf/protocol";
-import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
-import type { StoreChange } from "../storage/record-store.ts";
+import type { CorruptDataError } from "../../storage/corrupt-data-error.ts";
+import type { StoreChange } from "../../storage/record-store.ts";
 
 export class DamagedRecords {
   /** By id. */
@@ -30,22 +30,27 @@ export class DamagedRecords {
     const ofThese = ids ?? this.#records.keys();
     for (const id of ofThese) {
       const damage = this.#records.get(id);
-      if (damage !== undefined) throw refusal(id, damage);
+      if (damage !== undefined) throw new UnreadableRecord(id, damage);
     }
   }
 }
 
 /** Of a record that its index has and its store has not. */
 export function lostRecord(id: string): SheafError {
-  return new SheafError(
-    "collection_unavailable",
-    `record ${JSON.stringify(id)}: stored data is damaged: it is not where it was written; run \`sheaf doctor\``,
-  );
+  return new UnreadableRecord(id);
 }
 
-function refusal(id: string, damage: CorruptDataError): SheafError {
-  const message = `record ${JSON.stringify(id)}: ${damage.message}, or delete the record`;
-  return new SheafError("collection_unavailable", message, { cause: damage });
+/** For callers: the place of the damage is in the log. */
+export class UnreadableRecord extends SheafError {
+  constructor(id: string, cause?: unknown) {
+    super(
+      "collection_unavailable",
+      `record ${JSON.stringify(id)}: its stored data is damaged; delete the record, or have the operator of the server ` +
+        "run `sheaf doctor`",
+      { cause },
+    );
+    this.name = "UnreadableRecord";
+  }
 }
 
 /** The records are whole, and their index is not. */
