@@ -93,8 +93,8 @@ export function engineRecordsSuite(current: () => Engine): void {
       await expect(batch).rejects.toMatchObject({
         status: 400,
         message:
-          'embeddings[1]: record "b" is new and needs an embedding: ' +
-          "send embeddings, or documents to a collection whose embedding function the server runs",
+          'ids[1]: record "b" is new and needs an embedding: ' +
+          "send one, or a document for a collection whose embedding function this server has",
       });
       expect(await readAll(engine, ref)).toEqual([]);
     });

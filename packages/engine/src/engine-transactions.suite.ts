@@ -53,7 +53,7 @@ export function engineTransactionsSuite(current: () => Engine): void {
       ];
       await expect(engine.commit(ref, { token: null, readIds: [], operations })).rejects.toMatchObject({
         status: 400,
-        message: expect.stringMatching(/^operations\[1\]\.payload\.embeddings\[0\]: /),
+        message: expect.stringMatching(/^operations\[1\]\.payload\.ids\[0\]: /),
       });
       expect(await idsOf(engine, ref)).toEqual([]);
       expect(await engine.getCollection(ref)).toMatchObject({ dimension: null });

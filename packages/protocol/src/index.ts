@@ -144,6 +144,7 @@ export {
   type TenantUpdate,
   writeTenant,
 } from "./catalog/tenant.ts";
+export { describeMissingFunction } from "./catalog/missing-function.ts";
 export { MODEL_KINDS, type ModelKind, describeUnknownModel } from "./embed/models.ts";
 export { checkTextSizes, type EmbedBody, parseEmbedBody, type Truncation } from "./embed/embed-body.ts";
 export {

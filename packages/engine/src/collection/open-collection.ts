@@ -147,7 +147,7 @@ export class OpenCollection {
 
   write(request: WriteRequest): Promise<void> {
     if (request.records.length === 0) return Promise.resolve();
-    return this.#track((view) => planWrite(view, request));
+    return this.#track((view) => planWrite(view, request, this.#schema));
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
@@ -186,7 +186,7 @@ export class OpenCollection {
     const plan = (view: StoreView): Generator<void, StoreChange> => {
       if (observed !== null) checkUnchanged(view, observed);
       firstSequence = view.head.sequence + 1;
-      return planOperations(view, operations);
+      return planOperations(view, operations, this.#schema);
     };
     await this.#track(plan);
     return { firstSequence, recordCount };

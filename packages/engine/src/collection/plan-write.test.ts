@@ -107,7 +107,7 @@ describe("plan of a write", () => {
     const records = [{ ...recordOf("a"), embedding: null }];
     const operations = [{ kind: "delete", ids: ["a"] } as const, { kind: "add", records } as const];
     expect(() => runSteps(planOperations(new MemoryRecordStore(), operations))).toThrow(
-      "operations[1].payload.embeddings[0]: ",
+      "operations[1].payload.ids[0]: ",
     );
   });
 

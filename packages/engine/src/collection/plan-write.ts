@@ -8,6 +8,7 @@ import {
   type CommitOperation,
   LIMITS,
   type IntegerArray,
+  type JsonObject,
   type Metadata,
   type MetadataPatch,
   type MetadataValue,
@@ -15,6 +16,8 @@ import {
   SheafError,
   type WriteRecord,
   type WriteRequest,
+  describeMissingFunction,
+  indexPlan,
   invalid,
   isIntegerArray,
   isSparseVector,
@@ -25,17 +28,23 @@ import { recordBytes } from "../storage/values/record-bytes.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 
 const COLLECTED_PER_STEP = 1024;
-const HOW_TO_EMBED = "send embeddings, or documents to a collection whose embedding function the server runs";
 
-/** Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. */
-export function planWrite(view: StoreView, request: WriteRequest): Generator<void, StoreChange> {
-  const plan = new WritePlan(view);
+/**
+ * Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. `schema`: the
+ * collection's, which a refusal describes.
+ */
+export function planWrite(
+  view: StoreView,
+  request: WriteRequest,
+  schema: JsonObject = {},
+): Generator<void, StoreChange> {
+  const plan = new WritePlan(view, schema);
   return plan.changeAfter(plan.write(request, ""));
 }
 
 /** Removes the records with these ids as far as they exist. */
 export function planRemove(view: StoreView, ids: readonly string[]): Generator<void, StoreChange> {
-  const plan = new WritePlan(view);
+  const plan = new WritePlan(view, {});
   return plan.changeAfter(plan.remove(ids));
 }
 
@@ -43,8 +52,9 @@ export function planRemove(view: StoreView, ids: readonly string[]): Generator<v
 export function planOperations(
   view: StoreView,
   operations: readonly CommitOperation[],
+  schema: JsonObject = {},
 ): Generator<void, StoreChange> {
-  const plan = new WritePlan(view);
+  const plan = new WritePlan(view, schema);
   return plan.changeAfter(allOf(plan, operations));
 }
 
@@ -57,6 +67,7 @@ function* allOf(plan: WritePlan, operations: readonly CommitOperation[]): Genera
 
 class WritePlan {
   readonly #view: StoreView;
+  readonly #schema: JsonObject;
   #head: StoreHead;
   /** What the batch makes of the ids it touches; `null`: nothing, the record is gone. */
   readonly #planned = new Map<string, StoredRecord | null>();
@@ -64,8 +75,9 @@ class WritePlan {
   readonly #removes = new Map<string, RemovedRecord>();
   #changedBytes = 0;
 
-  constructor(view: StoreView) {
+  constructor(view: StoreView, schema: JsonObject) {
     this.#view = view;
+    this.#schema = schema;
     this.#head = view.head;
   }
 
@@ -103,12 +115,7 @@ class WritePlan {
       // An id that was removed and comes again stands last: new records keep the order of their offsets.
       if (current === null) this.#planned.delete(record.id);
       const embedding = record.embedding ?? current?.embedding;
-      if (embedding === undefined) {
-        throw invalid(
-          `${path}embeddings[${position}]`,
-          `record ${JSON.stringify(record.id)} is new and needs an embedding: ${HOW_TO_EMBED}`,
-        );
-      }
+      if (embedding === undefined) throw needsEmbedding(record, `${path}ids[${position}]`, this.#schema);
       const changed: StoredRecord = {
         offset,
         sequence,
@@ -165,6 +172,15 @@ class WritePlan {
   *#orSkip(steps: Generator<void, StoredRecord | null>): Generator<void, StoredRecord | "skip"> {
     return (yield* steps) ?? "skip";
   }
+}
+
+/** Of a record that is not there yet. */
+function needsEmbedding({ id, document }: WriteRecord, path: string, schema: JsonObject): SheafError {
+  const why =
+    document === null
+      ? "send one, or a document for a collection whose embedding function this server has"
+      : `${describeMissingFunction(indexPlan(schema).embeddingFunction, "dense")}; send an embedding`;
+  return invalid(path, `record ${JSON.stringify(id)} is new and needs an embedding: ${why}`);
 }
 
 /** The dimension of the collection, which its first embedding decides. Throws 400 for an embedding of another one. */

@@ -65,6 +65,9 @@ const PLANNERS: Readonly<Record<string, Planner>> = {
   },
 };
 
+/** The embedding functions that the server has. */
+export const FUNCTION_NAMES: readonly string[] = Object.keys(PLANNERS);
+
 /**
  * What the server does to embed with this function; `null` where it does not know it (the type is not `known`, or
  * the name is none of ours) and vectors must come from clients. A task that no table knows means no instruction, as

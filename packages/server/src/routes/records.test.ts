@@ -200,7 +200,9 @@ describe("vectors that the server makes", () => {
     expect(await getAll(path)).toMatchObject({ embeddings: [[1, 2]], documents: ["new"] });
     const fresh = await test.ask(`POST ${path}/upsert`, { json: { ids: ["a", "b"], documents: ["x", "y"] } });
     expect(fresh.status).toBe(400);
-    expect(fresh.text).toContain("b");
+    expect((fresh.body as { message: string }).message).toMatch(
+      /^ids\[1\]: record "b" is new and needs an embedding: the embedding function "some_other_function" is unknown; .* sheaf; send an embedding$/u,
+    );
     expect((await getAll(path)).documents).toEqual(["new"]);
   });
 

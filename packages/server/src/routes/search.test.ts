@@ -125,14 +125,19 @@ describe("POST search", () => {
   });
 
   it("refuses a text where the server does not know the collection's function", async () => {
-    const plain = await test.makeCollection({ name: "plain" });
+    const embedding_function = { type: "known", name: "bm25", config: {} };
+    const plain = await test.makeCollection({ name: "plain", configuration: { embedding_function } });
     await test.ask(`POST ${plain}/add`, { json: { ids: ["a"], embeddings: [[1]] } });
     const reply = await test.ask(`POST ${plain}/search`, {
       json: { searches: [{ rank: { $knn: { query: "x" } } }] },
     });
     expect(reply).toMatchObject({
       status: 400,
-      body: { message: expect.stringMatching(/^searches\[0\]\.rank\.\$knn\.query: /) },
+      body: {
+        message: expect.stringMatching(
+          /^searches\[0\]\.rank\.\$knn\.query: a text cannot be embedded for "#embedding": the embedding function "bm25" is unknown; .* chroma_bm25, sheaf; send a vector$/u,
+        ),
+      },
     });
   });
 

@@ -14,6 +14,7 @@ import {
   type Rank,
   type SearchRequest,
   checkSearchAgainstSchema,
+  describeMissingFunction,
   indexPlan,
   invalid,
 } from "@sheaf/protocol";
@@ -89,7 +90,7 @@ export class SearchService {
     if (plan === null) {
       throw invalid(
         `${knn.path}.query`,
-        `a text needs an embedding function that this server knows, and "${knn.key}" has none; send a vector`,
+        `a text cannot be embedded for "${knn.key}": ${describeMissingFunction(embeddingFunction, kind)}; send a vector`,
       );
     }
     return plan;
