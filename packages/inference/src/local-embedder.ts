@@ -43,6 +43,9 @@ import type { BatchPolicy } from "./scheduler/take-batch.ts";
 import { firstBytes } from "./tokenize/cut-text.ts";
 import { TextWorkerPool } from "./tokenize/text-worker-pool.ts";
 
+const UNTIL_THEN =
+  "Until they are on the server, trying again does not help; from then on it does, without a restart";
+
 export interface EmbedderOptions {
   /** Identifier -> folder with its weights, for models that do not come with Sheaf (or to replace the one that does). */
   readonly models?: Readonly<Record<string, ConfiguredModel>>;
@@ -262,7 +265,7 @@ export class LocalEmbedder implements Embedder {
   #absent(entry: ModelEntry, missing: string): SheafError {
     const fetchable = entry.hub !== null && this.#configured[entry.identifier] === undefined;
     if (this.#autoPull !== null && fetchable) return this.#autoPull.refusal(entry.identifier);
-    return modelUnavailable(entry.identifier, missing);
+    return modelUnavailable(entry.identifier, `${missing}. ${UNTIL_THEN}`);
   }
 
   #checkOpen(): void {

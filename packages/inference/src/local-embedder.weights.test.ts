@@ -63,7 +63,9 @@ describe("an absent model", () => {
     const embedder = start({ hub: { cacheFolder: root } });
     await expect(embedder.dense(request(BGE))).rejects.toMatchObject({
       status: 503,
-      message: `the model ${BGE} is not available: fetch its weights with \`sheaf models pull ${BGE}\``,
+      message:
+        `the model ${BGE} is not available: fetch its weights with \`sheaf models pull ${BGE}\`. ` +
+        "Until they are on the server, trying again does not help; from then on it does, without a restart",
     });
   });
 
