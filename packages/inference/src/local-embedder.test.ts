@@ -18,7 +18,8 @@ const cases = golden.cases.flatMap(({ embedding, ...rest }) =>
   embedding === undefined ? [] : [{ ...rest, embedding }],
 );
 
-const embedder = createEmbedder({ replicas: 1 });
+const loads: [model: string, milliseconds: number][] = [];
+const embedder = createEmbedder({ replicas: 1, onLoad: (...load) => loads.push(load) });
 
 afterAll(async () => {
   await embedder.close();
@@ -41,6 +42,7 @@ describe("dense vectors of the bundled model", () => {
       expect(largestDifference(vectors[0], embedding), id).toBeLessThanOrEqual(golden.tolerance);
       expect([numTokens, dimension]).toEqual([num_tokens, 384]);
     }
+    expect(loads, "told once").toEqual([[MINILM, expect.any(Number)]]);
   });
 
   it("equal the reference in any batch and order, and count the same tokens", async () => {

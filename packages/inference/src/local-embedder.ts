@@ -78,6 +78,8 @@ export interface EmbedderOptions {
   readonly policy?: BatchPolicy;
   /** Told of every batch that a model has answered. */
   readonly onBatch?: (batch: BatchReport) => void;
+  /** Told of each start of a model, which its first request waits for. */
+  readonly onLoad?: (model: string, milliseconds: number) => void;
   /** Told of every unexpected end of a model's process, by model. */
   readonly onReplicaDeath?: (model: string) => void;
 }
@@ -150,6 +152,7 @@ export class LocalEmbedder implements Embedder {
       onEvent,
       policy: options.policy,
       onBatch: options.onBatch,
+      onLoad: options.onLoad,
       onReplicaDeath: options.onReplicaDeath,
     };
   }

@@ -42,6 +42,7 @@ export interface LocalModelOptions extends Pick<SchedulerOptions<PooledVector>, 
   readonly hangAfterMs: number;
   readonly workFolder: () => Promise<string>;
   readonly onEvent: (message: string) => void;
+  readonly onLoad: ((model: string, milliseconds: number) => void) | undefined;
   readonly onReplicaDeath: ((model: string) => void) | undefined;
 }
 
@@ -218,6 +219,7 @@ export class LocalModel implements MemoryTenant {
   }
 
   async #start(): Promise<Running> {
+    const startedAt = performance.now();
     const { entry } = this.#parts;
     const { modelPath, inputs, output, padId } = await this.#prepared.get();
     await this.#options.memory.reserve(this);
@@ -232,7 +234,10 @@ export class LocalModel implements MemoryTenant {
     const runners = replicas;
     for (let index = 0; index < this.#plan.replicas; index++) {
       // One measures for all: what suits one core suits its neighbour.
-      const onFirstLoad = (run: Run): Promise<void> => this.#calibrate(run, scheduler);
+      const onFirstLoad = async (run: Run): Promise<void> => {
+        await this.#calibrate(run, scheduler);
+        this.#options.onLoad?.(this.identifier, performance.now() - startedAt);
+      };
       replicas.push(new ModelReplica(index === 0 ? { ...common, onFirstLoad } : common));
     }
     const batchTokens = this.#batchTokens ?? DEFAULT_BATCH_TOKENS;

@@ -64,6 +64,7 @@ describe("startServer", () => {
     const url = `http://127.0.0.1:${server.metricsPort}`;
     const text = await fetch(`${url}/metrics`).then((response) => response.text());
     expect(text).toContain("sheaf_open_collections 0");
+    expect(text).toContain('sheaf_child_restarts_total{child="engine host"} 0');
     expect(text).toContain("process_resident_memory_bytes");
     expect((await fetch(`${url}/api/v2/tenants`)).status).toBe(404);
     const rebound = await RawClient.open(server.metricsPort ?? 0);

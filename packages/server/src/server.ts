@@ -72,9 +72,7 @@ export async function startServer(
   const { createApp } = await import("./app.ts");
   const local = createEmbedder({
     ...models,
-    onEvent: (message) => logger.warn(message),
-    onBatch: (batch) => metrics.batch(batch),
-    onReplicaDeath: (model) => metrics.childEnded(`model replica of ${model}`),
+    ...modelEvents(logger, metrics),
     ...embedding,
   });
   const embedder = settings.role === "search" ? refuseModels(local) : local;
@@ -143,6 +141,22 @@ function openMetrics(
   return listenForMetrics({ host, port, render, logger, refusal: (request) => guard.refusal(request) });
 }
 
+function modelEvents(
+  logger: Logger,
+  metrics: ServerMetrics,
+): Pick<EmbedderOptions, "onEvent" | "onBatch" | "onLoad" | "onReplicaDeath"> {
+  const child = (model: string): string => `model replica of ${model}`;
+  return {
+    onEvent: (message) => logger.warn(message),
+    onBatch: (batch) => metrics.batch(batch),
+    onLoad: (model, milliseconds) => {
+      metrics.childStarted(child(model));
+      logger.info({ model, milliseconds: Math.round(milliseconds) }, "loaded a model");
+    },
+    onReplicaDeath: (model) => metrics.childEnded(child(model)),
+  };
+}
+
 /** Gives `null` on a server that keeps nothing. */
 function startEngine(
   settings: Settings,
@@ -151,6 +165,7 @@ function startEngine(
 ): Promise<HostedEngine | null> {
   for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
   if (settings.role === "embed") return Promise.resolve(null);
+  metrics.childStarted("engine host");
   const starting = createHostedEngine({
     dataFolder: settings.dataFolder,
     quotas: {

@@ -155,6 +155,11 @@ export class ServerMetrics {
     this.#receiversCut.inc();
   }
 
+  /** An increase shows only where there was a zero before. */
+  childStarted(child: string): void {
+    this.#restarts.inc({ child }, 0);
+  }
+
   childEnded(child: string): void {
     this.#restarts.inc({ child });
   }

@@ -63,12 +63,14 @@ describe("GET /metrics", () => {
   it("measures batches and the ends of children", () => {
     const measured = new ServerMetrics();
     measured.batch({ model: MINILM, lengths: [10, 5], queuedTokens: 7 });
+    for (const child of ["engine host", "model replica of m"]) measured.childStarted(child);
     measured.childEnded("engine host");
     return Promise.all([start(), measured.text(null)]).then(([, text]) => {
       expect(text).toContain(`sheaf_embedded_tokens_total{model="${MINILM}"} 15`);
       expect(text).toContain(`sheaf_batch_fill_ratio_sum{model="${MINILM}"} 0.75`);
       expect(text).toContain(`sheaf_queue_tokens{model="${MINILM}"} 7`);
       expect(text).toContain('sheaf_child_restarts_total{child="engine host"} 1');
+      expect(text).toContain('sheaf_child_restarts_total{child="model replica of m"} 0');
     });
   });
 
