@@ -68,6 +68,25 @@ describe("an engine whose index files are damaged", { timeout: 60_000 }, () => {
     expect((await engine.statistics()).damagedIndexFiles).toBe(0);
   });
 
+  it("gives forks the files that are left, and each makes again what is lost", async () => {
+    const first = await folder.open();
+    const ref = await folder.filled(first);
+    const name = folder.segmentsOf(ref)[0]!;
+    rmSync(join(folder.indexOf(ref), name));
+    const { id } = await first.forkCollection(ref, "fork");
+    const fork = { ...ref, id };
+    expect(folder.segmentsOf(fork)).toEqual(folder.segmentsOf(ref));
+    expect(await nearest(first, fork, 3)).toEqual(expected(ALL, 3));
+    expect(await idsOf(first, fork)).toEqual(ALL.map((i) => `r${i}`));
+    expect(errors()).toEqual([expect.stringContaining(`${name}: it is missing`)]);
+    expect(told()).toHaveLength(2);
+    await first.close();
+    folder.logged.length = 0;
+    const second = await folder.open();
+    expect(await nearest(second, ref, 3)).toEqual(expected(ALL, 3));
+    expect(told()).toHaveLength(2);
+  });
+
   it("is told of by the doctor, with what the next opening reads again", async () => {
     const first = await folder.open();
     const ref = await folder.filled(first);

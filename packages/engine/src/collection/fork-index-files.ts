@@ -17,7 +17,7 @@ export interface ForkedFiles {
   readonly forkLineage: string;
 }
 
-/** The source may replace its files at any time: then those of its next manifest are taken. */
+/** The source may replace its files at any time: then those of its next manifest are taken, and what is lost of that is. */
 const MOST_TRIES = 5;
 
 /** `false`: the source has no files that the fork could have. */
@@ -25,22 +25,28 @@ export async function forkIndexFiles(
   { from, to, lineage, forkLineage }: ForkedFiles,
   signal: CancelSignal | undefined,
 ): Promise<boolean> {
+  let before = -1;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { manifest } = await readManifest(from, { signal });
     if (manifest === null || manifest.lineage !== lineage) return false;
-    if (!(await linkAll(manifest, { from, to }))) continue;
+    const isWhole = await linkAll(manifest, { from, to });
+    // A file goes after a newer manifest is there, or because it was damaged: then the fork lacks it, too.
+    const isLost = !isWhole && manifest.n === before;
+    before = manifest.n;
+    if (!isWhole && !isLost) continue;
     await installManifest(to, { ...manifest, n: 0, lineage: forkLineage });
     return true;
   }
   return false;
 }
 
-/** `false`: one has gone. */
+/** All there are; `false`: one has gone. */
 async function linkAll(
   { segments, deadRows }: Manifest,
   { from, to }: Pick<ForkedFiles, "from" | "to">,
 ): Promise<boolean> {
+  let isWhole = true;
   for (const { name } of deadRows === null ? segments : [...segments, deadRows])
-    if (!(await to.take(from, name))) return false;
-  return true;
+    if (!(await to.take(from, name))) isWhole = false;
+  return isWhole;
 }

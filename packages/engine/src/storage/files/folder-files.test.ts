@@ -11,6 +11,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -70,6 +71,15 @@ describe("files in a folder on disk", () => {
     }
     const kept = readdirSync(join(folder, "quarantine")).map((name) => name.slice(-5));
     expect(kept.toSorted()).toEqual([2, 3, 4, 5, 6, 7, 8, 9].map((i) => `${i}.seg`));
+  });
+
+  it("removes damaged files that it cannot keep", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "quarantine"), "no folder");
+    const files = new FolderFiles(folder);
+    await writeFile(files, "a.seg", Buffer.from("x"));
+    await files.quarantine("a.seg");
+    expect(await files.open("a.seg")).toBeNull();
   });
 
   it("leaves the reserve of the disk alone, and says that the disk is full", async () => {

@@ -114,13 +114,18 @@ export class FolderFiles implements SegmentFiles {
     if (isFileName(name)) await this.#unlink(name);
   }
 
-  /** Into the folder `quarantine`, behind the time. */
+  /** Into the folder `quarantine`, behind the time; where that cannot be done the file is removed. */
   async quarantine(name: string): Promise<void> {
     if (!isFileName(name)) return;
     const folder = join(this.#folder, "quarantine");
-    makeFolder(folder);
     const time = new Date().toISOString().replaceAll(":", "-").toLowerCase();
-    await rename(join(this.#folder, name), join(folder, `${time}.${name}`)).catch(ignoreMissing);
+    try {
+      makeFolder(folder);
+      await rename(join(this.#folder, name), join(folder, `${time}.${name}`));
+    } catch {
+      // On a full disk say: it must not be read again.
+      return this.remove(name);
+    }
     const kept = (await readdir(folder)).toSorted();
     for (const old of kept.slice(0, -MAX_QUARANTINED)) await unlink(join(folder, old)).catch(ignoreMissing);
   }
