@@ -24,6 +24,11 @@ export function isSliceOver(): boolean {
   return startedAt !== null && performance.now() - startedAt >= SLICE_MS;
 }
 
+/** Long work that somebody waits for goes on in a later turn. */
+export function isSliceWanted(): boolean {
+  return waiting.size > 0;
+}
+
 /** Resolves with a slice of a later turn, in which the owner goes on at once. */
 export function nextSlice(owner: string): Promise<void> {
   return new Promise((resolve) => {

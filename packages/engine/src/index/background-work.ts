@@ -2,6 +2,7 @@
  * Work that can wait, in slices between which the event loop turns. It keeps no process alive. A step that throws
  * ends it; whoever owns the work decides what then.
  */
+import { isSliceWanted } from "@sheaf/process";
 
 const SLICE_MS = 3;
 const PAUSE_MS = 1;
@@ -10,6 +11,8 @@ export interface BackgroundSteps {
   /** Does about a millisecond of work; false when there is none left. */
   readonly step: () => boolean;
   readonly onFailure: (error: unknown) => void;
+  /** Takes one step at a time while reads or writes wait for their next slice. */
+  readonly givesWay?: boolean;
 }
 
 export class BackgroundWork {
@@ -60,12 +63,11 @@ export class BackgroundWork {
 
   #slice(): void {
     this.#timer = null;
-    const until = performance.now() + SLICE_MS;
+    const givesWay = this.#steps.givesWay === true && isSliceWanted();
+    const until = performance.now() + (givesWay ? 0 : SLICE_MS);
     try {
-      for (let more = true; performance.now() < until;) {
-        more = this.#steps.step();
-        if (!more) return;
-      }
+      do if (!this.#steps.step()) return;
+      while (performance.now() < until);
     } catch (error) {
       this.#steps.onFailure(error);
       return;

@@ -43,8 +43,8 @@ const REST_MS = 1_000;
 const MAX_WAITING = 16_384;
 /** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
 const MAX_WAITING_BYTES = 2 ** 28;
-/** Until vectors are loaded from files: the search that a collection was opened for is answered before. */
-const LOADING_DELAY_MS = 1_000;
+/** Until codes and vectors are loaded from files: the search that a collection was opened for is answered before. */
+const LOADING_DELAY_MS = 250;
 
 export class CollectionIndex {
   readonly #reader: RecordReader;
@@ -96,7 +96,7 @@ export class CollectionIndex {
     };
     this.#work = new BackgroundWork({ step: () => this.#step(), onFailure });
     const load = (): boolean => !this.#failed && !this.#changing && this.#indexer.load();
-    this.#loading = new BackgroundWork({ step: load, onFailure });
+    this.#loading = new BackgroundWork({ step: load, onFailure, givesWay: true });
   }
 
   /** What an index had that was closed, into one that is empty. `offsets`: above those of all its records. */

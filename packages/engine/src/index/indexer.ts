@@ -1,6 +1,6 @@
 /**
  * Makes an index faster, not different, in slices of about a millisecond: gives rows of mutable segments codes, writes
- * full segments as sealed ones or has that done elsewhere, and loads vectors of segments that were opened from files.
+ * full segments as sealed ones or has that done elsewhere, and loads codes and vectors of segments that were opened from files.
  */
 import type { Space } from "@sheaf/protocol";
 import { prepare } from "../kernels/distance.ts";
@@ -13,7 +13,7 @@ import { relativeTo } from "../segment/dense/search-dense.ts";
 import { VectorMemory } from "../segment/dense/vector-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
-import { RowLoader } from "./row-loader.ts";
+import { VectorLoader } from "./vector-loader.ts";
 import { AwaitedSealing, type AwaitedSegment, LocalSealing, type Sealing } from "./sealing.ts";
 import { LiveSegment, type SegmentList } from "./segment-list.ts";
 
@@ -70,7 +70,7 @@ const MEAN_ROWS = 1_024;
 export class Indexer {
   readonly #options: IndexerOptions;
   readonly #memory: VectorMemory;
-  readonly #rows: RowLoader;
+  readonly #vectors: VectorLoader;
   #codes: CodeOptions | null = null;
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
   #origin: Float32Array | null | undefined;
@@ -82,7 +82,7 @@ export class Indexer {
   constructor(options: IndexerOptions) {
     this.#options = options;
     this.#memory = options.memory ?? new VectorMemory();
-    this.#rows = new RowLoader(options.segments, this.#memory);
+    this.#vectors = new VectorLoader(options.segments, this.#memory);
   }
 
   /** Rows that wait for their code. */
@@ -98,9 +98,9 @@ export class Indexer {
     return this.code(CODED_PER_STEP) || this.#seal(atRest);
   }
 
-  /** One slice of loading vectors from files; false: there is nothing to load, or no room. */
+  /** One slice of loading codes and vectors from files; false: there is nothing to load, or no room. */
   load(): boolean {
-    return this.#rows.step();
+    return this.#vectors.step();
   }
 
   /** Gives codes to so many rows that have waited longest; false: none waits. */

@@ -171,20 +171,15 @@ export class DenseSegment {
     if (this.#source !== null) yield* this.#source.load(this, parts);
   }
 
-  /**
-   * Loads vectors from the file, in slices of less than a millisecond; `false`: they are not on this machine. `rowBytes`
-   * counts them from now on.
-   */
-  loadRows(kept: RowsKept): Generator<void, boolean> {
+  /** Loads vectors from the file, in slices of less than a millisecond. `rowBytes` counts them from now on. */
+  loadRows(kept: RowsKept): Generator<void, void> {
     this.#claimed = kept;
     return this.#loadRows(kept);
   }
 
-  *#loadRows(kept: RowsKept): Generator<void, boolean> {
-    const isLoaded = yield* this.#source!.loadRows(this, kept);
-    if (isLoaded) this.#kept = kept;
-    else this.#claimed = this.#kept;
-    return isLoaded;
+  *#loadRows(kept: RowsKept): Generator<void, void> {
+    yield* this.#source!.loadRows(this, kept);
+    this.#kept = kept;
   }
 
   /** Makes everything ready that a search may look at, where the file is not on this machine. */

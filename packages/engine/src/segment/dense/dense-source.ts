@@ -11,12 +11,14 @@ export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "
 export interface DenseSource {
   /** What there is of the vectors. */
   readonly rows: RowsKept;
+  /** It is on this machine: everything can be read at once. */
+  readonly isLocal: boolean;
   /** Whether any of them is not in memory yet. */
   lacks(parts: readonly CodePart[]): boolean;
-  /** Reads them into the memory of the segment in slices, unless they are there. */
+  /** Reads them into the memory of the segment in slices, unless they are there; only where it is local. */
   load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
-  /** Reads all vectors there in slices; `false`: they are not on this machine. */
-  loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, boolean>;
+  /** Reads all vectors there in slices; only where it is local. */
+  loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void>;
   /** Reads all codes and vectors there, wherever they are. */
   fetch(segment: DenseSegment, options: ReadOptions): Promise<void>;
   /** Fills `into` with the bf16 of consecutive slots; `false`: they are not on this machine. */

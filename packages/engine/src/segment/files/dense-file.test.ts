@@ -124,14 +124,16 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     for (const query of queries) search(segment, space, { query, exact: false, docs: filters[2]! });
     const kept = dense.readable;
     expect(kept).toBe(space === "l2" ? "bf16" : "whole");
-    expect(runSteps(dense.loadRows(kept))).toBe(true);
+    runSteps(dense.loadRows(kept));
     expect([dense.kept, dense.rowBytes()]).toStrictEqual([kept, memory.vectors.search.segment.rowBytes()]);
     expectSame(segment, filters);
   });
 
   it("finds the same with part of its vectors in memory", async () => {
     const segment = await opened(new MemoryFiles(), memory, space);
-    expect(runSteps(segment.vectors.search.segment.loadRows("bf16"))).toBe(true);
+    const dense = segment.vectors.search.segment;
+    runSteps(dense.loadRows("bf16"));
+    expect(dense.kept).toBe("bf16");
     expectSame(segment, filters);
   });
 
@@ -140,8 +142,7 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     const segment = await opened(files, memory, space);
     const request = { query: queries[0]!, exact: false, docs: filters[0]! };
     expect(() => search(segment, space, request)).toThrow("not prepared");
-    expect(runSteps(segment.vectors.search.segment.loadRows("bf16"))).toBe(false);
-    expect(segment.vectors.search.segment.rowBytes()).toBe(0);
+    expect(segment.vectors.search.segment.source?.isLocal).toBe(false);
     await segment.prepare({ dense: true, docs: "identities" });
     expectSame(segment, filters);
   });

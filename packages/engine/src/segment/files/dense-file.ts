@@ -26,6 +26,7 @@ const SLICE_BYTES = 512 * 1024;
 
 export class DenseFile implements DenseSource {
   readonly rows: RowsKept;
+  readonly isLocal: boolean;
   readonly #name: string;
   readonly #lists: number;
   readonly #codes: Readonly<Record<CodePart, StreamSection>>;
@@ -40,6 +41,7 @@ export class DenseFile implements DenseSource {
   constructor(reader: SectionReader, { capacity, dimension, kept, lists }: SegmentHeader) {
     const { width } = widthsOf(dimension);
     this.rows = kept;
+    this.isLocal = reader.isLocal;
     this.#name = reader.name;
     this.#lists = lists;
     const lengths = codeLengths(capacity, dimension);
@@ -67,8 +69,7 @@ export class DenseFile implements DenseSource {
   *load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void> {
     for (const part of parts) {
       for (let slice = this.#next(segment, part); slice !== null; slice = this.#next(segment, part)) {
-        if (!this.#codes[part].tryRead(slice.into, slice.from))
-          throw new SheafError("internal", `codes of ${this.#name} were not prepared`);
+        if (!this.#codes[part].tryRead(slice.into, slice.from)) throw this.#notPrepared();
         this.#read(segment, part, slice);
         yield;
       }
@@ -89,16 +90,15 @@ export class DenseFile implements DenseSource {
       if (!section.tryRead(into, 0)) await section.read(into, 0, { signal });
   }
 
-  *loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, boolean> {
+  *loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void> {
     for (const { section, into } of this.#rowRegions(segment, kept)) {
       const rows = Math.ceil(SLICE_BYTES / section.rowBytes);
       for (let first = 0; first < segment.capacity; first += rows) {
         const slice = into.subarray(first * section.rowBytes, (first + rows) * section.rowBytes);
-        if (!section.tryRead(slice, first)) return false;
+        if (!section.tryRead(slice, first)) throw this.#notPrepared();
         yield;
       }
     }
-    return true;
   }
 
   readHalves(firstSlot: number, into: Uint8Array): boolean {
@@ -116,6 +116,10 @@ export class DenseFile implements DenseSource {
     else if (!this.readLows(slot, new Uint8Array(lows.buffer))) return false;
     else wholeFloats({ halves, lows, at: 0 }, target);
     return true;
+  }
+
+  #notPrepared(): SheafError {
+    return new SheafError("internal", `${this.#name} was not prepared`);
   }
 
   #next(segment: DenseSegment, part: CodePart): Slice | null {

@@ -1,0 +1,49 @@
+/**
+ * Loads what searches look at of segments that were opened from files: first the codes of all, which any search needs, then
+ * their vectors while the memory has room for them, so that rows are scored without reading them one by one. In slices of
+ * less than a millisecond. A search that comes before loads the codes it needs itself.
+ */
+import { CODE_PARTS } from "../segment/dense/dense-source.ts";
+import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import type { LiveSegment, SegmentList } from "./segment-list.ts";
+
+interface Loading {
+  readonly entry: LiveSegment;
+  readonly steps: Generator<void, void>;
+}
+
+export class VectorLoader {
+  readonly #segments: SegmentList;
+  readonly #memory: VectorMemory;
+  #loading: Loading | null = null;
+
+  constructor(segments: SegmentList, memory: VectorMemory) {
+    this.#segments = segments;
+    this.#memory = memory;
+  }
+
+  /** One slice; false: there is nothing to load, or no room. Throws `SegmentDamaged`. */
+  step(): boolean {
+    // What a segment that is gone had claimed was given back when it went.
+    if (this.#loading !== null && !this.#segments.entries.includes(this.#loading.entry)) this.#loading = null;
+    this.#loading ??= this.#next();
+    if (this.#loading === null) return false;
+    if (this.#loading.steps.next().done === true) this.#loading = null;
+    return true;
+  }
+
+  #next(): Loading | null {
+    const inFiles = this.#segments.entries.flatMap((entry) => {
+      const dense = entry.segment.isSealed ? entry.segment.vectors.search.segment : null;
+      // What is on another machine is fetched by the searches that need it.
+      return dense?.source?.isLocal === true ? [{ entry, dense }] : [];
+    });
+    for (const { entry, dense } of inFiles)
+      if (dense.lacks(CODE_PARTS)) return { entry, steps: dense.load(CODE_PARTS) };
+    for (const { entry, dense } of inFiles) {
+      const kept = dense.hasRows ? "none" : this.#memory.takeRows(dense);
+      if (kept !== "none") return { entry, steps: dense.loadRows(kept) };
+    }
+    return null;
+  }
+}
