@@ -125,7 +125,7 @@ export class Catalog {
 
   database(ref: DatabaseRef): Database {
     const database = this.#databases.find(ref);
-    if (database === null) throw missing(`Database [${ref.database}] not found. Are you sure it exists?`);
+    if (database === null) throw absentDatabase(ref, "not_found");
     return database;
   }
 
@@ -143,7 +143,7 @@ export class Catalog {
     const { name, tenant, database, metadata, configuration, schema } = request;
     return this.#change(() => {
       const owner = this.#databases.find(request);
-      if (owner === null) throw absentDatabase(request);
+      if (owner === null) throw absentDatabase(request, "invalid_argument");
       const known = request.getOrCreate ? this.#collections.findByName(owner.id, name) : null;
       if (known !== null) return toCollection(known);
       const id = randomUUID();

@@ -3,7 +3,7 @@
  * transaction.
  */
 import { randomUUID } from "node:crypto";
-import { type Database, SheafError, invalid } from "@sheaf/protocol";
+import { type Database, SheafError } from "@sheaf/protocol";
 import type { DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
@@ -64,8 +64,11 @@ export class DatabaseEntries {
   }
 }
 
-/** For who makes a collection in it. */
-export function absentDatabase({ tenant, database }: DatabaseRef): SheafError {
+/** Existing servers answer 400 to who makes a collection in it, and 404 to who asks for it. */
+export function absentDatabase(
+  { tenant, database }: DatabaseRef,
+  code: "invalid_argument" | "not_found",
+): SheafError {
   const how = `POST /api/v2/tenants/${encodeURIComponent(tenant)}/databases`;
-  return invalid("", `Database [${database}] does not exist; create it first, with ${how}`);
+  return new SheafError(code, `Database [${database}] not found; create it first, with ${how}`);
 }

@@ -16,14 +16,16 @@ interface KnownPath {
   readonly allow: string;
 }
 
+const API_PREFIX = ["", "api", "v2"];
 /** A target may name a host before its path. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
 export function answerOtherMethods(app: FastifyInstance, routes: readonly Route[]): void {
   const paths = knownPaths(routes);
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
-    const known = find(paths, request.raw.url ?? "");
-    if (known === null) throw new SheafError("not_found", "no such path");
+    const segments = segmentsOf(request.raw.url ?? "");
+    const known = find(paths, segments);
+    if (known === null) throw new SheafError("not_found", `no such path; ${instead(paths, segments)}`);
     const { path, surface, allow } = known;
     request.pattern = path;
     void reply.header("allow", allow);
@@ -49,10 +51,25 @@ function knownPaths(routes: readonly Route[]): readonly KnownPath[] {
   });
 }
 
-/** Of several, the one that names most of the path itself, as the router prefers it. */
-function find(paths: readonly KnownPath[], target: string): KnownPath | null {
+function segmentsOf(target: string): readonly string[] {
   const [path = ""] = target.replace(ABSOLUTE_FORM, "").split(/[?#]/u, 1);
-  const segments = path.split("/");
+  return path.split("/");
+}
+
+/** A path that ends in what was asked for, for those who left out tenant and database. */
+function instead(paths: readonly KnownPath[], segments: readonly string[]): string {
+  const rest = segments.filter((part, i) => part !== "" && part !== API_PREFIX[i]);
+  const tail = ({ pattern }: KnownPath): readonly string[] => pattern.slice(-rest.length);
+  const meant = paths.find(
+    (known) => rest.length > 0 && tail(known)[0] === rest[0] && matches(tail(known), rest),
+  );
+  return meant === undefined
+    ? "GET /docs lists all"
+    : `it lies under ${meant.path.replace(/:(\w+)/gu, "{$1}")}`;
+}
+
+/** Of several, the one that names most of the path itself, as the router prefers it. */
+function find(paths: readonly KnownPath[], segments: readonly string[]): KnownPath | null {
   const found = paths.filter(({ pattern }) => matches(pattern, segments));
   const parameters = ({ pattern }: KnownPath): number => pattern.filter(isParameter).length;
   return found.toSorted((a, b) => parameters(a) - parameters(b))[0] ?? null;

@@ -207,6 +207,23 @@ describe("collections", () => {
   });
 });
 
+describe("a path that there is not", () => {
+  const database = "/api/v2/tenants/{tenant}/databases/{database}";
+  it.each([
+    ["/api/v2/collections", `it lies under ${database}/collections`],
+    ["/api/v2/collections/by-id/x", `it lies under ${database}/collections/by-id/{collection}`],
+    ["/databases/x", `it lies under ${database}`],
+    ["/api/v2/nothing", "GET /docs lists all"],
+    ["/api/v2/", "GET /docs lists all"],
+  ])("%s is told where what it names lies, if anywhere", async (path, hint) => {
+    const reply = await test.ask(`GET ${path}`);
+    expect(reply).toMatchObject({
+      status: 404,
+      body: { error: "NotFoundError", message: `no such path; ${hint}` },
+    });
+  });
+});
+
 describe("what is not served", () => {
   it.each([
     [`POST ${COLLECTIONS}/${UNKNOWN_ID}/functions/attach`, "ChromaError"],
