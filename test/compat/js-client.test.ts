@@ -196,7 +196,7 @@ describe("error classes", () => {
           embeddingFunction: null,
         }),
       ChromaClientError,
-      /\[nothing\] does not exist/u,
+      /\[nothing\] not found/u,
     ],
     [
       "nobody listening",
