@@ -11,7 +11,7 @@ import { openSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import { type DeadRows, readDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, readManifest } from "../../storage/files/manifest.ts";
-import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import { SegmentDamaged, SegmentMissing } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
 
@@ -81,13 +81,14 @@ function fits(manifest: Manifest, { lineage, head, plan }: RestoreRequest): bool
   return manifest.space === plan.space && plan.sparse.every(({ key }) => manifest.sparse.includes(key));
 }
 
-/** What `work` reads; `null`: it is damaged, which was reported, and set aside. */
+/** What `work` reads; `null`: its file is damaged, which was reported, and set aside, now or before. */
 async function orLost<T>(work: Promise<T>, request: RestoreRequest): Promise<T | null> {
   try {
     return await work;
   } catch (error) {
     if (!(error instanceof SegmentDamaged)) throw error;
-    await setAside(request, error);
+    const isKnown = error instanceof SegmentMissing && (await request.files.isQuarantined(error.file));
+    if (!isKnown) await setAside(request, error);
     return null;
   }
 }

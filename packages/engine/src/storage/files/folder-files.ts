@@ -117,7 +117,7 @@ export class FolderFiles implements SegmentFiles {
   /** Into the folder `quarantine`, behind the time; where that cannot be done the file is removed. */
   async quarantine(name: string): Promise<void> {
     if (!isFileName(name)) return;
-    const folder = join(this.#folder, "quarantine");
+    const folder = this.#quarantine;
     const time = new Date().toISOString().replaceAll(":", "-").toLowerCase();
     try {
       makeFolder(folder);
@@ -130,6 +130,11 @@ export class FolderFiles implements SegmentFiles {
     for (const old of kept.slice(0, -MAX_QUARANTINED)) await unlink(join(folder, old)).catch(ignoreMissing);
   }
 
+  async isQuarantined(name: string): Promise<boolean> {
+    const kept = await readdir(this.#quarantine).catch(() => []);
+    return kept.some((one) => one.endsWith(`.${name}`));
+  }
+
   async close(): Promise<void> {
     for (const file of this.#open) await file.close();
     this.#open.clear();
@@ -137,6 +142,10 @@ export class FolderFiles implements SegmentFiles {
 
   async removeUnfinished(): Promise<void> {
     for (const name of await this.#entries()) if (UNFINISHED.test(name)) await this.#unlink(name);
+  }
+
+  get #quarantine(): string {
+    return join(this.#folder, "quarantine");
   }
 
   #make(): void {

@@ -11,6 +11,7 @@ import {
 
 export class MemoryFiles implements SegmentFiles {
   readonly #files: Map<string, Uint8Array>;
+  readonly #quarantined = new Set<string>();
 
   /** @param files Where they are kept, by name. */
   constructor(files = new Map<string, Uint8Array>()) {
@@ -46,7 +47,11 @@ export class MemoryFiles implements SegmentFiles {
   }
 
   async quarantine(name: string): Promise<void> {
-    this.#files.delete(name);
+    if (this.#files.delete(name)) this.#quarantined.add(name);
+  }
+
+  async isQuarantined(name: string): Promise<boolean> {
+    return this.#quarantined.has(name);
   }
 
   async removeUnfinished(): Promise<void> {

@@ -129,8 +129,12 @@ export function segmentFilesSuite({ name, open }: SegmentFilesSuite): void {
 
     it("puts single files out of the way", async () => {
       for (const file of ["a.seg", "b.seg"]) await writeFile(files, file, Buffer.from(file));
+      expect(await files.isQuarantined("b.seg")).toBe(false);
       await files.quarantine("b.seg");
       await files.quarantine("b.seg");
+      await files.quarantine("absent.seg");
+      expect(await files.isQuarantined("b.seg")).toBe(true);
+      expect(await files.isQuarantined("absent.seg")).toBe(false);
       expect(await files.list()).toEqual(["a.seg"]);
       expect(await files.open("b.seg")).toBeNull();
       await writeFile(files, "b.seg", Buffer.from("new"));

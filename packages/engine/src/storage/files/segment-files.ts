@@ -31,6 +31,8 @@ export interface SegmentFiles {
   remove(name: string): Promise<void>;
   /** Moves a damaged file out of the way, for a person to look at. Nothing happens where there is none. */
   quarantine(name: string): Promise<void>;
+  /** One of this name was, and is kept. */
+  isQuarantined(name: string): Promise<boolean>;
   /** Removes what writers left that did not come to their end. Only to be called while nobody writes. */
   removeUnfinished(): Promise<void>;
   /** Closes all files that are open, read or not. Nothing may be asked of them afterwards. */

@@ -66,6 +66,10 @@ export class LateFiles implements SegmentFiles {
     await this.#files.quarantine(name);
   }
 
+  isQuarantined(name: string): Promise<boolean> {
+    return this.#files.isQuarantined(name);
+  }
+
   async removeUnfinished(): Promise<void> {
     await this.#files.removeUnfinished();
   }
