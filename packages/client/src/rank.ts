@@ -11,6 +11,7 @@ export interface KnnParams {
   readonly query: string | readonly number[] | SparseVectorJson;
   /** `#embedding` if omitted, else the metadata key of a sparse index. */
   readonly key?: string;
+  /** How many records it finds: 16 if omitted, whatever the limit of the search. 100 in `rrf`. */
   readonly limit?: number;
   /** Score of records that this query does not find, so that a sum includes them. */
   readonly default?: number;

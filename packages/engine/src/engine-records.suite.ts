@@ -88,6 +88,18 @@ export function engineRecordsSuite(current: () => Engine): void {
       expect((await readAll(engine, ref)).map(({ metadata }) => metadata)).toEqual([null, null]);
     });
 
+    it("takes an id that comes twice in a call as if it came in two", async () => {
+      const text = (document: string): ReturnType<typeof record> => record("a", { document });
+      const document = async (): Promise<unknown> => (await readAll(engine, ref))[0]?.document;
+      await write(engine, ref, "add", text("first"), text("second"));
+      expect(await document()).toBe("first");
+      const k = record("a", { embedding: null, metadata: new Map([["k", true]]) });
+      await write(engine, ref, "upsert", text("third"), k);
+      await write(engine, ref, "update", text("fourth"), text("fifth"));
+      expect(await readAll(engine, ref)).toMatchObject([{ document: "fifth", metadata: k.metadata }]);
+      expect(await engine.delete(ref, { ids: ["a", "a"], where: null, limit: null })).toBe(1);
+    });
+
     it("refuses a new record without embedding, and the whole batch with it", async () => {
       const batch = write(engine, ref, "upsert", record("a"), record("b", { embedding: null }));
       await expect(batch).rejects.toMatchObject({
