@@ -16,6 +16,12 @@ export interface CreateCollectionParams {
   readonly getOrCreate?: boolean;
 }
 
+export interface DatabaseInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+}
+
 export interface EmbedParams {
   readonly model: string;
   readonly texts: readonly string[];
@@ -88,10 +94,18 @@ export class SheafClient {
     await this.#transport.post(`${this.#tenantPath}/databases`, { name }, options);
   }
 
+  /** Of the client's tenant; a `NotFoundError` if it is not there. */
+  getDatabase(name: string, options?: RequestOptions): Promise<DatabaseInfo> {
+    return this.#transport.get<DatabaseInfo>(
+      `${this.#tenantPath}/databases/${encodeURIComponent(name)}`,
+      options,
+    );
+  }
+
   /** Names of all databases of the client's tenant, in order. */
   async listDatabases(options?: RequestOptions): Promise<readonly string[]> {
     const path = `${this.#tenantPath}/databases`;
-    const databases = await this.#transport.get<readonly { readonly name: string }[]>(path, options);
+    const databases = await this.#transport.get<readonly DatabaseInfo[]>(path, options);
     return databases.map(({ name }) => name);
   }
 

@@ -1,6 +1,7 @@
 export {
   SheafClient,
   type CreateCollectionParams,
+  type DatabaseInfo,
   type EmbedParams,
   type SheafClientOptions,
   type SparseEmbedding,

@@ -1,0 +1,50 @@
+/** `@sheaf/client`: a tenant and its databases, from their making to their removal. */
+import { InvalidRequestError, NotFoundError, SheafClient } from "@sheaf/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
+
+let served: ServedSheaf;
+beforeAll(async () => {
+  served = await ServedSheaf.start();
+});
+afterAll(() => served.dispose());
+
+const clientOf = (tenant: string, database: string): SheafClient =>
+  new SheafClient({ url: served.url, key: ROOT_KEY, tenant, database });
+
+describe("a tenant of @sheaf/client", () => {
+  it("has no database until one is made, and is told how where a collection needs it", async () => {
+    const client = clientOf("acme / 1", "notes");
+    await client.createTenant("acme / 1");
+    expect(await client.listDatabases()).toEqual([]);
+    const refused = await client.createCollection({ name: "meetings" }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(InvalidRequestError);
+    expect(refused).toMatchObject({
+      message:
+        "Database [notes] not found; create it first, with POST /api/v2/tenants/acme%20%2F%201/databases",
+    });
+    await client.createDatabase("notes");
+    await client.createDatabase("archive");
+    expect(await client.getDatabase("notes")).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/u),
+      name: "notes",
+      tenant: "acme / 1",
+    });
+    expect(await client.listDatabases()).toEqual(["archive", "notes"]);
+    expect(await (await client.createCollection({ name: "meetings" })).count()).toBe(0);
+  });
+
+  it("loses the databases that are deleted, and all of them with itself", async () => {
+    const client = clientOf("library", "books");
+    await client.createTenant("library");
+    for (const name of ["atlas", "books"]) await client.createDatabase(name);
+    await client.createCollection({ name: "novels" });
+    await client.deleteDatabase("books");
+    expect(await client.listDatabases()).toEqual(["atlas"]);
+    await expect(client.getDatabase("books")).rejects.toBeInstanceOf(NotFoundError);
+    await expect(client.getCollection("novels")).rejects.toBeInstanceOf(NotFoundError);
+    await client.deleteTenant("library");
+    await expect(client.getDatabase("atlas")).rejects.toBeInstanceOf(NotFoundError);
+    await expect(client.createDatabase("atlas")).rejects.toBeInstanceOf(NotFoundError);
+  });
+});
