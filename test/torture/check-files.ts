@@ -13,13 +13,13 @@ interface Report {
   }[];
 }
 
-/** No server may use the folder. */
-export async function checkFiles(data: string): Promise<void> {
+/** No server may use the folder. `indexes`: their files are whole, too. */
+export async function checkFiles(data: string, { indexes }: { readonly indexes: boolean }): Promise<void> {
   const { code, out, errors } = await runSheaf("doctor", "--data", data, "--json");
   if (out === "") throw new Violation(`sheaf doctor ended with ${code}`, [errors]);
   const { findings } = JSON.parse(out) as Report;
   const damage = findings.filter(
-    ({ severity, subject }) => severity === "damage" || subject.startsWith("index of "),
+    ({ severity, subject }) => severity === "damage" || (indexes && subject.startsWith("index of ")),
   );
   if (damage.length === 0) return;
   throw new Violation(

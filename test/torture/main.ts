@@ -16,6 +16,7 @@ interface Flags {
   readonly writers: number;
   readonly kill: TortureOptions["kill"];
   readonly indexFiles: string;
+  readonly loseIndexFiles?: boolean;
   readonly keepData?: boolean;
 }
 
@@ -34,25 +35,33 @@ const flags = new Command("torture")
       .default("mixed"),
   )
   .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "on")
+  .option("--lose-index-files", "damage index files before each cycle, while the server uses them")
   .option("--keep-data", "keep the data folder of a run without violations too")
   .parse()
   .opts<Flags>();
 
 process.exitCode = await main(flags);
 
-async function main({ keepData = false, ...run }: Flags): Promise<number> {
+async function main({ keepData = false, loseIndexFiles = false, ...run }: Flags): Promise<number> {
   const { cycles, seed, writers, kill, indexFiles } = run;
   const data = await temporaryFolder();
   const tally = new Tally();
   const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
   console.log(
-    `torture: ${cycles} cycles, seed ${seed}, ${writers} writers, killing ${kill}, index files ${indexFiles}, data in ${data}`,
+    `torture: ${cycles} cycles, seed ${seed}, ${writers} writers, killing ${kill}, index files ${indexFiles}${loseIndexFiles ? " (damaged now and then)" : ""}, data in ${data}`,
   );
   const progress = showProgress(cycles);
   const started = performance.now();
   let violation: Violation | null = null;
   try {
-    await torture({ ...run, data, discard, tally, onCycle: progress.report });
+    await torture({
+      ...run,
+      losesIndexFiles: loseIndexFiles,
+      data,
+      discard,
+      tally,
+      onCycle: progress.report,
+    });
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
     violation = error;

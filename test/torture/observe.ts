@@ -1,6 +1,7 @@
 /** Reads what the server has, of all writers or of one, and holds every record and every count to its own rules. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Holding, type IssuedKey, type OwnCollection, type OwnKey, type Variant } from "./holding.ts";
 import { BASE, BASE_RECORDS } from "./base-records.ts";
 import { COLLECTIONS, IDENTITY, KEYS, SHARED, SHARED_NAMES } from "./routes.ts";
@@ -63,9 +64,21 @@ interface Columns {
   readonly metadatas: readonly (RecordMetadata | null)[];
 }
 
+/** Where a collection is closed for a moment, because of a damaged index file. */
+const AGAIN_MS = 100;
+const MOST_TRIES = 100;
+
 /** Asks and expects a success. */
 export async function ask<T>(server: TorturedServer, request: Request): Promise<T> {
-  const answer = await server.send(request);
+  let answer = await server.send(request);
+  for (
+    let tries = 0;
+    server.isInterrupted && answer.outcome === "unavailable" && tries < MOST_TRIES;
+    tries++
+  ) {
+    await sleep(AGAIN_MS);
+    answer = await server.send(request);
+  }
   if (answer.outcome !== "answered") throw new NoAnswer(answer.outcome, request);
   if (answer.status >= 300) {
     throw new Violation(`${request.method} ${request.path}: ${answer.status}`, [JSON.stringify(answer.body)]);

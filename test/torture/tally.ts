@@ -14,6 +14,8 @@ export class Tally {
   cycles = 0;
   reads = 0;
   searches = 0;
+  /** Index files that were damaged. */
+  lostFiles = 0;
   /** Of all files, by `sheaf doctor`. */
   examinations = 0;
   readonly bootMs: number[] = [];
@@ -70,6 +72,7 @@ export class Tally {
         ["cycles", format(this.cycles)],
         ["reads beside the writes", format(this.reads)],
         ["searches held against the oracle", format(this.searches)],
+        ["index files damaged", format(this.lostFiles)],
         ["folders gone through by sheaf doctor", format(this.examinations)],
         ["violations", format(violations)],
       ],

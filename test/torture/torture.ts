@@ -7,6 +7,7 @@ import { temporaryFolder } from "../e2e/testing/served-sheaf.ts";
 import { BASE_RECORDS } from "./base-records.ts";
 import { collectionBody } from "./catalog-operations.ts";
 import { checkFiles } from "./check-files.ts";
+import { loseIndexFiles } from "./lose-index-files.ts";
 import { checkSearches } from "./check-searches.ts";
 import { Choices } from "./choices.ts";
 import { type ServerState, ask, checkFolders, observe } from "./observe.ts";
@@ -40,6 +41,8 @@ export interface TortureOptions {
   readonly kill: Victim | "mixed";
   /** As `SHEAF_INDEX_FILES`. */
   readonly indexFiles: string;
+  /** Index files are damaged before each cycle, while the server uses them. */
+  readonly losesIndexFiles: boolean;
   /** Data folder; it must be empty. */
   readonly data: string;
   /** Removes a folder that is not needed any more. */
@@ -101,7 +104,7 @@ class TortureRun {
   }
 
   async cycle(cycle: number): Promise<void> {
-    const { seed, kill, onCycle } = this.#options;
+    const { seed, kill, data, losesIndexFiles, onCycle } = this.#options;
     const started = performance.now();
     const before = {
       acknowledged: this.#tally.operations("acknowledged"),
@@ -110,6 +113,7 @@ class TortureRun {
     const choices = new Choices(seed, `cycle/${cycle}`);
     const victim = kill === "mixed" ? choices.one(["gateway", "host", "group"] as const) : kill;
     const killedAfterMs = choices.unit() * LOAD_MS;
+    if (losesIndexFiles) this.#tally.lostFiles += await loseIndexFiles(data, choices);
     const stop = new AbortController();
     const running = this.#load(cycle, stop.signal);
     await Promise.race([running, sleep(killedAfterMs)]);
@@ -188,7 +192,8 @@ class TortureRun {
   }
 
   async #examine(): Promise<void> {
-    await checkFiles(this.#options.data);
+    const { data, losesIndexFiles } = this.#options;
+    await checkFiles(data, { indexes: !losesIndexFiles });
     this.#tally.examinations += 1;
   }
 
@@ -205,7 +210,7 @@ class TortureRun {
     this.#server = null;
     while (choices.chance(killShare)) await this.#killBoot(this.#options.data, choices);
     const started = performance.now();
-    this.#server = await TorturedServer.boot(this.#options.data, this.#options.indexFiles);
+    this.#server = await TorturedServer.boot(this.#options.data, this.#options);
     this.#bootMs = performance.now() - started;
     this.#tally.bootMs.push(this.#bootMs);
   }
@@ -213,7 +218,7 @@ class TortureRun {
   async #killBoot(data: string, choices: Choices): Promise<void> {
     const { kill } = this.#options;
     const victim = kill === "gateway" || kill === "group" ? kill : choices.one(["gateway", "group"] as const);
-    const server = await TorturedServer.launch(data, this.#options.indexFiles);
+    const server = await TorturedServer.launch(data, this.#options);
     await sleep(choices.unit() * this.#bootMs);
     await this.#killOnce(server, victim, "boot");
   }
@@ -255,7 +260,7 @@ class TortureRun {
   async #tortureFresh(choices: Choices): Promise<void> {
     const data = await temporaryFolder();
     for (let kill = 0; kill < FRESH_KILLS; kill++) await this.#killBoot(data, choices);
-    const server = await TorturedServer.boot(data, this.#options.indexFiles);
+    const server = await TorturedServer.boot(data, this.#options);
     try {
       await ask(server, { method: "POST", path: COLLECTIONS, json: { name: "first" } });
       await server.stop();

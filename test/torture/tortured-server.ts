@@ -37,25 +37,37 @@ const ERROR_LEVEL = 50;
 const HOST_MODULE = "engine-host";
 /** What a killed child makes a healthy server say. */
 const EXPECTED_ERROR = /^the engine host ended with SIGKILL$/u;
+/** What it says of an index file that is damaged. */
+const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
+
+export interface TorturedOptions {
+  /** As `SHEAF_INDEX_FILES`. */
+  readonly indexFiles: string;
+  /** Index files are damaged while it runs. */
+  readonly losesIndexFiles: boolean;
+}
 
 export class TorturedServer {
+  /** Collections may be closed for a moment, and are opened again. */
+  readonly isInterrupted: boolean;
   readonly #served: ServedSheaf;
   #gatewayKilled = false;
 
-  private constructor(served: ServedSheaf) {
+  private constructor(served: ServedSheaf, { losesIndexFiles }: TorturedOptions) {
     this.#served = served;
+    this.isInterrupted = losesIndexFiles;
   }
 
   /** Starts the command and does not wait for it. */
-  static async launch(data: string, indexFiles: string): Promise<TorturedServer> {
-    const env = { SHEAF_INDEX_FILES: indexFiles };
-    return new TorturedServer(await ServedSheaf.launch({ data, env, group: true }));
+  static async launch(data: string, options: TorturedOptions): Promise<TorturedServer> {
+    const env = { SHEAF_INDEX_FILES: options.indexFiles };
+    return new TorturedServer(await ServedSheaf.launch({ data, env, group: true }), options);
   }
 
   /** Starts the command and waits until it serves; a start that fails is a violation. */
-  static async boot(data: string, indexFiles: string): Promise<TorturedServer> {
+  static async boot(data: string, options: TorturedOptions): Promise<TorturedServer> {
     for (let attempt = 1; ; attempt++) {
-      const server = await TorturedServer.launch(data, indexFiles);
+      const server = await TorturedServer.launch(data, options);
       try {
         await server.#served.waitUntilReady();
         return server;
@@ -141,6 +153,7 @@ export class TorturedServer {
     const errors = lines.filter((line) => {
       const entry = parseEntry(line);
       if (entry === null) return !line.startsWith("Sheaf listens on");
+      if (this.isInterrupted && EXPECTED_LOSS.test(entry.msg)) return !line.includes("index file is damaged");
       return entry.level >= ERROR_LEVEL && !EXPECTED_ERROR.test(entry.msg);
     });
     if (errors.length > 0) throw new Violation("the server logged errors", errors);
