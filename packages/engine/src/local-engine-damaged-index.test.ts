@@ -11,7 +11,7 @@ import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
 import { offsetKey } from "./storage/lmdb/record-keys.ts";
 import { idsOf, write } from "./testing/engine-fixtures.ts";
-import { ALL, IndexedFolder, ROWS, expected, nearest, row } from "./testing/indexed-folder.ts";
+import { ALL, INDEX, IndexedFolder, ROWS, expected, nearest, row } from "./testing/indexed-folder.ts";
 
 let folder: IndexedFolder;
 
@@ -159,6 +159,33 @@ describe("an engine whose index files are damaged", { timeout: 60_000 }, () => {
     expect(found).toBeGreaterThan(4);
   });
 
+  it.each([false, true])(
+    "finds damage as segments are merged (by the indexer process: %s)",
+    async (indexer) => {
+      const first = await folder.open();
+      const ref = await folder.filled(first);
+      await first.close();
+      const engine = await folder.open({ ...INDEX, indexer });
+      expect(await engine.count(ref, { ids: null, where: null })).toBe(ROWS);
+      const before = folder.segmentsOf(ref);
+      for (const name of before) ruin(ref, name);
+      // Most rows of the sealed segments go, so that they are written anew.
+      const doomed = ALL.slice(0, 250);
+      const ids = doomed.map((i) => `r${i}`);
+      await answered(() => engine.delete(ref, { ids, where: null, limit: null }));
+      const left = ALL.slice(250);
+      await expect
+        .poll(() => answered(() => nearest(engine, ref, 3)).then(() => folder.quarantined(ref).length))
+        .toBeGreaterThan(0);
+      expect(await answered(() => nearest(engine, ref, 3))).toEqual(expected(left, 3));
+      expect(await answered(() => idsOf(engine, ref))).toEqual(left.map((i) => `r${i}`));
+      await folder.settledNames(ref);
+      await engine.close();
+      const again = await folder.open();
+      expect(await nearest(again, ref, 3)).toEqual(expected(left, 3));
+    },
+  );
+
   it("finds damaged records behind the first answer, and then refuses what they may belong to", async () => {
     const first = await folder.open();
     const ref = await folder.filled(first);
@@ -196,6 +223,12 @@ function segmentsIn(files: readonly string[]): string[] {
 
 function soundSegments(files: readonly string[], damaged: string): string[] {
   return segmentsIn(files).filter((name) => name !== damaged);
+}
+
+/** All of it, in place. */
+function ruin(ref: CollectionRef, name: string): void {
+  const path = join(folder.indexOf(ref), name);
+  writeFileSync(path, readFileSync(path).fill(0x5a), { flag: "r+" });
 }
 
 /** One in the middle of each section of an index file, and some of its footer. */
