@@ -9,6 +9,7 @@ import type { SegmentScan } from "./dense-scan.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
 import type { DocBlock } from "./doc-block.ts";
 import { type SparseVectors, changedPostings, closeLeft } from "./mutable-segment.ts";
+import { SealedBlock } from "./sealed-block.ts";
 import type { PackedDocs } from "./packed-docs.ts";
 import type { LookupSegment, Segment, SegmentNeeds, SegmentVectors } from "./segment.ts";
 
@@ -31,7 +32,7 @@ export class SealedSegment implements LookupSegment {
   readonly id: number;
   /** Rows when it was sealed. */
   readonly rows: number;
-  readonly blocks: readonly DocBlock[];
+  readonly blocks: readonly SealedBlock[];
   readonly vectors: SealedVectors;
   readonly docs: PackedDocs;
   readonly #prepare: Segment["prepare"] | undefined;
@@ -40,7 +41,7 @@ export class SealedSegment implements LookupSegment {
   constructor({ id, rows, search, uncoded, docs, blocks, postings, prepare }: SealedParts) {
     this.id = id;
     this.rows = rows;
-    this.blocks = blocks;
+    this.blocks = blocks.map((block) => new SealedBlock(block));
     this.vectors = new SealedVectors(search, uncoded);
     this.docs = docs;
     this.#prepare = prepare;
@@ -69,6 +70,11 @@ export class SealedSegment implements LookupSegment {
 
   prepare(needs: SegmentNeeds, options?: ReadOptions): Promise<void> | undefined {
     return this.#prepare?.(needs, options);
+  }
+
+  /** Metadata, columns and trigrams are the same ones of its file from now on, which is on this machine. */
+  moveBlocks(blocks: readonly DocBlock[]): void {
+    for (const [i, block] of this.blocks.entries()) block.moveTo(blocks[i]!);
   }
 
   idAt(docId: number): string {

@@ -6,6 +6,7 @@ import { readManifest } from "../../storage/files/manifest.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
 import { listBits } from "../../segment/bits.ts";
+import { BLOCK_DOCS } from "../../segment/block-docs.ts";
 import { FiledCollection } from "../../query/testing/filed-collection.ts";
 
 const PLAN: IndexPlan = { space: "l2", embeddingFunction: null, sparse: [] };
@@ -44,6 +45,13 @@ function stored({ records }: FiledCollection): [number, number][] {
     .sort(([a], [b]) => a - b);
 }
 
+/** Where each sealed segment has the metadata of its rows. */
+function metadataPlaces(): string[] {
+  return filed.index.segments.flatMap(({ segment: { blocks, isSealed } }) =>
+    isSealed ? blocks.map(({ metadata }) => metadata.constructor.name) : [],
+  );
+}
+
 async function manifest() {
   return (await readManifest(new MemoryFiles(filed.disk))).manifest;
 }
@@ -76,6 +84,27 @@ function bytes(): number {
 }
 
 describe("index files", () => {
+  it("read metadata and columns once they are there, also for snapshots of before", async () => {
+    for (let i = 0; i < 300; i++) {
+      const metadata = new Map([["n", BigInt(i % 7)]]);
+      filed.put(`r${i}`, { embedding: Float32Array.of(i, 1), document: null, uri: null, metadata });
+    }
+    filed.seal();
+    const snapshot = filed.index.snapshot();
+    const numbers = (): unknown[] => {
+      const rowsOfOld = listBits(snapshot.live.words);
+      return rowsOfOld.map((at) =>
+        snapshot.blocks[Math.floor(at / BLOCK_DOCS)]!.metadata.value(at % BLOCK_DOCS, "n"),
+      );
+    };
+    const before = numbers();
+    expect(new Set(before).size).toBe(7);
+    expect(new Set(metadataPlaces())).toEqual(new Set(["MetadataRows"]));
+    await filed.flush();
+    expect(new Set(metadataPlaces())).toEqual(new Set(["FileRows"]));
+    expect(numbers()).toEqual(before);
+  });
+
   it("are none while nothing is sealed", async () => {
     fill(15);
     filed.seal();

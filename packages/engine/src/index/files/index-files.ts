@@ -10,7 +10,7 @@
 import { randomUUID } from "node:crypto";
 import { Cancellation } from "@sheaf/protocol";
 import { countBits } from "../../segment/bits.ts";
-import { writeSegmentFile } from "../../segment/files/segment-file.ts";
+import { moveBlocksToFile, writeSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import type { ReadRelative } from "../../segment/source-rows.ts";
 import { writeDeadRows } from "../../storage/files/dead-rows.ts";
@@ -227,8 +227,9 @@ export class IndexFiles {
     const name = `${randomUUID()}.seg`;
     const identity = await writeSegmentFile(files, name, segment, { signal: this.#closing, readVector });
     // What was read of a segment that was closed meanwhile may be anything.
-    if (this.#isThere(segment)) this.#written.set(segment, { ...identity, rows: segment.capacity, sparse });
-    else await files.remove(name);
+    if (!this.#isThere(segment)) return files.remove(name);
+    this.#written.set(segment, { ...identity, rows: segment.capacity, sparse });
+    await moveBlocksToFile(files, identity, segment, { signal: this.#closing });
   }
 
   #isThere(segment: SealedSegment): boolean {

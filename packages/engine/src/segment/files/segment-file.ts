@@ -104,6 +104,27 @@ function pauses(signal: CancelSignal | undefined): Pause {
   };
 }
 
+/**
+ * Has what filters look at read from the file of a segment that was made in memory: there columns are ready, and in memory
+ * nothing is left of them. A file on another machine would have to be fetched first, so then all stays as it is. Throws
+ * `SegmentDamaged`.
+ */
+export async function moveBlocksToFile(
+  files: SegmentFiles,
+  file: FileIdentity,
+  segment: SealedSegment,
+  options: ReadOptions,
+): Promise<void> {
+  const reader = await openSections(files, file, options);
+  try {
+    if (reader.isLocal) segment.moveBlocks((await openBlocks(reader, segment.capacity, options)).blocks);
+    else await reader.close();
+  } catch (error) {
+    await reader.close();
+    throw error;
+  }
+}
+
 export interface OpenSegmentOptions {
   /** In its index. */
   readonly id: number;
