@@ -38,6 +38,8 @@ export class Connection {
   readonly #running = new Set<ServerResponse>();
   #waiting: Exchange[] = [];
   #isHeld = false;
+  /** Its last request has been received. */
+  #isFaulty = false;
   /** Nothing more is answered. */
   #isEnding = false;
   #newest: Exchange | null = null;
@@ -64,7 +66,14 @@ export class Connection {
     socket.destroySoon = () => this.#endSoon();
   }
 
+  /** Nobody can say where its body ends, so what seems to follow it is no request. */
+  receiveLast(exchange: Exchange): void {
+    this.receive(exchange);
+    this.#isFaulty = true;
+  }
+
   receive(exchange: Exchange): void {
+    if (this.#isFaulty) return;
     this.#newest = exchange;
     if (this.#isEnding) this.socket.destroy();
     else if (this.#running.size < this.#bounds.pipelinedRequests && !this.#isHeld) this.#begin(exchange);

@@ -121,7 +121,7 @@ export class Connections {
     if (connection === undefined) return;
     const faulty = refuseFaulty(exchange.request);
     if (faulty !== null) {
-      connection.receive({ ...exchange, handler: faulty });
+      connection.receiveLast({ ...exchange, handler: faulty });
       return;
     }
     const isRefused = this.#refused.size > 0 && this.#refused.has(connection) && !this.#admitLate(connection);
