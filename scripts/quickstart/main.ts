@@ -41,6 +41,10 @@ try {
 } finally {
   await stop();
 }
+console.log("\nDone. The server is stopped and its data folder removed.");
+console.log(
+  "Next: docs/guide/getting-started.md starts a server to keep, and writes such searches with curl.",
+);
 
 /** Exit code 2, as for wrong usage of the command line. */
 function refuse(problem: string): never {
@@ -98,6 +102,10 @@ function recordOf({ path, title, text }: Section, id: number): Parameters<Collec
 }
 
 async function tour(collection: Collection): Promise<void> {
+  console.log("\nLower scores are better. dense: cosine distance; sparse: the BM25 score, negated;");
+  console.log(
+    "hybrid and grouped: the sum of 1 / (60 + position) over the dense and the sparse ranking, from position 0, negated.",
+  );
   const dense = { query: question, limit: CANDIDATES };
   const sparse = { query: question, key: "bm25", limit: CANDIDATES };
   const hybrid = rrf({ ranks: [dense, sparse] });

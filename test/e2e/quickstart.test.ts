@@ -62,6 +62,11 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
       expect(lines[heading + 1], kind).toMatch(best);
       expect(lines[heading + 1], kind).toMatch(/ -?\d+\.\d+$/);
     }
+    expect(stdout).toContain("Lower scores are better.");
+    expect(lines.filter((line) => line !== "").at(-2)).toMatch(/^Done\. /);
+    expect(lines.filter((line) => line !== "").at(-1)).toBe(
+      "Next: docs/guide/getting-started.md starts a server to keep, and writes such searches with curl.",
+    );
     const left = (await readdir(temporary)).filter((name) => name.startsWith("sheaf-quickstart-"));
     expect(left).toEqual([]);
   });
