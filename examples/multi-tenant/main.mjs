@@ -1,5 +1,5 @@
 /** One tenant and one key per customer; neither can see the other's things. Can be run again. */
-import { AdminClient, ChromaClient, ChromaUniqueError } from "chromadb";
+import { AdminClient, ChromaClient, ChromaForbiddenError, ChromaUniqueError } from "chromadb";
 
 // A line instead of a stack: most often the server is not there.
 process.on("uncaughtException", ({ message, cause }) => {
@@ -58,9 +58,11 @@ for (const customer of ["acme", "globex"]) {
 const own = await clientOf("acme", keys.acme).getCollection({ name: "orders" });
 console.log(`acme sees: ${(await own.get()).documents.join(", ")}`);
 
-try {
-  await clientOf("globex", keys.acme).getCollection({ name: "orders" });
-  console.log("acme sees the orders of globex");
-} catch (error) {
-  console.log(`acme at globex: ${error.name}`);
-}
+const refused = await clientOf("globex", keys.acme)
+  .getCollection({ name: "orders" })
+  .then(
+    () => null,
+    (error) => error,
+  );
+if (!(refused instanceof ChromaForbiddenError)) throw refused ?? new Error("acme's key can read globex");
+console.log("acme's key cannot read globex");

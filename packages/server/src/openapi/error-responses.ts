@@ -14,7 +14,7 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   not_found: "There is no such thing.",
   method_not_allowed: "The path does not take this method.",
   already_exists: "It exists already.",
-  protected: "It is what clients ask for by default, and reset is not allowed.",
+  protected: "The default tenant and database can be deleted only with `--allow-reset on`.",
   model_mismatch: "The collection was embedded with other weights.",
   conditional_conflict: "A record that was read has changed since.",
   gone: "This version of the interface is gone.",

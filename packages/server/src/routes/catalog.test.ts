@@ -50,6 +50,7 @@ describe("tenants", () => {
     for (const path of [`${TENANTS}/default_tenant`, database]) {
       const reply = await careful.ask(`DELETE ${path}`);
       expect(reply).toMatchObject({ status: 409, body: { error: "ChromaError" } });
+      expect(reply.body).toMatchObject({ message: expect.stringContaining("cannot be deleted") });
       expect((await careful.ask(`GET ${path}`)).status).toBe(200);
     }
     await careful.ask(`POST ${TENANTS}/default_tenant/databases`, { json: { name: "another" } });

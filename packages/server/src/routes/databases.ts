@@ -67,7 +67,10 @@ export function databaseRoutes({ engine, lists }: Services, { allowReset }: Tena
       async handle({ params, budget }) {
         const ref = databaseParams(params);
         if (!allowReset && ref.tenant === DEFAULT_TENANT && ref.database === DEFAULT_DATABASE) {
-          throw new SheafError("protected", `Database [${ref.database}] is what clients ask for by default`);
+          throw new SheafError(
+            "protected",
+            `Database [${ref.database}] cannot be deleted: clients use it unless told otherwise; --allow-reset on allows it`,
+          );
         }
         budget.outlastAccess();
         await engine().deleteDatabase(ref);

@@ -72,7 +72,10 @@ export function tenantRoutes({ engine, lists }: Services, { allowReset }: Tenant
       async handle({ params, budget }) {
         const tenant = tenantParam(params);
         if (!allowReset && tenant === DEFAULT_TENANT) {
-          throw new SheafError("protected", `Tenant [${tenant}] is what clients ask for by default`);
+          throw new SheafError(
+            "protected",
+            `Tenant [${tenant}] cannot be deleted: clients use it unless told otherwise; --allow-reset on allows it`,
+          );
         }
         budget.outlastAccess();
         await engine().deleteTenant(tenant);
