@@ -1,11 +1,11 @@
 /** What was deleted or replaced leaves the files of the data folder in the time that is set. */
 import { readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { CollectionRef, WriteRecord } from "@sheaf/protocol";
+import type { CollectionRef, SheafError, WriteRecord } from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "./engine.ts";
 import { createLocalEngine } from "./local-engine.ts";
-import { idsOf, makeCollection, record, write } from "./testing/engine-fixtures.ts";
+import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 const INDEX = { files: true, sizes: { denseRows: 32, sizes: { mutableRows: 32, sealedRows: 128 } } };
@@ -100,6 +100,33 @@ describe("a server that purges", () => {
     await expect.poll(() => found(deleted()), { interval: 200 }).toEqual([]);
     over.abort();
     await traffic;
+    expect(problems).toEqual([]);
+  });
+
+  it("has long reads tried again, and never says that their collection is gone", async () => {
+    await engine.close();
+    await open(1_000);
+    const ref = await makeCollection(engine);
+    const large = (i: number): WriteRecord => record(`r${i}`, { document: `${i}`.repeat(300_000) });
+    await write(engine, ref, "add", ...Array.from({ length: 12 }, (_, i) => large(i)));
+    const refusals = new Set<unknown>();
+    const until = Date.now() + 6_000;
+    const read = async (): Promise<void> => {
+      for (let reads = 0; Date.now() < until || reads === 0;) {
+        try {
+          expect(await readAll(engine, ref)).toHaveLength(12);
+          reads++;
+        } catch (error) {
+          refusals.add((error as SheafError).code);
+        }
+      }
+    };
+    const change = async (): Promise<void> => {
+      for (let i = 0; Date.now() < until; i++) await write(engine, ref, "upsert", large(i % 12));
+    };
+    await Promise.all([read(), read(), read(), change()]);
+    refusals.delete("unavailable");
+    expect([...refusals]).toEqual([]);
     expect(problems).toEqual([]);
   });
 

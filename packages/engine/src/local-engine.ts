@@ -377,7 +377,7 @@ export class LocalEngine implements Engine {
   ): Promise<ResultBatch> {
     return this.#use(ref, options, async (collection, signal, times) => {
       const { first, rest } = await start(collection, signal, times);
-      const hold = (): CollectionHold => this.#pool.hold(ref.id);
+      const hold = (): CollectionHold => this.#pool.hold(collection);
       if (rest === null) return { ...first, cursor: null };
       const cursor = this.#reads.open(ref.tenant, ref.id, rest, hold);
       // Whoever leaves before it has the cursor cannot close the read.

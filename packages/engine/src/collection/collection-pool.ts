@@ -41,6 +41,8 @@ interface Slot {
   readonly users: Set<Cancellation>;
   /** One per read that goes on between its calls. */
   readonly holds: Set<Cancellation>;
+  /** It is not for new uses any more. */
+  isClosing: boolean;
   idle: () => void;
 }
 
@@ -48,6 +50,7 @@ export class CollectionPool {
   readonly #options: CollectionPoolOptions;
   /** Least recently used first. */
   readonly #slots = new Map<string, Slot>();
+  readonly #slotOf = new WeakMap<OpenCollection, Slot>();
   readonly #closing = new Map<string, Promise<void>>();
 
   constructor(options: CollectionPoolOptions) {
@@ -109,12 +112,11 @@ export class CollectionPool {
 
   /**
    * Keeps the collection open until `release` is called; only within a `use` of it. The signal aborts when it is to be
-   * closed all the same: 404 where it is dropped.
+   * closed all the same: 404 where it is dropped. Throws that reason where it is being closed already.
    */
-  hold(id: string): CollectionHold {
-    const slot = this.#slots.get(id);
-    // Dropped while it was used.
-    if (slot === undefined) throw unknownCollection(id);
+  hold(collection: OpenCollection): CollectionHold {
+    const slot = this.#slotOf.get(collection)!;
+    if (slot.isClosing) throw closingReason(slot);
     const signal = new Cancellation();
     slot.holds.add(signal);
     const release = (): void => {
@@ -179,12 +181,14 @@ export class CollectionPool {
       dropped,
       users: new Set(),
       holds: new Set(),
+      isClosing: false,
       idle: () => {},
     };
     this.#slots.set(id, slot);
     opening.then(
       (collection) => {
         slot.collection = collection;
+        this.#slotOf.set(collection, slot);
       },
       // The users hear of it; the next use tries again.
       () => {
@@ -241,12 +245,16 @@ export class CollectionPool {
   }
 
   async #closed(slot: Slot): Promise<void> {
-    const reason = slot.dropped.aborted
-      ? slot.dropped.reason
-      : new SheafError("unavailable", "the collection is being closed; try again", { retryAfterSeconds: 1 });
-    for (const hold of slot.holds) hold.abort(reason);
+    slot.isClosing = true;
+    for (const hold of slot.holds) hold.abort(closingReason(slot));
     await closeSlot(slot).catch(this.#options.onProblem);
   }
+}
+
+/** For reads that would go on. */
+function closingReason({ dropped }: Slot): unknown {
+  if (dropped.aborted) return dropped.reason;
+  return new SheafError("unavailable", "the collection is being closed; try again", { retryAfterSeconds: 1 });
 }
 
 async function closeSlot(slot: Slot): Promise<void> {

@@ -69,6 +69,16 @@ async function until(holds: () => boolean): Promise<void> {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("pipelined requests", () => {
+  it.each(["gzip, chunked", ",chunked"])("are not begun behind one with %s", async (coding) => {
+    const { held, open } = await fixture({});
+    const client = await open();
+    const post = `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`;
+    client.write(post + GET);
+    await client.closed;
+    expect(client.statuses).toEqual([400]);
+    expect(held).toEqual([]);
+  });
+
   it("are worked on eight at a time, and answered in order", async () => {
     const { held, open } = await fixture({});
     const client = await open();
