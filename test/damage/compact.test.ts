@@ -108,12 +108,17 @@ describe("sheaf compact", () => {
       embeddings: rows.map(vectorOf),
     });
     await served.ask(`${COLLECTIONS}/${id}/delete`, { ids: rows.map((n) => `r${n}`) });
+    await served.ask(COLLECTIONS, { name: "unwritten" });
     await served.stop();
     const [before, mode] = [size(), statSync(collectionFile(served.data, id)).mode];
     const { code, report } = await compact();
     expect({ code, report }).toMatchObject({
       code: 0,
-      report: { usedBy: null, stores: [{ subject: "the catalog" }, { problem: null }, { problem: null }] },
+      report: {
+        usedBy: null,
+        withoutStore: 1,
+        stores: [{ subject: "the catalog" }, { problem: null }, { problem: null }],
+      },
     });
     expect(report.before - report.after).toBeGreaterThan(before / 3);
     expect(size()).toBeLessThan((before * 2) / 3);
@@ -121,7 +126,7 @@ describe("sheaf compact", () => {
     expect(readdirSync(join(served.data, "trash"))).toEqual([]);
     const { out } = await runSheaf("compact", "--data", served.data);
     expect(out).toMatch(
-      /^1 of 3: the catalog: .* MiB before, .* MiB now\n2 of 3: collection .*\n3 of 3: .*\n.*now\n$/u,
+      /^1 of 3: the catalog: [1-9]\d* KiB before, [1-9]\d* KiB now\n2 of 3: collection .*\n3 of 3: .*\n.*: \d+\.\d MiB before, .* now; collections without a store \(never written to\): 1\n$/u,
     );
     expect(await runSheaf("doctor", "--data", served.data)).toMatchObject({ code: 0 });
     served = await ServedSheaf.start({ data: served.data });

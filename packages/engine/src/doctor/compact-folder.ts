@@ -30,6 +30,8 @@ export interface CompactedStore {
 
 export interface FolderCompaction {
   readonly stores: readonly CompactedStore[];
+  /** Collections that were never written to, which have no store. */
+  readonly withoutStore: number;
   /** Process id of a server that uses the folder, so that nothing was done; `null`: none does. */
   readonly usedBy: number | null;
 }
@@ -45,11 +47,11 @@ export async function compactFolder(options: FolderCompactionOptions): Promise<F
   const folder = new DataFolder(options.dataFolder);
   checkDataFormat(folder);
   const usedBy = runningServer(folder.lockFile);
-  if (usedBy !== null) return { stores: [], usedBy };
+  if (usedBy !== null) return { stores: [], withoutStore: 0, usedBy };
   const lock = await acquireDataLock(folder.lockFile);
   const compactor = new FolderCompactor(folder, options);
   try {
-    return { stores: await compactor.run(), usedBy: null };
+    return { ...(await compactor.run()), usedBy: null };
   } finally {
     await compactor.close();
     lock.release();
@@ -77,15 +79,17 @@ class FolderCompactor {
     return this.#process.close();
   }
 
-  async run(): Promise<readonly CompactedStore[]> {
-    const stores = await this.#stores();
+  async run(): Promise<Omit<FolderCompaction, "usedBy">> {
+    const all = await this.#stores();
+    // One that was never written has no file.
+    const stores = all.filter(({ folder }) => existsSync(join(folder, "data.mdb")));
     const compacted: CompactedStore[] = [];
     for (const store of stores) {
       const one = await this.#compact(store);
       this.#options.onStore?.(one, stores.length);
       compacted.push(one);
     }
-    return compacted;
+    return { stores: compacted, withoutStore: all.length - stores.length };
   }
 
   /** Only those that the catalog names: a start removes the others. */
@@ -101,8 +105,7 @@ class FolderCompactor {
       name: collectionName(known.id),
     }));
     const catalog = { subject: "the catalog", folder: this.#folder.catalog, name: "catalog" };
-    // One that was never written has no file.
-    return [catalog, ...stores].filter(({ folder }) => existsSync(join(folder, "data.mdb")));
+    return [catalog, ...stores];
   }
 
   async #compact({ subject, folder, name }: Store): Promise<CompactedStore> {

@@ -31,21 +31,31 @@ async function run(options: OptionTexts): Promise<number> {
   let done = 0;
   const tell = (store: CompactedStore, total: number): void =>
     console.log(`${++done} of ${total}: ${describe(store)}`);
-  const { stores, usedBy } = await compactFolder({ dataFolder, ...(isJson ? {} : { onStore: tell }) });
+  const { stores, withoutStore, usedBy } = await compactFolder({
+    dataFolder,
+    ...(isJson ? {} : { onStore: tell }),
+  });
   const before = stores.reduce((sum, store) => sum + store.before, 0);
   const after = stores.reduce((sum, store) => sum + store.after, 0);
-  if (isJson) console.log(JSON.stringify({ dataFolder, usedBy, before, after, stores }, null, 2));
+  if (isJson)
+    console.log(JSON.stringify({ dataFolder, usedBy, before, after, stores, withoutStore }, null, 2));
   else if (usedBy !== null) console.log(`${dataFolder}: in use by process ${usedBy}; nothing was done`);
-  else console.log(`${dataFolder}: ${mebibytes(before)} before, ${mebibytes(after)} now`);
+  else console.log(`${dataFolder}: ${size(before)} before, ${size(after)} now${without(withoutStore)}`);
   if (usedBy !== null) return IN_USE;
   return stores.every(({ problem }) => problem === null) ? DONE : LEFT_SOMETHING;
 }
 
 function describe({ subject, before, after, problem }: CompactedStore): string {
   if (problem !== null) return `${subject}: left as it is: ${problem}`;
-  return `${subject}: ${mebibytes(before)} before, ${mebibytes(after)} now`;
+  return `${subject}: ${size(before)} before, ${size(after)} now`;
 }
 
-function mebibytes(bytes: number): string {
+/** So that the number of stores can be compared with that of collections. */
+function without(count: number): string {
+  return count === 0 ? "" : `; collections without a store (never written to): ${count}`;
+}
+
+function size(bytes: number): string {
+  if (bytes < 2 ** 20) return `${Math.ceil(bytes / 2 ** 10)} KiB`;
   return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }
