@@ -14,7 +14,9 @@ const look = vi.spyOn(MetadataRows.prototype, "value");
 const looks = (): number => look.mock.calls.length;
 
 function newCollection(): TestCollection {
-  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
+  // Nothing is sealed, which would look at rows, too.
+  const options = { denseRows: 2 * COUNT };
+  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] }, options);
   for (let i = 0; i < COUNT; i++) {
     collection.put(`r${i}`, {
       embedding: Float32Array.of(i),
