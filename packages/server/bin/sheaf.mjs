@@ -5,6 +5,9 @@ import { existsSync } from "node:fs";
 import { register } from "node:module";
 
 const built = new URL("../bundle/main.js", import.meta.url);
+const sources = new URL("../src", import.meta.url);
+/** A command that runs longer is told meanwhile, others at their end. */
+const STALE_AFTER_MS = 2_000;
 
 async function loadSources() {
   register(new URL("source-condition.mjs", import.meta.url));
@@ -13,5 +16,19 @@ async function loadSources() {
   return import(new URL("../src/cli/main.ts", import.meta.url).href);
 }
 
+/** An installed package has no sources. Not at the start, which it would slow down: it looks at every source. */
+async function tellIfStale() {
+  if (!existsSync(built) || !existsSync(sources)) return;
+  const { isStale } = await import("./is-stale.mjs");
+  if (await isStale(built))
+    process.stderr.write("The build is older than the sources of this clone: run `npm run build`.\n");
+}
+
+let told;
+const tellOnce = () => (told ??= tellIfStale().catch(() => {})); // A file that is replaced meanwhile ends no command.
+setTimeout(tellOnce, STALE_AFTER_MS).unref();
+
 const { main } = existsSync(built) ? await import(built.href) : await loadSources();
-process.exit(await main(process.argv.slice(2)));
+const code = await main(process.argv.slice(2));
+await tellOnce();
+process.exit(code);
