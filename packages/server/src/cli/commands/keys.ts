@@ -1,4 +1,4 @@
-/** `sheaf keys …`: API keys of a running server. A new key is printed once, alone on its line, and nowhere else. */
+/** `sheaf keys …`: API keys of a running server. A new key is printed once, alone on stdout. */
 import { SettingError } from "../../setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { SERVER_OPTIONS, type ServerRequest, askServer } from "../server-request.ts";
@@ -89,8 +89,13 @@ export const keysRotate: Command = {
 
 async function issue(request: ServerRequest, options: OptionTexts): Promise<number> {
   const made = await askServer<KeyReply>(request, options);
-  if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
-  else console.log(`${describe(made)}\nThe key, shown this once:\n${made.key}`);
+  if (options["json"] !== undefined) {
+    console.log(JSON.stringify(made, null, 2));
+    return 0;
+  }
+  // To stderr, so that KEY=$(sheaf keys create …) has the key alone.
+  console.error(`${describe(made)}\nThe key, shown this once:`);
+  console.log(made.key);
   return 0;
 }
 
