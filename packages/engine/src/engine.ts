@@ -126,6 +126,15 @@ export interface EngineStatistics {
   readonly damagedCollections: number;
   /** Index files that were found damaged, since the engine started. */
   readonly damagedIndexFiles: number;
+  /** What indexes keep in memory of vectors, of codes, of copies of codes that filters use, and of other parts of files. */
+  readonly indexVectorBytes: number;
+  readonly indexCodeBytes: number;
+  readonly indexCopyBytes: number;
+  readonly indexPartBytes: number;
+  /** Parts of index files that were read, since the engine started… */
+  readonly indexPartReads: number;
+  /** … and that made room for others. */
+  readonly indexPartEvictions: number;
   /** Rows whose vectors dense searches compared, since the engine started. */
   readonly rowsScanned: number;
   /** Calls on collections that are under way. */

@@ -20,8 +20,8 @@ export interface LocalEngineOptions {
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
   readonly index?: IndexSettings;
-  /** Bytes for the vectors that the indexes of all collections keep; by default any. */
-  readonly vectorMemory?: number;
+  /** Bytes that the indexes of all collections may keep in memory; by default any. */
+  readonly indexMemory?: number;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
 }

@@ -56,12 +56,12 @@ import type {
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import { acquireDataLock } from "./host/data-lock.ts";
 import type { EngineParts, LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
-import { VectorMemory } from "./segment/dense/vector-memory.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import type { StartedRead } from "./query/execute.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
+import { IndexMemory } from "./storage/files/index-memory.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 /** Opens the engine in this process and holds the folder's lock until `close`. */
@@ -100,7 +100,7 @@ export class LocalEngine implements Engine {
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
       ...this.#workers,
-      vectorMemory: new VectorMemory(options.vectorMemory),
+      indexMemory: new IndexMemory(options.indexMemory),
       historyMemory: new HistoryMemory(),
       documents: new DocumentMemory(),
       onTouch: options.onTouch ?? (() => {}),

@@ -55,12 +55,21 @@ describe("readSettings", () => {
       receiverSeconds: 30,
       slowRequestMs: 1_000,
       diskReserve: "10%",
-      vectorMemory: 2 * 2 ** 30,
+      indexMemory: 2 * 2 ** 30,
+      vectorMemory: null,
       purgeAfterMs: 7 * 86_400_000,
       index: { files: true },
       busyWait: true,
       metricsPort: null,
     });
+  });
+
+  it("takes the former name of the memory of indexes where the new one is not set", () => {
+    const memory = (flags: object, environment = {}): number => readSettings(flags, environment).indexMemory;
+    expect(memory({ indexMemory: "0.5" })).toBe(2 ** 29);
+    expect(memory({ vectorMemory: "0.25" })).toBe(2 ** 28);
+    expect(memory({}, { SHEAF_VECTOR_MEMORY: "4" })).toBe(2 ** 32);
+    expect(memory({ vectorMemory: "4" }, { SHEAF_INDEX_MEMORY: "1" })).toBe(2 ** 30);
   });
 
   it("reads how indexes are kept in files", () => {

@@ -41,8 +41,10 @@ export interface Settings extends BoundSettings, ConnectionSettings, ModelSettin
   readonly metricsPort: number | null;
   /** What is kept free on the disk of the data folder. */
   readonly diskReserve: DiskReserve;
-  /** Memory for the vectors that searches rank by, in bytes. */
-  readonly vectorMemory: number;
+  /** Of all indexes, in bytes. */
+  readonly indexMemory: number;
+  /** What it was called before; `null`: not set. */
+  readonly vectorMemory: number | null;
   /** Until bytes of deleted records have left the data folder; `null`: they may stay. */
   readonly purgeAfterMs: number | null;
   /** Whether indexes are kept in files, and how large their segments are. */
@@ -157,11 +159,18 @@ export const SETTINGS: SettingTable = {
     doc: "What is kept free on the disk of the data folder, in bytes or as a share of its size (10%): a write that would take it is answered with 507, while reads and deletes go on.",
     parse: parseDiskReserve,
   },
+  indexMemory: {
+    env: "SHEAF_INDEX_MEMORY",
+    flag: { name: "index-memory", operand: "GiB" },
+    default: "2",
+    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 1.5. Records that are not sealed yet, sparse postings, and ids of records that were written since their collection was opened come on top.",
+    parse: parseGibibytes,
+  },
   vectorMemory: {
     env: "SHEAF_VECTOR_MEMORY",
     flag: { name: "vector-memory", operand: "GiB" },
-    default: "2",
-    doc: "Memory for vectors in the dense indexes of all collections. Vectors that do not fit are read from disk, which is slower. A million vectors of 384 dimensions take 1.43 GiB; with l2 distance, or once half of the memory is used, 0.72 GiB.",
+    default: null,
+    doc: "Deprecated: the former name of --index-memory, used where that is not set.",
     parse: parseGibibytes,
   },
   purgeAfterMs: {
@@ -252,7 +261,8 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     slowRequestMs: required(read("slowRequestMs")),
     metricsPort: read("metricsPort"),
     diskReserve: required(read("diskReserve")),
-    vectorMemory: required(read("vectorMemory")),
+    indexMemory: readIndexMemory(flags, environment),
+    vectorMemory: read("vectorMemory"),
     purgeAfterMs: read("purgeAfterMs"),
     index: required(read("index")),
     busyWait: required(read("busyWait")),
@@ -268,6 +278,14 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     );
   }
   return settings;
+}
+
+/** The former name counts where the setting itself is left out. */
+function readIndexMemory(flags: FlagTexts, environment: Environment): number {
+  const { indexMemory, vectorMemory } = SETTINGS;
+  const isSet = flags.indexMemory !== undefined || (environment[indexMemory.env] ?? "") !== "";
+  const former = isSet ? null : readSetting<number | null>(vectorMemory, flags.vectorMemory, environment);
+  return former ?? required(readSetting<number>(indexMemory, flags.indexMemory, environment));
 }
 
 /** As the user gave the setting. */

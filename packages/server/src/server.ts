@@ -164,6 +164,10 @@ function startEngine(
   metrics: ServerMetrics,
 ): Promise<HostedEngine | null> {
   for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
+  if (settings.vectorMemory !== null)
+    logger.warn(
+      "--vector-memory (SHEAF_VECTOR_MEMORY) is deprecated: use --index-memory (SHEAF_INDEX_MEMORY)",
+    );
   if (settings.role === "embed") return Promise.resolve(null);
   metrics.childStarted("engine host");
   const starting = createHostedEngine({
@@ -174,7 +178,7 @@ function startEngine(
       records: settings.quotaRecords,
       bytes: settings.quotaBytes,
     },
-    vectorMemory: settings.vectorMemory,
+    indexMemory: settings.indexMemory,
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
     diskReserve: settings.diskReserve,

@@ -4,7 +4,7 @@ import { rm } from "node:fs/promises";
 import { type CancelSignal, type Collection, type CollectionRef, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineLog } from "../engine-log.ts";
-import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { RegexPool } from "../query/regex/regex-pool.ts";
@@ -42,7 +42,7 @@ export interface CollectionOpenerOptions {
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
   readonly documents: DocumentMemory;
-  readonly vectorMemory: VectorMemory;
+  readonly indexMemory: IndexMemory;
   readonly historyMemory: HistoryMemory;
   readonly index: IndexSettings;
   readonly indexer: IndexerChild;
@@ -76,6 +76,10 @@ export class CollectionOpener {
     return this.#damagedFiles;
   }
 
+  get indexMemory(): IndexMemory {
+    return this.#options.indexMemory;
+  }
+
   /** From now on these are not opened, and no others. Gives those that were among them and are no longer. */
   setQuarantined(collections: readonly QuarantinedCollection[]): readonly string[] {
     for (const { id } of collections) this.damaged.add(id);
@@ -104,7 +108,7 @@ export class CollectionOpener {
     { budgets, progress }: OpeningContext,
     signal: CancelSignal,
   ): Promise<OpenCollection> {
-    const { catalog, scanPool, regexPool, vectorMemory, historyMemory } = this.#options;
+    const { catalog, scanPool, regexPool, indexMemory, historyMemory } = this.#options;
     const known = catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
@@ -123,7 +127,7 @@ export class CollectionOpener {
           tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
           documents: this.#options.documents,
-          vectorMemory,
+          indexMemory,
           historyMemory,
           dirty: catalog.isDirty(id) || isAhead(store.head, known),
           advance: catalog.advance.bind(catalog, id),

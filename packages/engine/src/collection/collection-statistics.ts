@@ -17,13 +17,19 @@ type CollectionStatistics = Pick<
   | "oldestManifestSeconds"
   | "damagedCollections"
   | "damagedIndexFiles"
+  | "indexVectorBytes"
+  | "indexCodeBytes"
+  | "indexCopyBytes"
+  | "indexPartBytes"
+  | "indexPartReads"
+  | "indexPartEvictions"
 >;
 
 export function collectionStatistics(
   folder: DataFolder,
   catalog: Catalog,
   pool: CollectionPool,
-  opener: Pick<CollectionOpener, "damaged" | "damagedFiles">,
+  opener: Pick<CollectionOpener, "damaged" | "damagedFiles" | "indexMemory">,
 ): CollectionStatistics {
   const ids = pool.openIds();
   const open = ids.flatMap((id) => pool.peek(id) ?? []);
@@ -31,6 +37,7 @@ export function collectionStatistics(
   const most = (numbers: readonly (number | null)[]): number =>
     numbers.reduce<number>((highest, number) => Math.max(highest, number ?? 0), 0);
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+  const { taken, reads, evictions } = opener.indexMemory;
   return {
     collections: catalog.collectionIds(null).length,
     openCollections: ids.length,
@@ -42,6 +49,12 @@ export function collectionStatistics(
     oldestManifestSeconds: most(health.map(({ manifestAgeMs }) => manifestAgeMs)) / 1_000,
     damagedCollections: opener.damaged.count,
     damagedIndexFiles: opener.damagedFiles,
+    indexVectorBytes: taken.vectors,
+    indexCodeBytes: taken.codes,
+    indexCopyBytes: taken.copies,
+    indexPartBytes: taken.parts,
+    indexPartReads: reads,
+    indexPartEvictions: evictions,
   };
 }
 

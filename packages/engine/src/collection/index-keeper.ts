@@ -83,6 +83,7 @@ export class IndexKeeper {
     this.#source = source;
     this.#files = new IndexFiles({
       ...source,
+      memory: index.memory,
       onProblem,
       state: () => this.#state(),
       readVector: (segment, docId) => index.readVector(segment, docId),

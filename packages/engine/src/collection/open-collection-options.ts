@@ -5,7 +5,7 @@ import type { CollectionIndexOptions } from "../index/collection-index-options.t
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { TenantRegexes } from "../query/regex/regex-pool.ts";
-import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
@@ -33,8 +33,8 @@ export interface OpenCollectionOptions {
   readonly tenant: string;
   readonly regexes: TenantRegexes;
   readonly documents: DocumentMemory;
-  /** For the vectors that the index keeps; without limit if left out. */
-  readonly vectorMemory?: VectorMemory | undefined;
+  /** Of all indexes of the process; without limit if left out. */
+  readonly indexMemory?: IndexMemory | undefined;
   /** Where the index is kept in files; it is made of the records at each opening if left out. */
   readonly indexFiles?: KeptIndexFiles | undefined;
   /** Small ones for tests. */

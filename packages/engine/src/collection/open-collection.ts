@@ -75,7 +75,7 @@ export class OpenCollection {
     this.#indexChanges = new StepQueue(options.tenant);
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, options.store, {
-      ...{ ...options.indexSizes, vectorMemory: options.vectorMemory, filling: true },
+      ...{ ...options.indexSizes, memory: options.indexMemory, filling: true },
       onSealed: () => this.#keeper?.sealed(),
       sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.#keeper?.seal(request) ?? null),
       onProblem: (error) => this.#hearProblem(error),

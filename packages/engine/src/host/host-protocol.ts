@@ -10,7 +10,7 @@ export interface HostArguments {
   readonly lockToken: string;
   readonly quotas: TenantQuotas;
   /** Bytes; any where it is left out. */
-  readonly vectorMemory?: number;
+  readonly indexMemory?: number;
   /** They may stay where it is left out. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;

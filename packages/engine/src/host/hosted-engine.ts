@@ -58,8 +58,8 @@ export interface HostedEngineOptions {
   readonly onHostDeath?: () => void;
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
-  /** Bytes for the vectors that the indexes of all collections keep; by default any. */
-  readonly vectorMemory?: number;
+  /** Bytes that the indexes of all collections may keep in memory; by default any. */
+  readonly indexMemory?: number;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
@@ -96,8 +96,8 @@ export class HostedEngine implements Engine {
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const { vectorMemory, purgeAfterMs, index, diskReserve } = options;
-    const settings = { vectorMemory, purgeAfterMs, index, diskReserve };
+    const { indexMemory, purgeAfterMs, index, diskReserve } = options;
+    const settings = { indexMemory, purgeAfterMs, index, diskReserve };
     // What is left out is left out of the JSON, too.
     const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
       [name in keyof HostArguments]-?: unknown;

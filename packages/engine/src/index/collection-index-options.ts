@@ -1,6 +1,6 @@
 /** What an index is made with, and what it is told of. */
 import type { KernelKind } from "../kernels/kernel-memory.ts";
-import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { LookupSegment } from "../segment/segment.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 import type { SealElsewhere } from "./indexer.ts";
@@ -31,8 +31,8 @@ export interface CollectionIndexOptions {
   readonly denseRows?: number | undefined;
   /** Until `filled` rows are added as fast as they can be; no search is under way. */
   readonly filling?: boolean | undefined;
-  /** For the vectors of sealed segments; without limit if left out. */
-  readonly vectorMemory?: VectorMemory | undefined;
+  /** Of all indexes of the process; without limit if left out. */
+  readonly memory?: IndexMemory | undefined;
   /** Small ones for tests. */
   readonly sizes?: SegmentSizes | undefined;
   /** Sparse postings of a segment that wait unpacked; small for tests. */

@@ -9,7 +9,7 @@ import type { CollectionIndexOptions } from "./collection-index-options.ts";
 import { listBits } from "../segment/bits.ts";
 import { sparseParts } from "./sparse-parts.ts";
 import { TermNumbers } from "../segment/postings/term-numbers.ts";
-import { VectorMemory } from "../segment/dense/vector-memory.ts";
+import { IndexMemory } from "../storage/files/index-memory.ts";
 
 const PLAN: IndexPlan = {
   space: "l2",
@@ -191,12 +191,12 @@ describe("CollectionIndex", () => {
   it("goes on without sealing where that fails", async () => {
     const records = Array.from({ length: 100 }, (_, i) => record(i));
     const problems: unknown[] = [];
-    const vectorMemory = new VectorMemory();
-    vectorMemory.take = (): boolean => {
+    const memory = new IndexMemory();
+    memory.take = (): boolean => {
       throw new Error("no memory");
     };
     const onProblem = (error: unknown): void => void problems.push(error);
-    const index = newIndex(records, { sizes: SIZES, denseRows: 1, vectorMemory, onProblem });
+    const index = newIndex(records, { sizes: SIZES, denseRows: 1, memory, onProblem });
     await built(index);
     expect(problems).toStrictEqual([new Error("no memory")]);
     for (let i = 0; i < 300; i++) index.put((records[i] = record(i, { sequence: 1_000 + i })));

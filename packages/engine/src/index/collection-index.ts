@@ -13,6 +13,7 @@ import { prepare } from "../kernels/distance.ts";
 import { MutableSegment, type SparseVectors } from "../segment/mutable-segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
 import type { LookupSegment } from "../segment/segment.ts";
+import { IndexMemory } from "../storage/files/index-memory.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { BackgroundWork } from "./background-work.ts";
@@ -47,6 +48,7 @@ const MAX_WAITING_BYTES = 2 ** 28;
 const LOADING_DELAY_MS = 250;
 
 export class CollectionIndex {
+  readonly memory: IndexMemory;
   readonly #reader: RecordReader;
   readonly #options: CollectionIndexOptions;
   readonly #sizes: SegmentSizes;
@@ -78,6 +80,7 @@ export class CollectionIndex {
     this.#plan = plan;
     this.#reader = reader;
     this.#options = options;
+    this.memory = options.memory ?? new IndexMemory();
     this.#sizes = options.sizes ?? DEFAULT_SIZES;
     this.#filling = options.filling ?? false;
     this.#limit = new UnsealedLimit(this.#segments, this.#sizes.mutableRows);
@@ -368,15 +371,11 @@ export class CollectionIndex {
   }
 
   #newIndexer(): Indexer {
-    const { vectorMemory, kernels } = this.#options;
     return new Indexer({
-      segments: this.#segments,
-      space: this.#plan.space,
-      mutableRows: this.#sizes.mutableRows,
-      segmentRows: this.#sizes.sealedRows,
+      ...{ segments: this.#segments, space: this.#plan.space, memory: this.memory },
+      ...{ mutableRows: this.#sizes.mutableRows, segmentRows: this.#sizes.sealedRows },
       newestSequence: () => this.#newest,
-      memory: vectorMemory,
-      kernels,
+      kernels: this.#options.kernels,
       nextId: () => this.#nextSegment++,
       onSealed: () => {
         this.#limit.lower();

@@ -3,7 +3,7 @@ import type { Space } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { gaussOf, randomOf } from "../segment/dense/testing/data-sets.ts";
-import { VectorMemory } from "../segment/dense/vector-memory.ts";
+import { IndexMemory } from "../storage/files/index-memory.ts";
 import { Indexed } from "./testing/indexed.ts";
 
 const spaces = fc.constantFrom<Space>("l2", "cosine", "ip");
@@ -50,8 +50,8 @@ describe("dense search", () => {
         const random = randomOf(seed);
         // Nothing, or room for some segments as bf16, for some of them whole, or for all.
         const rows = [0, 200, 800, 2_000, Infinity][Math.floor(random() * 5)]!;
-        const memory = new VectorMemory(rows * Math.ceil(dimension / 16) * 32);
-        const indexed = new Indexed(space, { vectorMemory: memory });
+        const memory = new IndexMemory(rows * Math.ceil(dimension / 16) * 32);
+        const indexed = new Indexed(space, { memory });
         for (let round = 0; round < 4; round++) {
           shuffle(indexed, dimension, random, 250);
           expect(indexed.index.size).toBe(indexed.size);
@@ -117,17 +117,17 @@ describe("dense search", () => {
   it("answers with exact distances after vectors of which only bf16 was kept are sealed anew", () => {
     for (const space of ["cosine", "ip", "l2"] as const) {
       const random = randomOf(11);
-      const memory = new VectorMemory(2 ** 20);
-      const indexed = new Indexed(space, { vectorMemory: memory });
+      const memory = new IndexMemory(2 ** 20);
+      const indexed = new Indexed(space, { memory });
       const add = (from: number, to: number): void => {
         for (let row = from; row < to; row++) indexed.put(row, vectorOf(40, random));
         indexed.maintain();
       };
       // Over half of it is in use: no room for more than bf16.
       const others = 2 ** 19 + 1;
-      expect(memory.take(others)).toBe(true);
+      expect(memory.take("vectors", others)).toBe(true);
       add(0, 100);
-      memory.give(others);
+      memory.give("vectors", others);
       add(100, 256);
       indexed.maintain(true);
       for (let round = 0; round < 20; round++) {
@@ -140,17 +140,17 @@ describe("dense search", () => {
 
   it("leaves a segment that keeps its vectors whole apart from one that does not", () => {
     const gauss = gaussOf(randomOf(5));
-    const memory = new VectorMemory(2 ** 20);
-    const indexed = new Indexed("ip", { vectorMemory: memory });
+    const memory = new IndexMemory(2 ** 20);
+    const indexed = new Indexed("ip", { memory });
     const vectors = Array.from({ length: 192 }, () => new Float32Array(16).map(() => gauss()));
     const add = (from: number, to: number): void => {
       for (let row = from; row < to; row++) indexed.put(row, vectors[row]!);
       indexed.maintain();
     };
     add(0, 128);
-    expect(memory.take(2 ** 19)).toBe(true);
+    expect(memory.take("vectors", 2 ** 19)).toBe(true);
     add(128, 192);
-    memory.give(2 ** 19);
+    memory.give("vectors", 2 ** 19);
     indexed.maintain(true);
     const askedFor = (row: number): number => {
       indexed.asked = 0;
@@ -169,9 +169,9 @@ describe("dense search", () => {
     const random = randomOf(9);
     const gauss = gaussOf(random);
     // Of the vectors only bf16 is kept, so that each that is compared is asked for.
-    const memory = new VectorMemory(5_000 * 64 * 4 - 1);
+    const memory = new IndexMemory(5_000 * 64 * 4 - 1);
     const sizes = { mutableRows: 2_048, sealedRows: 8_192 };
-    const indexed = new Indexed("ip", { sizes, vectorMemory: memory });
+    const indexed = new Indexed("ip", { sizes, memory });
     for (let row = 0; row < 4_096; row++) {
       const length = row === 2_500 ? 1e6 : 1;
       indexed.put(
@@ -299,8 +299,8 @@ describe("dense search", () => {
 
   it("seals in slices, ends with nothing to do, and drops segments that lost their rows", () => {
     const random = randomOf(4);
-    const memory = new VectorMemory();
-    const indexed = new Indexed("l2", { vectorMemory: memory });
+    const memory = new IndexMemory();
+    const indexed = new Indexed("l2", { memory });
     for (let row = 0; row < 1_000; row++) indexed.put(row, vectorOf(16, random));
     let slices = 0;
     while (indexed.index.maintain(false)) slices++;

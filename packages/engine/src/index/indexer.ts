@@ -10,7 +10,8 @@ import type { CodeOptions } from "../segment/mutable-vectors.ts";
 import type { LookupSegment } from "../segment/segment.ts";
 import { SegmentWriter } from "../segment/segment-writer.ts";
 import { relativeTo } from "../segment/dense/search-dense.ts";
-import { VectorMemory } from "../segment/dense/vector-memory.ts";
+import { takeRows } from "../segment/dense/take-rows.ts";
+import type { IndexMemory } from "../storage/files/index-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
 import { VectorLoader } from "./vector-loader.ts";
@@ -38,8 +39,8 @@ export interface IndexerOptions {
   readonly mutableRows: number;
   /** Of all operations that the index has. */
   readonly newestSequence: () => number;
-  /** For the vectors of sealed segments; without limit if left out. */
-  readonly memory?: VectorMemory | undefined;
+  /** For sealed segments. */
+  readonly memory: IndexMemory;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
   /** The next number of a segment. */
@@ -69,7 +70,6 @@ const MEAN_ROWS = 1_024;
 
 export class Indexer {
   readonly #options: IndexerOptions;
-  readonly #memory: VectorMemory;
   readonly #vectors: VectorLoader;
   #codes: CodeOptions | null = null;
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
@@ -81,8 +81,7 @@ export class Indexer {
 
   constructor(options: IndexerOptions) {
     this.#options = options;
-    this.#memory = options.memory ?? new VectorMemory();
-    this.#vectors = new VectorLoader(options.segments, this.#memory);
+    this.#vectors = new VectorLoader(options.segments);
   }
 
   /** Rows that wait for their code. */
@@ -154,7 +153,6 @@ export class Indexer {
 
   close(): void {
     this.restart();
-    for (const entry of this.#options.segments.entries) this.#giveBack(entry);
   }
 
   #mutable(): MutableSegment[] {
@@ -176,7 +174,6 @@ export class Indexer {
     this.#sealing = null;
     const entry = new LiveSegment(result.segment, result.live);
     entry.liveCount = countBits(result.live);
-    if (sealing instanceof AwaitedSealing) for (const source of sources) this.#giveBack(source);
     this.#options.segments.replace(sources, entry);
     this.#options.onSealed();
     return true;
@@ -192,7 +189,6 @@ export class Indexer {
         isDue({ live: liveCount, span: newest - segment.minSequence }, { mutableRows, atRest }),
     );
     const empty = done.filter(({ liveCount }) => liveCount === 0);
-    for (const entry of empty) this.#giveBack(entry);
     if (empty.length > 0) segments.replace(empty, null);
     const candidates = done.flatMap((entry) => (entry.liveCount > 0 ? [candidateOf(entry)] : []));
     const since = performance.now() - this.#sealedAt;
@@ -214,20 +210,19 @@ export class Indexer {
     const id = this.#options.nextId();
     const awaited = sealElsewhere?.({ sources, id, origin: this.#origin ?? null }) ?? null;
     if (awaited !== null) return new AwaitedSealing(sources, awaited, wake);
+    const memory = this.#options.memory.forSegment();
     const writer = new SegmentWriter(sources, {
       id,
+      memory,
       sparseKeys: this.#options.sparseKeys(),
       readVector: (segment, docId) => this.readVector(segment, docId),
       keep: (segment) => {
-        for (const entry of sources) this.#giveBack(entry);
-        return this.#memory.takeRows(segment);
+        // They are closed at once.
+        for (const { segment: source } of sources) if (source.isSealed) source.memory.giveBack("vectors");
+        return takeRows(memory, segment);
       },
     });
     return new LocalSealing(sources, writer);
-  }
-
-  #giveBack({ segment }: LiveSegment): void {
-    if (segment.isSealed) this.#memory.give(segment.vectors.search.segment.rowBytes());
   }
 
   /** From the store, in the form that segments have; `null`: the store has another version by now. */

@@ -4,7 +4,7 @@
  * less than a millisecond. A search that comes before loads the codes it needs itself.
  */
 import { CODE_PARTS } from "../segment/dense/dense-source.ts";
-import type { VectorMemory } from "../segment/dense/vector-memory.ts";
+import { takeRows } from "../segment/dense/take-rows.ts";
 import type { LiveSegment, SegmentList } from "./segment-list.ts";
 
 interface Loading {
@@ -14,12 +14,10 @@ interface Loading {
 
 export class VectorLoader {
   readonly #segments: SegmentList;
-  readonly #memory: VectorMemory;
   #loading: Loading | null = null;
 
-  constructor(segments: SegmentList, memory: VectorMemory) {
+  constructor(segments: SegmentList) {
     this.#segments = segments;
-    this.#memory = memory;
   }
 
   /** One slice; false: there is nothing to load, or no room. Throws `SegmentDamaged`. */
@@ -34,14 +32,16 @@ export class VectorLoader {
 
   #next(): Loading | null {
     const inFiles = this.#segments.entries.flatMap((entry) => {
-      const dense = entry.segment.isSealed ? entry.segment.vectors.search.segment : null;
+      if (!entry.segment.isSealed) return [];
+      const { memory, vectors } = entry.segment;
+      const dense = vectors.search.segment;
       // What is on another machine is fetched by the searches that need it.
-      return dense?.source?.isLocal === true ? [{ entry, dense }] : [];
+      return dense.source?.isLocal === true ? [{ entry, dense, memory }] : [];
     });
     for (const { entry, dense } of inFiles)
       if (dense.lacks(CODE_PARTS)) return { entry, steps: dense.load(CODE_PARTS) };
-    for (const { entry, dense } of inFiles) {
-      const kept = dense.hasRows ? "none" : this.#memory.takeRows(dense);
+    for (const { entry, dense, memory } of inFiles) {
+      const kept = dense.hasRows ? "none" : takeRows(memory, dense);
       if (kept !== "none") return { entry, steps: dense.loadRows(kept) };
     }
     return null;

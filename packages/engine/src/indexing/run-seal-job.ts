@@ -20,12 +20,16 @@ import type { LookupSegment } from "../segment/segment.ts";
 import { SegmentWriter } from "../segment/segment-writer.ts";
 import type { ReadRelative, WriterSource } from "../segment/source-rows.ts";
 import { VectorBlocks } from "../segment/vector-blocks.ts";
+import { IndexMemory } from "../storage/files/index-memory.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { StoreView } from "../storage/record-store.ts";
 import type { SealSource, SealWork, SealedFile } from "./seal-job.ts";
 
 /** Longest stretch between two turns of the event loop, which is also the longest transaction but for one record. */
 const STRETCH_MS = 20;
+
+/** For the files that a job reads. */
+const MEMORY_BYTES = 256 * 1024 * 1024;
 
 export interface JobStores {
   readonly records: Pick<StoreView, "read" | "readVector">;
@@ -54,6 +58,7 @@ class SealJobRun {
   readonly #stores: JobStores;
   readonly #signal: CancelSignal;
   readonly #blocks: VectorBlocks;
+  readonly #memory = new IndexMemory(MEMORY_BYTES);
   readonly #opened: { close(): void }[] = [];
   #stretchEnds = 0;
 
@@ -89,7 +94,7 @@ class SealJobRun {
   async #open(source: SealSource, id: number): Promise<OpenSource | null> {
     if (source.kind === "rows") return this.#readRows(source, id);
     const { plan, dimension } = this.#work;
-    const options = { id, space: plan.space, dimension, plan, signal: this.#signal };
+    const options = { id, space: plan.space, dimension, plan, memory: this.#memory, signal: this.#signal };
     const segment = await openSegmentFile(this.#stores.files, source.file, options);
     return { segment, live: source.live };
   }

@@ -3,6 +3,7 @@
  * `DenseSegment`.
  */
 import type { IndexPlan } from "@sheaf/protocol";
+import type { SegmentMemory } from "../storage/files/index-memory.ts";
 import type { ReadOptions } from "../storage/files/segment-files.ts";
 import type { SegmentSearch } from "./dense/segment-search.ts";
 import type { SegmentScan } from "./dense-scan.ts";
@@ -23,6 +24,8 @@ export interface SealedParts {
   readonly docs: PackedDocs;
   readonly blocks: readonly DocBlock[];
   readonly postings: ReadonlyMap<string, SparsePostings>;
+  /** Ends with the segment. */
+  readonly memory: SegmentMemory;
   /** Makes parts of a file ready. */
   readonly prepare?: Segment["prepare"];
 }
@@ -35,15 +38,18 @@ export class SealedSegment implements LookupSegment {
   readonly blocks: readonly SealedBlock[];
   readonly vectors: SealedVectors;
   readonly docs: PackedDocs;
+  readonly memory: SegmentMemory;
   readonly #prepare: Segment["prepare"] | undefined;
   #postings: ReadonlyMap<string, SparsePostings>;
 
-  constructor({ id, rows, search, uncoded, docs, blocks, postings, prepare }: SealedParts) {
+  constructor({ id, rows, search, uncoded, docs, blocks, postings, memory, prepare }: SealedParts) {
     this.id = id;
     this.rows = rows;
     this.blocks = blocks.map((block) => new SealedBlock(block));
     this.vectors = new SealedVectors(search, uncoded);
     this.docs = docs;
+    this.memory = memory;
+    memory.add("codes", search.segment.codeBytes);
     this.#prepare = prepare;
     this.#postings = postings;
   }
@@ -113,6 +119,7 @@ export class SealedSegment implements LookupSegment {
   }
 
   close(): void {
+    this.memory.close();
     this.vectors.search.segment.close();
     for (const postings of this.#postings.values()) postings.close();
   }

@@ -8,6 +8,7 @@ import type { Metadata } from "@sheaf/protocol";
 import { BLOCK_DOCS } from "./block-docs.ts";
 import { SegmentSearch } from "./dense/segment-search.ts";
 import type { DenseSegment } from "./dense/dense-segment.ts";
+import { IndexMemory, type SegmentMemory } from "../storage/files/index-memory.ts";
 import type { RowsKept } from "./dense/segment-layout.ts";
 import { NO_DOC } from "./postings/merge-postings.ts";
 import { SparseBlock } from "./postings/sparse-block.ts";
@@ -29,6 +30,8 @@ export interface SegmentWriterOptions {
   readonly readVector: ReadRelative;
   /** How much may be kept of the vectors; asked in the last step. */
   readonly keep: (segment: DenseSegment) => RowsKept;
+  /** Of the new segment; without limit if left out. */
+  readonly memory?: SegmentMemory | undefined;
 }
 
 /** Rows of metadata between two pauses. */
@@ -89,9 +92,11 @@ export class SegmentWriter {
     const segment = kept === whole.kept ? whole : whole.keeping(kept);
     if (segment !== whole) whole.close();
     this.#unfinished.length = 0;
-    const search = new SegmentSearch(segment);
+    const { id, memory = new IndexMemory().forSegment() } = this.#options;
+    const search = new SegmentSearch(segment, memory);
     return new SealedSegment({
-      id: this.#options.id,
+      id,
+      memory,
       rows: rows.count,
       search,
       uncoded,

@@ -53,13 +53,14 @@ export class ServerMetrics {
   readonly #receiversCut: Counter;
   readonly #replyBytes: Gauge<"where">;
   #replies: ReplyBytes = { inMemory: 0, spooled: 0 };
-  readonly #engine: Readonly<Record<keyof EngineStatistics, Gauge>>;
+  readonly #engine: Readonly<Record<keyof EngineStatistics, Settable>>;
 
   constructor() {
     const registers = [this.registry];
     const latency = { registers, buckets: LATENCY_SECONDS };
     const name = (rest: string, help: string) => ({ name: `sheaf_${rest}`, help, registers });
-    const gauge = (rest: string, help: string) => new Gauge(name(rest, help));
+    const gauge = (rest: string, help: string, labels: readonly string[] = []) =>
+      new Gauge({ ...name(rest, help), labelNames: [...labels] });
     this.#requests = new Histogram({
       ...name("http_request_duration_seconds", "Time to answer a request."),
       ...latency,
@@ -175,10 +176,16 @@ export class ServerMetrics {
   }
 }
 
+/** A gauge, or one of its labels. */
+interface Settable {
+  set(value: number): void;
+}
+
 /** One for each of the engine's statistics. */
 function engineGauges(
-  gauge: (name: string, help: string) => Gauge,
-): Readonly<Record<keyof EngineStatistics, Gauge>> {
+  gauge: (name: string, help: string, labels?: readonly string[]) => Gauge,
+): Readonly<Record<keyof EngineStatistics, Settable>> {
+  const memory = gauge("index_memory_bytes", "What indexes keep in memory, by what it is.", ["kind"]);
   return {
     collections: gauge("collections", "Collections there are."),
     openCollections: gauge("open_collections", "Collections that are open."),
@@ -204,6 +211,18 @@ function engineGauges(
     damagedIndexFiles: gauge(
       "index_damaged_files",
       "Index files that were found damaged and set aside, since the engine started.",
+    ),
+    indexVectorBytes: memory.labels("vectors"),
+    indexCodeBytes: memory.labels("codes"),
+    indexCopyBytes: memory.labels("copies"),
+    indexPartBytes: memory.labels("parts"),
+    indexPartReads: gauge(
+      "index_part_reads",
+      "Parts of index files that were read, since the engine started.",
+    ),
+    indexPartEvictions: gauge(
+      "index_part_evictions",
+      "Parts of index files that were dropped from memory to make room, since the engine started.",
     ),
     rowsScanned: gauge(
       "rows_scanned",

@@ -15,6 +15,7 @@ import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import type { ReadRelative } from "../../segment/source-rows.ts";
 import { writeDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, installManifest } from "../../storage/files/manifest.ts";
+import type { IndexMemory } from "../../storage/files/index-memory.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type IndexState, type ManifestDraft, draftManifest } from "./manifest-draft.ts";
@@ -25,6 +26,8 @@ import { SegmentSealer, type WriteElsewhere } from "./segment-sealer.ts";
 
 export interface IndexFilesOptions {
   readonly files: SegmentFiles;
+  /** Of the segments that are opened. */
+  readonly memory: IndexMemory;
   /** UUID of the log. */
   readonly lineage: string;
   /** Vectors from the store, for segments that do not keep theirs. */
@@ -80,12 +83,12 @@ export class IndexFiles {
   constructor(options: IndexFilesOptions) {
     this.#options = options;
     this.#delays = options.delays ?? DELAYS;
-    const { files, writeElsewhere, onProblem } = options;
+    const { files, memory, writeElsewhere, onProblem } = options;
     this.#sealer =
       writeElsewhere === undefined
         ? null
         : new SegmentSealer({
-            ...{ files, onProblem },
+            ...{ files, memory, onProblem },
             write: writeElsewhere,
             fileOf: (segment) => this.#fileOfNow(segment),
             onOpened: (segment, file, { sparse }) =>
@@ -107,8 +110,8 @@ export class IndexFiles {
   async restore(
     request: Pick<RestoreRequest, "head" | "plan" | "kernels" | "signal">,
   ): Promise<RestoredIndex | null> {
-    const { files, lineage, onProblem } = this.#options;
-    const { restored, nextN } = await restoreIndex({ ...request, files, lineage, onProblem });
+    const { files, lineage, memory, onProblem } = this.#options;
+    const { restored, nextN } = await restoreIndex({ ...request, files, lineage, memory, onProblem });
     this.#nextN = nextN;
     if (restored === null) await removeIndexFiles(files, () => false);
     else {

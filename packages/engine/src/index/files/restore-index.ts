@@ -11,6 +11,7 @@ import { openSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import { type DeadRows, readDeadRows } from "../../storage/files/dead-rows.ts";
 import { type Manifest, type SegmentEntry, readManifest } from "../../storage/files/manifest.ts";
+import type { IndexMemory } from "../../storage/files/index-memory.ts";
 import { SegmentDamaged, SegmentMissing } from "../../storage/files/segment-damaged.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
@@ -40,6 +41,7 @@ export interface RestoreRequest {
   /** The store's. */
   readonly head: StoreHead;
   readonly plan: IndexPlan;
+  readonly memory: IndexMemory;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
   readonly onProblem: (error: unknown) => void;
@@ -128,10 +130,10 @@ async function openRestored(
   file: SegmentEntry,
   { id, dead, manifest, request }: RestoredOptions,
 ): Promise<RestoredSegment> {
-  const { files, kernels, plan, signal } = request;
+  const { files, kernels, memory, plan, signal } = request;
   const live = liveDocs(file, dead?.get(file.name));
   const dimension = manifest.head.dimension ?? 0;
-  const shape = { space: plan.space, dimension, plan, kernels, signal };
+  const shape = { space: plan.space, dimension, plan, kernels, memory, signal };
   const segment = await openSegmentFile(files, file, { ...shape, id });
   if (segment.capacity === file.rows) return { segment, live, file };
   segment.close();

@@ -9,6 +9,7 @@ import { listBits } from "../../segment/bits.ts";
 import { openSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import type { SegmentEntry } from "../../storage/files/manifest.ts";
+import type { IndexMemory } from "../../storage/files/index-memory.ts";
 import type { SegmentFiles } from "../../storage/files/segment-files.ts";
 import type { SealRequest } from "../indexer.ts";
 import type { AwaitedSegment } from "../sealing.ts";
@@ -19,6 +20,7 @@ export type WriteElsewhere = (work: SealWork, signal: CancelSignal) => Promise<S
 
 export interface SegmentSealerOptions {
   readonly files: SegmentFiles;
+  readonly memory: IndexMemory;
   readonly write: WriteElsewhere;
   /** A segment's file, if it has one with all that the plan asks for. */
   readonly fileOf: (segment: SealedSegment) => SegmentEntry | null;
@@ -92,13 +94,13 @@ export class SegmentSealer {
   }
 
   async #run(work: SealWork, id: number, released: Cancellation): Promise<SealedSegment> {
-    const { files, write, onOpened } = this.#options;
+    const { files, memory, write, onOpened } = this.#options;
     const end = (): void => released.abort(this.#closing.reason);
     this.#closing.addEventListener("abort", end);
     try {
       const file = await write(work, released);
       const { plan, dimension } = work;
-      const options = { id, plan, dimension, space: plan.space, signal: released };
+      const options = { id, plan, dimension, space: plan.space, memory, signal: released };
       const segment = await openSegmentFile(files, file, options);
       onOpened(segment, file, plan);
       this.#failures = 0;

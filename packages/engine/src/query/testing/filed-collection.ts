@@ -108,7 +108,7 @@ export class FiledCollection extends TestCollection {
     const { index, plan } = this;
     const { byJobs = false, runJob = runSealJob } = this.options;
     const newFiles: IndexFiles = new IndexFiles({
-      ...{ files, lineage: this.options.lineage },
+      ...{ files, lineage: this.options.lineage, memory: index.memory },
       readVector: (segment, docId) => index.readVector(segment, docId),
       state: () => {
         const { head } = this;

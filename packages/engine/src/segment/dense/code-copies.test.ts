@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { IndexMemory } from "../../storage/files/index-memory.ts";
 import { CodeCopies } from "./code-copies.ts";
 import { DenseSegment } from "./dense-segment.ts";
 import { halvesToFloats } from "./half-float.ts";
@@ -99,6 +100,29 @@ describe("CodeCopies", () => {
     const all = Uint32Array.from({ length: fit * COPIED_PER_CALL + 1 }, () => 0);
     expect([copies.of(all), copies.of(all)]).toEqual([null, null]);
     expect(copyOf(0)).toBe(made[0]);
+    segment.close();
+  });
+
+  it("makes as many copies as the memory of indexes has room for, and gives it back", () => {
+    const segment = filledSegment();
+    const { codeBytes, nibbleBytes } = segment.layout;
+    const chunk = COPIED_PER_CALL * (codeBytes + nibbleBytes + 18);
+    // A quarter is not for copies.
+    const index = new IndexMemory((2 * chunk * 4) / 3 + 1);
+    const memory = index.forSegment();
+    const copies = new CodeCopies(segment, memory);
+    const asked = (slots: Uint32Array): number | null => {
+      copies.of(slots);
+      return copies.of(slots)?.length ?? null;
+    };
+    expect(asked(SLOTS)).toBe(2);
+    expect(index.taken.copies).toBe(2 * chunk);
+    // In the place of the former one.
+    expect(asked(SLOTS.slice(0, COPIED_PER_CALL))).toBe(1);
+    expect(index.taken.copies).toBe(2 * chunk);
+    expect(asked(Uint32Array.from({ length: 2 * COPIED_PER_CALL + 1 }, (_, i) => i))).toBeNull();
+    memory.close();
+    expect(index.used).toBe(0);
     segment.close();
   });
 });

@@ -75,8 +75,6 @@ export class DenseSegment {
 
   readonly #source: DenseSource | null;
   #kept: RowsKept;
-  /** What is kept of the vectors, or will be once it is loaded. */
-  #claimed: RowsKept;
 
   /**
    * `capacity`: slots, a multiple of 32. A segment starts as one list around the origin. `rows`: how much is kept of the
@@ -93,7 +91,7 @@ export class DenseSegment {
     const isInFile = typeof rows === "object";
     const laidOut = isInFile ? rows.rows : rows;
     this.#source = isInFile ? rows : null;
-    this.#kept = this.#claimed = isInFile ? "none" : rows;
+    this.#kept = isInFile ? "none" : rows;
     // Pages of vectors that are never loaded stay untouched, and take no memory.
     this.layout = layOut(shape, { capacity, lists, kept: laidOut });
     const { memory, at, width, size, codeBytes, recordCodeBytes } = this.layout;
@@ -171,13 +169,8 @@ export class DenseSegment {
     if (this.#source !== null) yield* this.#source.load(this, parts);
   }
 
-  /** Loads vectors from the file, in slices of less than a millisecond. `rowBytes` counts them from now on. */
-  loadRows(kept: RowsKept): Generator<void, void> {
-    this.#claimed = kept;
-    return this.#loadRows(kept);
-  }
-
-  *#loadRows(kept: RowsKept): Generator<void, void> {
+  /** Loads vectors from the file, in slices of less than a millisecond. */
+  *loadRows(kept: RowsKept): Generator<void, void> {
     yield* this.#source!.loadRows(this, kept);
     this.#kept = kept;
   }
@@ -187,7 +180,7 @@ export class DenseSegment {
     const source = this.#source;
     if (source === null) return;
     await source.fetch(this, options);
-    this.#kept = this.#claimed = source.rows;
+    this.#kept = source.rows;
   }
 
   /** Whether a search would have to wait for something that is not on this machine. */
@@ -275,8 +268,14 @@ export class DenseSegment {
     for (let byte = 0; byte < codeBytes; byte++) blocks[first + byte * 32] = this.#codes[code + byte]!;
   }
 
-  /** Bytes of the vectors in memory, as far as they are kept. */
-  rowBytes(kept = this.#claimed): number {
+  /** Bytes of the codes of all rows. */
+  get codeBytes(): number {
+    const arrays = [this.#blocks, this.#codes, this.factors, this.biases, this.#centroidBytes];
+    return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  /** Bytes of the vectors, if so much is kept of them. */
+  rowBytes(kept: RowsKept): number {
     if (kept === "none") return 0;
     return this.#halves.byteLength + (kept === "whole" ? this.#lows.byteLength : 0);
   }

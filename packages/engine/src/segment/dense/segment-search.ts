@@ -3,6 +3,7 @@
  * lists that can matter, `estimate` given slots from their codes, `score` given slots from bf16. Between two steps
  * of a search another one may use the segment: whatever lies in the kernel memory is of one step only.
  */
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { CandidateBuffer } from "./candidate-buffer.ts";
 import { CodeCopies } from "./code-copies.ts";
 import { CodeGather } from "./code-gather.ts";
@@ -40,7 +41,8 @@ export class SegmentSearch {
   /** Slots to be looked at, in the kernel memory. */
   readonly #slots: Uint32Array;
 
-  constructor(segment: DenseSegment) {
+  /** `memory`: for copies of codes; without limit if left out. */
+  constructor(segment: DenseSegment, memory?: SegmentMemory) {
     const scorer = new SegmentScorer(segment);
     const candidates = new CandidateBuffer(segment, scorer);
     const order = new ListOrder(segment.lists.slots.length);
@@ -50,7 +52,7 @@ export class SegmentSearch {
     const parts = { scorer, candidates, order, scan };
     this.#probe = new ListProbe(segment, parts);
     this.#gather = new CodeGather(segment, parts);
-    this.#copies = new CodeCopies(segment);
+    this.#copies = new CodeCopies(segment, memory);
     this.#copyScan = new CopyScan(segment, parts);
     this.#slots = segment.layout.memory.u32(segment.layout.at.slots, SLOTS_PER_CALL);
   }

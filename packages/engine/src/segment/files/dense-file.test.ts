@@ -112,7 +112,7 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
   it("finds the same by reading vectors one by one", async () => {
     const segment = await opened(new MemoryFiles(), memory, space);
     const dense = segment.vectors.search.segment;
-    expect([dense.kept, dense.rowBytes()]).toStrictEqual(["none", 0]);
+    expect([dense.kept, dense.rowBytes(dense.kept)]).toStrictEqual(["none", 0]);
     // Between 64 and 256 rows a file is estimated first, where memory is scored.
     expectSame(segment, [filters[0]!, filters[1]!, filters[3]!, filters[4]!]);
   });
@@ -125,7 +125,10 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     const kept = dense.readable;
     expect(kept).toBe(space === "l2" ? "bf16" : "whole");
     runSteps(dense.loadRows(kept));
-    expect([dense.kept, dense.rowBytes()]).toStrictEqual([kept, memory.vectors.search.segment.rowBytes()]);
+    expect([dense.kept, dense.rowBytes(dense.kept)]).toStrictEqual([
+      kept,
+      memory.vectors.search.segment.rowBytes(kept),
+    ]);
     expectSame(segment, filters);
   });
 

@@ -3,7 +3,8 @@
  * first asked for. Nothing is done for each row but to check that no number leads beyond the arrays.
  */
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
-import { LazyPart, PartCache } from "../../storage/files/part-cache.ts";
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
+import { LazyPart } from "../../storage/files/lazy-part.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { SectionWriter } from "../../storage/files/section-writer.ts";
@@ -48,13 +49,15 @@ export class FileDocs implements DocParts {
   readonly #lookup: LazyPart<DocLookup>;
 
   /** Reads nothing yet. Throws `SegmentDamaged` where a section does not have the length that follows from the header. */
-  constructor(reader: SectionReader, { capacity, rows, minOffset, seed }: SegmentHeader) {
+  constructor(
+    reader: SectionReader,
+    { capacity, rows, minOffset, seed }: SegmentHeader,
+    memory: SegmentMemory,
+  ) {
     this.minOffset = minOffset;
     this.seed = seed;
-    // They are asked for by every search, so they stay.
-    const cache = new PartCache(Infinity);
     const part = <T>(name: string, bytes: number | null, parse: (fields: PartFields) => T): LazyPart<T> =>
-      lazyStream(reader, { name, bytes, cache, parse });
+      lazyStream(reader, { name, bytes, memory, parse });
     this.#offsets = part(OFFSETS, 8 * capacity, (fields) => fields.f64(capacity));
     this.#sequences = part(SEQUENCES, 8 * capacity, (fields) => fields.f64(capacity));
     this.#ids = part(IDS, null, (fields) => parseIds(fields, capacity));
@@ -88,16 +91,16 @@ interface StreamPart<T> {
   readonly name: string;
   /** `null`: any length. */
   readonly bytes: number | null;
-  readonly cache: PartCache;
+  readonly memory: SegmentMemory;
   readonly parse: (fields: PartFields) => T;
 }
 
-function lazyStream<T>(reader: SectionReader, { name, bytes, cache, parse }: StreamPart<T>): LazyPart<T> {
+function lazyStream<T>(reader: SectionReader, { name, bytes, memory, parse }: StreamPart<T>): LazyPart<T> {
   const section = reader.stream(name);
   const { length } = section;
   const fail = (reason: string): SegmentDamaged => new SegmentDamaged(reader.name, name, reason);
   if (bytes !== null && length !== bytes) throw fail(`${length} bytes instead of ${bytes}`);
-  return new LazyPart(cache, {
+  return new LazyPart(memory, {
     bytes: length,
     tryRead: () => {
       const into = Buffer.allocUnsafeSlow(length);

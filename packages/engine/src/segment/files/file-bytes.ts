@@ -1,5 +1,6 @@
 /** The bytes of a column's values in a file. Few at a time are read and forgotten; all of them are kept for a while. */
-import { LazyPart, type PartCache } from "../../storage/files/part-cache.ts";
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
+import { LazyPart } from "../../storage/files/lazy-part.ts";
 import type { PagedSection } from "../../storage/files/paged-section.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { ValueBytes } from "../columns/value-bytes.ts";
@@ -14,12 +15,12 @@ export class FileBytes implements ValueBytes {
   readonly #start: number;
   readonly #whole: LazyPart<Buffer>;
 
-  constructor(section: PagedSection, [start, end]: readonly [number, number], cache: PartCache) {
+  constructor(section: PagedSection, [start, end]: readonly [number, number], memory: SegmentMemory) {
     this.length = end - start;
     this.#section = section;
     this.#start = start;
     this.#whole = new LazyPart(
-      cache,
+      memory,
       pagedSource(section, [start, end], (bytes) => bytes),
     );
   }

@@ -2,7 +2,8 @@
  * The columns of a segment in a file. That of a key which many rows hold is read; that of another key is made of the few
  * rows which hold it.
  */
-import { LazyPart, type PartCache } from "../../storage/files/part-cache.ts";
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
+import { LazyPart } from "../../storage/files/lazy-part.ts";
 import { PartFields } from "../../storage/files/part-fields.ts";
 import type { PagedSection } from "../../storage/files/paged-section.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
@@ -21,7 +22,7 @@ export interface FileColumnsOptions {
   /** Keys with columns; where each is and where its values are; behind them the list of rows by other keys, then the end. */
   readonly keys: readonly string[];
   readonly places: Float64Array;
-  readonly cache: PartCache;
+  readonly memory: SegmentMemory;
 }
 
 /** Rows by key: pairs, ascending by hash. */
@@ -46,7 +47,7 @@ export class FileColumns implements BlockColumns {
   readonly #made = new Map<string, MetadataColumn>();
 
   constructor(options: FileColumnsOptions) {
-    const { section, rows, keys, places, cache } = options;
+    const { section, rows, keys, places, memory } = options;
     this.#options = options;
     this.rows = rows.length;
     const part = <T>(i: number, parse: (fields: PartFields) => T): LazyPart<T> => {
@@ -54,11 +55,11 @@ export class FileColumns implements BlockColumns {
       const source = pagedSource(section, [start!, end!], (bytes) =>
         parse(new PartFields(bytes, (reason) => section.damaged(`column at ${start}: ${reason}`))),
       );
-      return new LazyPart(cache, source);
+      return new LazyPart(memory, source);
     };
     const column = (i: number): FileColumn => {
       const [start, end] = places.subarray(2 * i + 1);
-      const values = new FileBytes(section, [start!, end!], cache);
+      const values = new FileBytes(section, [start!, end!], memory);
       const head = part(2 * i, (fields) => new MetadataColumn({ fields, values }, rows.length / 32));
       return { head, values };
     };

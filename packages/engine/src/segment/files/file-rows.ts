@@ -7,7 +7,8 @@ import {
   emptyIntegerArray,
 } from "@sheaf/protocol";
 import type { PagedSection } from "../../storage/files/paged-section.ts";
-import { LazyPart, type PartCache } from "../../storage/files/part-cache.ts";
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
+import { LazyPart } from "../../storage/files/lazy-part.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import { CellReader } from "../columns/cell-reader.ts";
 import type { NumberArray } from "../columns/cell-writer.ts";
@@ -25,7 +26,7 @@ export interface FileRowsOptions extends CellPlaces {
   readonly end: number;
   /** How many there are. */
   readonly rows: number;
-  readonly cache: PartCache;
+  readonly memory: SegmentMemory;
 }
 
 /** What is read before any row. */
@@ -55,7 +56,7 @@ export class FileRows implements RowMetadata {
     this.#section = section;
     this.#place = place;
     this.#head = new LazyPart(
-      place.cache,
+      place.memory,
       pagedSource(section, [place.head, place.data], (bytes) => this.#parseHead(bytes)),
     );
   }
@@ -98,7 +99,7 @@ export class FileRows implements RowMetadata {
 
   #group(group: number): LazyPart<Buffer> {
     return (this.#groups[group] ??= new LazyPart(
-      this.#place.cache,
+      this.#place.memory,
       pagedSource(
         this.#section,
         [this.#groupStart(group), this.#place.data + this.#head.get().groups[group]!],
@@ -113,7 +114,7 @@ export class FileRows implements RowMetadata {
 
   #readNow(start: number, end: number): Buffer {
     const part = new LazyPart(
-      this.#place.cache,
+      this.#place.memory,
       pagedSource(this.#section, [start, end], (bytes) => bytes),
     );
     return part.get();
@@ -159,11 +160,11 @@ export class FileRows implements RowMetadata {
   #arrayPart(number: number, [start, end]: readonly [number, number], form: number): LazyPart<NumberArray> {
     const known = this.#arrays.get(number);
     if (known !== undefined) return known;
-    const { data, cache } = this.#place;
+    const { data, memory } = this.#place;
     const source = pagedSource(this.#section, [data + start, data + end], (bytes) =>
       this.#array(bytes, form),
     );
-    const part = new LazyPart(cache, source);
+    const part = new LazyPart(memory, source);
     this.#arrays.set(number, part);
     return part;
   }

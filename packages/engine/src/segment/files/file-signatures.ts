@@ -4,7 +4,8 @@
  */
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { SectionWriter } from "../../storage/files/section-writer.ts";
-import { LazyPart, type PartCache } from "../../storage/files/part-cache.ts";
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
+import { LazyPart } from "../../storage/files/lazy-part.ts";
 import type { RowSection } from "../../storage/files/row-section.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
@@ -48,14 +49,14 @@ export async function writeSignatures(
 export class FileSignatures {
   readonly #section: RowSection;
   readonly #words: number;
-  readonly #cache: PartCache;
+  readonly #memory: SegmentMemory;
   readonly #rows: (LazyPart<Uint32Array> | undefined)[] = [];
 
   /** Throws `SegmentDamaged`. */
-  constructor(reader: SectionReader, capacity: number, cache: PartCache) {
+  constructor(reader: SectionReader, capacity: number, memory: SegmentMemory) {
     this.#section = reader.rows(SECTION, capacity / 8);
     this.#words = capacity / 32;
-    this.#cache = cache;
+    this.#memory = memory;
     const { count } = this.#section;
     if (count !== 0 && count !== ROWS)
       throw new SegmentDamaged(reader.name, SECTION, `it has ${count} rows instead of ${ROWS}`);
@@ -77,7 +78,7 @@ export class FileSignatures {
   }
 
   #part(row: number): LazyPart<Uint32Array> {
-    return (this.#rows[row] ??= new LazyPart(this.#cache, {
+    return (this.#rows[row] ??= new LazyPart(this.#memory, {
       bytes: 4 * this.#words,
       tryRead: () => {
         const bytes = new Uint8Array(4 * this.#words);

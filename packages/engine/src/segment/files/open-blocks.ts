@@ -1,6 +1,6 @@
 /** The blocks of a segment in a file: what a filter or a result asks for is read then. */
 import { PagedSection } from "../../storage/files/paged-section.ts";
-import { PartCache } from "../../storage/files/part-cache.ts";
+import { IndexMemory, type SegmentMemory } from "../../storage/files/index-memory.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
@@ -14,19 +14,21 @@ import { PartFields } from "../../storage/files/part-fields.ts";
 import { CELLS, PLACES } from "./write-blocks.ts";
 import { COLUMNS } from "./write-columns.ts";
 
-/** Of parts that a segment keeps. */
-const CACHE_BYTES = 64 * 1024 * 1024;
+interface OpenBlocksOptions extends ReadOptions {
+  /** Without limit if left out. */
+  readonly memory?: SegmentMemory;
+}
 
 /** `capacity`: docIds of the segment. Throws `SegmentDamaged`. */
 export async function openBlocks(
   reader: SectionReader,
   capacity: number,
-  options: ReadOptions = {},
+  { memory = new IndexMemory().forSegment(), ...options }: OpenBlocksOptions = {},
 ): Promise<FileBlocks> {
   const places = reader.stream(PLACES);
   const bytes = Buffer.allocUnsafeSlow(places.length);
   if (!places.tryRead(bytes, 0)) await places.read(bytes, 0, options);
-  return new FileBlocks(reader, { bytes, capacity });
+  return new FileBlocks(reader, { bytes, capacity, memory });
 }
 
 /** What will be looked at. */
@@ -39,16 +41,20 @@ export interface BlockNeeds {
   readonly docIds?: Iterable<number>;
 }
 
+interface FileBlocksOptions {
+  /** The directory. */
+  readonly bytes: Buffer;
+  readonly capacity: number;
+  readonly memory: SegmentMemory;
+}
+
 export class FileBlocks {
   readonly blocks: readonly DocBlock[];
   readonly #rows: readonly FileRows[];
   readonly #columns: readonly FileColumns[];
   readonly #signatures: FileSignatures;
 
-  constructor(
-    reader: SectionReader,
-    { bytes, capacity }: { readonly bytes: Buffer; readonly capacity: number },
-  ) {
+  constructor(reader: SectionReader, { bytes, capacity, memory }: FileBlocksOptions) {
     const count = Math.ceil(capacity / BLOCK_DOCS);
     const directory = readDirectory(
       new PartFields(bytes, (reason) => new SegmentDamaged(reader.name, PLACES, reason)),
@@ -56,17 +62,16 @@ export class FileBlocks {
     );
     const cells = new PagedSection(reader, CELLS);
     const columns = new PagedSection(reader, COLUMNS);
-    const cache = new PartCache(CACHE_BYTES);
-    this.#signatures = new FileSignatures(reader, capacity, cache);
+    this.#signatures = new FileSignatures(reader, capacity, memory);
     this.#rows = Array.from({ length: count }, (_, i) => {
       const [head, data, end] = directory.cells.subarray(2 * i);
       const rows = Math.min(BLOCK_DOCS, capacity - i * BLOCK_DOCS);
-      return new FileRows(cells, { head: head!, data: data!, end: end!, rows, cache });
+      return new FileRows(cells, { head: head!, data: data!, end: end!, rows, memory });
     });
     const { keys } = directory;
     this.#columns = this.#rows.map((rows, i) => {
       const places = directory.columns.subarray(i * (2 * keys.length + 1));
-      return new FileColumns({ section: columns, rows, keys, places, cache });
+      return new FileColumns({ section: columns, rows, keys, places, memory });
     });
     this.blocks = this.#rows.map((metadata, i) => ({
       metadata,

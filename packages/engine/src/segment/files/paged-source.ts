@@ -1,6 +1,6 @@
 /** A part of a file that lies in a paged section. */
 import type { PagedSection } from "../../storage/files/paged-section.ts";
-import type { PartSource } from "../../storage/files/part-cache.ts";
+import type { PartSource } from "../../storage/files/lazy-part.ts";
 
 export function pagedSource<T>(
   section: PagedSection,

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type CancelSignal, type IndexPlan, type Space, throwIfAborted } from "@sheaf/protocol";
 import type { KernelKind } from "../../kernels/kernel-memory.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import { IndexMemory, type SegmentMemory } from "../../storage/files/index-memory.ts";
 import type { ReadOptions, SegmentFiles } from "../../storage/files/segment-files.ts";
 import { type SectionReader, openSections } from "../../storage/files/section-reader.ts";
 import { type FileIdentity, type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
@@ -117,7 +118,9 @@ export async function moveBlocksToFile(
 ): Promise<void> {
   const reader = await openSections(files, file, options);
   try {
-    if (reader.isLocal) segment.moveBlocks((await openBlocks(reader, segment.capacity, options)).blocks);
+    const { capacity, memory } = segment;
+    if (reader.isLocal)
+      segment.moveBlocks((await openBlocks(reader, capacity, { ...options, memory })).blocks);
     else await reader.close();
   } catch (error) {
     await reader.close();
@@ -132,6 +135,8 @@ export interface OpenSegmentOptions {
   readonly dimension: number;
   /** Has sparse keys of which the file must have postings. */
   readonly plan: IndexPlan;
+  /** Without limit if left out. */
+  readonly memory?: IndexMemory | undefined;
   /** `plain` for tests: the same results without WASM. */
   readonly kernels?: KernelKind | undefined;
   readonly signal?: CancelSignal | undefined;
@@ -154,6 +159,7 @@ export async function openSegmentFile(
 
 async function openSegment(reader: SectionReader, options: OpenSegmentOptions): Promise<SealedSegment> {
   const { id, plan, kernels, signal } = options;
+  const memory = (options.memory ?? new IndexMemory()).forSegment();
   const header = decodeHeader(
     reader.name,
     await readStream(reader, HEADER, { signal, length: HEADER_BYTES }),
@@ -163,8 +169,8 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
   const source = new DenseFile(reader, header);
   const damaged = (reason: string): SegmentDamaged => new SegmentDamaged(reader.name, LISTS, reason);
   const tables = parseLists(new PartFields(await readStream(reader, LISTS, { signal }), damaged), header);
-  const docs = new FileDocs(reader, header);
-  const blocks = await openBlocks(reader, capacity, { signal });
+  const docs = new FileDocs(reader, header, memory);
+  const blocks = await openBlocks(reader, capacity, { signal, memory });
   const postings = await openPostings(reader, capacity, { signal });
   for (const { key } of plan.sparse)
     if (!postings.byKey.has(key)) throw new SegmentDamaged(reader.name, null, `it has no postings of ${key}`);
@@ -172,18 +178,20 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
   const segment = new DenseSegment(shape, capacity, lists, source);
   fillLists(segment, tables);
   segment.reach = header.reach;
-  const search = new SegmentSearch(segment);
+  const search = new SegmentSearch(segment, memory);
   return new SealedSegment({
-    ...{ id, rows, search, uncoded: tables.uncoded },
+    ...{ id, rows, search, uncoded: tables.uncoded, memory },
     docs: new PackedDocs(docs),
     blocks: blocks.blocks,
     postings: postings.byKey,
-    prepare: (needs, read = {}) => prepareParts({ reader, segment, docs, blocks, postings }, needs, read),
+    prepare: (needs, read = {}) =>
+      prepareParts({ reader, memory, segment, docs, blocks, postings }, needs, read),
   });
 }
 
 interface FileParts {
   readonly reader: SectionReader;
+  readonly memory: SegmentMemory;
   readonly segment: DenseSegment;
   readonly docs: FileDocs;
   readonly blocks: FileBlocks;
@@ -206,11 +214,14 @@ function unloaded({ byKey }: FilePostings, keys: Iterable<string>): readonly str
 }
 
 async function prepareLate(
-  { segment, docs, blocks, postings }: FileParts,
+  { memory, segment, docs, blocks, postings }: FileParts,
   { dense, docs: identities, postings: keys = [], columns, trigrams, metadata }: SegmentNeeds,
   options: ReadOptions,
 ): Promise<void> {
-  if (dense === true && !segment.isFetched) await segment.fetch(options);
+  if (dense === true && !segment.isFetched) {
+    await segment.fetch(options);
+    memory.set("vectors", segment.rowBytes(segment.kept));
+  }
   if (identities !== undefined) await docs.prepare({ lookup: identities === "lookup" }, options);
   await postings.prepare(keys, options);
   const filtered = { ...(columns && { columns }), ...(trigrams && { trigrams }) };

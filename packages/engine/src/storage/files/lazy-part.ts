@@ -1,8 +1,6 @@
-/**
- * Parts of index files that are read when they are first asked for, and how long they stay: all parts of a cache share a
- * bound, and those that were not asked for since the last round make room.
- */
+/** Parts of index files: read when they are first asked for, and kept until others need their room. */
 import { SheafError } from "@sheaf/protocol";
+import type { Evictable, SegmentMemory } from "./index-memory.ts";
 import type { ReadOptions } from "./segment-files.ts";
 
 export interface PartSource<T, Bytes extends Uint8Array = Uint8Array> {
@@ -15,55 +13,14 @@ export interface PartSource<T, Bytes extends Uint8Array = Uint8Array> {
   parse(bytes: Bytes): T;
 }
 
-interface Evictable {
-  readonly bytes: number;
-  /** Was asked for since it was last looked at. */
-  isUsed: boolean;
-  evict(): void;
-}
-
-export class PartCache {
-  readonly #bound: number;
-  readonly #parts = new Set<Evictable>();
-  #held = 0;
-
-  constructor(bound: number) {
-    this.#bound = bound;
-  }
-
-  /** Bytes that are taken. */
-  get held(): number {
-    return this.#held;
-  }
-
-  add(part: Evictable): void {
-    this.#held += part.bytes;
-    this.#parts.add(part);
-    for (const oldest of this.#parts) {
-      if (this.#held <= this.#bound) return;
-      this.remove(oldest);
-      if (oldest.isUsed && oldest !== part) {
-        // Another round.
-        oldest.isUsed = false;
-        this.#held += oldest.bytes;
-        this.#parts.add(oldest);
-      } else oldest.evict();
-    }
-  }
-
-  remove(part: Evictable): void {
-    if (this.#parts.delete(part)) this.#held -= part.bytes;
-  }
-}
-
 export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evictable {
   isUsed = false;
-  readonly #cache: PartCache;
+  readonly #memory: SegmentMemory;
   readonly #source: PartSource<T, Bytes>;
   #value: T | undefined = undefined;
 
-  constructor(cache: PartCache, source: PartSource<T, Bytes>) {
-    this.#cache = cache;
+  constructor(memory: SegmentMemory, source: PartSource<T, Bytes>) {
+    this.#memory = memory;
     this.#source = source;
   }
 
@@ -83,7 +40,7 @@ export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evict
     if (bytes === null) throw new SheafError("internal", "a part of an index file was not prepared");
     const value = this.#source.parse(bytes);
     this.#value = value;
-    this.#cache.add(this);
+    this.#memory.keep(this);
     return value;
   }
 
@@ -93,16 +50,20 @@ export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evict
     const bytes = this.#source.tryRead();
     if (bytes === null) return this.#fetch(options);
     this.#value = this.#source.parse(bytes);
-    this.#cache.add(this);
+    this.#memory.keep(this);
     return undefined;
   }
 
   evict(): void {
     this.#value = undefined;
+    this.#memory.forget(this);
   }
 
   async #fetch(options: ReadOptions): Promise<void> {
     const bytes = await this.#source.read(options);
+    // Somebody else may have fetched it meanwhile.
+    if (this.#value !== undefined) return;
     this.#value = this.#source.parse(bytes);
+    this.#memory.add("parts", this.bytes);
   }
 }

@@ -1,0 +1,17 @@
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
+import type { DenseSegment } from "./dense-segment.ts";
+import type { RowsKept } from "./segment-layout.ts";
+
+/** Bits beyond bf16 spare a few reads, bf16 spares far more: room is left to it. */
+const WHOLE_SHARE = 0.5;
+/** The rest is left to copies of the codes that filters keep. */
+const BF16_SHARE = 0.8;
+
+/** Takes as much memory as there is room for; says how much of the segment's vectors that is. */
+export function takeRows(memory: SegmentMemory, segment: DenseSegment): RowsKept {
+  const { readable } = segment;
+  const take = (kept: RowsKept, share: number): boolean =>
+    memory.take("vectors", segment.rowBytes(kept), share);
+  if (readable === "whole" && take("whole", WHOLE_SHARE)) return "whole";
+  return readable !== "none" && take("bf16", BF16_SHARE) ? "bf16" : "none";
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { IndexMemory, type SegmentMemory } from "./index-memory.ts";
+import { LazyPart } from "./lazy-part.ts";
+
+/** A part of so many bytes; `log`: told of every read. */
+function part(memory: SegmentMemory, bytes: number, log: string[] = [], name = ""): LazyPart<string> {
+  return new LazyPart(memory, {
+    bytes,
+    tryRead: () => new Uint8Array(0),
+    read: () => Promise.resolve(new Uint8Array(0)),
+    parse: () => {
+      log.push(name);
+      return name;
+    },
+  });
+}
+
+describe("IndexMemory", () => {
+  it("holds parts of all segments to one limit: those that are not used make room", () => {
+    const index = new IndexMemory(100);
+    const [one, two] = [index.forSegment(), index.forSegment()];
+    const reads: string[] = [];
+    const [a, b, c] = [part(one, 40, reads, "a"), part(two, 40, reads, "b"), part(two, 40, reads, "c")];
+    a.get();
+    b.get();
+    expect(index.taken.parts).toBe(80);
+    c.get();
+    expect([index.taken.parts, index.evictions]).toStrictEqual([80, 1]);
+    expect([a.isLoaded, b.isLoaded, c.isLoaded]).toStrictEqual([false, true, true]);
+    expect(a.get()).toBe("a");
+    expect(index.taken.parts).toBe(80);
+    expect(reads).toStrictEqual(["a", "b", "c", "a"]);
+    expect(index.reads).toBe(4);
+  });
+
+  it("gives everything of a segment back when it is closed, and keeps none of it afterwards", async () => {
+    const index = new IndexMemory(1_000);
+    const [one, two] = [index.forSegment(), index.forSegment()];
+    part(two, 7).get();
+    const late = new LazyPart(one, {
+      bytes: 50,
+      tryRead: () => null,
+      read: () => Promise.resolve(new Uint8Array(0)),
+      parse: () => "late",
+    });
+    await Promise.all([late.prepare({}), late.prepare({})]);
+    part(one, 40).get();
+    one.add("codes", 100);
+    expect(one.take("vectors", 200)).toBe(true);
+    expect(one.take("copies", 300)).toBe(true);
+    expect(index.taken).toStrictEqual({ vectors: 200, codes: 100, copies: 300, parts: 97 });
+    one.close();
+    expect(index.taken).toStrictEqual({ vectors: 0, codes: 0, copies: 0, parts: 7 });
+    expect(one.take("vectors", 1)).toBe(false);
+    expect(part(one, 40).get()).toBe("");
+    one.close();
+    expect(index.used).toBe(7);
+  });
+
+  it("lets vectors and copies drive out parts, but for the share that is theirs", () => {
+    const index = new IndexMemory(100);
+    const memory = index.forSegment();
+    const parts = Array.from({ length: 10 }, () => part(memory, 10));
+    for (const each of parts) each.get();
+    expect(index.used).toBe(100);
+    expect(memory.take("vectors", 60, 0.5)).toBe(false);
+    expect(memory.take("vectors", 60)).toBe(true);
+    expect(index.used).toBe(100);
+    expect(memory.take("copies", 16)).toBe(false);
+    memory.add("codes", 100);
+    expect(index.taken.parts).toBe(20);
+    memory.giveBack("vectors");
+    expect(index.taken).toStrictEqual({ vectors: 0, codes: 100, copies: 0, parts: 20 });
+  });
+});

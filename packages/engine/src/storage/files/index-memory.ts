@@ -1,0 +1,165 @@
+/**
+ * What the indexes of a process may keep in memory, for all collections together: one limit, and who has taken what of it.
+ * Every sealed segment has a `SegmentMemory` that takes for it and gives everything back when the segment is closed.
+ *
+ * Codes are needed by every search and are only counted. Vectors and copies of codes make searches faster: they are taken
+ * while there is room, and what finds none is read from files. Parts of files are kept while they are used, in what is
+ * left: those that were not asked for since the last round make room. A share of the limit is theirs alone.
+ */
+export type MemoryKind = "vectors" | "codes" | "copies" | "parts";
+
+/** What can be read again. */
+export interface Evictable {
+  readonly bytes: number;
+  /** Was asked for since it was last looked at. */
+  isUsed: boolean;
+  evict(): void;
+}
+
+/** Of the limit, for parts of files: nothing else takes it. */
+const PARTS_SHARE = 0.25;
+
+export class IndexMemory {
+  readonly #limit: number;
+  readonly #taken: Record<MemoryKind, number> = { vectors: 0, codes: 0, copies: 0, parts: 0 };
+  /** Those that can make room. */
+  readonly #parts = new Set<Evictable>();
+  #reads = 0;
+  #evictions = 0;
+
+  /** `limit`: in bytes. */
+  constructor(limit = Infinity) {
+    this.#limit = limit;
+  }
+
+  /** Bytes that are taken, by what they are for. */
+  get taken(): Readonly<Record<MemoryKind, number>> {
+    return this.#taken;
+  }
+
+  get used(): number {
+    return this.#fixed + this.#taken.parts;
+  }
+
+  /** Parts of files that were read, since the process started. */
+  get reads(): number {
+    return this.#reads;
+  }
+
+  /** Parts of files that made room. */
+  get evictions(): number {
+    return this.#evictions;
+  }
+
+  forSegment(): SegmentMemory {
+    return new SegmentMemory(this);
+  }
+
+  /** `false`: there is not so much left of that share of what is not for parts of files. */
+  take(kind: MemoryKind, bytes: number, share = 1): boolean {
+    if (this.#fixed + bytes > this.#limit * (1 - PARTS_SHARE) * share) return false;
+    this.add(kind, bytes);
+    return true;
+  }
+
+  /** What is needed whether there is room or not; parts make some. */
+  add(kind: MemoryKind, bytes: number): void {
+    this.#taken[kind] += bytes;
+    this.#makeRoom(null);
+  }
+
+  give(kind: MemoryKind, bytes: number): void {
+    this.#taken[kind] -= bytes;
+  }
+
+  /** A part that was read. */
+  keep(part: Evictable): void {
+    this.#reads++;
+    this.#taken.parts += part.bytes;
+    this.#parts.add(part);
+    this.#makeRoom(part);
+  }
+
+  /** One that is kept, or may have made room. */
+  drop(part: Evictable): void {
+    if (this.#parts.delete(part)) this.#taken.parts -= part.bytes;
+  }
+
+  get #fixed(): number {
+    const { vectors, codes, copies } = this.#taken;
+    return vectors + codes + copies;
+  }
+
+  #makeRoom(newest: Evictable | null): void {
+    const bound = Math.max(this.#limit - this.#fixed, this.#limit * PARTS_SHARE);
+    for (const oldest of this.#parts) {
+      if (this.#taken.parts <= bound) return;
+      this.#parts.delete(oldest);
+      if ((oldest.isUsed || oldest === newest) && this.#parts.size > 0) {
+        // Another round. The newest stays unless it is too large by itself.
+        oldest.isUsed = false;
+        this.#parts.add(oldest);
+      } else {
+        this.#taken.parts -= oldest.bytes;
+        this.#evictions++;
+        oldest.evict();
+      }
+    }
+  }
+}
+
+/** What one segment has taken. */
+export class SegmentMemory {
+  readonly #memory: IndexMemory;
+  readonly #taken: Record<MemoryKind, number> = { vectors: 0, codes: 0, copies: 0, parts: 0 };
+  readonly #parts = new Set<Evictable>();
+  #closed = false;
+
+  constructor(memory: IndexMemory) {
+    this.#memory = memory;
+  }
+
+  /** As of `IndexMemory`. */
+  take(kind: MemoryKind, bytes: number, share = 1): boolean {
+    if (this.#closed || !this.#memory.take(kind, bytes, share)) return false;
+    this.#taken[kind] += bytes;
+    return true;
+  }
+
+  add(kind: MemoryKind, bytes: number): void {
+    if (this.#closed) return;
+    this.#taken[kind] += bytes;
+    this.#memory.add(kind, bytes);
+  }
+
+  /** So much of it, in all. */
+  set(kind: MemoryKind, bytes: number): void {
+    this.giveBack(kind);
+    this.add(kind, bytes);
+  }
+
+  /** All of a kind. */
+  giveBack(kind: MemoryKind): void {
+    this.#memory.give(kind, this.#taken[kind]);
+    this.#taken[kind] = 0;
+  }
+
+  /** A part of the segment's file. Of a closed segment it goes with the last search that looks at it. */
+  keep(part: Evictable): void {
+    if (this.#closed) return;
+    this.#parts.add(part);
+    this.#memory.keep(part);
+  }
+
+  /** Made room. */
+  forget(part: Evictable): void {
+    this.#parts.delete(part);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const part of this.#parts) this.#memory.drop(part);
+    this.#parts.clear();
+    for (const kind of ["vectors", "codes", "copies", "parts"] as const) this.giveBack(kind);
+  }
+}
