@@ -55,7 +55,7 @@ describe("readSettings", () => {
       receiverSeconds: 30,
       slowRequestMs: 1_000,
       diskReserve: "10%",
-      indexMemory: 2 * 2 ** 30,
+      indexMemory: 3 * 2 ** 30,
       vectorMemory: null,
       purgeAfterMs: 7 * 86_400_000,
       index: { files: true },

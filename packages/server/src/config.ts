@@ -162,8 +162,8 @@ export const SETTINGS: SettingTable = {
   indexMemory: {
     env: "SHEAF_INDEX_MEMORY",
     flag: { name: "index-memory", operand: "GiB" },
-    default: "2",
-    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 1.5. Records that are not sealed yet, sparse postings, and ids of records that were written since their collection was opened come on top.",
+    default: "3",
+    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. Records that are not sealed yet, sparse postings, and ids of records that were written since their collection was opened come on top.",
     parse: parseGibibytes,
   },
   vectorMemory: {
