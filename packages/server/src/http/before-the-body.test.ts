@@ -228,6 +228,17 @@ describe("the log", () => {
     return (JSON.parse(log[0]!) as { client: unknown }).client;
   };
 
+  it("names the key of a request that is refused", async () => {
+    log.length = 0;
+    const client = await RawClient.open(port);
+    expect(await client.ask(head("POST /thing", "x-service-token: embedder", "Content-Length: 2"))).toEqual([
+      403,
+    ]);
+    client.close();
+    while (log.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(JSON.parse(log[0]!)).toMatchObject({ status: 403, key: "embedder" });
+  });
+
   it("names the address of the client", async () => {
     expect(await logged("127.0.0.1", "203.0.113.9")).toBe("127.0.0.1");
     expect(await logged("127.0.0.2", "203.0.113.9")).toBe("203.0.113.9");

@@ -256,8 +256,9 @@ function admit(request: FastifyRequest, reply: FastifyReply, options: Door): May
   const params = request.params as PathParams;
   const { surface = "v2" } = request.routeOptions.config;
   return andThen(authenticate(request.headers, access, options.keys), (principal) => {
-    authorize(principal, access, params);
+    // First, so that the log says whose key is refused.
     request.principal = principal;
+    authorize(principal, access, params);
     if (access.scope === "public") return;
     const tenant = params["tenant"] ?? principal.tenant;
     if (request.deadline !== null) options.access.admit(request.deadline, principal, params);
