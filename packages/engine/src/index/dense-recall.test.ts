@@ -69,4 +69,27 @@ describe("recall", () => {
     expect(recall(groups)).toBeGreaterThanOrEqual(0.99);
     indexed.index.close();
   });
+
+  it.each<DataSet>(["clusters", "topics"])("is at least 0.997 over many segments on %s", (dataSet) => {
+    const source = sampler(dataSet, dimension, 1);
+    const indexed = new Indexed("cosine", {
+      denseRows: 1_024,
+      sizes: { mutableRows: 1_024, sealedRows: 2_048 },
+    });
+    for (let row = 0; row < rows; row++) indexed.put(row, source.next().vector);
+    while (indexed.rest() > 0) indexed.index.maintain(false);
+    indexed.maintain(true);
+    const { live, segments } = indexed.index.snapshot();
+    expect(segments.length).toBeGreaterThanOrEqual(9);
+    let found = 0;
+    const queries = 500;
+    for (let i = 0; i < queries; i++) {
+      const { vector } = source.next();
+      const truth = indexed.search(vector, 10, { rows: live, exact: true });
+      const near = new Set(indexed.search(vector, 10, { rows: live }).map(([offset]) => offset));
+      found += truth.filter(([offset]) => near.has(offset)).length;
+    }
+    expect(found / (10 * queries)).toBeGreaterThanOrEqual(0.997);
+    indexed.index.close();
+  });
 });

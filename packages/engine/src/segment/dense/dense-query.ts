@@ -6,6 +6,8 @@ import type { Nearest } from "./nearest.ts";
 
 export interface DenseQuery {
   readonly k: number;
+  /** How many of the k are expected in the segment that is searched. */
+  readonly expected: number;
   /** Relative to the origin for l2; padded with zeros to the segments' width. */
   readonly vector: Float32Array;
   /** Euclidean length of `vector`. */

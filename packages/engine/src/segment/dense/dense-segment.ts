@@ -59,7 +59,7 @@ export class DenseSegment {
   /** By block: the length of the most that bf16 lost of one of its vectors. */
   readonly losses: Float32Array;
   /** Measured when the segment is sealed. */
-  reach: Reach = { unfiltered: 1, filtered: 1 };
+  reach: Reach = { unfiltered: 1, best: 1, filtered: 1 };
   /** Slots given out to rows so far, where they are given out in order. */
   used = 0;
   readonly #halves: Uint16Array;

@@ -11,7 +11,7 @@ import type { DenseQuery } from "./dense-query.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { FastScan } from "./fast-scan.ts";
 import type { ListOrder } from "./list-order.ts";
-import { orderLists } from "./list-reach.ts";
+import { orderLists, reachFor } from "./list-reach.ts";
 import type { SegmentScorer } from "./segment-scorer.ts";
 
 /** What the ways to search a segment share. */
@@ -51,7 +51,7 @@ export class ListProbe {
     this.#candidates.restart(query);
     this.#masks.set(query.docs);
     const { length } = query;
-    const reach = this.#segment.reach.unfiltered;
+    const reach = reachFor(this.#segment.reach, query.expected);
     orderLists(this.#segment, this.#order, this.#scorer.scoreCentroids(), { length, reach });
     // A tail has no order: only when all of it was estimated are its first candidates worth scoring.
     const { firstSlots, slots } = this.#segment.lists;

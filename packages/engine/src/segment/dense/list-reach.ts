@@ -15,12 +15,20 @@ const QUERIES = 128;
 const NEIGHBOURS = 10;
 /** Share of the true neighbours that must lie within the bounds. */
 const WITHIN = 0.998;
+/** Of a query's nearest rows, so many tell how far the best of a segment rise. */
+const BEST = 3;
 /** What a filter may leave of a segment: every so many slots, and none of the query's own list. */
 const FILTERED_STEP = 20;
 
 /** How many spreads, per unit of a query's scale, rows may rise above their centroid's score. */
 export interface Reach {
+  /** Of the ten nearest of a segment. */
   readonly unfiltered: number;
+  /**
+   * Of the very nearest of a segment. Where ten are asked of ten segments, each holds one of them, which is measured by itself
+   * and not by a tenth. No less than `unfiltered`; 0 in files of before it was measured.
+   */
+  readonly best: number;
   /** Of the nearest among few rows. They are further away, where their lists tell less about them. */
   readonly filtered: number;
 }
@@ -50,6 +58,13 @@ export function orderLists(
   order.restart();
 }
 
+/** For a search that expects this many of the neighbours it asks for in the segment. */
+export function reachFor({ unfiltered, best }: Reach, expected: number): number {
+  if (expected >= NEIGHBOURS) return unfiltered;
+  const share = (NEIGHBOURS - Math.max(1, expected)) / (NEIGHBOURS - 1);
+  return unfiltered + share * Math.max(0, best - unfiltered);
+}
+
 function scaleOf(segment: DenseSegment, list: number, base: number, length: number): number {
   if (segment.shape.space !== "l2") return length;
   return Math.sqrt(Math.max(0, length ** 2 + segment.lists.centroidSquares[list]! - 2 * base));
@@ -58,7 +73,7 @@ function scaleOf(segment: DenseSegment, list: number, base: number, length: numb
 /** Sets `segment.reach`, in slices of at most a millisecond. */
 export function* measureReach(segment: DenseSegment): Generator<void, void> {
   const scorer = new SegmentScorer(segment);
-  const needed: Record<keyof Reach, number[]> = { unfiltered: [], filtered: [] };
+  const needed: Record<keyof Reach, number[]> = { unfiltered: [], best: [], filtered: [] };
   const query = new Float32Array(segment.layout.width);
   for (const slot of sampleOf(segment)) {
     segment.readVector(slot, query);
@@ -84,10 +99,13 @@ export function* measureReach(segment: DenseSegment): Generator<void, void> {
         neededReach(best, best, length),
         ...ranked.map((row) => neededReach(row, kth, length)),
       );
+      if (way === "unfiltered")
+        needed.best.push(...ranked.slice(0, BEST).map((row) => neededReach(row, row, length)));
     }
   }
   const unfiltered = quantile(needed.unfiltered);
-  segment.reach = { unfiltered, filtered: Math.max(unfiltered, quantile(needed.filtered)) };
+  const best = Math.max(unfiltered, quantile(needed.best));
+  segment.reach = { unfiltered, best, filtered: Math.max(unfiltered, quantile(needed.filtered)) };
 
   function offer(nearest: Nearest, first: number, scores: Float32Array, filter: SlotFilter): void {
     const { step, passes } = filter;

@@ -69,7 +69,8 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   const common = { k, vector, length, slack, scoreOf, nearest: new Nearest(k) };
   const isGathered = wanted <= GATHER_SHARE * search.size;
   for (const part of parts) {
-    const query: DenseQuery = { ...common, base: part.base, docs: part.docs };
+    const expected = (k * part.count) / wanted;
+    const query: DenseQuery = { ...common, expected, base: part.base, docs: part.docs };
     if (certain) yield* part.search.score(query, part.slots());
     else if (isGathered) yield* part.search.estimate(query, part.slots());
     else yield* part.search.probe(query);

@@ -49,6 +49,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   bytes.writeDoubleLE(header.minOffset, 32);
   bytes.writeDoubleLE(header.reach.unfiltered, 40);
   bytes.writeDoubleLE(header.reach.filtered, 48);
+  bytes.writeDoubleLE(header.reach.best, 56);
   return bytes;
 }
 
@@ -76,9 +77,15 @@ export function decodeHeader(file: string, bytes: Buffer, expected: ExpectedVect
     );
   if (capacity === 0 || capacity % 32 !== 0 || rows > capacity || lists === 0 || lists > capacity / 32)
     throw fail(`${rows} rows in ${lists} lists of ${capacity} slots`);
-  const reach = { unfiltered: bytes.readDoubleLE(40), filtered: bytes.readDoubleLE(48) };
+  const [unfiltered, filtered, best] = [40, 48, 56].map((at) => bytes.readDoubleLE(at)) as [
+    number,
+    number,
+    number,
+  ];
+  const reach = { unfiltered, best, filtered };
   const minOffset = bytes.readDoubleLE(32);
-  if (!(reach.unfiltered >= 0 && reach.filtered >= 0 && minOffset >= 0)) throw fail("it has negative values");
+  if (!(unfiltered >= 0 && filtered >= 0 && best >= 0 && minOffset >= 0))
+    throw fail("it has negative values");
   const hasOrigin = (flags & FLAG.origin) !== 0;
   const hasUncoded = (flags & FLAG.uncoded) !== 0;
   const counts = { dimension, capacity, rows, lists, seed };
