@@ -4,6 +4,13 @@
 import { existsSync } from "node:fs";
 import { register } from "node:module";
 
+// Who reads the first lines only, as `sheaf --help | head -1` does, wants no more of it: that is no fault of anybody.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
 const built = new URL("../bundle/main.js", import.meta.url);
 const sources = new URL("../src", import.meta.url);
 /** A command that runs longer is told meanwhile, others at their end. */

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FlagTexts, readSettings } from "./config.ts";
+import { SettingError } from "./setting-error.ts";
 import { type RunningServer, startServer } from "./server.ts";
 import { RawClient } from "./testing/raw-client.ts";
 
@@ -122,7 +123,24 @@ describe("startServer", () => {
     const port = new URL(first.url).port;
     const unmade = join(dataFolder, "unmade");
     await expect(start({ dataFolder: unmade, port })).rejects.toThrow(
-      `port ${port} is in use; choose another with --port`,
+      `port ${port} is in use on 127.0.0.1; choose another with --port, or end the program that uses it`,
+    );
+    expect(existsSync(unmade)).toBe(false);
+  });
+
+  it.each([
+    ["host", "--host", "192.0.2.1", "this is no address of this machine"],
+    ["host", "--host", "nosuch.invalid", "there is no host of this name|the name cannot be looked up"],
+    ["metricsHost", "--metrics-host", "192.0.2.1", "this is no address of this machine"],
+  ])("refuses a %s that it cannot listen on: %s %s", async (name, flag, host, problem) => {
+    const unmade = join(dataFolder, "unmade");
+    const refused = start({ dataFolder: unmade, metricsPort: "0", [name]: host });
+    await expect(refused).rejects.toThrow(SettingError);
+    await expect(refused).rejects.toThrow(
+      new RegExp(
+        `^${flag} ${host}: (?:${problem}).*; give an address of this machine, 127\\.0\\.0\\.1 for`,
+        "u",
+      ),
     );
     expect(existsSync(unmade)).toBe(false);
   });
@@ -132,7 +150,7 @@ describe("startServer", () => {
     const unmade = join(dataFolder, "unmade");
     const metricsPort = String(first.metricsPort);
     await expect(start({ dataFolder: unmade, metricsPort })).rejects.toThrow(
-      `port ${metricsPort} is in use; choose another with --metrics-port`,
+      `port ${metricsPort} is in use on 127.0.0.1; choose another with --metrics-port`,
     );
     expect(existsSync(unmade)).toBe(false);
     await expect(start()).rejects.toThrow(String(process.pid));

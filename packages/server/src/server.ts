@@ -19,6 +19,7 @@ import type { Settings } from "./config.ts";
 import { BrowserGuard } from "./http/browser-guard.ts";
 import { listen, requireFree } from "./http/listen.ts";
 import { Lifecycle } from "./lifecycle.ts";
+import type { ListenSettings } from "./listen-error.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { embedderOptions } from "./embedder-options.ts";
@@ -96,7 +97,7 @@ export async function startServer(
   });
   let rootKey: RootKey | null = null;
   try {
-    await listen(app.http, settings.host, settings.port);
+    await listen(app.http, listenSettings(settings));
     if (settings.metricsPort !== null) {
       parts.metricsListener = await openMetrics(settings, settings.metricsPort, app, logger);
     }
@@ -124,21 +125,35 @@ export async function startServer(
 }
 
 /** A start that finds a port in use leaves no data folder behind. */
-async function requireFreePorts({ host, port, metricsHost, metricsPort }: Settings): Promise<void> {
-  await requireFree(host, port, "--port");
-  if (metricsPort !== null) await requireFree(metricsHost, metricsPort, "--metrics-port");
+async function requireFreePorts(settings: Settings): Promise<void> {
+  await requireFree(listenSettings(settings));
+  if (settings.metricsPort !== null) await requireFree(metricsSettings(settings, settings.metricsPort));
+}
+
+function listenSettings({ host, port }: Settings): ListenSettings {
+  return { host, port, flags: { host: "--host", port: "--port" } };
+}
+
+function metricsSettings({ metricsHost: host }: Settings, port: number): ListenSettings {
+  return { host, port, flags: { host: "--metrics-host", port: "--metrics-port" } };
 }
 
 /** Whatever auth is: a page whose name resolves to the address of this port would read it. */
 function openMetrics(
-  { metricsHost: host, allowedHosts }: Settings,
+  settings: Settings,
   port: number,
   { renderMetrics: render }: App,
   logger: Logger,
 ): Promise<MetricsListener> {
   const hostRule = "must be the address of the connection, --metrics-host or one of --allowed-hosts";
-  const guard = new BrowserGuard({ allowedHosts: [...allowedHosts, host], allowedOrigins: [], hostRule });
-  return listenForMetrics({ host, port, render, logger, refusal: (request) => guard.refusal(request) });
+  const { metricsHost, allowedHosts } = settings;
+  const guard = new BrowserGuard({
+    allowedHosts: [...allowedHosts, metricsHost],
+    allowedOrigins: [],
+    hostRule,
+  });
+  const at = metricsSettings(settings, port);
+  return listenForMetrics({ at, render, logger, refusal: (request) => guard.refusal(request) });
 }
 
 function modelEvents(

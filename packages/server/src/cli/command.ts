@@ -8,6 +8,12 @@ export interface CommandOption {
   readonly group?: string;
 }
 
+/** A setting that only the environment can give. */
+export interface EnvironmentVariable {
+  readonly name: string;
+  readonly doc: string;
+}
+
 /** By long name in camel case. */
 export type OptionTexts = Readonly<Record<string, string | undefined>>;
 
@@ -18,8 +24,9 @@ export interface Command {
   readonly options: readonly CommandOption[];
   /** What stands after the name and has to be there. */
   readonly operands?: readonly string[];
-  /** Lines after the options in `--help`. */
+  readonly environment?: readonly EnvironmentVariable[];
+  /** Sentences at the end of `--help`. */
   readonly notes?: string;
-  /** `given`: one text per operand. Resolves with the exit code. */
+  /** `given`: one text per operand. Resolves with the exit code: 0, done; 1, it failed; others as its notes say. */
   run(options: OptionTexts, given: readonly string[]): Promise<number>;
 }

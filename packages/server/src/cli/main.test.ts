@@ -1,7 +1,14 @@
 /** What the command line itself answers, whatever the command. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { main } from "./main.ts";
+
+const COMMAND = fileURLToPath(new URL("../../bin/sheaf.mjs", import.meta.url));
+/** Of a working tree that was changed since its build. */
+const STALE_BUILD = /^The build is older than .*\n/u;
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -43,5 +50,35 @@ describe("sheaf", () => {
     vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0);
     expect(await main(args)).toBe(0);
     expect(written.join("")).toContain(usage);
+  });
+
+  it.each([["serve"], ["doctor"], ["compact"], ["models", "pull"], ["collections", "accept-model"], []])(
+    "prints no line of help over 100 columns: %s",
+    async (...command) => {
+      const written: string[] = [];
+      vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0);
+      expect(await main([...command, "--help"])).toBe(0);
+      const lines = written.join("").split("\n");
+      expect(lines.length).toBeGreaterThan(5);
+      expect(lines.filter((line) => line.length > 100)).toEqual([]);
+    },
+  );
+
+  it("says in its help what exit codes mean", async () => {
+    const written: string[] = [];
+    vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0);
+    await main(["--help"]);
+    expect(written.join("")).toContain("Exit codes: 0, done; 1, it failed; 2, the command line");
+  });
+
+  it("ends quietly where nobody reads on", async () => {
+    const child = spawn(process.execPath, [COMMAND, "serve", "--help"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.stdout.destroy();
+    let errors = "";
+    child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
+    const [code] = (await once(child, "close")) as [number | null];
+    expect({ code, errors: errors.replace(STALE_BUILD, "") }).toEqual({ code: 0, errors: "" });
   });
 });

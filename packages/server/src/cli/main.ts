@@ -1,9 +1,13 @@
-/** The `sheaf` command line. Exit codes: what the command says, 1 for a failure, 2 for wrong usage. */
+/**
+ * The `sheaf` command line. Exit codes: 0, done; 1, it failed; 2, what was given cannot be used: the command line, a
+ * setting, a file of settings. A command may have further ones.
+ */
 import { CommanderError, Option, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../setting-error.ts";
 import { VERSION } from "../version.ts";
 import type { Command, OptionTexts } from "./command.ts";
+import { closingWords, commandNotes, helpWidth } from "./help-text.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
 import { compact } from "./commands/compact.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -48,6 +52,8 @@ export async function main(args: readonly string[]): Promise<number> {
     .helpOption(...HELP_OPTION)
     .helpCommand(false)
     .showHelpAfterError("See `sheaf --help`.")
+    .configureHelp(helpWidth())
+    .addHelpText("after", closingWords())
     .exitOverride();
   for (const command of COMMANDS) {
     const sub = addCommand(program, command);
@@ -92,7 +98,8 @@ function addCommand(program: Program, command: Command): Program {
     sub.addOption(new Option(flags, doc).helpGroup(group));
   }
   for (const operand of command.operands ?? []) sub.argument(`<${operand}>`);
-  if (command.notes !== undefined) sub.addHelpText("after", `\n${command.notes}`);
+  const notes = commandNotes(command);
+  if (notes !== null) sub.addHelpText("after", notes);
   return sub;
 }
 
@@ -121,7 +128,7 @@ function optionTexts(options: unknown): OptionTexts {
 function explain(error: unknown): number {
   // Commander has already written its message.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
-  if (error instanceof SettingError) {
+  if (isWrongUsage(error)) {
     console.error(`sheaf: ${error.message}`);
     return WRONG_USAGE;
   }
@@ -129,4 +136,9 @@ function explain(error: unknown): number {
   const expected = error instanceof SheafError || (error instanceof Error && "code" in error);
   console.error(expected ? `sheaf: ${error.message}` : error);
   return FAILURE;
+}
+
+/** The same command cannot succeed, whatever the state of the machine: an unknown model, say. */
+function isWrongUsage(error: unknown): error is Error {
+  return error instanceof SettingError || (error instanceof SheafError && error.code === "invalid_argument");
 }

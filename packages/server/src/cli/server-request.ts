@@ -1,6 +1,6 @@
 /** One request of a command to a running server: JSON there, JSON back, and its own words where it refuses. */
+import { SheafError } from "@sheaf/protocol";
 import { readServerAddress } from "../config.ts";
-import { SettingError } from "../setting-error.ts";
 import type { CommandOption } from "./command.ts";
 
 /** Options of every command that speaks to a server. */
@@ -34,7 +34,7 @@ export interface ServerRequest {
   readonly json?: unknown;
 }
 
-/** @throws ServerRefusal for an answer that is no success, SettingError where no server answers. */
+/** @throws ServerRefusal for an answer that is no success, `unavailable` where no server answers. */
 export async function askServer<T>(
   { method, path, json }: ServerRequest,
   options: { readonly url?: string | undefined; readonly key?: string | undefined },
@@ -58,7 +58,9 @@ async function reach(address: string, init: RequestInit, url: string): Promise<R
   try {
     return await fetch(address, init);
   } catch (error) {
-    throw new SettingError(`no server answers at ${url}; name another with --url`, { cause: error });
+    throw new SheafError("unavailable", `no server answers at ${url}; name another with --url`, {
+      cause: error,
+    });
   }
 }
 

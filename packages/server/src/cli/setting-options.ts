@@ -1,7 +1,7 @@
 /** The settings table as command line options. */
 import { type FlagTexts, SETTINGS, type Setting, type Settings } from "../config.ts";
 import { SETTING_GROUPS } from "../setting-groups.ts";
-import type { CommandOption } from "./command.ts";
+import type { CommandOption, EnvironmentVariable } from "./command.ts";
 
 const ENTRIES = Object.entries(SETTINGS) as readonly (readonly [keyof Settings, Setting])[];
 
@@ -17,10 +17,15 @@ function optionOf({ flag, doc, env, default: initial }: Setting, group: string):
   return [{ flags: `--${flag.name} <${flag.operand}>`, doc: `${doc} [${origin}]`, group }];
 }
 
-/** The settings that only the environment can give, for the end of `--help`. */
-export function environmentNotes(): string {
-  const lines = ENTRIES.flatMap(([, { flag, env, doc }]) => (flag === null ? [`  ${env}  ${doc}`] : []));
-  return ["Environment only:", ...lines].join("\n");
+/** The settings that only the environment can give. */
+export function environmentVariables(): readonly EnvironmentVariable[] {
+  return ENTRIES.flatMap(([, setting]) => variableOf(setting));
+}
+
+/** None for a setting that has a flag. */
+export function variableOf({ flag, env, doc, default: initial }: Setting): readonly EnvironmentVariable[] {
+  if (flag !== null) return [];
+  return [{ name: env, doc: initial === null || initial === "" ? doc : `${doc} [default ${initial}]` }];
 }
 
 /** Option values under their camel-case flag names -> texts by setting name. */

@@ -5,27 +5,29 @@
 import { lookup } from "node:dns/promises";
 import { type AddressInfo, type Server, createServer } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { portError } from "../port-error.ts";
+import { type ListenSettings, listenError } from "../listen-error.ts";
 
 /**
  * Rejects where `listen` would, before anything is made for a server that cannot be. Whoever takes the port after that finds
  * `listen` reject all the same.
  */
-export function requireFree(host: string, port: number, option: string): Promise<void> {
+export function requireFree(settings: ListenSettings): Promise<void> {
+  const { host, port } = settings;
   const probe = createServer();
   return new Promise((resolve, reject) => {
-    probe.once("error", (error) => reject(portError(error, port, option)));
+    probe.once("error", (error) => reject(listenError(error, settings)));
     probe.listen({ host, port }, () => probe.close(() => resolve()));
   });
 }
 
-export async function listen(app: FastifyInstance, host: string, port: number): Promise<void> {
+export async function listen(app: FastifyInstance, settings: ListenSettings): Promise<void> {
+  const { host, port } = settings;
   const [first = host, ...others] =
     host === "localhost" ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
   try {
     await app.listen({ host: first, port });
   } catch (error) {
-    throw portError(error, port, "--port");
+    throw listenError(error, settings);
   }
   const taken = (app.server.address() as AddressInfo).port;
   for (const address of new Set(others)) {

@@ -1,15 +1,14 @@
 /** A port that serves the metrics without a key, for a collector beside the server. */
 import { type IncomingMessage, type Server, createServer } from "node:http";
 import type { Logger } from "pino";
-import { portError } from "../port-error.ts";
+import { type ListenSettings, listenError } from "../listen-error.ts";
 
 const REQUEST_MS = 15_000;
 const MAX_CONNECTIONS = 64;
 
 export interface MetricsListenerOptions {
-  readonly host: string;
-  /** 0: a free one. */
-  readonly port: number;
+  /** Port 0: a free one. */
+  readonly at: ListenSettings;
   readonly render: () => Promise<string>;
   /** Why a request is refused; `null`: it is not. */
   readonly refusal: (request: IncomingMessage) => string | null;
@@ -23,7 +22,7 @@ export interface MetricsListener {
 
 /** Rejects where the port cannot be had. */
 export async function listenForMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
-  const { host, port, render, refusal, logger } = options;
+  const { at, render, refusal, logger } = options;
   const timeouts = { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS };
   const server = createServer({ ...timeouts, requireHostHeader: false }, (request, response) => {
     const refused = refusal(request);
@@ -44,10 +43,10 @@ export async function listenForMetrics(options: MetricsListenerOptions): Promise
     );
   });
   server.maxConnections = MAX_CONNECTIONS;
-  await listening(server, host, port);
+  await listening(server, at);
   const address = server.address();
   return {
-    port: typeof address === "object" && address !== null ? address.port : port,
+    port: typeof address === "object" && address !== null ? address.port : at.port,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -56,11 +55,11 @@ export async function listenForMetrics(options: MetricsListenerOptions): Promise
   };
 }
 
-function listening(server: Server, host: string, port: number): Promise<void> {
+function listening(server: Server, at: ListenSettings): Promise<void> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: Error): void => reject(portError(error, port, "--metrics-port"));
+    const refuse = (error: Error): void => reject(listenError(error, at));
     server.once("error", refuse);
-    server.listen(port, host, () => {
+    server.listen(at.port, at.host, () => {
       server.off("error", refuse);
       resolve();
     });

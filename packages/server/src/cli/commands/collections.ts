@@ -24,7 +24,7 @@ export const collectionsAcceptModel: Command = {
   operands: ["name"],
   options: COLLECTION_OPTIONS,
   notes:
-    "The vectors that are stored stay as they are. Unless both weights give the same vectors, send every document\n" +
+    "The vectors that are stored stay as they are. Unless both weights give the same vectors, send every document " +
     "once more afterwards.",
   async run(options, [name = ""]) {
     const collections = collectionsPath(options);

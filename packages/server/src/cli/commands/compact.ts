@@ -18,8 +18,8 @@ export const compact: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "Each store is copied without its free pages, one after the other, and the copy takes its place; the largest one needs\n" +
-    "room for its copy. It can be interrupted at any moment. Exit code 0: done; 1: a store was left as it is, because it is\n" +
+    "Each store is copied without its free pages, one after the other, and the copy takes its place; the largest one needs " +
+    "room for its copy. It can be interrupted at any moment. Exit code 0: done; 1: a store was left as it is, because it is " +
     "damaged or there is no room; 3: a server uses the folder, and nothing was done.",
   run,
 };

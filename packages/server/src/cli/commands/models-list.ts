@@ -1,13 +1,20 @@
 /** `sheaf models list`: every model Sheaf knows and whether it can be used here. */
 import type { ModelState } from "@sheaf/inference";
 import type { Command } from "../command.ts";
-import { HUB_NOTES, JSON_OPTION, mebibytes, MODELS_OPTION, openModelStore, printJson } from "./models.ts";
+import {
+  HUB_ENVIRONMENT,
+  JSON_OPTION,
+  mebibytes,
+  MODELS_OPTION,
+  openModelStore,
+  printJson,
+} from "./models.ts";
 
 export const modelsList: Command = {
   name: "models list",
   summary: "List models and whether their weights are available.",
   options: [MODELS_OPTION, JSON_OPTION],
-  notes: HUB_NOTES,
+  environment: HUB_ENVIRONMENT,
   async run(options) {
     const states = (await openModelStore(options)).list();
     if (options["json"] !== undefined) {

@@ -2,7 +2,7 @@
 import type { PullProgress } from "@sheaf/inference";
 import { Presets, SingleBar } from "cli-progress";
 import type { Command } from "../command.ts";
-import { HUB_NOTES, JSON_OPTION, mebibytes, openModelStore, printJson } from "./models.ts";
+import { HUB_ENVIRONMENT, JSON_OPTION, mebibytes, openModelStore, printJson } from "./models.ts";
 
 const MEBIBYTE = 2 ** 20;
 
@@ -11,7 +11,7 @@ export const modelsPull: Command = {
   summary: "Download the weights of a model. Resumes an interrupted download.",
   operands: ["identifier"],
   options: [JSON_OPTION],
-  notes: HUB_NOTES,
+  environment: HUB_ENVIRONMENT,
   async run(options, [identifier = ""]) {
     const store = await openModelStore(options);
     const json = options["json"] !== undefined;

@@ -102,7 +102,7 @@ describe("sheaf models", () => {
 
   it("explains what goes wrong", async () => {
     expect(await sheaf("models pull no/model")).toMatchObject({
-      code: 1,
+      code: 2,
       text: expect.stringContaining("unknown embedding model"),
     });
     expect(await sheaf("models pull BAAI/bge-m3")).toMatchObject({

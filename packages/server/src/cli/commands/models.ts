@@ -1,12 +1,10 @@
 /** What the commands `sheaf models …` share: their options, the store they work on, and how they print. */
 import { ModelStore } from "@sheaf/inference";
-import { readSettings, SETTINGS } from "../../config.ts";
+import { readSettings, SETTINGS, type Setting } from "../../config.ts";
 import { hubOptions, MODEL_SETTINGS } from "../../model-settings.ts";
 import { readModelsFile } from "../../models-file.ts";
-import type { CommandOption, OptionTexts } from "../command.ts";
-
-/** Characters of the longest variable, and two spaces. */
-const HUB_COLUMN = "HF_HUB_OFFLINE".length + 2;
+import type { CommandOption, EnvironmentVariable, OptionTexts } from "../command.ts";
+import { variableOf } from "../setting-options.ts";
 
 export const JSON_OPTION: CommandOption = { flags: "--json", doc: "Print JSON." };
 
@@ -15,14 +13,10 @@ export const MODELS_OPTION: CommandOption = {
   doc: `${SETTINGS.modelsFile.doc} [${SETTINGS.modelsFile.env}]`,
 };
 
-/** Lines after the options: the settings of the hub that only the environment can give. */
-export const HUB_NOTES = [
-  "Environment:",
-  ...Object.values(MODEL_SETTINGS).flatMap(({ flag, env, doc, default: initial }) => {
-    if (flag !== null) return [];
-    return [`  ${env.padEnd(HUB_COLUMN)}${doc}${initial === null ? "" : ` [default ${initial}]`}`];
-  }),
-].join("\n");
+/** The settings of the hub, which only the environment can give. */
+export const HUB_ENVIRONMENT: readonly EnvironmentVariable[] = Object.values(MODEL_SETTINGS).flatMap(
+  (setting: Setting) => variableOf(setting),
+);
 
 export async function openModelStore(options: OptionTexts): Promise<ModelStore> {
   const settings = readSettings({ modelsFile: options["models"] });

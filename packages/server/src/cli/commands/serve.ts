@@ -7,7 +7,7 @@ import { LogLines } from "../../log-lines.ts";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
 import { parentEnd } from "../parent-end.ts";
-import { environmentNotes, flagTexts, settingOptions } from "../setting-options.ts";
+import { environmentVariables, flagTexts, settingOptions } from "../setting-options.ts";
 
 const STDERR = 2;
 const NO_AUTH =
@@ -18,7 +18,7 @@ export const serve: Command = {
   name: "serve",
   summary: "Start the server.",
   options: settingOptions(),
-  notes: environmentNotes(),
+  environment: environmentVariables(),
   async run(options) {
     const settings = readSettings(flagTexts(options));
     const logger = pino({ level: settings.logLevel, base: null }, logLines());
