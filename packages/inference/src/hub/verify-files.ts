@@ -61,7 +61,10 @@ export async function realTarget(file: string): Promise<string | null> {
 async function readSums(file: string): Promise<ReadonlyMap<string, string>> {
   try {
     const lines = (await readFile(file, "utf8")).trim().split("\n");
-    return new Map(lines.map((line) => line.split(/\s+\*?/u)).map(([hash = "", name = ""]) => [name, hash]));
+    // `sha256sum` writes names as it was given them, `find` gives them with `./`.
+    return new Map(
+      lines.map((line) => line.split(/\s+\*?(?:\.\/)?/u)).map(([hash = "", name = ""]) => [name, hash]),
+    );
   } catch (error) {
     if (errorCode(error) === "ENOENT") return new Map();
     throw error;

@@ -276,7 +276,11 @@ describe("two pulls at once", () => {
 
 describe("offline", () => {
   it("a model that is here is fine, any other is refused without a connection", async () => {
-    await expect(store({ offline: true }).pull(BGE)).rejects.toThrow(/HF_HUB_OFFLINE/u);
+    // Not the command that was just given: it cannot help while the variable is set.
+    await expect(store({ offline: true }).pull(BGE)).rejects.toThrow(
+      `${BGE} is not in the cache, and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE, or copy ` +
+        `${cacheOf(BGE)} from a machine that has downloaded it`,
+    );
     expect(hub.requests).toEqual([]);
     await store().pull(BGE);
     hub.requests.length = 0;
@@ -304,6 +308,8 @@ describe("verifying", () => {
   it("compares the bundled model with its checksums", async () => {
     const files = await store().verify("sentence-transformers/all-MiniLM-L6-v2");
     expect(files.filter(({ status }) => status === "ok")).toHaveLength(10);
+    const unknown = files.filter(({ status }) => status === "unknown").map(({ file }) => file);
+    expect(unknown).toEqual(["README.md", "golden.json", "package.json"]);
     expect(files.some(({ status }) => status === "damaged" || status === "missing")).toBe(false);
   });
 
@@ -320,6 +326,14 @@ describe("removing", () => {
     expect(existsSync(cacheOf(SPLADE))).toBe(false);
     expect(store().state(SPLADE).source).toBeNull();
     expect(await store().remove(SPLADE)).toBeNull();
+  });
+
+  it("is refused plainly where there is nothing that could be removed", async () => {
+    const minilm = "sentence-transformers/all-MiniLM-L6-v2";
+    await expect(store().remove(minilm)).rejects.toThrow(`${minilm} comes with Sheaf and cannot be removed`);
+    await expect(store().remove("sheaf/bm25")).rejects.toThrow(
+      "sheaf/bm25 is part of Sheaf and has no weights: there is nothing to remove",
+    );
   });
 
   it("keeps the snapshots and blobs of others", async () => {

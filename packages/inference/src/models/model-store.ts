@@ -76,7 +76,7 @@ export class ModelStore {
 
   /** Fetches what is missing. Offline, a model that is here already is fine and any other is 503. */
   async pull(identifier: string, options: PullOptions = {}): Promise<PulledModel> {
-    const entry = this.#ofHub(identifier);
+    const entry = this.#ofHub(identifier, "download");
     const revision = entry.hub?.revision ?? null;
     const { cacheFolder, endpoint, token, offline, wait = waitForReal, stallMs } = this.#hub;
     if (offline === true) return this.#pulledBefore(entry);
@@ -100,13 +100,17 @@ export class ModelStore {
     return verifyFiles(state.path, options.signal);
   }
 
-  /** Removes it from the cache; `null` if it is not there. Folders of the operator and of Sheaf stay. */
+  /**
+   * Removes it from the cache; `null` if it is not there. Folders of the operator and of Sheaf stay; 400 for a model that
+   * comes with Sheaf and is not in the cache besides.
+   */
   async remove(identifier: string): Promise<RemovedSnapshot | null> {
-    const entry = this.#ofHub(identifier);
+    const entry = this.#ofHub(identifier, "remove");
     const cache = this.#cacheOf(entry);
     const commit = cache.commit(entry.hub?.revision ?? null);
-    if (commit === null || !existsSync(cache.folder)) return null;
-    return removeSnapshot(cache, commit);
+    if (commit !== null && existsSync(cache.folder)) return removeSnapshot(cache, commit);
+    if (entry.bundled === null) return null;
+    throw new SheafError("invalid_argument", `${identifier} comes with Sheaf and cannot be removed`);
   }
 
   #state(entry: ModelEntry): ModelState {
@@ -120,10 +124,13 @@ export class ModelStore {
     return { ...base, source, path, revision, maxTokens, weightBytes };
   }
 
-  #ofHub(identifier: string): ModelEntry {
+  #ofHub(identifier: string, verb: "download" | "remove"): ModelEntry {
     const entry = modelEntry(identifier);
     if (entry.hub !== null) return entry;
-    throw new SheafError("invalid_argument", `${identifier} has no weights to fetch`);
+    throw new SheafError(
+      "invalid_argument",
+      `${identifier} is part of Sheaf and has no weights: there is nothing to ${verb}`,
+    );
   }
 
   #cacheOf({ identifier }: ModelEntry): RepositoryCache {
@@ -133,7 +140,12 @@ export class ModelStore {
   #pulledBefore(entry: ModelEntry): PulledModel {
     const cached = findModelFolder({ ...entry, bundled: null }, undefined, this.#hub.cacheFolder);
     if ("missing" in cached) {
-      throw modelUnavailable(entry.identifier, `${cached.missing}; unset HF_HUB_OFFLINE to download it`);
+      const { folder } = this.#cacheOf(entry);
+      throw new SheafError(
+        "model_unavailable",
+        `${entry.identifier} is not in the cache, and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE, or copy ` +
+          `${folder} from a machine that has downloaded it`,
+      );
     }
     return { path: cached.path, commit: cached.revision, totalBytes: cached.weightBytes };
   }

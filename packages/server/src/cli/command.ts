@@ -22,11 +22,11 @@ export interface Command {
   readonly name: string;
   readonly summary: string;
   readonly options: readonly CommandOption[];
-  /** What stands after the name and has to be there. */
+  /** What stands after the name. It has to be there, unless it is in brackets: `[identifier]`. */
   readonly operands?: readonly string[];
   readonly environment?: readonly EnvironmentVariable[];
   /** Sentences at the end of `--help`. */
   readonly notes?: string;
-  /** `given`: one text per operand. Resolves with the exit code: 0, done; 1, it failed; others as its notes say. */
+  /** `given`: one text per operand that is there. Resolves with the exit code: 0, done; 1, it failed; others as its notes say. */
   run(options: OptionTexts, given: readonly string[]): Promise<number>;
 }

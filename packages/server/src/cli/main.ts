@@ -58,8 +58,8 @@ export async function main(args: readonly string[]): Promise<number> {
   for (const command of COMMANDS) {
     const sub = addCommand(program, command);
     sub.action(async (...given: readonly unknown[]) => {
-      const operands = sub.args;
-      exitCode = await command.run(optionTexts(given[operands.length]), operands);
+      // After the operands, those that were left out too, the options.
+      exitCode = await command.run(optionTexts(given[command.operands?.length ?? 0]), sub.args);
     });
   }
   try {
@@ -97,7 +97,9 @@ function addCommand(program: Program, command: Command): Program {
   for (const { flags, doc, group = "Options:" } of command.options) {
     sub.addOption(new Option(flags, doc).helpGroup(group));
   }
-  for (const operand of command.operands ?? []) sub.argument(`<${operand}>`);
+  for (const operand of command.operands ?? []) {
+    sub.argument(operand.startsWith("[") ? operand : `<${operand}>`);
+  }
   const notes = commandNotes(command);
   if (notes !== null) sub.addHelpText("after", notes);
   return sub;

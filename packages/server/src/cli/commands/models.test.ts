@@ -1,6 +1,6 @@
 /** `sheaf models` through the command line, against a hub over real HTTP. */
 import { createHash } from "node:crypto";
-import { appendFileSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -74,8 +74,13 @@ describe("sheaf models", () => {
     expect(pulled.text).toContain("fetching model.safetensors");
     expect(pulled.text).toContain(COMMIT);
     expect((await sheaf("models list")).text).toMatch(new RegExp(`${MODEL} +sparse +cache`, "u"));
-    expect((await sheaf(`models verify ${MODEL}`)).text).toContain("ok (3 of 3 files have a hash)");
-    expect((await sheaf("models verify all")).code).toBe(0);
+    expect((await sheaf(`models verify ${MODEL}`)).text).toContain("ok, 3 files match their hashes");
+    const all = await sheaf("models verify");
+    expect(all).toEqual(await sheaf("models verify all"));
+    expect(all).toMatchObject({ code: 0, text: expect.stringContaining(`${MODEL}: ok, 3 files `) });
+    expect(all.text).toContain(
+      "all-MiniLM-L6-v2: ok, 10 files match their hashes; without a hash, not checked: README.md, ",
+    );
     expect((await sheaf(`models rm ${MODEL}`)).text).toContain(`removed ${MODEL}`);
     expect((await sheaf(`models rm ${MODEL}`)).text).toContain("is not in the cache");
   });
@@ -100,6 +105,17 @@ describe("sheaf models", () => {
     expect(text).toMatch(/DAMAGED; fetch it anew.*\n.*model\.safetensors: has [0-9a-f]{40}, should have/u);
   });
 
+  it("says that files without hashes were not checked", async () => {
+    const models = join(home, "models.json");
+    mkdirSync(join(home, "own/onnx"), { recursive: true });
+    for (const file of ["config.json", "tokenizer.json"]) writeFileSync(join(home, "own", file), "{}");
+    writeFileSync(join(home, "own/onnx/model.onnx"), "weights");
+    writeFileSync(models, JSON.stringify({ [MODEL]: { path: "own" } }));
+    expect((await sheaf(`models verify ${MODEL} --models ${models}`)).text).toBe(
+      `${MODEL}: not checked: nothing says what the hashes of its 3 files should be`,
+    );
+  });
+
   it("explains what goes wrong", async () => {
     expect(await sheaf("models pull no/model")).toMatchObject({
       code: 2,
@@ -113,7 +129,13 @@ describe("sheaf models", () => {
       code: 1,
       text: expect.stringContaining("sheaf models pull BAAI/bge-m3"),
     });
+    expect(await sheaf("models rm sheaf/bm25")).toMatchObject({
+      code: 2,
+      text: expect.stringContaining("there is nothing to remove"),
+    });
     vi.stubEnv("HF_HUB_OFFLINE", "1");
-    expect((await sheaf(`models pull ${MODEL}`)).text).toContain("HF_HUB_OFFLINE");
+    const { text } = await sheaf(`models pull ${MODEL}`);
+    expect(text).toContain("unset HF_HUB_OFFLINE, or copy");
+    expect(text).not.toContain("sheaf models pull");
   });
 });
