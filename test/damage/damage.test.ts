@@ -299,12 +299,38 @@ describe("a damaged catalog", () => {
     restore(path);
   });
 
+  it.each([
+    ["holds entries that are not right", (path: string) => edit(path, garbleEntries), false],
+    ["keeps the engine from starting again", cutInHalf, true],
+  ])("that %s while a server runs is told to callers without places", async (_name, damage, ends) => {
+    const path = catalogFile(served.data);
+    const server = await ServedSheaf.start({ data: served.data });
+    damage(path);
+    if (ends) process.kill((await hostPid(server)) ?? 0, "SIGKILL");
+    const answer = async (): Promise<{ status: number; message: string }> => {
+      const response = await server.request(COLLECTIONS);
+      const { message = "" } = (await response.json()) as { message?: string };
+      return { status: response.status, message };
+    };
+    await expect.poll(answer, { interval: 50 }).toMatchObject({ status: 500 });
+    const { message } = await answer();
+    expect(message).toMatch(/; the operator of the server finds in its log what to do$/u);
+    expect(message).not.toMatch(/doctor|catalog|key|page|\//u);
+    expect(server.output).toMatch(/"level":50,.*sheaf doctor/u);
+    await server.stop();
+    restore(path);
+  });
+
   it("that is as it was serves everything", async () => {
     served = await ServedSheaf.start({ data: served.data });
     expect(await served.ask<unknown[]>(COLLECTIONS)).toHaveLength(2);
     await served.stop();
     expect((await doctor()).code).toBe(0);
   });
+
+  function garbleEntries(bytes: Buffer): void {
+    for (let at = bytes.indexOf('"name"'); at >= 0; at = bytes.indexOf('"name"', at + 1)) bytes[at] = 0;
+  }
 
   function restore(path: string): void {
     rmSync(dirname(path), { recursive: true, force: true });

@@ -180,11 +180,18 @@ describe("refusals", () => {
 
   it("name a configured model that does not exist, and a folder's missing files", async () => {
     expect(() => createEmbedder({ models: { "no/model": { path: "/tmp" } } })).toThrow("no/model");
-    const broken = createEmbedder({ models: { "BAAI/bge-m3": { path: join(folder, "1_Pooling") } } });
+    const events: string[] = [];
+    const broken = createEmbedder({
+      models: { "BAAI/bge-m3": { path: join(folder, "1_Pooling") } },
+      onEvent: (event) => events.push(event),
+    });
     expect(broken.model("BAAI/bge-m3").available).toBe(false);
     await expect(
       broken.dense({ model: "BAAI/bge-m3", texts: ["a"], instruction: "", truncate: "none" }),
-    ).rejects.toThrow(/BAAI\/bge-m3.*no tokenizer\.json, no onnx\/model\.onnx/u);
+    ).rejects.toThrow(/BAAI\/bge-m3.*files of it on the server are missing/u);
+    expect(events).toEqual([
+      expect.stringMatching(/BAAI\/bge-m3.*no tokenizer\.json, no onnx\/model\.onnx/u),
+    ]);
     await broken.close();
   });
 

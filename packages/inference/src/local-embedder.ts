@@ -28,8 +28,10 @@ import { LocalModel, type LocalModelOptions, planOf } from "./local-model.ts";
 import { AutoPull } from "./models/auto-pull.ts";
 import { BatchSizeStore } from "./models/batch-size-store.ts";
 import {
+  type AbsentModel,
   type ConfiguredModel,
   findModelFolder,
+  modelFilesUnusable,
   type ModelFolder,
   modelUnavailable,
 } from "./models/model-folder.ts";
@@ -118,6 +120,9 @@ export class LocalEmbedder implements Embedder {
   readonly #cacheFolder: string | null;
   readonly #autoPull: AutoPull | null;
   readonly #models = new Map<string, LocalModel>();
+  readonly #onEvent: (message: string) => void;
+  /** What was said of files that cannot be used, so that each is said once and not at every request. */
+  readonly #told = new Set<string>();
   #temporaryFolder: Promise<string> | null = null;
   #closed = false;
 
@@ -126,7 +131,7 @@ export class LocalEmbedder implements Embedder {
     this.#configured = options.models ?? {};
     const pinned = new Set(options.pinned);
     for (const identifier of [...Object.keys(this.#configured), ...pinned]) modelEntry(identifier);
-    const onEvent = options.onEvent ?? (() => {});
+    const onEvent = (this.#onEvent = options.onEvent ?? (() => {}));
     this.#pool = new TextWorkerPool({
       workers: options.tokenizerWorkers ?? 1,
       onUnexpected: (detail) => onEvent(`a tokenizer worker failed: ${detail}`),
@@ -155,6 +160,11 @@ export class LocalEmbedder implements Embedder {
       onLoad: options.onLoad,
       onReplicaDeath: options.onReplicaDeath,
     };
+    // Whoever has named a folder hears at the start, and not from callers, that it cannot be used.
+    for (const identifier of Object.keys(this.#configured)) {
+      const folder = this.#find(modelEntry(identifier));
+      if ("missing" in folder) this.#tell(identifier, folder.missing);
+    }
   }
 
   models(): readonly ModelInfo[] {
@@ -244,7 +254,7 @@ export class LocalEmbedder implements Embedder {
     return { ...base, dimension: folder.dimension, maxTokens, available: true };
   }
 
-  #find(entry: ModelEntry): ModelFolder | { readonly missing: string } {
+  #find(entry: ModelEntry): ModelFolder | AbsentModel {
     return (
       this.#models.get(entry.identifier)?.folder ??
       findModelFolder(entry, this.#configured[entry.identifier], this.#cacheFolder)
@@ -257,7 +267,7 @@ export class LocalEmbedder implements Embedder {
     const known = this.#models.get(entry.identifier);
     if (known !== undefined) return known;
     const folder = this.#find(entry);
-    if ("missing" in folder) throw this.#absent(entry, folder.missing);
+    if ("missing" in folder) throw this.#absent(entry, folder);
     const { head } = entry;
     if (head === "bm25") throw new SheafError("internal", `${entry.identifier} has no folder`);
     const model = new LocalModel({ entry: { ...entry, head }, folder, pool: this.#pool }, this.#modelOptions);
@@ -265,10 +275,18 @@ export class LocalEmbedder implements Embedder {
     return model;
   }
 
-  #absent(entry: ModelEntry, missing: string): SheafError {
+  #absent(entry: ModelEntry, { missing, command }: AbsentModel): SheafError {
     const fetchable = entry.hub !== null && this.#configured[entry.identifier] === undefined;
     if (this.#autoPull !== null && fetchable) return this.#autoPull.refusal(entry.identifier);
-    return modelUnavailable(entry.identifier, `${missing}. ${UNTIL_THEN}`);
+    if (missing !== command) this.#tell(entry.identifier, missing);
+    if (command === null) return modelFilesUnusable(entry.identifier);
+    return modelUnavailable(entry.identifier, `${command}. ${UNTIL_THEN}`);
+  }
+
+  #tell(identifier: string, problem: string): void {
+    const message = `the model ${identifier} is not available: ${problem}`;
+    if (!this.#told.has(message)) this.#onEvent(message);
+    this.#told.add(message);
   }
 
   #checkOpen(): void {

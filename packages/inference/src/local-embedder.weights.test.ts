@@ -69,6 +69,37 @@ describe("an absent model", () => {
     });
   });
 
+  it("whose folder cannot be used is told of at the start, with the place, and callers hear no place", async () => {
+    const events: string[] = [];
+    const path = join(root, "moved");
+    const embedder = start({ models: { [BGE]: { path } }, onEvent: (event) => events.push(event) });
+    const told = `the model ${BGE} is not available: the folder ${path} does not exist`;
+    expect(events).toEqual([told]);
+    for (let round = 0; round < 2; round++) {
+      const refusal = await embedder.dense(request(BGE)).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({ status: 503, message: expect.stringContaining("missing or damaged") });
+      expect((refusal as Error).message).not.toContain(root);
+    }
+    expect(events).toEqual([told]);
+    cpSync(FOLDERS[BGE].path, path, { recursive: true });
+    expect((await embedder.dense(request(BGE))).vectors).toHaveLength(1);
+  });
+
+  it.each(["config.json", "tokenizer.json", "onnx/model.onnx"])(
+    "whose %s is damaged is refused without its place, which the log has",
+    async (file) => {
+      const path = join(root, "damaged");
+      cpSync(FOLDERS[BGE].path, path, { recursive: true });
+      writeFileSync(join(path, file), "no such thing");
+      const events: string[] = [];
+      const embedder = start({ models: { [BGE]: { path } }, onEvent: (event) => events.push(event) });
+      const refusal = await embedder.dense(request(BGE)).catch((error: unknown) => error);
+      expect(refusal).toMatchObject({ status: 503, message: expect.stringContaining("missing or damaged") });
+      expect((refusal as Error).message).not.toContain(root);
+      expect(events.join("\n")).toContain(join(path, file));
+    },
+  );
+
   it("is fetched once where that is wanted, and serves as soon as it is here", async () => {
     const hub = await FaultHub.start();
     hub.publish(SPLADE, "0123456789abcdef0123456789abcdef01234567", fixtureFolder("tiny-bert-mlm-splade"));
@@ -105,7 +136,10 @@ describe("an absent model", () => {
     });
     await expect(embedder.dense(request(BGE))).rejects.toThrow("is being fetched");
     while (events.length < 2) await delay(10);
-    await expect(embedder.dense(request(BGE))).rejects.toThrow(/could not be fetched: .*404/u);
+    await expect(embedder.dense(request(BGE))).rejects.toThrow(
+      new RegExp(`^the model ${BGE} could not be fetched; the log of the server says why$`, "u"),
+    );
+    expect(events[1]).toMatch(/could not be fetched: .*404/u);
     expect(hub.requests).toHaveLength(1);
     await hub.close();
   });

@@ -8,7 +8,7 @@ import type { Head } from "./graph/pooling-head.ts";
 import { type PreparedModel, prepareModelFolder } from "./graph/prepare-model.ts";
 import type { BatchSizeStore } from "./models/batch-size-store.ts";
 import { type MemoryPlan, planMemory } from "./models/memory-plan.ts";
-import type { ModelFolder } from "./models/model-folder.ts";
+import { type ModelFolder, modelFilesUnusable } from "./models/model-folder.ts";
 import { gibibytes, type MemoryTenant, type ModelMemory, tooLarge } from "./models/model-memory.ts";
 import type { ModelEntry } from "./models/model-registry.ts";
 import { weightsDigest } from "./models/weights-digest.ts";
@@ -80,7 +80,7 @@ export class LocalModel implements MemoryTenant {
   readonly #prepared = new Once(() => this.#prepare(), PREPARE_COOLDOWN_MS);
   readonly #running = new Once(() => this.#start());
   readonly #identity = new Once(() => this.#identify());
-  readonly #labels = new Once(() => this.#parts.pool.vocabulary(this.#parts.folder.tokenizer));
+  readonly #labels = new Once(() => this.#reading(this.#parts.pool.vocabulary(this.#parts.folder.tokenizer)));
   #batchTokens: number | null;
   #active = 0;
   #lastUsed = 0;
@@ -173,17 +173,10 @@ export class LocalModel implements MemoryTenant {
       if (truncate === "end") return firstCharacters(whole, maxCharacters);
       return prompt(lastCharacters(text, Math.max(0, maxCharacters - lead.length)));
     });
-    const encoding = await pool.encode(
-      {
-        tokenizer: folder.tokenizer,
-        texts,
-        maxTokens,
-        truncate,
-        lead,
-        refuse: (index, count) => this.#tooLong(request, index, `${count} tokens`),
-      },
-      { signal, owner },
-    );
+    const refuse = (index: number, count: number): SheafError =>
+      this.#tooLong(request, index, `${count} tokens`);
+    const job = { tokenizer: folder.tokenizer, texts, maxTokens, truncate, lead, refuse };
+    const encoding = await this.#reading(pool.encode(job, { signal, owner }));
     for (const index of encoding.cut) shortened.add(index);
     const numTokens = encoding.ids.reduce((sum, ids) => sum + ids.length, 0);
     await options.admitTokens?.(numTokens);
@@ -212,10 +205,19 @@ export class LocalModel implements MemoryTenant {
 
   async #prepare(): Promise<PreparedModel> {
     const { entry, folder } = this.#parts;
-    return prepareModelFolder(folder.path, {
-      head: entry.head,
-      workFolder: await this.#options.workFolder(),
-    });
+    const workFolder = await this.#options.workFolder();
+    return this.#reading(prepareModelFolder(folder.path, { head: entry.head, workFolder }));
+  }
+
+  /** Callers learn that files cannot be used, the operator which and why. */
+  async #reading<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof SheafError && error.code === "model_unavailable")) throw error;
+      this.#options.onEvent(`the model ${this.identifier} cannot be used: ${error.message}`);
+      throw modelFilesUnusable(this.identifier, error);
+    }
   }
 
   async #start(): Promise<Running> {
@@ -275,7 +277,7 @@ export class LocalModel implements MemoryTenant {
     return {
       identifier: entry.identifier,
       revision: folder.revision,
-      digest: await weightsDigest(sourceFiles),
+      digest: await this.#reading(weightsDigest(sourceFiles)),
     };
   }
 }

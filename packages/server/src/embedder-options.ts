@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { EmbedderOptions } from "@sheaf/inference";
 import type { Settings } from "./config.ts";
 import { hubOptions } from "./model-settings.ts";
-import { readModelsFile } from "./models-file.ts";
+import { type ModelFolders, readModelsFile, requireModelFolders } from "./models-file.ts";
 
 /** Throws a `SettingError` where the models file cannot be used. */
 export async function embedderOptions(settings: Settings): Promise<EmbedderOptions> {
   const { modelsFile, modelMemory, pinnedModels, autoPull, dataFolder } = settings;
   return {
-    models: modelsFile === null ? {} : await readModelsFile(modelsFile),
+    models: await readFolders(modelsFile),
     hub: hubOptions(settings),
     autoPull: autoPull && !settings.hfOffline,
     pinned: pinnedModels,
@@ -17,4 +17,11 @@ export async function embedderOptions(settings: Settings): Promise<EmbedderOptio
     // The one folder that a server can surely write. Weights are linked into it, not copied, where that is possible.
     workFolder: join(dataFolder, "models"),
   };
+}
+
+async function readFolders(modelsFile: string | null): Promise<ModelFolders> {
+  if (modelsFile === null) return {};
+  const models = await readModelsFile(modelsFile);
+  requireModelFolders(modelsFile, models);
+  return models;
 }

@@ -1,4 +1,5 @@
 /** The operator's JSON file of model folders: `{"<model identifier>": {"path", "revision"?}}`. */
+import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ConfiguredModel } from "@sheaf/inference";
 import { SettingError } from "./setting-error.ts";
@@ -18,6 +19,17 @@ export async function readModelsFile(path: string): Promise<ModelFolders> {
       );
     }),
   );
+}
+
+/**
+ * For a server, which would only find out at the first request. A folder that is there and lacks files is none of this:
+ * somebody may be copying them, and a running server finds them. Throws a `SettingError`.
+ */
+export function requireModelFolders(file: string, models: ModelFolders): void {
+  for (const [identifier, { path }] of Object.entries(models)) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) continue;
+    throw new SettingError(`${file}: the folder of "${identifier}" does not exist: ${path}`);
+  }
 }
 
 function readEntry(entry: unknown, base: string): ConfiguredModel | null {

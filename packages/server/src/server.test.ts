@@ -1,7 +1,7 @@
 /** A whole server in this process, with its engine host as a child. */
 import { lookup } from "node:dns/promises";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -116,6 +116,24 @@ describe("startServer", () => {
     const server = await start({ role: "embed", auth: "off" });
     expect(server.rootKey).toBeNull();
     expect(await status(server, "/api/v2/tenants/default_tenant")).toBe(501);
+  });
+
+  it("refuses a models file that names a folder that is not there", async () => {
+    const modelsFile = join(dataFolder, "models.json");
+    const unmade = join(dataFolder, "unmade");
+    const tell = (path: string): Promise<void> =>
+      writeFile(modelsFile, JSON.stringify({ "BAAI/bge-m3": { path } }));
+    await tell("weights/bge");
+    const refused = start({ dataFolder: unmade, modelsFile });
+    await expect(refused).rejects.toThrow(SettingError);
+    await expect(refused).rejects.toThrow(
+      `${modelsFile}: the folder of "BAAI/bge-m3" does not exist: ${join(dataFolder, "weights/bge")}`,
+    );
+    expect(existsSync(unmade)).toBe(false);
+    // Its weights may come later, as those of any other model.
+    await mkdir(join(dataFolder, "weights"));
+    await tell("weights");
+    await start({ modelsFile, role: "embed", auth: "off" });
   });
 
   it("refuses a port that is taken, and makes neither data folder nor root key", async () => {

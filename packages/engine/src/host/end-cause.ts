@@ -38,3 +38,9 @@ export function endCause({ code, signal, stderr }: Omit<ChildDeath, "inFlight">,
   }
   return "kill";
 }
+
+/** What the log says of an engine that no host can start for. */
+export function endedAtStart(signal: NodeJS.Signals | null, cause: "crash" | "out of memory"): string {
+  const why = cause === "crash" ? "the catalog may be damaged; run `sheaf doctor`" : "it ran out of memory";
+  return `the engine host ended with ${signal} as it opened the catalog: ${why}`;
+}

@@ -8,6 +8,7 @@ import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import type { ResultBatch } from "../engine.ts";
+import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
 import {
   HOST_METHODS,
@@ -27,6 +28,7 @@ process.umask(0o077);
 const { lockToken, ...engineOptions } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
 let opened: LocalEngine | null = null;
 const memory = new IdleGc();
+const errors = new CallerErrors(log);
 
 const server: RpcServer = serveParent(
   async (method, args, options) => {
@@ -65,9 +67,13 @@ async function call(
 ): Promise<unknown> {
   if (!isHostMethod(method)) throw new SheafError("internal", `the engine host has no method ${method}`);
   const target = engine[method] as (this: LocalEngine, ...args: readonly unknown[]) => Promise<unknown>;
-  const result = await target.apply(engine, isSignalled(method) ? [...args, options] : [...args]);
-  if (method === "nextBatch") await packIfLong(result as ResultBatch, options.signal);
-  return result;
+  try {
+    const result = await target.apply(engine, isSignalled(method) ? [...args, options] : [...args]);
+    if (method === "nextBatch") await packIfLong(result as ResultBatch, options.signal);
+    return result;
+  } catch (error) {
+    throw errors.translate(error);
+  }
 }
 
 function isHostMethod(method: string): method is HostMethod {

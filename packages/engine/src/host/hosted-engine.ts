@@ -44,9 +44,10 @@ import type {
 } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/rank/knn-leaves.ts";
+import { cannotStart } from "./caller-errors.ts";
 import type { DataLock } from "./data-lock.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
-import { endCause } from "./end-cause.ts";
+import { endCause, endedAtStart } from "./end-cause.ts";
 import { HOST_PROCESS } from "./host-process.ts";
 import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 import { HostRecovery, type RecoveringHost } from "./host-recovery.ts";
@@ -336,10 +337,10 @@ export class HostedEngine implements Engine {
     return this.#recovery.run(ref, options.signal, call) as ReturnType<LocalEngine[M]>;
   }
 
-  /** Where no host can start, the reason is of more use than to be told to come back. */
+  /** Where no host can start, to be told to come back is of no use. */
   #toHost(method: HostMethod, args: readonly unknown[], options: CallOptions): Promise<unknown> {
     if (!this.#supervisor.ready && this.#failure !== null) {
-      return Promise.reject(new SheafError("collection_unavailable", this.#failure));
+      return Promise.reject(cannotStart());
     }
     return this.#supervisor.call(method, args, options);
   }
@@ -373,7 +374,10 @@ export class HostedEngine implements Engine {
     const cause = endCause(death, this.#hung);
     if (!this.#served && (cause === "crash" || cause === "out of memory")) {
       this.#crashesAtStart += 1;
-      if (this.#crashesAtStart >= this.#crashesThatTell) this.#failure ??= endedAtStart(death.signal, cause);
+      if (this.#crashesAtStart >= this.#crashesThatTell && this.#failure === null) {
+        this.#failure = endedAtStart(death.signal, cause);
+        this.#log({ level: "error", message: this.#failure });
+      }
     }
     this.#served = false;
     this.#recovery.hostEnded(death, this.#hung);
@@ -391,10 +395,4 @@ export class HostedEngine implements Engine {
       revive: (id) => this.#call("revive", [id]),
     };
   }
-}
-
-/** What an engine says that no host could start for. */
-function endedAtStart(signal: NodeJS.Signals | null, cause: "crash" | "out of memory"): string {
-  const why = cause === "crash" ? "the catalog may be damaged; run `sheaf doctor`" : "it ran out of memory";
-  return `the engine host ended with ${signal} as it opened the catalog: ${why}`;
 }

@@ -26,10 +26,20 @@ export class CorruptDataError extends SheafError {
 }
 
 /** The store itself, no single value of it: `collections/ab/…` or `catalog`. */
+class DamagedStore extends SheafError {
+  constructor(store: string, reason: string, cause: unknown) {
+    super("collection_unavailable", `stored data is damaged: ${store}: ${reason}; run \`sheaf doctor\``, {
+      cause,
+    });
+    this.name = "DamagedStore";
+  }
+}
+
 export function damagedStore(store: string, reason: string, cause?: unknown): SheafError {
-  return new SheafError(
-    "collection_unavailable",
-    `stored data is damaged: ${store}: ${reason}; run \`sheaf doctor\``,
-    { cause },
-  );
+  return new DamagedStore(store, reason, cause);
+}
+
+/** Whether the message names a place in the data folder, which is nothing for callers. */
+export function namesPlace(error: unknown): boolean {
+  return error instanceof CorruptDataError || error instanceof DamagedStore;
 }

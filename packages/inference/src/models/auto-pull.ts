@@ -17,7 +17,7 @@ export interface AutoPullOptions {
 
 type State =
   | { readonly type: "pulling"; receivedBytes: number; totalBytes: number }
-  | { readonly type: "failed"; readonly reason: string; readonly atMs: number };
+  | { readonly type: "failed"; readonly atMs: number };
 
 export class AutoPull {
   readonly #options: AutoPullOptions;
@@ -33,7 +33,8 @@ export class AutoPull {
   refusal(identifier: string): SheafError {
     const state = this.#states.get(identifier);
     if (state?.type === "failed" && performance.now() - state.atMs < COOLDOWN_MS) {
-      return unavailable(`the model ${identifier} could not be fetched: ${state.reason}`);
+      // The reason names addresses, tokens and folders: it is in the log.
+      return unavailable(`the model ${identifier} could not be fetched; the log of the server says why`);
     }
     const pulling = state?.type === "pulling" ? state : this.#begin(identifier);
     const mebibytes = (bytes: number): string => String(Math.round(bytes / 2 ** 20));
@@ -68,7 +69,7 @@ export class AutoPull {
       onEvent(`fetched the model ${identifier}, ${totalBytes} bytes`);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#states.set(identifier, { type: "failed", reason, atMs: performance.now() });
+      this.#states.set(identifier, { type: "failed", atMs: performance.now() });
       onEvent(`the model ${identifier} could not be fetched: ${reason}`);
     }
   }

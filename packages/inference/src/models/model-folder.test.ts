@@ -62,6 +62,7 @@ describe("findModelFolder", () => {
   it("says what is missing", () => {
     expect(findModelFolder(qwen, undefined)).toEqual({
       missing: "fetch its weights with `sheaf models pull Qwen/Qwen3-Embedding-0.6B`",
+      command: "fetch its weights with `sheaf models pull Qwen/Qwen3-Embedding-0.6B`",
     });
     expect(findModelFolder(qwen, { path: join(root, "none") })).toMatchObject({
       missing: expect.stringContaining("does not exist"),

@@ -37,6 +37,14 @@ export interface ModelFolder {
   readonly shape: ModelShape | null;
 }
 
+/** What keeps a model from being used. */
+export interface AbsentModel {
+  /** For the operator: it names folders and files. */
+  readonly missing: string;
+  /** For everyone: how weights that are not here are fetched; `null`: that is not what is wrong. */
+  readonly command: string | null;
+}
+
 /** Tokenizer configurations say this or more for "no limit". */
 const NO_LIMIT_TOKENS = 1_000_000;
 
@@ -49,7 +57,7 @@ export function findModelFolder(
   entry: ModelEntry,
   configured: ConfiguredModel | undefined,
   cacheFolder: string | null = null,
-): ModelFolder | { readonly missing: string } {
+): ModelFolder | AbsentModel {
   try {
     if (configured !== undefined) {
       const name = basename(configured.path);
@@ -60,15 +68,16 @@ export function findModelFolder(
     if (entry.bundled !== null && bundled !== null) {
       return readModelFolder(entry, { source: "bundled", path: bundled, revision: entry.bundled.revision });
     }
-    const absent = { missing: `fetch its weights with \`sheaf models pull ${entry.identifier}\`` };
+    const command = `fetch its weights with \`sheaf models pull ${entry.identifier}\``;
+    const absent = { missing: command, command };
     if (cacheFolder === null) return absent;
     const cache = new RepositoryCache(cacheFolder, entry.identifier);
     const commit = cache.commit(entry.hub?.revision ?? null);
     if (commit === null || !isFolder(cache.snapshot(commit))) return absent;
     const found = readModelFolder(entry, { source: "cache", path: cache.snapshot(commit), revision: commit });
-    return "missing" in found ? { missing: `${found.missing}; ${absent.missing}` } : found;
+    return "missing" in found ? { missing: `${found.missing}; ${command}`, command } : found;
   } catch (error) {
-    if (error instanceof SheafError) return { missing: error.message };
+    if (error instanceof SheafError) return { missing: error.message, command: null };
     throw error;
   }
 }
@@ -78,16 +87,26 @@ export function modelUnavailable(identifier: string, missing: string): SheafErro
   return new SheafError("model_unavailable", `the model ${identifier} is not available: ${missing}`);
 }
 
+/** 503 for callers; where the files are, and what is wrong with them, is for the log. */
+export function modelFilesUnusable(identifier: string, cause?: unknown): SheafError {
+  return new SheafError(
+    "model_unavailable",
+    `the model ${identifier} is not available: files of it on the server are missing or damaged. The operator finds in ` +
+      "the log of the server which; until then, trying again does not help",
+    { cause },
+  );
+}
+
 function readModelFolder(
   entry: ModelEntry,
   { source, path, revision }: Pick<ModelFolder, "source" | "path" | "revision">,
-): ModelFolder | { readonly missing: string } {
-  if (!isFolder(path)) return { missing: `the folder ${path} does not exist` };
+): ModelFolder | AbsentModel {
+  if (!isFolder(path)) return { missing: `the folder ${path} does not exist`, command: null };
   const absent = ["config.json", "tokenizer.json"].filter((file) => !existsSync(join(path, file)));
   const weights = WEIGHT_FILES.find((file) => existsSync(join(path, file)));
   if (weights === undefined) absent.push(WEIGHT_FILES.join(" or "));
   if (absent.length > 0 || weights === undefined)
-    return { missing: `the folder ${path} has no ${absent.join(", no ")}` };
+    return { missing: `the folder ${path} has no ${absent.join(", no ")}`, command: null };
   const configJson = readJsonObject(join(path, "config.json"));
   const config = numbersOf(configJson);
   const tokenizerConfigJson = join(path, "tokenizer_config.json");
