@@ -46,6 +46,11 @@ async function doctor(): Promise<{ code: number; report: DoctorReport }> {
   return { code, report: JSON.parse(out) as DoctorReport };
 }
 
+async function damagedCollections(): Promise<number> {
+  const metrics = await (await served.request("/metrics")).text();
+  return Number(/^sheaf_damaged_collections (\d+)$/mu.exec(metrics)?.[1]);
+}
+
 describe("collections that were damaged while no server ran", () => {
   const collections = new Map<string, KnownCollection>();
   const known = (name: string): KnownCollection => {
@@ -134,8 +139,7 @@ describe("collections that were damaged while no server ran", () => {
     const places = lost.map((name) => expect.stringContaining(`"collection":"${known(name).id}"`));
     expect(told, "one line for each").toHaveLength(lost.length);
     expect(told).toEqual(expect.arrayContaining(places));
-    const metrics = await (await served.request("/metrics")).text();
-    expect(metrics).toContain(`\nsheaf_damaged_collections ${lost.length}\n`);
+    expect(await damagedCollections()).toBe(lost.length);
     const { code, report } = await doctor();
     expect({ code, healthy: report.healthy }).toEqual({ code: 3, healthy: null });
     const to = join(served.data, "..", `in-use-${process.pid}.jsonl`);
@@ -165,11 +169,18 @@ describe("collections that were damaged while no server ran", () => {
       expect(await answer).toMatchObject(refused);
     }
     expect(await collection.search(8)).toMatchObject(refused);
+    expect(await damagedCollections()).toBe(lost.length + 1);
+    const host = await hostPid(served);
+    process.kill(host ?? 0, "SIGKILL");
+    await expect.poll(async () => [null, host].includes(await hostPid(served))).toBe(false);
+    await expect.poll(async () => (await collection.getOne(7)).status).toBe(200);
+    expect(await damagedCollections(), "known to the next host").toBe(lost.length + 1);
     expect(await collection.getOne(7)).toMatchObject({ status: 200, body: { ids: ["r7"] } });
     expect((await collection.upsert("later", 1)).status).toBe(200);
     expect(await collection.delete(["r8"])).toMatchObject({ status: 200, body: { deleted: 1 } });
     expect(await collection.count()).toEqual({ status: 200, body: 60 });
     expect(await collection.query(8)).toMatchObject({ status: 200 });
+    expect(await damagedCollections(), "without the record").toBe(lost.length);
   });
 
   it("can be deleted and made anew, after which the doctor is content", async () => {
@@ -177,6 +188,7 @@ describe("collections that were damaged while no server ran", () => {
       expect(await known(name).drop(), name).toBe(200);
       await (await KnownCollection.make(current, name)).expectSound();
     }
+    expect(await damagedCollections()).toBe(0);
     expect(await served.stop()).toBe(0);
     expect(await doctor()).toMatchObject({
       code: 0,

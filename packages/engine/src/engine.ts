@@ -122,7 +122,7 @@ export interface EngineStatistics {
   readonly longestReplay: number;
   /** Since the oldest of the newest manifests that the engine wrote for open collections. */
   readonly oldestManifestSeconds: number;
-  /** Collections whose stored data was found damaged, since the engine started. */
+  /** Collections whose stored data was found damaged, and not found whole since. */
   readonly damagedCollections: number;
   /** Index files that were found damaged, since the engine started. */
   readonly damagedIndexFiles: number;

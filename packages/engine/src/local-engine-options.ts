@@ -1,5 +1,6 @@
 /** How an engine in this process is opened. */
 import type { Catalog } from "./catalog/catalog.ts";
+import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
@@ -27,10 +28,8 @@ export interface LocalEngineOptions {
 }
 
 /** Without the lock, as the engine host opens it. */
-export interface OpenOptions extends LocalEngineOptions {
+export interface OpenOptions extends LocalEngineOptions, CollectionListeners {
   readonly onClosed?: () => void;
-  /** As `CollectionOpenerOptions.onTouch`. */
-  readonly onTouch?: (collection: string, touching: boolean) => void;
 }
 
 /** What an engine is made of that is opened before it. */

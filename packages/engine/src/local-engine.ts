@@ -103,7 +103,7 @@ export class LocalEngine implements Engine {
       indexMemory: new IndexMemory(options.indexMemory),
       historyMemory: new HistoryMemory(),
       documents: new DocumentMemory(),
-      onTouch: options.onTouch ?? (() => {}),
+      listeners: options,
       index: options.index ?? {},
       log: this.#log,
       onProblem: this.#telling("the collection goes on with a problem"),
@@ -388,7 +388,7 @@ export class LocalEngine implements Engine {
   }
 
   #discard(ids: readonly string[]): Promise<void> {
-    const parts = { pool: this.#pool, budgets: this.#budgets, folder: this.#folder };
+    const parts = { pool: this.#pool, budgets: this.#budgets, folder: this.#folder, opener: this.#opener };
     const onProblem = this.#telling("removing the files of a dropped collection failed");
     return discardCollections(ids, { ...parts, onProblem });
   }

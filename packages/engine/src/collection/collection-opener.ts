@@ -18,7 +18,7 @@ import type { StoreHead } from "../storage/record-store.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
-import { DamagedCollections } from "./damage/damaged-collections.ts";
+import { type DamageMemory, DamagedCollections } from "./damage/damaged-collections.ts";
 import { QuotaStore } from "./quota-store.ts";
 import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged.ts";
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
@@ -35,7 +35,13 @@ export interface QuarantinedCollection {
   readonly reason: string;
 }
 
-export interface CollectionOpenerOptions {
+/** Of whoever watches over the process: the gateway. */
+export interface CollectionListeners extends DamageMemory {
+  /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
+  readonly onTouch?: (collection: string, touching: boolean) => void;
+}
+
+interface CollectionOpenerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
@@ -46,8 +52,7 @@ export interface CollectionOpenerOptions {
   readonly historyMemory: HistoryMemory;
   readonly index: IndexSettings;
   readonly indexer: IndexerChild;
-  /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
-  readonly onTouch: (collection: string, touching: boolean) => void;
+  readonly listeners: CollectionListeners;
   readonly log: EngineLog;
   /** Told of what a collection goes on with: checkpoints that failed, records that cannot be read. */
   readonly onProblem: (error: unknown, collection: string) => void;
@@ -68,7 +73,7 @@ export class CollectionOpener {
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
-    this.damaged = new DamagedCollections(options.log);
+    this.damaged = new DamagedCollections(options.log, options.listeners);
   }
 
   /** Index files that were found damaged and set aside, since the engine started. */
@@ -85,7 +90,9 @@ export class CollectionOpener {
     for (const { id } of collections) this.damaged.add(id);
     const before = this.#quarantined;
     this.#quarantined = new Map(collections.map(({ id, reason }) => [id, reason]));
-    return [...before.keys()].filter((id) => !this.#quarantined.has(id));
+    const released = [...before.keys()].filter((id) => !this.#quarantined.has(id));
+    for (const id of released) this.damaged.remove(id);
+    return released;
   }
 
   /** The files alone; they may be open already. `owner`: the tenant that writes there. */
@@ -133,6 +140,7 @@ export class CollectionOpener {
           advance: catalog.advance.bind(catalog, id),
           markDirty: catalog.markDirty.bind(catalog, id),
           onProblem: (error: unknown) => this.#hearProblem(error, id),
+          onWhole: () => this.damaged.remove(id),
         };
         return await OpenCollection.open(options, signal);
       } catch (error) {
@@ -233,11 +241,11 @@ export class CollectionOpener {
   }
 
   async #touching<T>(id: string, work: () => Promise<T>): Promise<T> {
-    this.#options.onTouch(id, true);
+    this.#options.listeners.onTouch?.(id, true);
     try {
       return await work();
     } finally {
-      this.#options.onTouch(id, false);
+      this.#options.listeners.onTouch?.(id, false);
     }
   }
 }

@@ -23,6 +23,7 @@ import { replayChanges } from "./opening/replay-changes.ts";
 import { putLostRows, withLiveRows } from "./opening/restore-lost-rows.ts";
 import type { SchemaInference } from "./schema-inference.ts";
 import { RecordVerification } from "./opening/verify-records.ts";
+import type { DamagedRecords } from "./damage/damaged-records.ts";
 
 /** Where the files of one collection's index are, and how they are written and read. */
 export interface KeptIndexFiles {
@@ -45,8 +46,8 @@ export interface KeptCollection {
   readonly plan: () => IndexPlan;
   /** Sequence number of the newest operation that the index has. */
   readonly readable: () => number;
-  /** The index has all records: none is set aside. */
-  readonly isWhole: () => boolean;
+  /** Where there are some, the index lacks these records. */
+  readonly damaged: Pick<DamagedRecords, "size" | "complete">;
   /** The index cannot be used any more: the collection is to be closed and opened again. */
   readonly onBroken: () => void;
   readonly onProblem: (error: unknown) => void;
@@ -219,7 +220,7 @@ export class IndexKeeper {
   }
 
   async #verify(verification: RecordVerification): Promise<void> {
-    const { index, log } = this.#collection;
+    const { index, log, damaged } = this.#collection;
     const rows = index.size;
     const startedAt = performance.now();
     const tell = (message: string): void => {
@@ -228,6 +229,7 @@ export class IndexKeeper {
     tell(`verifying ${rows} records`);
     try {
       await verification.run(this.#closing);
+      damaged.complete();
       tell(`verified ${rows} records in ${secondsSince(startedAt)} s`);
     } catch (error) {
       this.fail(error);
@@ -237,8 +239,8 @@ export class IndexKeeper {
   }
 
   #state(): IndexState | null {
-    const { store, index, kinds, plan, readable, isWhole } = this.#collection;
-    if (this.#broken || !isWhole()) return null;
+    const { store, index, kinds, plan, readable, damaged } = this.#collection;
+    if (this.#broken || damaged.size > 0) return null;
     return {
       entries: index.segments,
       plan: plan(),

@@ -45,4 +45,6 @@ export interface OpenCollectionOptions {
   readonly advance: (progress: CollectionProgress) => Promise<void>;
   readonly markDirty: () => Promise<void>;
   readonly onProblem: (error: unknown) => void;
+  /** All records could be read. */
+  readonly onWhole: () => void;
 }

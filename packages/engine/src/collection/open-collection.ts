@@ -56,7 +56,7 @@ export class OpenCollection {
   readonly #gate = new WriteGate(() => this.#index.room());
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference();
-  readonly #damaged = new DamagedRecords();
+  readonly #damaged: DamagedRecords;
   readonly #keeper: IndexKeeper | null;
   readonly #versions: VersionHistory;
   #schema: JsonObject;
@@ -72,13 +72,14 @@ export class OpenCollection {
     this.#schema = options.schema;
     this.#plan = indexPlan(options.schema);
     ({ dimension: this.#dimension, sequence: this.#readable } = options.store.head);
+    this.#damaged = new DamagedRecords(options.onWhole);
     this.#indexChanges = new StepQueue(options.tenant);
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, options.store, {
       ...{ ...options.indexSizes, memory: options.indexMemory, filling: true },
       onSealed: () => this.#keeper?.sealed(),
       sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.#keeper?.seal(request) ?? null),
-      onProblem: (error) => this.#hearProblem(error),
+      onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),
     });
     this.#keeper = this.#newKeeper();
     this.#progress = new IndexProgress(options.store.head.sequence, {
@@ -233,11 +234,6 @@ export class OpenCollection {
     return true;
   }
 
-  /** Of the work that goes on in the background. */
-  #hearProblem(error: unknown): void {
-    if (!this.#isDamaged(error)) this.#options.onProblem(error);
-  }
-
   #newKeeper(): IndexKeeper | null {
     const { indexFiles, store, log, onProblem } = this.#options;
     if (indexFiles === undefined) return null;
@@ -246,7 +242,7 @@ export class OpenCollection {
       change: (steps) => this.#indexChanges.run(steps),
       plan: () => this.#plan,
       readable: () => this.#readable,
-      isWhole: () => this.#damaged.size === 0,
+      damaged: this.#damaged,
       onBroken: () => (this.#broken = true),
     });
   }
@@ -267,6 +263,7 @@ export class OpenCollection {
     const damaged = await indexRecords(this.#store, filled, signal);
     this.#store.requireWhole(this.#index.size + damaged.size);
     for (const [offset, damage] of damaged) this.#setAside(offset, damage);
+    this.#damaged.complete();
   }
 
   /** Without a name of its own a record could never be deleted, so then it is the collection that is damaged. */

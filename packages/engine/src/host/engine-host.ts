@@ -11,6 +11,7 @@ import type { ResultBatch } from "../engine.ts";
 import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
 import {
+  type DamageEvent,
   HOST_METHODS,
   type HostArguments,
   type HostMethod,
@@ -50,7 +51,9 @@ try {
   registerHost(new DataFolder(engineOptions.dataFolder).lockFile, lockToken);
   const onTouch = (collection: string, touching: boolean): void =>
     server.emit("touch", { collection, touching } satisfies TouchEvent);
-  opened = await LocalEngine.open({ ...engineOptions, log, onTouch });
+  const onDamage = (collection: string, isDamaged: boolean): void =>
+    server.emit("damage", { collection, isDamaged } satisfies DamageEvent);
+  opened = await LocalEngine.open({ ...engineOptions, log, onTouch, onDamage });
   server.emit("ready", null);
 } catch (error) {
   const message = error instanceof SheafError ? error.message : "the engine could not start";

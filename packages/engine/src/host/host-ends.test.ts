@@ -103,10 +103,12 @@ describe("an engine host that ends", () => {
     expect(await engine.count(bystander, EVERYTHING)).toBe(1);
     const second = engine.pid;
     for (let i = 0; i < 3; i++) expect(await read()).toBe("collection_unavailable");
+    expect(await engine.statistics()).toMatchObject({ damagedCollections: 1 });
     expect(await engine.getCollection(suspect)).toMatchObject({ id: suspect.id });
     copyFileSync(`${file}.backup`, file);
     await expect.poll(read, PATIENCE).toBe("stored");
     expect(await engine.count(suspect, EVERYTHING)).toBe(2);
+    expect(await engine.statistics()).toMatchObject({ damagedCollections: 0 });
     expect(engine.pid, "no restart was needed").toBe(second);
     expect(logged).toContain("serves again: its files are sound");
   });

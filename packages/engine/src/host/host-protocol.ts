@@ -16,6 +16,14 @@ export interface HostArguments {
   readonly index?: IndexSettings;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly diskReserve?: DiskReserve;
+  /** Collections that hosts before found damaged. */
+  readonly damaged: readonly string[];
+}
+
+/** Event `damage`: a collection was found damaged, or it is whole again or gone. */
+export interface DamageEvent {
+  readonly collection: string;
+  readonly isDamaged: boolean;
 }
 
 /** Event `touch`: the host begins, or ends, to read a collection that no call of the gateway need name. */

@@ -11,8 +11,11 @@ import { DataFolder } from "../storage/folder/data-folder.ts";
 import { type CallInFlight, CallsInFlight } from "./calls-in-flight.ts";
 import { CollectionChecker } from "./collection-checker.ts";
 import { CrashAttribution } from "./crash-attribution.ts";
+import type { DamageEvent } from "./host-protocol.ts";
 import { endCause } from "./end-cause.ts";
 import { Quarantine } from "./quarantine.ts";
+
+const MAX_DAMAGED = 1_000;
 
 /** What a recovery asks of the host that runs now. */
 export interface RecoveringHost {
@@ -40,6 +43,7 @@ export class HostRecovery {
   /** Collections whose opening was under way when a host ended by itself; the next call on one opens it again. */
   readonly #endedWhileReviving = new Set<string>();
   #reviving: string | null = null;
+  readonly #damaged = new Set<string>();
 
   constructor({ dataFolder, log, host }: HostRecoveryOptions) {
     this.#folder = new DataFolder(dataFolder);
@@ -50,6 +54,16 @@ export class HostRecovery {
       check: (id) => this.#checker.check(id),
       onChange: (collection, reason) => this.#onQuarantineChange(collection, reason),
     });
+  }
+
+  /** Collections that hosts found damaged, and not whole since; at most as many as the next host's arguments hold. */
+  get damaged(): readonly string[] {
+    return [...this.#damaged].slice(0, MAX_DAMAGED);
+  }
+
+  hearDamage({ collection, isDamaged }: DamageEvent): void {
+    if (isDamaged) this.#damaged.add(collection);
+    else this.#damaged.delete(collection);
   }
 
   /** Runs a call that opens the collection; one that is kept from the host is refused. */

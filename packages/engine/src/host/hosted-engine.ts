@@ -49,7 +49,7 @@ import type { DataLock } from "./data-lock.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { endCause, endedAtStart } from "./end-cause.ts";
 import { HOST_PROCESS } from "./host-process.ts";
-import type { HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
+import type { DamageEvent, HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 import { HostRecovery, type RecoveringHost } from "./host-recovery.ts";
 
 export interface HostedEngineOptions {
@@ -101,13 +101,14 @@ export class HostedEngine implements Engine {
     const settings = { indexMemory, purgeAfterMs, index, diskReserve };
     // What is left out is left out of the JSON, too.
     const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
-      [name in keyof HostArguments]-?: unknown;
+      [name in Exclude<keyof HostArguments, "damaged">]-?: unknown;
     };
-    const spawnOptions = { ...HOST_PROCESS, stderr: "pipe" } as const;
+    const spawnOptions = { ...HOST_PROCESS, stderr: "pipe", inherited: [lock.fd] } as const;
+    const text = (): string => JSON.stringify({ ...hostArguments, damaged: this.#recovery.damaged });
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),
-      spawnOptions: () => ({ ...spawnOptions, args: [JSON.stringify(hostArguments)], inherited: [lock.fd] }),
+      spawnOptions: () => ({ ...spawnOptions, args: [text()] }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onUnclaimed: (value) => this.#closeUnclaimed(value),
       onDeath: (death) => this.#onDeath(death),
@@ -356,6 +357,7 @@ export class HostedEngine implements Engine {
   #onEvent(name: string, value: unknown): void {
     if (name === "log") this.#log(value as EngineLogEntry);
     else if (name === "failed") this.#failure = value as string;
+    else if (name === "damage") this.#recovery.hearDamage(value as DamageEvent);
     else if (name === "touch") {
       const { collection, touching } = value as TouchEvent;
       this.#recovery.touch(collection, touching);

@@ -206,7 +206,7 @@ function engineGauges(
     ),
     damagedCollections: gauge(
       "damaged_collections",
-      "Collections whose stored data was found damaged, since the engine started.",
+      "Collections whose stored data was found damaged, and not found whole since.",
     ),
     damagedIndexFiles: gauge(
       "index_damaged_files",

@@ -1,17 +1,28 @@
 /**
- * Collections whose stored data was found damaged, since the engine started. The operator is told of each once, with the
+ * Collections whose stored data was found damaged, and not found whole since. The operator is told of each once, with the
  * place of the damage; callers learn that it is damaged and what to do, and nothing of the data folder.
  */
 import { SheafError } from "@sheaf/protocol";
 import { type EngineLog, describeError } from "../../engine-log.ts";
 import { UnreadableRecord } from "./damaged-records.ts";
 
+/** What outlives an engine, which may end of damage. */
+export interface DamageMemory {
+  /** Known to an engine before. */
+  readonly damaged?: readonly string[];
+  /** A collection was found damaged, or it is whole again or gone. */
+  readonly onDamage?: (collection: string, isDamaged: boolean) => void;
+}
+
 export class DamagedCollections {
   readonly #log: EngineLog;
-  readonly #found = new Set<string>();
+  readonly #found: Set<string>;
+  readonly #onDamage: NonNullable<DamageMemory["onDamage"]>;
 
-  constructor(log: EngineLog) {
+  constructor(log: EngineLog, { damaged = [], onDamage = () => {} }: DamageMemory) {
     this.#log = log;
+    this.#found = new Set(damaged);
+    this.#onDamage = onDamage;
   }
 
   get count(): number {
@@ -20,7 +31,14 @@ export class DamagedCollections {
 
   /** It is known already, and was logged. */
   add(id: string): void {
+    if (this.#found.has(id)) return;
     this.#found.add(id);
+    this.#onDamage(id, true);
+  }
+
+  /** All of its records could be read, or it was deleted. */
+  remove(id: string): void {
+    if (this.#found.delete(id)) this.#onDamage(id, false);
   }
 
   /** An error of a call on the collection as its caller may see it. */
@@ -32,7 +50,7 @@ export class DamagedCollections {
   hear(error: unknown, id: string): boolean {
     if (!(error instanceof SheafError) || error.code !== "collection_unavailable") return false;
     if (!this.#found.has(id)) {
-      this.#found.add(id);
+      this.add(id);
       this.#log({
         level: "error",
         message: "a collection is damaged: requests that need the damaged data are 500; run `sheaf doctor`",

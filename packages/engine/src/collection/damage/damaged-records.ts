@@ -8,8 +8,14 @@ import type { CorruptDataError } from "../../storage/corrupt-data-error.ts";
 import type { StoreChange } from "../../storage/record-store.ts";
 
 export class DamagedRecords {
+  readonly #onNone: () => void;
   /** By id. */
   readonly #records = new Map<string, CorruptDataError>();
+
+  /** @param onNone Told once all records were looked at, or the last damaged one is gone, and none is damaged. */
+  constructor(onNone: () => void) {
+    this.#onNone = onNone;
+  }
 
   get size(): number {
     return this.#records.size;
@@ -23,6 +29,12 @@ export class DamagedRecords {
   apply({ removes, puts }: StoreChange): void {
     if (this.#records.size === 0) return;
     for (const { id } of [...removes, ...puts]) this.#records.delete(id);
+    this.complete();
+  }
+
+  /** All records were looked at. */
+  complete(): void {
+    if (this.#records.size === 0) this.#onNone();
   }
 
   /** Throws `collection_unavailable` where a damaged record may belong to what is read. `null`: any record may. */

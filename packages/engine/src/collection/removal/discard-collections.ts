@@ -1,5 +1,6 @@
 /** Closes dropped collections and removes their files. */
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
+import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
 import type { TenantBudgets } from "../tenant-quotas.ts";
 
@@ -7,17 +8,19 @@ export interface DiscardingParts {
   readonly pool: Pick<CollectionPool, "drop">;
   readonly budgets: Pick<TenantBudgets, "remove">;
   readonly folder: DataFolder;
+  readonly opener: Pick<CollectionOpener, "damaged">;
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
 /** Gone from the catalog; files that stay go at the next start. Writes under way are still counted, so that ends last. */
 export async function discardCollections(
   ids: readonly string[],
-  { pool, budgets, folder, onProblem }: DiscardingParts,
+  { pool, budgets, folder, opener, onProblem }: DiscardingParts,
 ): Promise<void> {
   for (const id of ids) {
     try {
       await pool.drop(id);
+      opener.damaged.remove(id);
       await budgets.remove(id);
       await folder.discardCollection(id);
     } catch (error) {

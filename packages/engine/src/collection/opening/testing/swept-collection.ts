@@ -179,6 +179,7 @@ async function openedOn(
     advance: async () => {},
     markDirty: async () => {},
     onProblem: (error: unknown) => void problems.push(error),
+    onWhole: () => {},
   };
   return { collection: await OpenCollection.open(options, new Cancellation()), problems };
 }
