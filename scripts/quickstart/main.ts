@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Collection, type Hit, TooLargeError, hybridSchema, knn, rrf } from "@sheaf/client";
 import { Presets, SingleBar } from "cli-progress";
-import { halve, readSections, type Section } from "./sections.ts";
+import { describeLeftOut, halve, readSections, type Section } from "./sections.ts";
 import { startServer } from "./server.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
@@ -19,14 +19,16 @@ const CANDIDATES = 50;
 const WRONG_USAGE = 2;
 
 const place = resolve(process.argv[2] ?? PROJECT);
-const question = process.argv[3] ?? DEFAULT_QUESTION;
 
-const sections = existsSync(place)
+const { sections, leftOut } = existsSync(place)
   ? await readSections(place).catch((error: unknown) =>
       refuse(`${place}: ${error instanceof Error ? error.message : String(error)}`),
     )
   : refuse(`${place}: no such folder or file`);
-if (sections.length === 0) refuse(`${place}: no text or Markdown in it`);
+const notes = describeLeftOut(leftOut);
+if (sections.length === 0) refuse([`${place}: no text or Markdown in it`, ...notes].join("; "));
+for (const note of notes) console.log(note);
+const question = process.argv[3] ?? ownQuestion();
 console.log("Starting a server…");
 const server = await startServer();
 let stopping: Promise<void> | undefined;
@@ -45,6 +47,14 @@ console.log("\nDone. The server is stopped and its data folder removed.");
 console.log(
   "Next: docs/guide/getting-started.md starts a server to keep, and writes such searches with curl.",
 );
+
+/** For whoever gave none. The default is about this documentation, so another text is asked for its first heading. */
+function ownQuestion(): string {
+  const asked = place === resolve(PROJECT) ? DEFAULT_QUESTION : (sections[0]?.title ?? DEFAULT_QUESTION);
+  console.log(`No question was given, so it asks: "${asked}"`);
+  console.log('Ask your own after the folder: npm run quickstart -- FOLDER "question"');
+  return asked;
+}
 
 /** Exit code 2, as for wrong usage of the command line. */
 function refuse(problem: string): never {

@@ -9,6 +9,21 @@ export interface Section {
   readonly text: string;
 }
 
+/** What a folder has beside its sections. */
+export interface LeftOut {
+  /** Files beyond the first ones. */
+  readonly tooMany: number;
+  /** Files over 2 MiB. */
+  readonly tooLarge: number;
+  /** Files and folders, with the reason. */
+  readonly unreadable: readonly string[];
+}
+
+export interface FoundSections {
+  readonly sections: readonly Section[];
+  readonly leftOut: LeftOut;
+}
+
 const EXTENSIONS = /\.(?:md|markdown|mdx|txt|text|rst)$/iu;
 const SKIPPED_FOLDERS = new Set(["node_modules", "dist", "coverage"]);
 /** Bounds of the tour, so that pointing it at a home folder ends. */
@@ -20,17 +35,39 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024;
  */
 const PIECE_CHARACTERS = 900;
 
-/** @param place A folder, or a file of any extension. */
-export async function readSections(place: string): Promise<Section[]> {
-  const paths = (await stat(place)).isDirectory() ? await textFiles(place) : [place];
+/** @param place A folder, or a file of any extension. Throws where that itself cannot be read. */
+export async function readSections(place: string): Promise<FoundSections> {
+  const isFolder = (await stat(place)).isDirectory();
+  const unreadable: string[] = [];
+  const paths = isFolder ? await textFiles(place, unreadable) : [place];
   const sections: Section[] = [];
+  let tooLarge = 0;
   for (const path of paths.slice(0, MAX_FILES)) {
-    const text = await readFile(path, "utf8");
-    if (text.length > MAX_FILE_BYTES || text.includes("\0")) continue;
-    const name = relative(place, path).split(sep).join("/") || basename(place);
-    sections.push(...splitByHeading(name, text));
+    try {
+      if ((await stat(path)).size > MAX_FILE_BYTES) {
+        tooLarge++;
+        continue;
+      }
+      const text = await readFile(path, "utf8");
+      if (text.includes("\0")) continue;
+      const name = relative(place, path).split(sep).join("/") || basename(place);
+      sections.push(...splitByHeading(name, text));
+    } catch (error) {
+      if (!isFolder) throw error;
+      unreadable.push(describe(path, error));
+    }
   }
-  return sections;
+  return { sections, leftOut: { tooMany: Math.max(0, paths.length - MAX_FILES), tooLarge, unreadable } };
+}
+
+/** A line for each kind of what was left out. */
+export function describeLeftOut({ tooMany, tooLarge, unreadable }: LeftOut): readonly string[] {
+  const files = (count: number): string => `${count} file${count === 1 ? "" : "s"}`;
+  return [
+    ...(tooMany > 0 ? [`left out ${files(tooMany)} beyond the first ${MAX_FILES}`] : []),
+    ...(tooLarge > 0 ? [`left out ${files(tooLarge)} over ${MAX_FILE_BYTES / 2 ** 20} MiB`] : []),
+    ...unreadable.map((what) => `left out what cannot be read: ${what}`),
+  ];
 }
 
 /** The two halves of a section, cut at a paragraph, else a line, else a word. */
@@ -52,15 +89,25 @@ export function halve(section: Section): [Section, Section] {
   ];
 }
 
-async function textFiles(folder: string): Promise<string[]> {
+function describe(path: string, error: unknown): string {
+  const isSystem = error instanceof Error && "code" in error;
+  return `${path} (${isSystem ? String(error.code) : String(error)})`;
+}
+
+/** All of them, so that those beyond the bound can be counted. Subfolders that cannot be read are noted. */
+async function textFiles(folder: string, unreadable: string[]): Promise<string[]> {
   const found: string[] = [];
   const entries = await readdir(folder, { withFileTypes: true });
   for (const entry of entries.toSorted((a, b) => a.name.localeCompare(b.name))) {
     if (entry.name.startsWith(".") || SKIPPED_FOLDERS.has(entry.name)) continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) found.push(...(await textFiles(path)));
-    else if (entry.isFile() && EXTENSIONS.test(entry.name)) found.push(path);
-    if (found.length >= MAX_FILES) break;
+    if (entry.isFile() && EXTENSIONS.test(entry.name)) found.push(path);
+    if (!entry.isDirectory()) continue;
+    try {
+      for (const file of await textFiles(path, unreadable)) found.push(file);
+    } catch (error) {
+      unreadable.push(describe(path, error));
+    }
   }
   return found;
 }

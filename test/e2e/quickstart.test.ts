@@ -36,14 +36,19 @@ afterAll(async () => {
   for (const made of [folder, temporary]) await rm(made, { recursive: true, force: true });
 });
 
-function tour(place: string): SpawnSyncReturns<string> {
-  const env = { ...process.env, TMPDIR: temporary };
-  return spawnSync(process.execPath, [SCRIPT, place, QUESTION], { encoding: "utf8", timeout: 280_000, env });
+function tour(place: string, ...questions: string[]): SpawnSyncReturns<string> {
+  // As npm sets it, which runs the script in the folder of the package.
+  const env = { ...process.env, TMPDIR: temporary, INIT_CWD: folder };
+  return spawnSync(process.execPath, [SCRIPT, place, ...questions], {
+    encoding: "utf8",
+    timeout: 280_000,
+    env,
+  });
 }
 
 describe("npm run quickstart -- FOLDER QUESTION", () => {
   it("prints five searches over the folder and exits with 0", async () => {
-    const { status, stdout, stderr } = tour(folder);
+    const { status, stdout, stderr } = tour(folder, QUESTION);
     expect(status, stderr).toBe(0);
     const progress = stderr.split("\n").filter((line) => line !== "");
     expect(progress.at(-1)).toContain("100%");
@@ -77,13 +82,14 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
     ["a file that is no text", "pictures/bees.png", "no text or Markdown in it"],
   ])("refuses %s with one line and exit code 2", (_what, name, problem) => {
     const place = join(folder, name);
-    const { status, stderr } = tour(place);
+    const { status, stderr } = tour(place, QUESTION);
     expect({ status, stderr }).toEqual({ status: 2, stderr: `quickstart: ${place}: ${problem}\n` });
   });
 
-  it("takes a single file", () => {
-    const { status, stdout, stderr } = tour(join(folder, "garden", "bees.md"));
+  it("takes a single file, relative to where its user is, and says what it asks without a question", () => {
+    const { status, stdout, stderr } = tour(join("garden", "bees.md"));
     expect(status, stderr).toBe(0);
     expect(stdout).toContain("\n1. bees.md Bees ");
+    expect(stdout).toContain('No question was given, so it asks: "Bees"\n');
   });
 });
