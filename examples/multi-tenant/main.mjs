@@ -8,8 +8,9 @@ process.on("uncaughtException", ({ message, cause }) => {
 });
 if (!process.env.SHEAF_URL)
   throw new Error("set SHEAF_URL to the address of a server, such as http://127.0.0.1:8000");
-const { hostname, port } = new URL(process.env.SHEAF_URL);
-const address = { host: hostname, port: Number(port), ssl: false };
+const { protocol, hostname, port } = new URL(process.env.SHEAF_URL);
+const ssl = protocol === "https:";
+const address = { host: hostname, port: Number(port) || (ssl ? 443 : 80), ssl };
 const operator = { "x-chroma-token": process.env.SHEAF_KEY ?? "" };
 
 /** Creates what a customer needs, and returns the customer's key, which the server shows only once. */

@@ -9,11 +9,12 @@ process.on("uncaughtException", ({ message, cause }) => {
 });
 if (!process.env.SHEAF_URL)
   throw new Error("set SHEAF_URL to the address of a server, such as http://127.0.0.1:8000");
-const { hostname, port } = new URL(process.env.SHEAF_URL);
+const { protocol, hostname, port } = new URL(process.env.SHEAF_URL);
+const ssl = protocol === "https:";
 const client = new ChromaClient({
   host: hostname,
-  port: Number(port),
-  ssl: false,
+  port: Number(port) || (ssl ? 443 : 80),
+  ssl,
   headers: { "x-chroma-token": process.env.SHEAF_KEY },
 });
 

@@ -48,6 +48,17 @@ describe.each([
       }
     }
   });
+
+  it("has a recipe for keys that is silent, and ends where the server refuses", async () => {
+    const [make] = readBlocks(await readFile(`${GUIDE}security.md`, "utf8"));
+    const blocks = make === undefined ? [] : [make];
+    if (auth === "on") {
+      expect((await runAll(blocks, { SHEAF_URL: served.url, SHEAF_KEY: key }))[0]).toBe("");
+      const refused = runAll(blocks, { SHEAF_URL: served.url, SHEAF_KEY: "no-key-of-this-server" });
+      await expect(refused).rejects.toThrow(/^tenants: .*\n401/mu);
+    }
+    await expect(runAll(blocks, { SHEAF_URL: "http://127.0.0.1:1", SHEAF_KEY: key })).rejects.toThrow("curl");
+  });
 });
 
 function readBlocks(page: string): Block[] {
