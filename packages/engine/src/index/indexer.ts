@@ -14,7 +14,8 @@ import { takeRows } from "../segment/dense/take-rows.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
-import { VectorLoader } from "./vector-loader.ts";
+import { EagerColumns } from "./eager-columns.ts";
+import { SegmentLoader } from "./segment-loader.ts";
 import { AwaitedSealing, type AwaitedSegment, LocalSealing, type Sealing } from "./sealing.ts";
 import { LiveSegment, type SegmentList } from "./segment-list.ts";
 
@@ -70,7 +71,8 @@ const MEAN_ROWS = 1_024;
 
 export class Indexer {
   readonly #options: IndexerOptions;
-  readonly #vectors: VectorLoader;
+  readonly #loader: SegmentLoader;
+  readonly #columns: EagerColumns;
   #codes: CodeOptions | null = null;
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
   #origin: Float32Array | null | undefined;
@@ -81,7 +83,8 @@ export class Indexer {
 
   constructor(options: IndexerOptions) {
     this.#options = options;
-    this.#vectors = new VectorLoader(options.segments);
+    this.#loader = new SegmentLoader(options.segments);
+    this.#columns = new EagerColumns(options.segments);
   }
 
   /** Rows that wait for their code. */
@@ -94,12 +97,12 @@ export class Indexer {
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
   step(atRest: boolean): boolean {
-    return this.code(CODED_PER_STEP) || this.#seal(atRest);
+    return this.code(CODED_PER_STEP) || this.#columns.step() || this.#seal(atRest);
   }
 
-  /** One slice of loading codes and vectors from files; false: there is nothing to load, or no room. */
+  /** One slice of loading codes, columns and vectors from files; false: there is nothing to load, or no room. */
   load(): boolean {
-    return this.#vectors.step();
+    return this.#loader.step();
   }
 
   /** Gives codes to so many rows that have waited longest; false: none waits. */

@@ -2,6 +2,7 @@
  * What filters look at, of up to `BLOCK_DOCS` docIds of a segment: metadata as rows, columns of it, and the trigrams of
  * documents. In memory, or in a file and read when it is asked for.
  */
+import type { PackedColumn } from "./columns/column-builder.ts";
 import type { MetadataColumn } from "./columns/metadata-column.ts";
 import type { RowMetadata } from "./columns/row-metadata.ts";
 import type { Signatures } from "./trigrams/signatures.ts";
@@ -18,8 +19,14 @@ export interface BlockColumns {
   readonly rows: number;
   /** Keys whose columns are in memory. */
   readonly keys: Iterable<string>;
+  /** Keys that many of the rows hold, the most frequent first: what a filter is likely to ask for. */
+  readonly common: readonly string[];
   /** The column if it is in memory. */
   peek(key: string): MetadataColumn | undefined;
   /** Reads or makes the column if need be, which takes up to a millisecond or two. */
   column(key: string): MetadataColumn;
+  /** Has the column in memory, unless others would have to go for it. `false`: nothing was to be done. */
+  preload(key: string): boolean;
+  /** The column as a file has it; `null`: only a file has it. */
+  packed(key: string): PackedColumn | null;
 }

@@ -31,7 +31,8 @@ export class ColumnBuilder {
   readonly #scalars: RowsByValue = new Map();
   /** By member of an array. */
   readonly #members: RowsByValue = new Map();
-  readonly #numbers: { readonly value: Numeric; readonly row: number }[] = [];
+  readonly #numbers: Numeric[] = [];
+  readonly #numberRows: number[] = [];
 
   /** `row` is larger than every one before. */
   add(row: number, value: MetadataValue): void {
@@ -41,27 +42,27 @@ export class ColumnBuilder {
     }
     const key = scalarKey(value);
     if (typeof key === "string" || typeof key === "boolean") addRow(this.#scalars, key, row);
-    else this.#numbers.push({ value: key, row });
+    else {
+      this.#numbers.push(key);
+      this.#numberRows.push(row);
+    }
   }
 
   /** Of 32 * `words` rows. */
   pack(words: number): PackedColumn {
-    const numbers = this.#numbers.sort((a, b) => (a.value < b.value ? -1 : Number(a.value > b.value)));
-    const form = formOf(numbers.map(({ value }) => value));
+    const { values, rows } = sortedByValue(this.#numbers, this.#numberRows);
+    const form = formOf(values);
     const [scalars, members] = [this.#scalars, this.#members].map((rows) => packGroups(rows, words));
     const header = Uint32Array.of(
-      ...[numbers.length, form],
+      ...[values.length, form],
       ...[scalars!, members!].flatMap(({ ends, bytes, rows }) => [ends.length, bytes.length, rows.length]),
     );
     const packed = [
       header,
-      ...packNumbers(
-        numbers.map(({ value }) => value),
-        form,
-      ),
+      ...packNumbers(values, form),
       ...[scalars!, members!].flatMap(({ hashes, ends, starts }) => [hashes, ends, starts]),
       ...[scalars!.rows, members!.rows],
-      Uint16Array.from(numbers, ({ row }) => row),
+      rows,
       ...[scalars!.counts, members!.counts],
     ];
     return { head: concatenated(packed), values: Buffer.concat([scalars!.bytes, members!.bytes]) };
@@ -115,9 +116,48 @@ function packGroups(rowsByValue: RowsByValue, words: number): PackedGroups {
   };
 }
 
-function formOf(values: readonly Numeric[]): NumberForm {
+interface NumbersByValue {
+  /** Ascending. */
+  readonly values: Float64Array | readonly Numeric[];
+  readonly rows: Uint16Array;
+}
+
+/** Equal numbers keep the order of their rows. */
+function sortedByValue(numbers: readonly Numeric[], rows: readonly number[]): NumbersByValue {
+  if (numbers.some((number) => typeof number === "bigint")) {
+    const order = Array.from(numbers, (_, i) => i);
+    order.sort((a, b) => (numbers[a]! < numbers[b]! ? -1 : Number(numbers[a]! > numbers[b]!)));
+    return { values: order.map((i) => numbers[i]!), rows: Uint16Array.from(order, (i) => rows[i]!) };
+  }
+  // Sorted without a comparator, and each row put in its place then: a fifth of the time. No number is -0, which would
+  // come before 0.
+  const values = Float64Array.from(numbers as readonly number[], (number) => number + 0);
+  const unsorted = values.slice();
+  values.sort();
+  const placed = new Uint16Array(values.length);
+  const sortedRows = new Uint16Array(values.length);
+  for (let i = 0; i < unsorted.length; i++) {
+    const first = firstPlaceOf(unsorted[i]!, values);
+    sortedRows[first + placed[first]!++] = rows[i]!;
+  }
+  return { values, rows: sortedRows };
+}
+
+function firstPlaceOf(value: number, sorted: Float64Array): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function formOf(values: Float64Array | readonly Numeric[]): NumberForm {
   let form: NumberForm = NUMBER_FORM.int8;
-  for (const value of values) {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
     if (typeof value === "bigint") return NUMBER_FORM.mixed;
     if ((value | 0) !== value) form = NUMBER_FORM.float64;
     else if (form < 4 && (value << 16) >> 16 !== value) form = NUMBER_FORM.int32;
@@ -127,11 +167,10 @@ function formOf(values: readonly Numeric[]): NumberForm {
 }
 
 /** `mixed`: eight bytes each, and a bit for each that is an int64. */
-function packNumbers(values: readonly Numeric[], form: NumberForm): ArrayBufferView[] {
+function packNumbers(values: Float64Array | readonly Numeric[], form: NumberForm): ArrayBufferView[] {
   if (form !== NUMBER_FORM.mixed) {
     const Form = { 1: Int8Array, 2: Int16Array, 4: Int32Array, 8: Float64Array }[form];
-    const numbers = new Form(values.length);
-    for (const [i, value] of values.entries()) numbers[i] = Number(value);
+    const numbers = Form.from(values as ArrayLike<number>);
     return [numbers, new Uint8Array((8 - (numbers.byteLength % 8)) % 8)];
   }
   const words = new DataView(new ArrayBuffer(8 * values.length));

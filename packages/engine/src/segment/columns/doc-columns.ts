@@ -3,20 +3,31 @@
  * this object was made; later rows are the caller's to test. At most `MAX_COLUMNS` are kept, so that requests for
  * ever new keys take no memory without end.
  */
+import type { BlockColumns } from "../doc-block.ts";
+import { ColumnBuilder, type PackedColumn } from "./column-builder.ts";
 import { MetadataColumn } from "./metadata-column.ts";
-import type { RowMetadata } from "./row-metadata.ts";
+import type { MetadataRows } from "./metadata-rows.ts";
 
 export const MAX_COLUMNS = 64;
+/** Common keys whose columns are there before a filter asks for them. */
+export const EAGER_KEYS = 8;
+/** A key is common that this share of the rows holds. */
+const COMMON_SHARE = 1 / 16;
 
-export class DocColumns {
+interface MadeColumn {
+  readonly column: MetadataColumn;
+  readonly packed: PackedColumn;
+}
+
+export class DocColumns implements BlockColumns {
   /** Rows covered, a multiple of 32. */
   readonly rows: number;
-  readonly #metadata: RowMetadata;
+  readonly #metadata: MetadataRows;
   /** Least recently made first. */
-  readonly #columns = new Map<string, MetadataColumn>();
+  readonly #columns = new Map<string, MadeColumn>();
 
   /** `metadata` only ever grows. */
-  constructor(metadata: RowMetadata) {
+  constructor(metadata: MetadataRows) {
     this.rows = metadata.length - (metadata.length % 32);
     this.#metadata = metadata;
   }
@@ -26,19 +37,48 @@ export class DocColumns {
     return this.#columns.keys();
   }
 
+  get common(): readonly string[] {
+    const { keys, keyCounts, length } = this.#metadata;
+    return [...keyCounts.entries()]
+      .filter(([, count]) => count >= length * COMMON_SHARE)
+      .sort(([, a], [, b]) => b - a)
+      .map(([number]) => keys.at(number)!);
+  }
+
   /** The column if it is there already. */
   peek(key: string): MetadataColumn | undefined {
-    return this.#columns.get(key);
+    return this.#columns.get(key)?.column;
   }
 
   /** Makes the column if need be, which takes up to a millisecond or two. */
   column(key: string): MetadataColumn {
     const known = this.#columns.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.column;
     const [oldest] = this.#columns.keys();
     if (oldest !== undefined && this.#columns.size >= MAX_COLUMNS) this.#columns.delete(oldest);
-    const column = MetadataColumn.of(this.#metadata, this.rows, key);
-    this.#columns.set(key, column);
+    const packed = this.#pack(key);
+    const column = MetadataColumn.packed(packed, this.rows / 32);
+    this.#columns.set(key, { column, packed });
     return column;
+  }
+
+  preload(key: string): boolean {
+    if (this.#columns.has(key) || this.#columns.size >= MAX_COLUMNS) return false;
+    this.column(key);
+    return true;
+  }
+
+  /** One that is not there is made, and not kept. */
+  packed(key: string): PackedColumn {
+    return this.#columns.get(key)?.packed ?? this.#pack(key);
+  }
+
+  #pack(key: string): PackedColumn {
+    const builder = new ColumnBuilder();
+    for (let row = 0; row < this.rows; row++) {
+      const value = this.#metadata.value(row, key);
+      if (value !== undefined) builder.add(row, value);
+    }
+    return builder.pack(this.rows / 32);
   }
 }

@@ -1,7 +1,8 @@
 import { type MetadataScalar, type MetadataValue, integerArray } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ColumnQuery, MetadataColumn } from "./metadata-column.ts";
+import { DocColumns } from "./doc-columns.ts";
+import type { ColumnQuery, MetadataColumn } from "./metadata-column.ts";
 import { MetadataRows } from "./metadata-rows.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
 import { listBits } from "../bits.ts";
@@ -50,7 +51,9 @@ const queries: fc.Arbitrary<ColumnQuery> = fc.oneof(
 function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn {
   const metadata = new MetadataRows();
   for (const value of list) metadata.push(new Map(value === undefined ? [] : [["k", value]]));
-  return MetadataColumn.of(metadata, metadata.length, "k");
+  // Columns are of words of rows.
+  while (metadata.length % 32 > 0) metadata.push(null);
+  return new DocColumns(metadata).column("k");
 }
 
 function matches(value: MetadataValue | undefined, query: ColumnQuery): boolean {

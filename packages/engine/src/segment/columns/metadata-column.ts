@@ -6,9 +6,8 @@
 import { type MetadataScalar, SheafError } from "@sheaf/protocol";
 import { PartFields } from "../../storage/files/part-fields.ts";
 import { hasBit } from "../bits.ts";
-import { ColumnBuilder, HEADER_WORDS, NUMBER_FORM } from "./column-builder.ts";
+import { HEADER_WORDS, NUMBER_FORM, type PackedColumn } from "./column-builder.ts";
 import { type Groups, GroupedRows, hasBitset } from "./grouped-rows.ts";
-import type { RowMetadata } from "./row-metadata.ts";
 import type { RowSelection } from "./row-selection.ts";
 import { MemoryBytes, type ValueBytes } from "./value-bytes.ts";
 import { type NumericValues, SortedNumbers } from "./sorted-numbers.ts";
@@ -62,19 +61,8 @@ export class MetadataColumn {
     this.#numbers = new SortedNumbers(words, { values, rows: numberRows });
   }
 
-  /** Of the first `count` rows. */
-  static of(metadata: RowMetadata, count: number, key: string): MetadataColumn {
-    const builder = new ColumnBuilder();
-    for (let row = 0; row < count; row++) {
-      const value = metadata.value(row, key);
-      if (value !== undefined) builder.add(row, value);
-    }
-    return MetadataColumn.packed(builder, Math.ceil(count / 32));
-  }
-
-  /** Of what was added to the builder. */
-  static packed(builder: ColumnBuilder, words: number): MetadataColumn {
-    const { head, values } = builder.pack(words);
+  /** As a `ColumnBuilder` packed it. */
+  static packed({ head, values }: PackedColumn, words: number): MetadataColumn {
     const fields = new PartFields(head, (reason) => new SheafError("internal", reason));
     return new MetadataColumn({ fields, values: new MemoryBytes(values) }, words);
   }

@@ -25,6 +25,15 @@ export class FileBytes implements ValueBytes {
     );
   }
 
+  /** What the first look at any of them reads; 0: not all of them. */
+  get smallBytes(): number {
+    return this.length <= SMALL_BYTES ? this.length : 0;
+  }
+
+  preload(): void {
+    if (this.smallBytes > 0) this.#whole.get();
+  }
+
   read(start: number, end: number): Buffer {
     const isWhole = this.#whole.isLoaded || this.length <= SMALL_BYTES;
     const few = isWhole ? null : this.#section.tryRead(this.#start + start, this.#start + end);

@@ -72,6 +72,10 @@ export class FileColumns implements BlockColumns {
     return [...loaded, ...this.#made.keys()];
   }
 
+  get common(): readonly string[] {
+    return this.#options.keys;
+  }
+
   peek(key: string): MetadataColumn | undefined {
     const column = this.#columns.get(key);
     if (column === undefined) return this.#made.get(key);
@@ -80,6 +84,19 @@ export class FileColumns implements BlockColumns {
 
   column(key: string): MetadataColumn {
     return this.#columns.get(key)?.head.get() ?? this.#made.get(key) ?? this.#make(key);
+  }
+
+  preload(key: string): boolean {
+    const column = this.#columns.get(key);
+    if (column === undefined || column.head.isLoaded) return false;
+    if (!this.#options.memory.hasRoomFor(column.head.bytes + column.values.smallBytes)) return false;
+    column.head.get();
+    column.values.preload();
+    return true;
+  }
+
+  packed(): null {
+    return null;
   }
 
   /** So that the column can be had at once. */
@@ -103,7 +120,8 @@ export class FileColumns implements BlockColumns {
     }
     const [oldest] = this.#made.keys();
     if (oldest !== undefined && this.#made.size >= MAX_COLUMNS) this.#made.delete(oldest);
-    const column = MetadataColumn.packed(builder, this.rows / 32);
+    const words = this.rows / 32;
+    const column = MetadataColumn.packed(builder.pack(words), words);
     this.#made.set(key, column);
     return column;
   }

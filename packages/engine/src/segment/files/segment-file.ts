@@ -118,10 +118,13 @@ export async function moveBlocksToFile(
 ): Promise<void> {
   const reader = await openSections(files, file, options);
   try {
+    if (!reader.isLocal) return await reader.close();
     const { capacity, memory } = segment;
-    if (reader.isLocal)
-      segment.moveBlocks((await openBlocks(reader, capacity, { ...options, memory })).blocks);
-    else await reader.close();
+    const pause = pauses(options.signal);
+    const { blocks } = await openBlocks(reader, capacity, { ...options, memory });
+    for (const [i, block] of blocks.entries())
+      for (const key of segment.blocks[i]!.columns.keys) if (block.columns.preload(key)) await pause();
+    segment.moveBlocks(blocks);
   } catch (error) {
     await reader.close();
     throw error;

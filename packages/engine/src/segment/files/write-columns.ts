@@ -36,20 +36,22 @@ export async function writeColumns(
   const keys = await commonKeys(blocks, capacity, pause);
   const pages = await PagedWriter.begin(writer, COLUMNS);
   const places: number[] = [];
-  for (const { metadata } of blocks) {
-    const builders = new Map(keys.map((key) => [key, new ColumnBuilder()]));
+  for (const { metadata, columns } of blocks) {
+    const words = Math.min(BLOCK_WORDS, Math.ceil(metadata.length / 32));
+    // Columns in memory are as the file has them.
+    const made = new Map(keys.map((key) => [key, columns.peek(key) ? columns.packed(key) : null]));
+    const builders = new Map(keys.map((key) => [key, made.get(key) ? null : new ColumnBuilder()]));
     const others = new KeyRows();
     for (let row = 0; row < metadata.length; row++) {
       for (const [key, value] of metadata.get(row) ?? []) {
         const builder = builders.get(key);
         if (builder === undefined) others.add(key, row);
-        else builder.add(row, value);
+        else builder?.add(row, value);
       }
       if (row % PER_SLICE === 0) await pause();
     }
-    const words = Math.min(BLOCK_WORDS, Math.ceil(metadata.length / 32));
-    for (const builder of builders.values()) {
-      const { head, values } = builder.pack(words);
+    for (const key of keys) {
+      const { head, values } = made.get(key) ?? builders.get(key)!.pack(words);
       places.push(pages.position, pages.position + head.length);
       await pages.write(head);
       await pages.write(values);

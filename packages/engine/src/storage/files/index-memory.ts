@@ -68,6 +68,11 @@ export class IndexMemory {
     this.#makeRoom(null);
   }
 
+  /** For a part that nobody has asked for yet: it must not make others go, and leaves half of the room to them. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#taken.parts + bytes <= (this.#limit * PARTS_SHARE) / 2;
+  }
+
   give(kind: MemoryKind, bytes: number): void {
     this.#taken[kind] -= bytes;
   }
@@ -124,6 +129,11 @@ export class SegmentMemory {
     if (this.#closed || !this.#memory.take(kind, bytes, share)) return false;
     this.#taken[kind] += bytes;
     return true;
+  }
+
+  /** As of `IndexMemory`. */
+  hasRoomFor(bytes: number): boolean {
+    return !this.#closed && this.#memory.hasRoomFor(bytes);
   }
 
   add(kind: MemoryKind, bytes: number): void {
