@@ -8,6 +8,9 @@ import { namesPlace } from "../storage/corrupt-data-error.ts";
 
 const ASK_THE_OPERATOR = "the operator of the server finds in its log what to do";
 
+/** Messages that are remembered; once there are more, all may be told again. */
+const MOST_TOLD = 1_000;
+
 export class CallerErrors {
   readonly #log: EngineLog;
   readonly #told = new Set<string>();
@@ -20,6 +23,7 @@ export class CallerErrors {
   translate(error: unknown): unknown {
     if (!(error instanceof SheafError) || !namesPlace(error)) return error;
     if (!this.#told.has(error.message)) {
+      if (this.#told.size >= MOST_TOLD) this.#told.clear();
       this.#told.add(error.message);
       this.#log({ level: "error", message: error.message, error: describeError(error) });
     }
