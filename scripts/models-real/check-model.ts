@@ -16,7 +16,10 @@ export async function checkModel(
   options: EmbedderOptions,
 ): Promise<Verdict> {
   const { identifier } = model;
-  const embedder = createEmbedder({ ...options, autoPull: false, replicas: 1 });
+  // Errors are for callers of a server; which files are missing or damaged is told as an event.
+  const events: string[] = [];
+  const onEvent = (event: string): unknown => events.push(event);
+  const embedder = createEmbedder({ ...options, autoPull: false, replicas: 1, onEvent });
   try {
     const configured = Object.hasOwn(options.models ?? {}, identifier);
     if (!configured && !embedder.model(identifier).available) return { kind: "absent" };
@@ -26,7 +29,11 @@ export async function checkModel(
     return { kind: "checked", revision, findings };
   } catch (error) {
     if (!(error instanceof SheafError)) throw error;
-    return { kind: "checked", revision: "unknown", findings: [finding(false, error.message)] };
+    return {
+      kind: "checked",
+      revision: "unknown",
+      findings: [finding(false, [error.message, ...events].join("; "))],
+    };
   } finally {
     await embedder.close();
   }
