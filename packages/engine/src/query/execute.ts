@@ -70,6 +70,8 @@ export async function executeSearch(
       const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
       const list = listOf(page, fieldsOfSelect(search.select));
       await times.measure("select", () => reader.add(list, pace));
+      // A search without rank and filter has waited for nothing.
+      await pace.breathe();
     }
   });
 }

@@ -189,6 +189,8 @@ class BlockFilter {
 
   *#contains({ required, negated, matches }: ContainsPlan, rows: Uint32Array): BlockWork {
     const possible = this.#possible(required, rows);
+    // Where no row is left to test, nothing else would pause between hundreds of clauses.
+    yield;
     const tested = yield* this.#tested(matches, possible);
     // What cannot contain the text matches its negation unread.
     return negated ? union(tested, without(rows, possible)) : tested;
