@@ -1,29 +1,25 @@
 /**
- * Makes the columns that filters are likely to ask for of each full block of a mutable segment: a search that had to make
- * those of all blocks would take long. Sealed segments get theirs where they are written.
+ * Has the columns that filters are likely to ask for in memory: a search that had to make or read those of all blocks would
+ * take long.
  */
-import { EAGER_KEYS } from "../segment/columns/doc-columns.ts";
-import type { BlockColumns } from "../segment/doc-block.ts";
-import { BLOCK_DOCS } from "../segment/block-docs.ts";
-import type { SegmentList } from "./segment-list.ts";
+import type { BlockColumns, DocBlock } from "../segment/doc-block.ts";
 
 export class EagerColumns {
-  readonly #segments: SegmentList;
-  readonly #made = new WeakSet<BlockColumns>();
+  readonly #blocks: () => Iterable<DocBlock>;
+  /** Of blocks that are done, as far as there was room. */
+  readonly #done = new WeakSet<BlockColumns>();
 
-  constructor(segments: SegmentList) {
-    this.#segments = segments;
+  /** `blocks`: those that there are now, of which no row is to come. */
+  constructor(blocks: () => Iterable<DocBlock>) {
+    this.#blocks = blocks;
   }
 
-  /** One column; false: there are all. */
+  /** One column; false: there are all, or no room. Throws `SegmentDamaged`. */
   step(): boolean {
-    for (const { segment } of this.#segments.entries) {
-      if (segment.isSealed) continue;
-      for (const { columns } of segment.blocks) {
-        if (columns.rows < BLOCK_DOCS || this.#made.has(columns)) continue;
-        for (const key of columns.common.slice(0, EAGER_KEYS)) if (columns.preload(key)) return true;
-        this.#made.add(columns);
-      }
+    for (const { columns } of this.#blocks()) {
+      if (this.#done.has(columns)) continue;
+      for (const key of columns.common) if (columns.preload(key)) return true;
+      this.#done.add(columns);
     }
     return false;
   }

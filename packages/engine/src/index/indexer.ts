@@ -14,6 +14,8 @@ import { takeRows } from "../segment/dense/take-rows.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
+import { BLOCK_DOCS } from "../segment/block-docs.ts";
+import type { DocBlock } from "../segment/doc-block.ts";
 import { EagerColumns } from "./eager-columns.ts";
 import { SegmentLoader } from "./segment-loader.ts";
 import { AwaitedSealing, type AwaitedSegment, LocalSealing, type Sealing } from "./sealing.ts";
@@ -84,7 +86,8 @@ export class Indexer {
   constructor(options: IndexerOptions) {
     this.#options = options;
     this.#loader = new SegmentLoader(options.segments);
-    this.#columns = new EagerColumns(options.segments);
+    // Sealed segments get theirs where they are written.
+    this.#columns = new EagerColumns(() => this.#mutable().flatMap(({ blocks }) => blocks.filter(isFull)));
   }
 
   /** Rows that wait for their code. */
@@ -248,6 +251,10 @@ export class Indexer {
       centroid: isRelative ? null : relativeTo(null, mean),
     };
   }
+}
+
+function isFull({ metadata }: DocBlock): boolean {
+  return metadata.length === BLOCK_DOCS;
 }
 
 function candidateOf(entry: LiveSegment): Candidate {

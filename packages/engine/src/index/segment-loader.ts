@@ -4,10 +4,18 @@
  * while the memory has room. In slices of less than a millisecond. A search that comes before reads what it needs itself.
  */
 import { CODE_PARTS } from "../segment/dense/dense-source.ts";
-import { EAGER_KEYS } from "../segment/columns/doc-columns.ts";
-import type { BlockColumns } from "../segment/doc-block.ts";
 import { takeRows } from "../segment/dense/take-rows.ts";
+import type { DenseSegment } from "../segment/dense/dense-segment.ts";
+import type { SegmentMemory } from "../storage/files/index-memory.ts";
+import type { DocBlock } from "../segment/doc-block.ts";
+import { EagerColumns } from "./eager-columns.ts";
 import type { LiveSegment, SegmentList } from "./segment-list.ts";
+
+interface FileSegment {
+  readonly entry: LiveSegment;
+  readonly dense: DenseSegment;
+  readonly memory: SegmentMemory;
+}
 
 interface Loading {
   readonly entry: LiveSegment;
@@ -16,8 +24,9 @@ interface Loading {
 
 export class SegmentLoader {
   readonly #segments: SegmentList;
-  /** Columns of blocks that were loaded, as far as there was room. */
-  readonly #columns = new WeakSet<BlockColumns>();
+  readonly #columns = new EagerColumns(() =>
+    this.#inFiles().flatMap<DocBlock>(({ entry }) => entry.segment.blocks),
+  );
   #loading: Loading | null = null;
 
   constructor(segments: SegmentList) {
@@ -28,39 +37,35 @@ export class SegmentLoader {
   step(): boolean {
     // What a segment that is gone had claimed was given back when it went.
     if (this.#loading !== null && !this.#segments.entries.includes(this.#loading.entry)) this.#loading = null;
-    this.#loading ??= this.#next();
+    this.#loading ??= this.#codes();
+    if (this.#loading === null && this.#columns.step()) return true;
+    this.#loading ??= this.#rows();
     if (this.#loading === null) return false;
     if (this.#loading.steps.next().done === true) this.#loading = null;
     return true;
   }
 
-  #next(): Loading | null {
-    const inFiles = this.#segments.entries.flatMap((entry) => {
-      if (!entry.segment.isSealed) return [];
-      const { memory, vectors } = entry.segment;
-      const dense = vectors.search.segment;
-      // What is on another machine is fetched by the searches that need it.
-      return dense.source?.isLocal === true ? [{ entry, dense, memory }] : [];
-    });
-    for (const { entry, dense } of inFiles)
+  #codes(): Loading | null {
+    for (const { entry, dense } of this.#inFiles())
       if (dense.lacks(CODE_PARTS)) return { entry, steps: dense.load(CODE_PARTS) };
-    for (const { entry } of inFiles) {
-      const missing = entry.segment.blocks
-        .map(({ columns }) => columns)
-        .filter((one) => !this.#columns.has(one));
-      if (missing.length > 0) return { entry, steps: this.#loadColumns(missing) };
-    }
-    for (const { entry, dense, memory } of inFiles) {
+    return null;
+  }
+
+  #rows(): Loading | null {
+    for (const { entry, dense, memory } of this.#inFiles()) {
       const kept = dense.hasRows ? "none" : takeRows(memory, dense);
       if (kept !== "none") return { entry, steps: dense.loadRows(kept) };
     }
     return null;
   }
 
-  *#loadColumns(blocks: readonly BlockColumns[]): Generator<void, void> {
-    for (const columns of blocks) {
-      this.#columns.add(columns);
-      for (const key of columns.common.slice(0, EAGER_KEYS)) if (columns.preload(key)) yield;
-    }
+  /** What is on another machine is fetched by the searches that need it. */
+  #inFiles(): FileSegment[] {
+    return this.#segments.entries.flatMap((entry) => {
+      if (!entry.segment.isSealed) return [];
+      const { memory, vectors } = entry.segment;
+      const dense = vectors.search.segment;
+      return dense.source?.isLocal === true ? [{ entry, dense, memory }] : [];
+    });
   }
 }

@@ -19,7 +19,7 @@ export interface BlockColumns {
   readonly rows: number;
   /** Keys whose columns are in memory. */
   readonly keys: Iterable<string>;
-  /** Keys that many of the rows hold, the most frequent first: what a filter is likely to ask for. */
+  /** A few keys that many of the rows hold, the most frequent first: what a filter is likely to ask for. */
   readonly common: readonly string[];
   /** The column if it is in memory. */
   peek(key: string): MetadataColumn | undefined;
@@ -27,6 +27,6 @@ export interface BlockColumns {
   column(key: string): MetadataColumn;
   /** Has the column in memory, unless others would have to go for it. `false`: nothing was to be done. */
   preload(key: string): boolean;
-  /** The column as a file has it; `null`: only a file has it. */
-  packed(key: string): PackedColumn | null;
+  /** The column as a file has it, if it was made in memory and is there. */
+  packed(key: string): PackedColumn | undefined;
 }

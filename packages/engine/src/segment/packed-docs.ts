@@ -6,6 +6,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { sortedOrder } from "./sorted-order.ts";
+import { lowerBound } from "./lower-bound.ts";
 
 /** Rows between two pauses. */
 const PER_SLICE = 2_048;
@@ -151,18 +152,6 @@ function* pack(capacity: number, docs: Iterable<DocIdentity>): Generator<void, D
     low: byHash.map((i) => low[i]!),
   };
   return { minOffset, seed, offsets, sequences, ids, lookup };
-}
-
-/** The first number below `count` for which `isBelow` is false. */
-export function lowerBound(count: number, isBelow: (i: number) => boolean): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (isBelow(middle)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Two hashes of 32 bits over the code units. Index files have them: they never change. */

@@ -15,7 +15,7 @@ import { SparseBlock } from "./postings/sparse-block.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
 import { NO_ROW, TrigramSignatures } from "./trigrams/trigram-signatures.ts";
 import { DenseWriter } from "./dense-writer.ts";
-import { EAGER_KEYS, MAX_COLUMNS } from "./columns/doc-columns.ts";
+import { MAX_COLUMNS } from "./columns/doc-columns.ts";
 import type { DocBlock } from "./doc-block.ts";
 import { MemoryBlock } from "./memory-block.ts";
 import { type DocIdentity, PackedDocs } from "./packed-docs.ts";
@@ -179,7 +179,7 @@ export class SegmentWriter {
 /** Those that the sources have, and those that filters are likely to ask for: at a search they would take long. */
 function* makeColumns(sources: readonly DocBlock[], blocks: readonly DocBlock[]): Generator<void> {
   const keys = new Set(sources.flatMap(({ columns }) => [...columns.keys]));
-  for (const { columns } of sources) for (const key of columns.common.slice(0, EAGER_KEYS)) keys.add(key);
+  for (const { columns } of sources) for (const key of columns.common) keys.add(key);
   for (const key of [...keys].slice(0, MAX_COLUMNS))
     for (const block of blocks) if (block.columns.preload(key)) yield;
 }

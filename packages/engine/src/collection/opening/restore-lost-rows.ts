@@ -9,7 +9,7 @@ import type { CollectionIndex } from "../../index/collection-index.ts";
 import type { RestoredSegment } from "../../index/files/restore-index.ts";
 import type { LiveSegment } from "../../index/segment-list.ts";
 import { hasBit, listBits } from "../../segment/bits.ts";
-import { lowerBound } from "../../segment/packed-docs.ts";
+import { lowerBound } from "../../segment/lower-bound.ts";
 import type { RecordStore } from "../../storage/record-store.ts";
 import { runInTurns } from "../../storage/steps.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";

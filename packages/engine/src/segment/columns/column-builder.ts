@@ -6,6 +6,7 @@
 import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import { hasBitset } from "./grouped-rows.ts";
 import { setRows } from "./row-selection.ts";
+import { lowerBound } from "../lower-bound.ts";
 import { orderByKey } from "../native-order.ts";
 import { ScalarCodes } from "./scalar-code.ts";
 import { scalarKey } from "./scalar-key.ts";
@@ -137,21 +138,11 @@ function sortedByValue(numbers: readonly Numeric[], rows: readonly number[]): Nu
   const placed = new Uint16Array(values.length);
   const sortedRows = new Uint16Array(values.length);
   for (let i = 0; i < unsorted.length; i++) {
-    const first = firstPlaceOf(unsorted[i]!, values);
+    const value = unsorted[i]!;
+    const first = lowerBound(values.length, (place) => values[place]! < value);
     sortedRows[first + placed[first]!++] = rows[i]!;
   }
   return { values, rows: sortedRows };
-}
-
-function firstPlaceOf(value: number, sorted: Float64Array): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function formOf(values: Float64Array | readonly Numeric[]): NumberForm {

@@ -9,8 +9,8 @@ import { MetadataColumn } from "./metadata-column.ts";
 import type { MetadataRows } from "./metadata-rows.ts";
 
 export const MAX_COLUMNS = 64;
-/** Common keys whose columns are there before a filter asks for them. */
-export const EAGER_KEYS = 8;
+/** Common keys: their columns are there before a filter asks for them. */
+export const MAX_COMMON = 8;
 /** A key is common that this share of the rows holds. */
 const COMMON_SHARE = 1 / 16;
 
@@ -42,6 +42,7 @@ export class DocColumns implements BlockColumns {
     return [...keyCounts.entries()]
       .filter(([, count]) => count >= length * COMMON_SHARE)
       .sort(([, a], [, b]) => b - a)
+      .slice(0, MAX_COMMON)
       .map(([number]) => keys.at(number)!);
   }
 
@@ -68,9 +69,8 @@ export class DocColumns implements BlockColumns {
     return true;
   }
 
-  /** One that is not there is made, and not kept. */
-  packed(key: string): PackedColumn {
-    return this.#columns.get(key)?.packed ?? this.#pack(key);
+  packed(key: string): PackedColumn | undefined {
+    return this.#columns.get(key)?.packed;
   }
 
   #pack(key: string): PackedColumn {

@@ -3,6 +3,7 @@
  * bytes. Views of the bytes of a column.
  */
 import type { MetadataScalar } from "@sheaf/protocol";
+import { lowerBound } from "../lower-bound.ts";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
 import type { ValueBytes } from "./value-bytes.ts";
 import { type ScalarCode, decodeScalar, scalarCode } from "./scalar-code.ts";
@@ -72,15 +73,8 @@ export class GroupedRows {
   /** -1: no row holds the value. */
   #find({ hash, bytes }: ScalarCode): number {
     const { hashes, values } = this.#groups;
-    let low = 0;
-    let high = hashes.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (hashes[middle]! < hash) low = middle + 1;
-      else high = middle;
-    }
-    for (; hashes[low] === hash; low++)
-      if (values.read(this.#startOf(low), this.#endOf(low)).equals(bytes)) return low;
+    for (let group = lowerBound(hashes.length, (i) => hashes[i]! < hash); hashes[group] === hash; group++)
+      if (values.read(this.#startOf(group), this.#endOf(group)).equals(bytes)) return group;
     return -1;
   }
 

@@ -3,6 +3,7 @@
  * the bytes of a column.
  */
 import type { MetadataScalar } from "@sheaf/protocol";
+import { lowerBound } from "../lower-bound.ts";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
 
 type Numeric = bigint | number;
@@ -80,25 +81,11 @@ export class SortedNumbers {
 
   /** First place whose value is not below `bound`. */
   #lowerBound(bound: Numeric): number {
-    let low = 0;
-    let high = this.#rows.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#values[middle]! < bound) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#rows.length, (place) => this.#values[place]! < bound);
   }
 
   /** First place whose value is above `bound`. */
   #upperBound(bound: Numeric): number {
-    let low = 0;
-    let high = this.#rows.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#values[middle]! <= bound) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return lowerBound(this.#rows.length, (place) => this.#values[place]! <= bound);
   }
 }

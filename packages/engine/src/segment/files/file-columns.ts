@@ -8,8 +8,9 @@ import { PartFields } from "../../storage/files/part-fields.ts";
 import type { PagedSection } from "../../storage/files/paged-section.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import { ColumnBuilder } from "../columns/column-builder.ts";
-import { MAX_COLUMNS } from "../columns/doc-columns.ts";
+import { MAX_COLUMNS, MAX_COMMON } from "../columns/doc-columns.ts";
 import { MetadataColumn } from "../columns/metadata-column.ts";
+import { lowerBound } from "../lower-bound.ts";
 import type { BlockColumns } from "../doc-block.ts";
 import type { FileRows } from "./file-rows.ts";
 import { FileBytes } from "./file-bytes.ts";
@@ -73,7 +74,7 @@ export class FileColumns implements BlockColumns {
   }
 
   get common(): readonly string[] {
-    return this.#options.keys;
+    return this.#options.keys.slice(0, MAX_COMMON);
   }
 
   peek(key: string): MetadataColumn | undefined {
@@ -95,8 +96,8 @@ export class FileColumns implements BlockColumns {
     return true;
   }
 
-  packed(): null {
-    return null;
+  packed(): undefined {
+    return undefined;
   }
 
   /** So that the column can be had at once. */
@@ -130,16 +131,10 @@ export class FileColumns implements BlockColumns {
   #rowsOf(key: string): Uint16Array {
     const { hashes, rows } = this.#keyRows.get();
     const hash = keyHash(key);
-    let low = 0;
-    let high = hashes.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (hashes[middle]! < hash) low = middle + 1;
-      else high = middle;
-    }
-    let end = low;
+    const start = lowerBound(hashes.length, (i) => hashes[i]! < hash);
+    let end = start;
     while (hashes[end] === hash) end++;
-    return rows.subarray(low, end);
+    return rows.subarray(start, end);
   }
 }
 

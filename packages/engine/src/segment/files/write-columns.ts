@@ -38,20 +38,19 @@ export async function writeColumns(
   const places: number[] = [];
   for (const { metadata, columns } of blocks) {
     const words = Math.min(BLOCK_WORDS, Math.ceil(metadata.length / 32));
-    // Columns in memory are as the file has them.
-    const made = new Map(keys.map((key) => [key, columns.peek(key) ? columns.packed(key) : null]));
-    const builders = new Map(keys.map((key) => [key, made.get(key) ? null : new ColumnBuilder()]));
+    // Those in memory are as the file has them.
+    const parts = new Map(keys.map((key) => [key, columns.packed(key) ?? new ColumnBuilder()]));
     const others = new KeyRows();
     for (let row = 0; row < metadata.length; row++) {
       for (const [key, value] of metadata.get(row) ?? []) {
-        const builder = builders.get(key);
-        if (builder === undefined) others.add(key, row);
-        else builder?.add(row, value);
+        const part = parts.get(key);
+        if (part === undefined) others.add(key, row);
+        else if (part instanceof ColumnBuilder) part.add(row, value);
       }
       if (row % PER_SLICE === 0) await pause();
     }
-    for (const key of keys) {
-      const { head, values } = made.get(key) ?? builders.get(key)!.pack(words);
+    for (const part of parts.values()) {
+      const { head, values } = part instanceof ColumnBuilder ? part.pack(words) : part;
       places.push(pages.position, pages.position + head.length);
       await pages.write(head);
       await pages.write(values);
