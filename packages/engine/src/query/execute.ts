@@ -19,7 +19,7 @@ import type { RowSet } from "../index/row-set.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
 import { denseKnn } from "./rank/knn.ts";
-import { inInsertionOrder, insertionOrder } from "./order.ts";
+import { inInsertionOrder, insertionOrder } from "./insertion-order.ts";
 import { Pace } from "./pace.ts";
 import type { QueryContext } from "./query-context.ts";
 import { type RecordView, StaleSnapshot } from "./record-view.ts";
@@ -70,7 +70,6 @@ export async function executeSearch(
       const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
       const list = listOf(page, fieldsOfSelect(search.select));
       await times.measure("select", () => reader.add(list, pace));
-      // A search without rank and filter has waited for nothing.
       await pace.breathe();
     }
   });
@@ -177,8 +176,8 @@ export async function selectOffsets(
   limit: number | null,
   signal?: CancelSignal,
 ): Promise<number[]> {
-  return readRows(context, selector, signal, (rows, snapshot) => {
-    const positions = inInsertionOrder(rows, snapshot, limit ?? Infinity);
+  return readRows(context, selector, signal, async (rows, snapshot, pace) => {
+    const positions = await inInsertionOrder(rows, snapshot, { count: limit ?? Infinity, pace });
     return positions.map((position) => snapshot.offset(position));
   });
 }
@@ -188,7 +187,7 @@ async function readRows<T>(
   context: QueryContext,
   selector: Selector,
   signal: CancelSignal | undefined,
-  use: (rows: RowSet, snapshot: IndexSnapshot) => T,
+  use: (rows: RowSet, snapshot: IndexSnapshot, pace: Pace) => T | Promise<T>,
 ): Promise<T> {
   const pace = new Pace(signal, context.tenant);
   if (pace.isDue) await pace.breathe();
@@ -196,7 +195,7 @@ async function readRows<T>(
   return readSnapshot(context, async (view) => {
     const candidates = candidateRows(context.index, selector, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
-    return use(rows, view.snapshot);
+    return use(rows, view.snapshot, pace);
   });
 }
 

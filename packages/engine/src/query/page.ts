@@ -2,7 +2,9 @@
 import { LIMITS, type Search } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
-import { type Scored, inInsertionOrder } from "./order.ts";
+import { inInsertionOrder } from "./insertion-order.ts";
+import type { Pace } from "./pace.ts";
+import type { Scored } from "./score-order.ts";
 
 type Bounds = Pick<Search, "offset" | "limit">;
 
@@ -13,8 +15,13 @@ export function pageOf({ positions, scores }: Scored, bounds: Bounds): Scored {
 }
 
 /** The page of a search without a rank: insertion order, and each score is the place on this page. */
-export function unrankedPage(rows: RowSet, snapshot: IndexSnapshot, bounds: Bounds): Scored {
-  const positions = inInsertionOrder(rows, snapshot, pageEnd(bounds)).slice(bounds.offset);
+export async function unrankedPage(
+  rows: RowSet,
+  bounds: Bounds,
+  { snapshot, pace }: { readonly snapshot: IndexSnapshot; readonly pace: Pace },
+): Promise<Scored> {
+  const first = await inInsertionOrder(rows, snapshot, { count: pageEnd(bounds), pace });
+  const positions = first.slice(bounds.offset);
   return { positions: Int32Array.from(positions), scores: Float32Array.from(positions.keys()) };
 }
 

@@ -8,7 +8,7 @@ import type { ResultBatch } from "../engine.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import { isInSteps } from "../storage/steps.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
-import type { Scored } from "./order.ts";
+import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import { type Fields, type RecordInMaking, selectRecord } from "./select.ts";

@@ -7,7 +7,7 @@ import { candidateRows, filterRows } from "./filter/filter.ts";
 import { groupRecords } from "./group/group.ts";
 import { denseKnn } from "./rank/knn.ts";
 import { knnLeaves } from "./rank/knn-leaves.ts";
-import type { Scored } from "./order.ts";
+import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
 import { pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
@@ -51,7 +51,7 @@ export async function runSearch(
   const leaves = rank === null ? [] : prepareLeaves(context, rank, view, pace);
   const candidates = candidateRows(context.index, { ids: null, where: search.where }, view);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
-  if (rank === null) return unrankedPage(rows, view.snapshot, search);
+  if (rank === null) return unrankedPage(rows, search, { snapshot: view.snapshot, pace });
   const nearest = await findLeaves(leaves, rows);
   if (leaves.length > 1) times.near();
   const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));

@@ -41,3 +41,11 @@ export function listBits(words: Uint32Array): number[] {
   }
   return bits;
 }
+
+/** The first set bit from `from` on; -1: there is none. */
+export function nextBit(words: Uint32Array, from: number): number {
+  let index = from >>> 5;
+  let word = (words[index] ?? 0) & (-1 << (from & 31));
+  while (word === 0 && ++index < words.length) word = words[index]!;
+  return word === 0 ? -1 : index * 32 + 31 - Math.clz32(word & -word);
+}

@@ -10,6 +10,7 @@ import { BLOCK_DOCS } from "./block-docs.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
 import { MemoryBlock } from "./memory-block.ts";
 import { MutableVectors, type VectorOptions } from "./mutable-vectors.ts";
+import { OffsetOrder } from "./offset-order.ts";
 import type { LookupSegment } from "./segment.ts";
 
 const FIRST_CAPACITY = 16;
@@ -40,7 +41,6 @@ export interface MutableSegmentOptions {
 
 export class MutableSegment implements LookupSegment {
   readonly isSealed = false;
-  readonly docsByOffset = null;
   readonly id: number;
   readonly capacity: number;
   readonly vectors: MutableVectors;
@@ -59,6 +59,7 @@ export class MutableSegment implements LookupSegment {
   #offsets = sharedFloat64(FIRST_CAPACITY);
   #sequences = new Float64Array(FIRST_CAPACITY);
   #minOffset = Infinity;
+  readonly #order = new OffsetOrder();
   #postings = new Map<string, SparsePostings>();
 
   constructor({ id, capacity, plan, vectors, minSparseTail }: MutableSegmentOptions) {
@@ -100,6 +101,10 @@ export class MutableSegment implements LookupSegment {
 
   get minOffset(): number {
     return this.#minOffset;
+  }
+
+  get docsByOffset(): Uint32Array | null {
+    return this.#order.docs(this.#offsets, this.count);
   }
 
   prepare(): undefined {

@@ -7,10 +7,23 @@ import { totalOrderKey } from "./total-order.ts";
 const isLittleEndian = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 const LOW = isLittleEndian ? 0 : 1;
 const HIGH = 1 - LOW;
+/** Of what a number has above its 32 lowest bits. */
+const HIGH_UNIT = 2 ** 32;
 
 /** Indices of `keys` (u32) in ascending order of key; equal keys keep their order. */
 export function orderByKey(keys: ArrayLike<number>): Uint32Array {
   return indicesOf(sortedWords(keys.length, (i) => keys[i]!));
+}
+
+/** Indices of whole numbers from 0 to 2^53 - 1 in ascending order; equal ones keep their order. */
+export function orderByNumber(numbers: ArrayLike<number>): Uint32Array {
+  const order = orderByKey(numbers);
+  const highOf = (index: number): number => Math.floor(numbers[index]! / HIGH_UNIT);
+  let isHigh = false;
+  for (let i = 0; i < numbers.length; i++) isHigh ||= numbers[i]! >= HIGH_UNIT;
+  if (!isHigh) return order;
+  const byHigh = indicesOf(sortedWords(order.length, (i) => highOf(order[i]!)));
+  return permute(order, byHigh, new Uint32Array(order.length));
 }
 
 /** Indices of `scores` (f32) in total order, ties by `offsetOf(index)`. */
@@ -26,17 +39,21 @@ export function orderByScore(scores: Float32Array, offsetOf: (index: number) => 
   return order;
 }
 
-/** A sort with a comparator takes a microsecond to begin, and fusing leaves by rank ties most records in pairs. */
+/** Fusing leaves by rank ties most records in pairs, and equal vectors all of them. */
 function sortTies(ties: Uint32Array, offsetOf: (index: number) => number): void {
   if (ties.length > 2) {
+    const offsets = new Float64Array(ties.length);
     let ascending = true;
-    for (let i = 1; i < ties.length; i++) ascending &&= offsetOf(ties[i - 1]!) < offsetOf(ties[i]!);
-    if (!ascending) ties.sort((a, b) => offsetOf(a) - offsetOf(b));
+    for (let i = 0; i < ties.length; i++) {
+      offsets[i] = offsetOf(ties[i]!);
+      ascending &&= i === 0 || offsets[i - 1]! < offsets[i]!;
+    }
+    if (!ascending) ties.set(permute(ties, orderByNumber(offsets), new Uint32Array(ties.length)));
   } else if (offsetOf(ties[0]!) > offsetOf(ties[1]!)) ties.reverse();
 }
 
 /** `values` in the given order. */
-export function permute<T extends Int32Array | Float32Array | Float64Array>(
+export function permute<T extends Int32Array | Uint32Array | Float32Array | Float64Array>(
   values: T,
   order: Uint32Array,
   into: T,

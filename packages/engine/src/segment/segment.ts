@@ -37,7 +37,7 @@ export interface Segment {
   readonly sequences: Float64Array;
   /** Smallest record offset of any row, dead ones included. */
   readonly minOffset: number;
-  /** DocIds of all rows, ascending by record offset; `null`: they are not kept in that order. */
+  /** DocIds of all rows, ascending by record offset; `null`: that is the order they have. */
   readonly docsByOffset: Uint32Array | null;
   /** Metadata and signatures, of `BLOCK_DOCS` docIds each. */
   readonly blocks: readonly DocBlock[];

@@ -10,6 +10,8 @@ import type { CollectionIndex } from "../../index/collection-index.ts";
 import { countBits, listBits } from "../../segment/bits.ts";
 import { RowSet } from "../../index/row-set.ts";
 import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
+import type { MetadataColumn, ColumnQuery } from "../../segment/columns/metadata-column.ts";
+import type { RowSelection } from "../../segment/columns/row-selection.ts";
 import type { DocBlock } from "../../segment/doc-block.ts";
 import type { Pace } from "../pace.ts";
 import type { RecordView } from "../record-view.ts";
@@ -21,6 +23,9 @@ import { type FilterRow, type Predicate, requiredIds } from "./where-predicate.t
 /** Work between two looks at the clock, in rows; a document counts by its length. */
 const ROWS_PER_BREATH = 256;
 const BYTES_PER_ROW = 256;
+/** What a clause takes that a column answers, and so many of the values of a list. */
+const CLAUSE_ROWS = 8;
+const VALUES_PER_ROW = 8;
 /** Candidates that are sooner tested than a column is made for them. */
 const FEW_ROWS = 64;
 
@@ -126,6 +131,8 @@ class BlockFilter {
   readonly #first: number;
   readonly #row: ViewedRow;
   readonly #patterns: RequestPatterns;
+  /** Made to place clauses, until they are answered. */
+  readonly #selections = new Map<ColumnQuery, RowSelection>();
 
   constructor(block: DocBlock, { first, row, patterns }: BlockContext) {
     this.#block = block;
@@ -147,10 +154,11 @@ class BlockFilter {
 
   *#all(plans: readonly WherePlan[], rows: Uint32Array): BlockWork {
     let left: Uint32Array = rows.slice();
-    for (const plan of this.#inOrder(plans)) {
+    for (const plan of yield* this.#inOrder(plans)) {
       if (isEmpty(left)) break;
       left = yield* this.matching(plan, left);
     }
+    this.#selections.clear();
     return left;
   }
 
@@ -173,8 +181,9 @@ class BlockFilter {
     const { key, query, negated } = plan;
     const made = columns.peek(key) !== undefined;
     if (!made && countBits(rows) <= FEW_ROWS) return yield* this.#tested(plan.matches, rows);
-    const found = query === null ? null : columns.column(key).select(query).bits();
-    if (!made) yield;
+    const found = query === null ? null : this.#select(columns.column(key), query).bits();
+    if (query !== null) this.#selections.delete(query);
+    if (this.#isDue(made ? CLAUSE_ROWS : ROWS_PER_BREATH)) yield;
     const matches = new Uint32Array(rows.length);
     const covered = columns.rows / 32;
     for (let i = 0; i < covered; i++) {
@@ -216,17 +225,38 @@ class BlockFilter {
     for (const local of listBits(rows)) {
       this.#row.moveTo(this.#first + local);
       if (matches(this.#row)) found[local >>> 5]! |= 1 << (local & 31);
-      if (this.#row.work < ROWS_PER_BREATH) continue;
-      this.#row.work = 0;
-      yield;
+      if (this.#isDue(0)) yield;
     }
     return found;
   }
 
+  /** Counts work on so many rows. `true`: it is time to pause. */
+  #isDue(rows: number): boolean {
+    this.#row.work += rows;
+    if (this.#row.work < ROWS_PER_BREATH) return false;
+    this.#row.work = 0;
+    return true;
+  }
+
+  /** To look up a long list takes a while, and is done to place the clause and to answer it. */
+  #select(column: MetadataColumn, query: ColumnQuery): RowSelection {
+    let selection = this.#selections.get(query);
+    if (selection === undefined) {
+      this.#selections.set(query, (selection = column.select(query)));
+      const values = query.type === "equal" ? Math.min(query.values.size, BLOCK_DOCS) : 0;
+      this.#row.work += values / VALUES_PER_ROW;
+    }
+    return selection;
+  }
+
   /** Cheap clauses first; of those that columns answer, the one with the fewest matches. */
-  #inOrder(plans: readonly WherePlan[]): readonly WherePlan[] {
-    return plans
-      .map((plan) => ({ plan, expected: this.#expected(plan) }))
+  *#inOrder(plans: readonly WherePlan[]): Generator<undefined, readonly WherePlan[]> {
+    const placed: { readonly plan: WherePlan; readonly expected: number }[] = [];
+    for (const plan of plans) {
+      placed.push({ plan, expected: this.#expected(plan) });
+      if (this.#isDue(1)) yield;
+    }
+    return placed
       .sort((a, b) => a.plan.cost - b.plan.cost || a.expected - b.expected)
       .map(({ plan }) => plan);
   }
@@ -239,7 +269,7 @@ class BlockFilter {
     if (plan.type !== "metadata") return BLOCK_DOCS;
     const column = this.#block.columns.peek(plan.key);
     if (column === undefined) return BLOCK_DOCS;
-    const count = plan.query === null ? 0 : column.select(plan.query).count;
+    const count = plan.query === null ? 0 : this.#select(column, plan.query).count;
     return plan.negated ? BLOCK_DOCS - count : count;
   }
 }

@@ -16,7 +16,7 @@ import {
   readBytes,
 } from "./member-order.ts";
 import { groupIdentity, identityPart } from "./group-identity.ts";
-import type { Scored } from "../order.ts";
+import type { Scored } from "../score-order.ts";
 
 /** A metadata key that is read of each record. */
 interface Field {

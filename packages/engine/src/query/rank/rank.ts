@@ -4,23 +4,22 @@
  */
 import type { Rank } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../../index/index-snapshot.ts";
-import { orderByKey } from "../../segment/native-order.ts";
+import { orderByKey, permute } from "../../segment/native-order.ts";
 import type { Nearest } from "../../segment/top-k.ts";
 import { knnLeaves } from "./knn-leaves.ts";
-import { type Scored, sortScored } from "../order.ts";
+import { type Scored, sortScored } from "../score-order.ts";
 import type { Pace } from "../pace.ts";
 import { type FoundByLeaf, evaluateRank } from "./rank-expression.ts";
 
 const BLOCK_RECORDS = 4_096;
 
-/** Everything that any leaf found, leaf after leaf; the arrays have one length. */
+/** What one leaf found, by position. */
 interface Finds {
   readonly positions: Int32Array;
   /** f32 distance, or rank from 0 if the leaf asks for it. */
   readonly values: Float32Array;
-  /** Which leaf it was. */
-  readonly leaves: Uint8Array;
-  readonly leafCount: number;
+  /** The next one. */
+  at: number;
 }
 
 /** `nearest` has one entry per leaf, in the order of `knnLeaves`. */
@@ -30,67 +29,81 @@ export async function rankRecords(
   snapshot: IndexSnapshot,
   pace: Pace,
 ): Promise<Scored> {
-  const finds = findsOf(rank, nearest);
-  const order = orderByKey(finds.positions);
-  const positions = new Int32Array(order.length);
-  const scores = new Float32Array(order.length);
-  const records = new Int32Array(Math.min(BLOCK_RECORDS, order.length));
-  let found = 0;
-  for (let at = 0; at < order.length;) {
-    const block = nextBlock(finds, order, { at, records });
-    at = block.end;
-    const { values, present } = evaluateRank(rank, block.leaves);
-    for (let i = 0; i < block.count; i++) {
-      if (present[i] !== 1) continue;
-      positions[found] = records[i]!;
-      scores[found++] = values[i]!;
-    }
+  const finds: Finds[] = [];
+  for (const [leaf, { returnRank }] of knnLeaves(rank).entries()) {
+    finds.push(findsOf(nearest[leaf]!, returnRank));
     await pace.breathe();
   }
-  return sortScored({ positions: positions.subarray(0, found), scores: scores.subarray(0, found) }, snapshot);
-}
-
-function findsOf(rank: Rank, nearest: readonly Nearest[]): Finds {
-  const count = nearest.reduce((sum, { positions }) => sum + positions.length, 0);
-  const positions = new Int32Array(count);
-  const values = new Float32Array(count);
-  const leaves = new Uint8Array(count);
-  let at = 0;
-  for (const [leaf, { returnRank }] of knnLeaves(rank).entries()) {
-    const found = nearest[leaf]!;
-    const end = at + found.positions.length;
-    positions.set(found.positions, at);
-    if (returnRank) for (let i = at; i < end; i++) values[i] = i - at;
-    else values.set(found.distances, at);
-    leaves.fill(leaf, at, end);
-    at = end;
-  }
-  return { positions, values, leaves, leafCount: nearest.length };
-}
-
-/** What the leaves found of the next records, which are put in `records`: from `at` on in the order by position. */
-function nextBlock(
-  finds: Finds,
-  order: Uint32Array,
-  { at, records }: { readonly at: number; readonly records: Int32Array },
-): { readonly leaves: FoundByLeaf[]; readonly count: number; readonly end: number } {
-  const size = Math.min(records.length, order.length - at);
-  const leaves = Array.from({ length: finds.leafCount }, () => ({
-    values: new Float32Array(size),
-    present: new Uint8Array(size),
-  }));
-  let count = 0;
-  let end = at;
-  for (; end < order.length; end++) {
-    const find = order[end]!;
-    const position = finds.positions[find]!;
-    if (count === 0 || records[count - 1] !== position) {
-      if (count === size) break;
-      records[count++] = position;
+  const most = finds.reduce((sum, { positions }) => sum + positions.length, 0);
+  const records = new Int32Array(Math.min(BLOCK_RECORDS, most));
+  const blocks: Scored[] = [];
+  for (;;) {
+    const block = nextBlock(finds, records);
+    if (block.count === 0) break;
+    const { values, present } = evaluateRank(rank, block.leaves);
+    let found = 0;
+    for (let i = 0; i < block.count; i++) {
+      if (present[i] !== 1) continue;
+      records[found] = records[i]!;
+      values[found++] = values[i]!;
     }
-    const { values, present } = leaves[finds.leaves[find]!]!;
-    values[count - 1] = finds.values[find]!;
-    present[count - 1] = 1;
+    blocks.push({ positions: records.slice(0, found), scores: values.slice(0, found) });
+    await pace.breathe();
   }
-  return { leaves, count, end };
+  return sortScored(joined(blocks), snapshot, pace);
+}
+
+function findsOf({ positions, distances }: Nearest, returnRank: boolean): Finds {
+  const order = orderByKey(positions);
+  const values = returnRank
+    ? Float32Array.from(order)
+    : permute(distances, order, new Float32Array(order.length));
+  return { positions: permute(positions, order, new Int32Array(order.length)), values, at: 0 };
+}
+
+/** What the leaves found of the next records, which are put in `records`; none are left where the count is 0. */
+function nextBlock(
+  finds: readonly Finds[],
+  records: Int32Array,
+): { readonly leaves: FoundByLeaf[]; readonly count: number } {
+  const size = records.length;
+  const leaves = finds.map(() => ({ values: new Float32Array(size), present: new Uint8Array(size) }));
+  let count = 0;
+  for (let next = firstPosition(finds); next < Infinity && count < size; next = firstPosition(finds)) {
+    records[count] = next;
+    for (let leaf = 0; leaf < finds.length; leaf++) {
+      const found = finds[leaf]!;
+      if (found.positions[found.at] !== next) continue;
+      leaves[leaf]!.values[count] = found.values[found.at++]!;
+      leaves[leaf]!.present[count] = 1;
+    }
+    count++;
+  }
+  const filled = leaves.map(({ values, present }) => {
+    return { values: values.subarray(0, count), present: present.subarray(0, count) };
+  });
+  return { leaves: filled, count };
+}
+
+function firstPosition(finds: readonly Finds[]): number {
+  let first = Infinity;
+  for (let leaf = 0; leaf < finds.length; leaf++) {
+    const { positions, at } = finds[leaf]!;
+    if (at < positions.length && positions[at]! < first) first = positions[at]!;
+  }
+  return first;
+}
+
+function joined(blocks: readonly Scored[]): Scored {
+  const [only] = blocks;
+  if (only !== undefined && blocks.length === 1) return only;
+  const count = blocks.reduce((sum, { scores }) => sum + scores.length, 0);
+  const all = { positions: new Int32Array(count), scores: new Float32Array(count) };
+  let at = 0;
+  for (const { positions, scores } of blocks) {
+    all.positions.set(positions, at);
+    all.scores.set(scores, at);
+    at += scores.length;
+  }
+  return all;
 }
