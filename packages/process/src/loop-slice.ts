@@ -37,6 +37,12 @@ export function nextSlice(owner: string): Promise<void> {
   });
 }
 
+/** Resolves once the owner may go on: at once, or in a later turn where the slice of this one is used up. */
+export async function takeSlice(owner: string): Promise<void> {
+  if (isSliceOver()) await nextSlice(owner);
+  beginSlice();
+}
+
 function endSlice(): void {
   startedAt = null;
 }

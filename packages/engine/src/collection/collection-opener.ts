@@ -1,6 +1,7 @@
 /** Opens collections: the files of one joined with what the catalog knows of it and with what all of them share. */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { takeSlice } from "@sheaf/process";
 import { type CancelSignal, type Collection, type CollectionRef, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineLog } from "../engine-log.ts";
@@ -120,9 +121,12 @@ export class CollectionOpener {
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
       const indexFiles = await this.#indexFiles(known);
+      // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
+      await takeSlice(known.tenant);
       const stored = this.openStore(id, known.tenant);
       const store = budget === null ? stored : new QuotaStore(id, stored, budget);
       try {
+        await takeSlice(known.tenant);
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const options = {

@@ -30,6 +30,9 @@ export interface CollectionHold {
 /** Much less than a request may take. An opening from index files takes less than a second, one of all records minutes. */
 const WAIT_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
+/** Descriptors of more collections are counted this seldom: it takes longer than a small request. */
+const MANY_OPEN = 64;
+const OPENINGS_PER_COUNT = 16;
 
 interface Slot {
   readonly opening: Promise<OpenCollection>;
@@ -52,6 +55,8 @@ export class CollectionPool {
   readonly #slots = new Map<string, Slot>();
   readonly #slotOf = new WeakMap<OpenCollection, Slot>();
   readonly #closing = new Map<string, Promise<void>>();
+
+  #openings = 0;
 
   constructor(options: CollectionPoolOptions) {
     this.#options = options;
@@ -168,7 +173,8 @@ export class CollectionPool {
       this.#slots.set(id, known);
       return known;
     }
-    this.#evict(this.#excessDescriptors());
+    const isCounted = this.#slots.size < MANY_OPEN || ++this.#openings % OPENINGS_PER_COUNT === 0;
+    this.#evict(isCounted ? this.#excessDescriptors() : 0);
     const dropped = new Cancellation();
     const progress = new OpeningProgress((message) =>
       this.#options.log({ level: "info", message, collection: id }),
@@ -208,7 +214,6 @@ export class CollectionPool {
     });
   }
 
-  /** Looked at with each opening: to count them with each use would take longer than a small request. */
   #excessDescriptors(): number {
     let taken = 0;
     for (const { collection } of this.#slots.values()) taken += collection?.descriptors ?? 0;

@@ -2,6 +2,7 @@
  * One open collection: its store, the in-memory index built from it, and the order of writes between them. The store
  * is written first; the index follows in the order of commits before the write resolves, so the next read sees it.
  */
+import { takeSlice } from "@sheaf/process";
 import {
   type CancelSignal,
   type CommitOperation,
@@ -219,6 +220,7 @@ export class OpenCollection {
     await this.#progress.close();
     await this.#indexChanges.idle();
     await this.#keeper?.close();
+    await takeSlice(this.#options.tenant);
     this.#index.close();
     await Promise.all([this.#options.indexFiles?.files.close(), this.#store.close()]);
   }

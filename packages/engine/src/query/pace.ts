@@ -3,7 +3,7 @@
  * each turn of the event loop with all other long work. An abort can only arrive while the event loop turns, so this is
  * also where a read learns that nobody waits for it any more.
  */
-import { beginSlice, isSliceOver, nextSlice } from "@sheaf/process";
+import { beginSlice, isSliceOver, takeSlice } from "@sheaf/process";
 import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
 
 /** Between two looks at the clock: a fraction of a millisecond, whatever is done to the bytes. */
@@ -36,8 +36,7 @@ export class Pace {
   /** Throws after an abort. Waits for its turn where the slice is used up. */
   async breathe(): Promise<void> {
     this.#spent = 0;
-    if (isSliceOver()) await nextSlice(this.tenant);
-    beginSlice();
+    await takeSlice(this.tenant);
     throwIfAborted(this.signal);
   }
 }

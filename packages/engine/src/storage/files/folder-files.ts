@@ -175,6 +175,8 @@ export class FolderFiles implements SegmentFiles {
 
   /** Names of the plain files; none before there is a folder. */
   async #entries(): Promise<readonly string[]> {
+    // A small collection has none, and is asked for several times as it opens.
+    if (!existsSync(this.#folder)) return [];
     try {
       const entries = await readdir(this.#folder, { withFileTypes: true });
       return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);

@@ -31,7 +31,8 @@ export class PendingWrites {
   /** The newest write of each key among the first `#indexed`, by the key's bytes as Latin-1; made when it is asked for. */
   readonly #byName = new Map<string, PendingWrite>();
   #indexed = 0;
-  #arena = new Uint8Array(ARENA_BYTES);
+  /** None before the first write: most of what is opened is only read. */
+  #arena = new Uint8Array(0);
   #arenaUsed = 0;
 
   get size(): number {
@@ -126,7 +127,7 @@ export class PendingWrites {
 
   #copy(value: Uint8Array): Uint8Array {
     const from = this.#arenaUsed;
-    if (from + value.length > ARENA_BYTES) {
+    if (from + value.length > this.#arena.length) {
       if (value.length > ARENA_BYTES / 2) return Buffer.from(value);
       // The values so far keep theirs alive.
       this.#arena = new Uint8Array(ARENA_BYTES);

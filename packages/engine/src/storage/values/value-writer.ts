@@ -29,11 +29,13 @@ const FIRST_CAPACITY = 16 * 1024;
 const STEP_BYTES = 1024 * 1024;
 
 export class ValueWriter {
-  #bytes: Buffer;
+  readonly #firstCapacity: number;
+  /** Made with the first value: a collection that is only read needs none. */
+  #bytes: Buffer = Buffer.alloc(0);
   #position = 0;
 
   constructor(capacity = FIRST_CAPACITY) {
-    this.#bytes = Buffer.allocUnsafeSlow(capacity);
+    this.#firstCapacity = capacity;
   }
 
   begin(kind: ValueKind, flags = 0): this {
@@ -132,7 +134,7 @@ export class ValueWriter {
   #reserve(bytes: number): Buffer {
     const needed = this.#position + bytes;
     if (needed > this.#bytes.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#firstCapacity, this.#bytes.length * 2));
       this.#bytes.copy(grown, 0, 0, this.#position);
       this.#bytes = grown;
     }
