@@ -73,6 +73,19 @@ export function engineForksSuite(current: () => Engine): void {
       await writer;
     });
 
+    it("of one tenant do not wait for all those of another", async () => {
+      await write(engine, ref, "add", record("a"));
+      const at = { tenant: `t-${randomUUID()}`, database: "d" };
+      await engine.createTenant(at.tenant);
+      await engine.createDatabase(at);
+      const { id } = await engine.createCollection(parseCreateCollection({ name: "other" }, at));
+      const ended: string[] = [];
+      const asked = Array.from({ length: 8 }, () => fork().then(() => ended.push("first tenant")));
+      const other = engine.forkCollection({ ...at, id }, "fork").then(() => ended.push("second tenant"));
+      await Promise.all([...asked, other]);
+      expect(ended.indexOf("second tenant")).toBeLessThan(4);
+    });
+
     it("outlive their source", async () => {
       await write(engine, ref, "add", record("a"));
       const forked = await fork();

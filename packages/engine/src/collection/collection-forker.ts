@@ -1,7 +1,7 @@
 /**
  * Forks collections: the files of the index are linked and the store is copied under the new id first, and the catalog
  * learns of it last, so that a crash in between leaves files that nobody knows and that the next start sweeps away. One
- * copy at a time: more would only fight for the disk.
+ * copy at a time, tenants in turn: more would only fight for the disk.
  */
 import { randomUUID } from "node:crypto";
 import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
@@ -11,6 +11,7 @@ import { type CollectionOpener, lineageOf } from "./collection-opener.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
+import { TurnLock } from "../storage/turn-lock.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 
@@ -24,8 +25,9 @@ export interface CollectionForkerOptions {
 
 export class CollectionForker {
   readonly #options: CollectionForkerOptions;
-  /** Settles when the last fork asked for has ended. Never rejects. */
-  #line: Promise<unknown> = Promise.resolve();
+  readonly #turns = new TurnLock();
+  /** What was asked for and has not ended. They never reject. */
+  readonly #asked = new Set<Promise<unknown>>();
 
   constructor(options: CollectionForkerOptions) {
     this.#options = options;
@@ -33,14 +35,25 @@ export class CollectionForker {
 
   /** 404, 409 and 422 as `Catalog.createFork` throws them, 507 on a full disk; then nothing is left behind. */
   fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
-    return this.alone(() => this.#fork(ref, name, signal));
+    return this.alone(() => this.#fork(ref, name, signal), ref.tenant);
   }
 
-  /** While no store is copied. */
-  alone<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#line.then(work);
-    this.#line = turn.catch(() => undefined);
+  /** While no store is copied. Owners take turns. */
+  alone<T>(work: () => Promise<T>, owner = ""): Promise<T> {
+    const turn = this.#inTurn(owner, work);
+    const ended = turn.catch(() => undefined);
+    this.#asked.add(ended);
+    void ended.then(() => this.#asked.delete(ended));
     return turn;
+  }
+
+  async #inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const leave = await this.#turns.enter(owner);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
   }
 
   /**
@@ -65,7 +78,7 @@ export class CollectionForker {
 
   /** After the forks asked for. */
   async close(): Promise<void> {
-    await this.#line;
+    await Promise.all(this.#asked);
   }
 
   async #fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {

@@ -36,9 +36,14 @@ export class AccessWatch {
     if (expires !== undefined && expires !== null) request.endAccess(keyNotValid(), expires - this.#now());
   }
 
-  /** The key is not valid from this time on. */
-  keyEnds(id: string, at: number): void {
-    this.#end(({ key }) => (key === id ? keyNotValid() : null), at - this.#now());
+  /** Keys that are not valid from a time on, by id. All requests are looked through once, however many keys end. */
+  keysEnd(ends: ReadonlyMap<string, number>): void {
+    if (ends.size === 0) return;
+    const now = this.#now();
+    for (const [request, { key }] of this.#requests.admitted()) {
+      const at = ends.get(key);
+      if (at !== undefined) request.endAccess(keyNotValid(), at - now);
+    }
   }
 
   /** The engine, with the requests ended that each removal leaves without their tenant or database. */
@@ -81,10 +86,10 @@ export class AccessWatch {
     return call();
   }
 
-  #end(lossOf: Loss, inMs = 0): void {
+  #end(lossOf: Loss): void {
     for (const [request, access] of this.#requests.admitted()) {
       const loss = lossOf(access);
-      if (loss !== null) request.endAccess(loss, inMs);
+      if (loss !== null) request.endAccess(loss, 0);
     }
   }
 }

@@ -21,8 +21,8 @@ export interface MadeKeyStoreOptions {
   readonly ledger: ActivityLedger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Hears of every key that is gone, or may expire earlier now than before. */
-  readonly onEnd: (id: string, at: number) => void;
+  /** Hears of the keys that are gone, or may expire earlier now than before, and when: by id. */
+  readonly onEnd: (ends: ReadonlyMap<string, number>) => void;
 }
 
 interface Entry {
@@ -102,7 +102,9 @@ export class MadeKeyStore implements KeyStore {
   /** What is not there is as gone as what has just been removed. */
   #removing(call: unknown, isGone: (key: StoredKey) => boolean): Promise<unknown> {
     const remove = (): void => {
-      for (const { key } of this.#entries.values()) if (isGone(key)) this.#remove(key);
+      const ends = new Map<string, number>();
+      for (const { key } of this.#entries.values()) if (isGone(key)) ends.set(this.#remove(key), AT_ONCE);
+      this.#options.onEnd(ends);
     };
     const removed = Promise.resolve(call).catch((error: unknown) => {
       if (error instanceof SheafError && error.code === "not_found") remove();
@@ -120,13 +122,14 @@ export class MadeKeyStore implements KeyStore {
     for (const { key } of this.#entries.values()) {
       if (key.id !== id || (key.expires !== null && key.expires <= at)) continue;
       this.#put({ ...key, expires: at });
-      this.#options.onEnd(id, at);
+      this.#options.onEnd(new Map([[id, at]]));
     }
   }
 
-  #remove({ id, digest: text }: StoredKey): void {
+  /** Returns its id. */
+  #remove({ id, digest: text }: StoredKey): string {
     this.#entries.delete(bucketOf(Buffer.from(text, "hex")));
-    this.#options.onEnd(id, AT_ONCE);
+    return id;
   }
 
   async #known(): Promise<void> {
@@ -142,14 +145,16 @@ export class MadeKeyStore implements KeyStore {
     if (changes !== this.#changes) return;
     const before = new Map([...this.#entries.values()].map(({ key }) => [key.id, key]));
     this.#entries.clear();
+    const ends = new Map<string, number>();
     for (const key of keys) {
       const { id, expires } = key;
       this.#put(key);
-      if (expires !== null && before.has(id)) this.#options.onEnd(id, expires);
+      if (expires !== null && before.has(id)) ends.set(id, expires);
       before.delete(id);
     }
     this.#isKnown = true;
-    for (const id of before.keys()) this.#options.onEnd(id, AT_ONCE);
+    for (const id of before.keys()) ends.set(id, AT_ONCE);
+    this.#options.onEnd(ends);
   }
 }
 
