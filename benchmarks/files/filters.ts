@@ -16,6 +16,7 @@ import { MemoryBlock } from "../../packages/engine/src/segment/memory-block.ts";
 import { SparsePostings } from "../../packages/engine/src/segment/postings/sparse-postings.ts";
 import { containing } from "../../packages/engine/src/segment/trigrams/trigram-query.ts";
 import type { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
+import { runSteps } from "../../packages/engine/src/storage/steps.ts";
 import { openSections } from "../../packages/engine/src/storage/files/section-reader.ts";
 import { type FileIdentity, writeSections } from "../../packages/engine/src/storage/files/section-writer.ts";
 
@@ -174,7 +175,10 @@ function metadataOf({ blocks }: FileBlocks, docId: number): void {
 
 /** As a filter does it: the bits of each block. */
 function selected({ blocks }: FileBlocks, key: string, query: ColumnQuery): number {
-  return blocks.reduce((sum, { columns }) => sum + countOf(columns.column(key).select(query).bits()), 0);
+  return blocks.reduce(
+    (sum, { columns }) => sum + countOf(runSteps(columns.column(key)).select(query).bits()),
+    0,
+  );
 }
 
 function countOf(bits: Uint32Array): number {

@@ -137,6 +137,42 @@ describe("CollectionIndex", () => {
     index.close();
   });
 
+  it("keeps little of long metadata that was overwritten", () => {
+    const index = newIndex();
+    const text = "x".repeat(500_000);
+    let most = 0;
+    for (let sequence = 1; sequence <= 300; sequence++) {
+      index.put(
+        record(sequence % 3, {
+          sequence,
+          metadata: new Map([["text", `${sequence} ${text}`]]),
+        }),
+      );
+      const segments = index.segments.map(({ segment }) => (segment.isSealed ? 0 : segment.bytes));
+      most = Math.max(
+        most,
+        segments.reduce((sum, bytes) => sum + bytes, 0),
+      );
+    }
+    // Three records of 1 MB, and about as much again.
+    expect(most).toBeLessThan(10_000_000);
+    expect(offsets(index)).toEqual([0, 1, 2]);
+    index.close();
+  });
+
+  it("seals few records where their metadata is long", async () => {
+    const records: StoredRecord[] = [];
+    const index = newIndex(records);
+    const metadata = (i: number): Metadata => new Map([["text", `${i} ${"x".repeat(500_000)}`]]);
+    for (let i = 0; i < 150; i++) index.put((records[i] = record(i, { metadata: metadata(i) })));
+    await built(index);
+    expect(index.segments.some(({ segment }) => segment.isSealed)).toBe(true);
+    expect(offsets(index)).toEqual(records.map(({ offset }) => offset));
+    const snapshot = index.snapshot();
+    expect(snapshot.metadataValue(index.position("r77")!, "text")).toMatch(/^77 x/);
+    index.close();
+  });
+
   it("finds every record by id and offset while segments are sealed and merged", async () => {
     const records: StoredRecord[] = [];
     const index = newIndex(records, { sizes: SIZES, denseRows: 1 });

@@ -242,9 +242,10 @@ export class CollectionIndex {
   }
 
   get #hasCodes(): boolean {
-    // Also where few rows are left: sealed segments are to shrink with them.
-    const { nextSize, hasSealed } = this.#segments;
-    return !this.#failed && (nextSize >= (this.#options.denseRows ?? DENSE_ROWS) || hasSealed);
+    // Also where few rows are left, for sealed segments are to shrink with them, and where few fill the memory.
+    const { nextSize, hasSealed, unsealed } = this.#segments;
+    const { denseRows = DENSE_ROWS } = this.#options;
+    return !this.#failed && (hasSealed || nextSize >= denseRows || unsealed >= this.#sizes.mutableRows);
   }
 
   *#whileChanging(steps: Generator<void, void>): Generator<void, void> {

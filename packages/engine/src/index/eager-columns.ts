@@ -8,19 +8,27 @@ export class EagerColumns {
   readonly #blocks: () => Iterable<DocBlock>;
   /** Of blocks that are done, as far as there was room. */
   readonly #done = new WeakSet<BlockColumns>();
+  /** What is under way. */
+  #work: Generator<undefined> | null = null;
 
   /** `blocks`: those that there are now, of which no row is to come. */
   constructor(blocks: () => Iterable<DocBlock>) {
     this.#blocks = blocks;
   }
 
-  /** One column; false: there are all, or no room. Throws `SegmentDamaged`. */
+  /** Some of one column; false: there are all, or no room. Throws `SegmentDamaged`. */
   step(): boolean {
+    this.#work ??= this.#load();
+    if (this.#work.next().done !== true) return true;
+    this.#work = null;
+    return false;
+  }
+
+  *#load(): Generator<undefined> {
     for (const { columns } of this.#blocks()) {
       if (this.#done.has(columns)) continue;
-      for (const key of columns.common) if (columns.preload(key)) return true;
+      for (const key of columns.common) if (yield* columns.preload(key)) yield;
       this.#done.add(columns);
     }
-    return false;
   }
 }

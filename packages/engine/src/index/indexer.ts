@@ -59,6 +59,9 @@ export interface IndexerOptions {
   readonly readVector: (segment: LookupSegment, docId: number) => Float32Array | null;
 }
 
+/** Metadata that counts as much as a row: what segments are written of, and what is written, is in memory meanwhile. */
+const MERGED_ROW_BYTES = 2_048;
+
 interface Candidate extends SegmentMeta {
   readonly entry: LiveSegment;
 }
@@ -258,13 +261,10 @@ function isFull({ metadata }: DocBlock): boolean {
 }
 
 function candidateOf(entry: LiveSegment): Candidate {
-  const { segment, liveCount: live } = entry;
+  const { segment, liveCount } = entry;
   const { readable: kept } = segment.vectors.search!.segment;
-  return {
-    entry,
-    sealed: segment.isSealed,
-    live,
-    rows: segment.isSealed ? segment.rows : segment.count,
-    kept,
-  };
+  const rows = segment.isSealed ? segment.rows : segment.count;
+  const bytes = segment.blocks.reduce((sum, { metadata }) => sum + metadata.totalBytes, 0);
+  const size = Math.max(1, bytes / (rows * MERGED_ROW_BYTES));
+  return { entry, sealed: segment.isSealed, live: liveCount * size, rows: rows * size, kept };
 }

@@ -20,9 +20,9 @@ const LEAST_LIVE_AT_REST = 0.8;
 
 export interface SegmentMeta {
   readonly sealed: boolean;
-  /** Live rows, at least one. */
+  /** Live rows, at least one, or as many as their metadata stands for where that is long. */
   readonly live: number;
-  /** Rows that there were once. */
+  /** Rows that there were once, counted so too. */
   readonly rows: number;
   /** What can be read of its vectors. */
   readonly kept: RowsKept;

@@ -5,9 +5,9 @@
  * A batch of changes is staged: rows are appended and others marked as dying over several turns of the event loop, and
  * nobody sees anything of it until `publish`, which takes a moment.
  */
-import type { MutableSegment, SegmentRow } from "../segment/mutable-segment.ts";
+import { type MutableSegment, ROW_BYTES, type SegmentRow } from "../segment/mutable-segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
-import { hasBit, setBits } from "../segment/bits.ts";
+import { hasBit, listBits, setBits } from "../segment/bits.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
 /** Of the rows of a full mutable segment: fewer dead ones are not worth to begin another. */
@@ -28,6 +28,8 @@ export class LiveSegment {
   /** A bit for each docId. */
   readonly live: Uint32Array;
   liveCount = 0;
+  /** Of the metadata of the live rows; only counted while the segment is mutable. */
+  #liveBytes = 0;
   /** Live rows that the staged batch kills; a bit for each docId. `null`: there is none. */
   #dying: Uint32Array | null = null;
   #dyingCount = 0;
@@ -73,14 +75,18 @@ export class LiveSegment {
   }
 
   publish(): void {
+    const { segment } = this;
     if (this.#dying !== null) {
+      if (!segment.isSealed)
+        for (const docId of listBits(this.#dying)) this.#liveBytes -= segment.bytesAt(docId);
       for (const [word, bits] of this.#dying.entries()) this.live[word]! &= ~bits;
       this.liveCount -= this.#dyingCount;
       this.#dying = null;
       this.#dyingCount = 0;
     }
-    const { segment } = this;
     if (segment.isSealed || segment.unpublished === 0) return;
+    for (let docId = segment.count - segment.unpublished; docId < segment.count; docId++)
+      this.#liveBytes += segment.bytesAt(docId);
     setBits(this.live, segment.count - segment.unpublished, segment.count);
     this.liveCount += segment.unpublished;
     segment.publish();
@@ -90,8 +96,11 @@ export class LiveSegment {
   endGarbage(): void {
     const { segment, liveCount } = this;
     if (segment.isSealed || segment.isFull) return;
+    const least = segment.capacity / GARBAGE_SHARE;
     const dead = segment.count - liveCount;
-    if (dead > liveCount && dead >= segment.capacity / GARBAGE_SHARE) segment.freeze();
+    const deadBytes = segment.bytes - this.#liveBytes;
+    const isGarbage = dead > liveCount && dead >= least;
+    if (isGarbage || (deadBytes > this.#liveBytes && deadBytes >= least * ROW_BYTES)) segment.freeze();
   }
 }
 
@@ -117,11 +126,11 @@ export class SegmentList {
     return this.#size;
   }
 
-  /** Rows of mutable segments, dead ones included. */
+  /** Rows of mutable segments, dead ones included, or as many as their metadata stands for. */
   get unsealed(): number {
-    let rows = 0;
-    for (const { segment } of this.#entries) if (!segment.isSealed) rows += segment.count;
-    return rows;
+    let load = 0;
+    for (const { segment } of this.#entries) if (!segment.isSealed) load += segment.load;
+    return load;
   }
 
   get hasSealed(): boolean {

@@ -6,6 +6,7 @@
  * Rows are found by id and by offset once they are published; until then the rows that they replace are.
  */
 import type { DocumentText, IndexPlan, Metadata, SparseVector } from "@sheaf/protocol";
+import { metadataBytes } from "../storage/values/record-bytes.ts";
 import { BLOCK_DOCS } from "./block-docs.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
 import { MemoryBlock } from "./memory-block.ts";
@@ -14,6 +15,8 @@ import { OffsetOrder } from "./offset-order.ts";
 import type { LookupSegment } from "./segment.ts";
 
 const FIRST_CAPACITY = 16;
+/** Metadata that counts as much as a row: what is not sealed is in memory, dead rows too. */
+export const ROW_BYTES = 4_096;
 
 /** The sparse vectors of a record, by metadata key. */
 export type SparseVectors = ReadonlyMap<string, SparseVector>;
@@ -58,6 +61,9 @@ export class MutableSegment implements LookupSegment {
   #minSequence = Infinity;
   #offsets = sharedFloat64(FIRST_CAPACITY);
   #sequences = new Float64Array(FIRST_CAPACITY);
+  /** Of the metadata, by docId and of all rows. */
+  #rowBytes = new Float64Array(FIRST_CAPACITY);
+  #bytes = 0;
   #minOffset = Infinity;
   readonly #order = new OffsetOrder();
   #postings = new Map<string, SparsePostings>();
@@ -82,7 +88,22 @@ export class MutableSegment implements LookupSegment {
 
   /** It takes no more rows. */
   get isFull(): boolean {
-    return this.#frozen || this.count === this.capacity;
+    return this.#frozen || this.load >= this.capacity;
+  }
+
+  /** Rows ever appended, or as many as their metadata stands for. */
+  get load(): number {
+    return Math.max(this.count, Math.floor(this.#bytes / ROW_BYTES));
+  }
+
+  /** Of the metadata of all rows ever appended, about. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Of the metadata of one row. */
+  bytesAt(docId: number): number {
+    return this.#rowBytes[docId]!;
   }
 
   /** Of all rows ever appended. */
@@ -142,6 +163,9 @@ export class MutableSegment implements LookupSegment {
     this.vectors.add(docId, row.vector, this.#offsets);
     block.signatures.add(docId % BLOCK_DOCS, row.document);
     block.push(row.metadata);
+    const bytes = row.metadata === null ? 0 : metadataBytes(row.metadata);
+    this.#rowBytes[docId] = bytes;
+    this.#bytes += bytes;
     for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
     this.#ids.push(row.id);
     const formerOfId = this.#docOfId.get(row.id);
@@ -206,6 +230,9 @@ export class MutableSegment implements LookupSegment {
     const sequences = new Float64Array(capacity);
     sequences.set(this.#sequences);
     this.#sequences = sequences;
+    const rowBytes = new Float64Array(capacity);
+    rowBytes.set(this.#rowBytes);
+    this.#rowBytes = rowBytes;
   }
 }
 

@@ -36,6 +36,7 @@ export interface SegmentWriterOptions {
 
 /** Rows of metadata between two pauses. */
 const ROWS_PER_SLICE = 128;
+const BYTES_PER_SLICE = 1024 * 1024;
 /** V8 does not see how large shared memory is and collects it late; small blocks, which are soon merged, are not. */
 export const MIN_SHARED_ROWS = 16_384;
 
@@ -139,11 +140,16 @@ export class SegmentWriter {
       BLOCK_DOCS,
     );
     const blocks = signatures.map((made) => new MemoryBlock(made));
+    let bytes = 0;
     for (const [docId, place] of places.entries()) {
-      const metadata: Metadata | null =
-        place === NO_ROW ? null : sources[Math.floor(place / BLOCK_DOCS)]!.metadata.get(place % BLOCK_DOCS);
+      const from = sources[Math.floor(place / BLOCK_DOCS)]?.metadata;
+      const row = place % BLOCK_DOCS;
+      const metadata: Metadata | null = place === NO_ROW ? null : from!.get(row);
       blocks[Math.floor(docId / BLOCK_DOCS)]!.push(metadata);
-      if (docId % ROWS_PER_SLICE === 0) yield;
+      if (place !== NO_ROW) bytes += from!.bytes(row);
+      if (docId % ROWS_PER_SLICE !== 0 && bytes < BYTES_PER_SLICE) continue;
+      bytes = 0;
+      yield;
     }
     blocks.at(-1)?.seal();
     yield* makeColumns(sources, blocks);
@@ -181,5 +187,5 @@ function* makeColumns(sources: readonly DocBlock[], blocks: readonly DocBlock[])
   const keys = new Set(sources.flatMap(({ columns }) => [...columns.keys]));
   for (const { columns } of sources) for (const key of columns.common) keys.add(key);
   for (const key of [...keys].slice(0, MAX_COLUMNS))
-    for (const block of blocks) if (block.columns.preload(key)) yield;
+    for (const block of blocks) if (yield* block.columns.preload(key)) yield;
 }

@@ -181,7 +181,7 @@ class BlockFilter {
     const { key, query, negated } = plan;
     const made = columns.peek(key) !== undefined;
     if (!made && countBits(rows) <= FEW_ROWS) return yield* this.#tested(plan.matches, rows);
-    const found = query === null ? null : this.#select(columns.column(key), query).bits();
+    const found = query === null ? null : this.#select(yield* columns.column(key), query).bits();
     if (query !== null) this.#selections.delete(query);
     if (this.#isDue(made ? CLAUSE_ROWS : ROWS_PER_BREATH)) yield;
     const matches = new Uint32Array(rows.length);

@@ -11,6 +11,9 @@ import type { MetadataRows } from "./metadata-rows.ts";
 export const MAX_COLUMNS = 64;
 /** Common keys: their columns are there before a filter asks for them. */
 export const MAX_COMMON = 8;
+/** In bytes of metadata: what a row takes beside, and about a millisecond. */
+const ROW_WORK = 128;
+const WORK_PER_PAUSE = 1024 * 1024;
 /** A key is common that this share of the rows holds. */
 const COMMON_SHARE = 1 / 16;
 
@@ -51,21 +54,20 @@ export class DocColumns implements BlockColumns {
     return this.#columns.get(key)?.column;
   }
 
-  /** Makes the column if need be, which takes up to a millisecond or two. */
-  column(key: string): MetadataColumn {
+  *column(key: string): Generator<undefined, MetadataColumn> {
     const known = this.#columns.get(key);
     if (known !== undefined) return known.column;
+    const packed = yield* this.#pack(key);
     const [oldest] = this.#columns.keys();
     if (oldest !== undefined && this.#columns.size >= MAX_COLUMNS) this.#columns.delete(oldest);
-    const packed = this.#pack(key);
     const column = MetadataColumn.packed(packed, this.rows / 32);
     this.#columns.set(key, { column, packed });
     return column;
   }
 
-  preload(key: string): boolean {
+  *preload(key: string): Generator<undefined, boolean> {
     if (this.#columns.has(key) || this.#columns.size >= MAX_COLUMNS) return false;
-    this.column(key);
+    yield* this.column(key);
     return true;
   }
 
@@ -73,11 +75,16 @@ export class DocColumns implements BlockColumns {
     return this.#columns.get(key)?.packed;
   }
 
-  #pack(key: string): PackedColumn {
+  *#pack(key: string): Generator<undefined, PackedColumn> {
     const builder = new ColumnBuilder();
+    let work = 0;
     for (let row = 0; row < this.rows; row++) {
       const value = this.#metadata.value(row, key);
       if (value !== undefined) builder.add(row, value);
+      work += ROW_WORK + this.#metadata.bytes(row);
+      if (work < WORK_PER_PAUSE) continue;
+      work = 0;
+      yield;
     }
     return builder.pack(this.rows / 32);
   }

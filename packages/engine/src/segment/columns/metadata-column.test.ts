@@ -7,6 +7,7 @@ import { MetadataRows } from "./metadata-rows.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
 import { listBits } from "../bits.ts";
 import { scalarKey } from "./scalar-key.ts";
+import { runSteps } from "../../storage/steps.ts";
 
 const scalars: fc.Arbitrary<MetadataScalar> = fc.oneof(
   fc.constantFrom(0n, 1n, -3n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 63n)),
@@ -53,7 +54,7 @@ function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn 
   for (const value of list) metadata.push(new Map(value === undefined ? [] : [["k", value]]));
   // Columns are of words of rows.
   while (metadata.length % 32 > 0) metadata.push(null);
-  return new DocColumns(metadata).column("k");
+  return runSteps(new DocColumns(metadata).column("k"));
 }
 
 function matches(value: MetadataValue | undefined, query: ColumnQuery): boolean {

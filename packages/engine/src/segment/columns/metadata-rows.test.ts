@@ -35,6 +35,14 @@ describe("MetadataRows", () => {
     );
   });
 
+  it("holds rows of which each is longer than a buffer", () => {
+    const list = Array.from({ length: 5 }, (_, row) => new Map([["text", String(row).repeat(2_000_000)]]));
+    const rows = rowsOf([...list, null]);
+    for (const [row, original] of list.entries()) expect(rows.get(row)).toStrictEqual(original);
+    expect(rows.get(5)).toBeNull();
+    expect(rows.totalBytes).toBeGreaterThanOrEqual(10_000_000);
+  });
+
   it("holds more rows than a block and more texts than are kept once", () => {
     const list = Array.from({ length: 6_000 }, (_, row) =>
       row % 7 === 0

@@ -8,9 +8,11 @@ import { CellWriter, type NumberArray } from "./cell-writer.ts";
 import type { RowMetadata } from "./row-metadata.ts";
 import { TextTable } from "./text-table.ts";
 
-/** Rows whose bytes are one buffer. */
+/** Rows whose bytes are one buffer, and how long it may be before it is closed: one that grows is copied. */
 const BUFFER_ROWS = 512;
+const BUFFER_BYTES = 1024 * 1024;
 const FIRST_BYTES = 256;
+const PLACE_WORDS = 3;
 /** Keys and texts that are the same in many rows are kept once; where more than so many differ, few are. */
 const TABLE_KEYS = 4_096;
 const TABLE_TEXTS = 512;
@@ -30,8 +32,10 @@ export class MetadataRows implements RowMetadata {
   });
   /** Full ones. */
   readonly #buffers: Buffer[] = [];
-  /** By row, where its bytes end in its buffer. */
-  #ends = new Uint32Array(16);
+  /** First row of the buffer that still fills. */
+  #firstRow = 0;
+  /** By row, where its bytes begin and end in its buffer, and which that is. */
+  #places = new Uint32Array(16 * PLACE_WORDS);
   /** The buffer that still fills. */
   readonly #writer = new CellWriter(this, FIRST_BYTES);
   #length = 0;
@@ -40,15 +44,25 @@ export class MetadataRows implements RowMetadata {
     return this.#length;
   }
 
+  get totalBytes(): number {
+    const arrays = this.arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return this.#buffers.reduce((sum, { length }) => sum + length, this.#writer.length + arrays);
+  }
+
   push(metadata: Metadata | null): void {
-    if (metadata !== null) this.#writer.row(metadata);
-    if (this.#length === this.#ends.length) {
-      const ends = new Uint32Array(2 * this.#length);
-      ends.set(this.#ends);
-      this.#ends = ends;
+    const at = PLACE_WORDS * this.#length++;
+    if (at === this.#places.length) {
+      const places = new Uint32Array(2 * at);
+      places.set(this.#places);
+      this.#places = places;
     }
-    this.#ends[this.#length++] = this.#writer.length;
-    if (this.#length % BUFFER_ROWS === 0) this.#buffers.push(this.#writer.take());
+    this.#places[at] = this.#writer.length;
+    if (metadata !== null) this.#writer.row(metadata);
+    this.#places[at + 1] = this.#writer.length;
+    this.#places[at + 2] = this.#buffers.length;
+    if (this.#length - this.#firstRow < BUFFER_ROWS && this.#writer.length < BUFFER_BYTES) return;
+    this.#buffers.push(this.#writer.take());
+    this.#firstRow = this.#length;
   }
 
   get(row: number): Metadata | null {
@@ -62,27 +76,31 @@ export class MetadataRows implements RowMetadata {
   }
 
   bytes(row: number): number {
-    return this.#ends[row]! - this.#start(row);
+    return this.#end(row) - this.#start(row);
   }
 
   /** As they are written; a view, until the next `push`. */
   cells(row: number): Uint8Array {
-    return this.#bufferOf(row).subarray(this.#start(row), this.#ends[row]);
+    return this.#bufferOf(row).subarray(this.#start(row), this.#end(row));
   }
 
   /** `false`: the row has none. */
   #moveTo(row: number): boolean {
     const start = this.#start(row);
-    const end = this.#ends[row]!;
+    const end = this.#end(row);
     this.#reader.moveTo(this.#bufferOf(row), start, end);
     return end > start;
   }
 
   #bufferOf(row: number): Buffer {
-    return this.#buffers[Math.floor(row / BUFFER_ROWS)] ?? this.#writer.bytes;
+    return this.#buffers[this.#places[PLACE_WORDS * row + 2]!] ?? this.#writer.bytes;
   }
 
   #start(row: number): number {
-    return row % BUFFER_ROWS === 0 ? 0 : this.#ends[row - 1]!;
+    return this.#places[PLACE_WORDS * row]!;
+  }
+
+  #end(row: number): number {
+    return this.#places[PLACE_WORDS * row + 1]!;
   }
 }

@@ -7,6 +7,8 @@ export interface RowMetadata {
   get(row: number): Metadata | null;
   /** `undefined`: the row does not have the key. */
   value(row: number, key: string): MetadataValue | undefined;
+  /** Of all rows, about. */
+  readonly totalBytes: number;
   /** What a look at a value of the row may have to walk through. */
   bytes(row: number): number;
 }

@@ -32,6 +32,8 @@ interface KeyRows {
   readonly rows: Uint16Array;
 }
 
+const BYTES_PER_PAUSE = 1024 * 1024;
+
 interface FileColumn {
   readonly head: LazyPart<MetadataColumn>;
   readonly values: FileBytes;
@@ -83,15 +85,16 @@ export class FileColumns implements BlockColumns {
     return column.head.isLoaded ? column.head.get() : undefined;
   }
 
-  column(key: string): MetadataColumn {
-    return this.#columns.get(key)?.head.get() ?? this.#made.get(key) ?? this.#make(key);
+  *column(key: string): Generator<undefined, MetadataColumn> {
+    return this.#columns.get(key)?.head.get() ?? this.#made.get(key) ?? (yield* this.#make(key));
   }
 
-  preload(key: string): boolean {
+  *preload(key: string): Generator<undefined, boolean> {
     const column = this.#columns.get(key);
     if (column === undefined || column.head.isLoaded) return false;
     if (!this.#options.memory.hasRoomFor(column.head.bytes + column.values.smallBytes)) return false;
     column.head.get();
+    yield;
     column.values.preload();
     return true;
   }
@@ -112,9 +115,15 @@ export class FileColumns implements BlockColumns {
     await this.#options.rows.prepare(this.#rowsOf(key), options);
   }
 
-  #make(key: string): MetadataColumn {
+  *#make(key: string): Generator<undefined, MetadataColumn> {
     const builder = new ColumnBuilder();
+    let bytes = 0;
     for (const row of this.#rowsOf(key)) {
+      bytes += this.#options.rows.bytes(row);
+      if (bytes >= BYTES_PER_PAUSE) {
+        bytes = 0;
+        yield;
+      }
       const value = this.#options.rows.value(row, key);
       // Another key may have the same hash.
       if (value !== undefined) builder.add(row, value);

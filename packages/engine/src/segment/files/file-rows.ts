@@ -61,6 +61,10 @@ export class FileRows implements RowMetadata {
     );
   }
 
+  get totalBytes(): number {
+    return this.#place.end - this.#place.data;
+  }
+
   get(row: number): Metadata | null {
     return this.#moveTo(row)?.row() ?? null;
   }

@@ -123,7 +123,11 @@ export async function moveBlocksToFile(
     const pause = pauses(options.signal);
     const { blocks } = await openBlocks(reader, capacity, { ...options, memory });
     for (const [i, block] of blocks.entries())
-      for (const key of segment.blocks[i]!.columns.keys) if (block.columns.preload(key)) await pause();
+      for (const key of segment.blocks[i]!.columns.keys) {
+        const steps = block.columns.preload(key);
+        while (steps.next().done !== true) await pause();
+        await pause();
+      }
     segment.moveBlocks(blocks);
   } catch (error) {
     await reader.close();

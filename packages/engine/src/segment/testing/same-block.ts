@@ -5,6 +5,7 @@ import type { ColumnQuery } from "../columns/metadata-column.ts";
 import { scalarKey } from "../columns/scalar-key.ts";
 import type { DocBlock } from "../doc-block.ts";
 import { containing } from "../trigrams/trigram-query.ts";
+import { runSteps } from "../../storage/steps.ts";
 
 export function expectSameRows(block: DocBlock, twin: DocBlock, keys: Iterable<string>): void {
   expect(block.metadata.length).toBe(twin.metadata.length);
@@ -64,7 +65,7 @@ export function expectSameColumns(block: DocBlock, twin: DocBlock, keys: Iterabl
   for (const key of new Set(keys)) {
     const values = Array.from({ length: metadata.length }, (_, row) => metadata.value(row, key));
     for (const query of queriesOf(values)) {
-      const [found, expected] = [block, twin].map((one) => one.columns.column(key).select(query));
+      const [found, expected] = [block, twin].map((one) => runSteps(one.columns.column(key)).select(query));
       const isSame = found!.count === expected!.count && isEqual(found!.bits(), expected!.bits());
       if (!isSame) expect.fail(`${key}: other rows than in memory`);
     }

@@ -14,7 +14,7 @@ export function recordBytes({ embedding, document, uri, metadata }: Omit<ResultR
   );
 }
 
-function metadataBytes(metadata: Metadata): number {
+export function metadataBytes(metadata: Metadata): number {
   let bytes = 0;
   for (const [key, value] of metadata) {
     bytes += 2 * key.length + 16;
