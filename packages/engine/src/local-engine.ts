@@ -113,7 +113,7 @@ export class LocalEngine implements Engine {
       measure: opener.measure.bind(opener),
     }));
     this.#pool = new CollectionPool({
-      ...openLimits(options),
+      ...{ ...openLimits(options), unsealed: opener.indexMemory.unsealed },
       open: (id, progress, signal) => opener.open(id, { budgets, progress }, signal),
       log: this.#log,
       refusal: (error, id) => opener.damaged.refusal(error, id),

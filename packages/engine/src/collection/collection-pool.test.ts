@@ -1,5 +1,6 @@
 import { Cancellation, SheafError } from "@sheaf/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import { CollectionPool } from "./collection-pool.ts";
 
 describe("a use of a collection whose opening takes long", () => {
@@ -13,6 +14,7 @@ describe("a use of a collection whose opening takes long", () => {
     const pool = new CollectionPool({
       maxOpen: 8,
       maxDescriptors: 64,
+      unsealed: new UnsealedMemory(),
       waitMs: 10,
       open,
       log: () => {},
@@ -34,6 +36,7 @@ describe("a use of a collection whose opening takes long", () => {
     const pool = new CollectionPool({
       maxOpen: 8,
       maxDescriptors: 64,
+      unsealed: new UnsealedMemory(),
       open: () => opening,
       log: () => {},
       refusal: (error) => error,

@@ -5,6 +5,7 @@
  */
 import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { unknownCollection } from "../catalog/catalog.ts";
+import type { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import type { OpenLimits } from "./open-limit.ts";
@@ -13,6 +14,8 @@ import { OpeningProgress } from "./opening/opening-progress.ts";
 export interface CollectionPoolOptions extends OpenLimits {
   /** Throws 404 for a collection that no longer exists. */
   readonly open: (id: string, progress: OpeningProgress, signal: CancelSignal) => Promise<OpenCollection>;
+  /** Where it is too much, collections that nobody uses are closed. */
+  readonly unsealed: UnsealedMemory;
   /** What is said of the openings of a collection. */
   readonly log: EngineLog;
   /** An error of a use as its caller may see it. */
@@ -57,9 +60,12 @@ export class CollectionPool {
   readonly #closing = new Map<string, Promise<void>>();
 
   #openings = 0;
+  /** Unsealed, of collections that are being closed to have them back. */
+  #closingBytes = 0;
 
   constructor(options: CollectionPoolOptions) {
     this.#options = options;
+    options.unsealed.onPressed = () => this.#evict();
   }
 
   /** Of those that are open or being opened. */
@@ -216,25 +222,31 @@ export class CollectionPool {
 
   #excessDescriptors(): number {
     let taken = 0;
-    for (const { collection } of this.#slots.values()) taken += collection?.descriptors ?? 0;
+    for (const { collection } of this.#slots.values()) taken += collection?.held.descriptors ?? 0;
     return taken - this.#options.maxDescriptors;
   }
 
   /** `descriptors`: so many are to be given back. */
   #evict(descriptors = 0): void {
     let excess = this.#slots.size - this.#options.maxOpen;
+    let bytes = this.#options.unsealed.excess - this.#closingBytes;
     for (const [id, slot] of this.#slots) {
-      if (excess <= 0 && descriptors <= 0) return;
+      if (excess <= 0 && descriptors <= 0 && bytes <= 0) return;
       if (slot.users.size > 0 || slot.holds.size > 0 || slot.collection?.settled !== true) continue;
-      this.#close(id, slot);
-      descriptors -= slot.collection.descriptors;
+      const { held } = slot.collection;
+      if (excess <= 0 && descriptors <= 0 && held.unsealedBytes === 0) continue;
+      this.#close(id, slot, held.unsealedBytes);
+      descriptors -= held.descriptors;
+      bytes -= held.unsealedBytes;
       excess -= 1;
     }
   }
 
-  #close(id: string, slot: Slot): void {
+  #close(id: string, slot: Slot, bytes = 0): void {
     this.#slots.delete(id);
-    this.#untilReopened(id, this.#closed(slot));
+    this.#closingBytes += bytes;
+    const closed = this.#closed(slot).finally(() => (this.#closingBytes -= bytes));
+    this.#untilReopened(id, closed);
   }
 
   /** It cannot be opened before that. */

@@ -42,7 +42,7 @@ import { DamagedRecords, beingRebuilt, lostRecord } from "./damage/damaged-recor
 import { indexRecords } from "./opening/index-records.ts";
 import { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
-import { descriptorsOf } from "./open-limit.ts";
+import { type HeldByCollection, heldBy } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { countRecords, planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
@@ -127,8 +127,8 @@ export class OpenCollection {
     return this.#keeper;
   }
 
-  get descriptors(): number {
-    return descriptorsOf(this.#index.segments.length);
+  get held(): HeldByCollection {
+    return heldBy(this.#index.segments);
   }
 
   /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */

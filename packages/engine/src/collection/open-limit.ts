@@ -3,6 +3,7 @@
  * segment that was opened from its file a descriptor. LMDB must never be the one to find out that there are no more.
  */
 import { readFileSync } from "node:fs";
+import type { LiveSegment } from "../index/segment-list.ts";
 
 const MOST_OPEN = 1_000;
 /** Share of the descriptors that stores may use up. */
@@ -19,6 +20,12 @@ export interface OpenLimits {
   readonly maxDescriptors: number;
 }
 
+/** What the process has back once the collection is closed. */
+export interface HeldByCollection {
+  readonly descriptors: number;
+  readonly unsealedBytes: number;
+}
+
 /** Of what the process may have, unless others are given. Half is left for what is being opened and written. */
 export function openLimits(given: {
   readonly maxOpenCollections?: number;
@@ -30,9 +37,13 @@ export function openLimits(given: {
   return { maxOpen: maxOpenCollections, maxDescriptors };
 }
 
-/** That an open collection takes. */
-export function descriptorsOf(segments: number): number {
-  return STORE_DESCRIPTORS + segments;
+/** By an open collection with these segments. */
+export function heldBy(segments: readonly LiveSegment[]): HeldByCollection {
+  const unsealedBytes = segments.reduce(
+    (sum, { segment }) => sum + (segment.isSealed ? 0 : segment.memoryBytes),
+    0,
+  );
+  return { descriptors: STORE_DESCRIPTORS + segments.length, unsealedBytes };
 }
 
 function descriptorLimit(): number {

@@ -54,7 +54,7 @@ export class CollectionIndex {
   readonly #sizes: SegmentSizes;
   readonly #work: BackgroundWork;
   readonly #loading: BackgroundWork;
-  readonly #segments = new SegmentList();
+  readonly #segments: SegmentList;
   readonly #limit: UnsealedLimit;
   readonly #hollow: HollowSegments;
   #plan: IndexPlan;
@@ -81,6 +81,7 @@ export class CollectionIndex {
     this.#reader = reader;
     this.#options = options;
     this.memory = options.memory ?? new IndexMemory();
+    this.#segments = new SegmentList(this.memory.unsealed);
     this.#sizes = options.sizes ?? DEFAULT_SIZES;
     this.#filling = options.filling ?? false;
     this.#limit = new UnsealedLimit(this.#segments, this.#sizes.mutableRows);
@@ -170,7 +171,8 @@ export class CollectionIndex {
 
   /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
   room(): Promise<void> | undefined {
-    return this.#options.sealElsewhere !== undefined && this.#hasCodes ? this.#limit.room() : undefined;
+    const isElsewhere = this.#options.sealElsewhere !== undefined && this.#hasCodes;
+    return (isElsewhere ? this.#limit.room() : undefined) ?? this.#segments.room();
   }
 
   /** Ends `filling`. */
@@ -242,10 +244,8 @@ export class CollectionIndex {
   }
 
   get #hasCodes(): boolean {
-    // Also where few rows are left, for sealed segments are to shrink with them, and where few fill the memory.
-    const { nextSize, hasSealed, unsealed } = this.#segments;
     const { denseRows = DENSE_ROWS } = this.#options;
-    return !this.#failed && (hasSealed || nextSize >= denseRows || unsealed >= this.#sizes.mutableRows);
+    return !this.#failed && this.#segments.isToBeSealed(denseRows, this.#sizes.mutableRows);
   }
 
   *#whileChanging(steps: Generator<void, void>): Generator<void, void> {

@@ -8,6 +8,7 @@
 import { type MutableSegment, ROW_BYTES, type SegmentRow } from "../segment/mutable-segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
 import { hasBit, listBits, setBits } from "../segment/bits.ts";
+import { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
 /** Of the rows of a full mutable segment: fewer dead ones are not worth to begin another. */
@@ -111,11 +112,16 @@ export interface RowPlace {
 }
 
 export class SegmentList {
+  readonly #memory: UnsealedMemory;
   #entries: readonly LiveSegment[] = [];
   #size = 0;
   /** By how many rows the staged batch changes the size. */
   #growth = 0;
   #changes = 0;
+
+  constructor(memory = new UnsealedMemory()) {
+    this.#memory = memory;
+  }
 
   get entries(): readonly LiveSegment[] {
     return this.#entries;
@@ -131,6 +137,25 @@ export class SegmentList {
     let load = 0;
     for (const { segment } of this.#entries) if (!segment.isSealed) load += segment.load;
     return load;
+  }
+
+  /** Of mutable segments. */
+  get unsealedBytes(): number {
+    let bytes = 0;
+    for (const { segment } of this.#entries) if (!segment.isSealed) bytes += segment.memoryBytes;
+    return bytes;
+  }
+
+  /** Until there is room for more of them; see `UnsealedMemory`. */
+  room(): Promise<void> | undefined {
+    return this.#memory.room(this.unsealedBytes);
+  }
+
+  /** From `denseRows` records on, or where what is not sealed is as much as `mutableRows` or too much for the memory. */
+  isToBeSealed(denseRows: number, mutableRows: number): boolean {
+    // Also where few rows are left, for sealed segments are to shrink with them.
+    if (this.nextSize >= denseRows || this.hasSealed || this.unsealed >= mutableRows) return true;
+    return this.#memory.isPressing(this.unsealedBytes);
   }
 
   get hasSealed(): boolean {
@@ -173,7 +198,10 @@ export class SegmentList {
 
   /** Stages a row of the last segment, which is mutable and not full. */
   append(row: SegmentRow): void {
-    (this.#entries.at(-1)!.segment as MutableSegment).append(row);
+    const segment = this.#entries.at(-1)!.segment as MutableSegment;
+    const before = segment.memoryBytes;
+    segment.append(row);
+    this.#memory.add(segment.memoryBytes - before);
     this.#growth++;
   }
 
@@ -185,7 +213,10 @@ export class SegmentList {
   /** All that was staged counts from now on. */
   publish(): void {
     for (const entry of this.#entries) entry.publish();
-    this.#entries.at(-1)?.endGarbage();
+    const last = this.#entries.at(-1);
+    last?.endGarbage();
+    if (last?.segment.isSealed === false && this.#memory.isPressing(last.segment.memoryBytes))
+      last.segment.freeze();
     this.#size += this.#growth;
     this.#growth = 0;
     this.#changes++;
@@ -204,15 +235,22 @@ export class SegmentList {
     const left = this.#entries.filter((entry) => !others.includes(entry));
     const added = sealed === null ? [] : [sealed];
     this.#entries = [...left.filter(isSealed), ...added, ...left.filter((entry) => !isSealed(entry))];
-    for (const { segment } of others) segment.close();
+    this.#close(others);
     this.#changes++;
   }
 
   clear(): void {
-    for (const { segment } of this.#entries) segment.close();
+    this.#close(this.#entries);
     this.#entries = [];
     this.#size = 0;
     this.#growth = 0;
     this.#changes++;
+  }
+
+  #close(entries: readonly LiveSegment[]): void {
+    for (const { segment } of entries) {
+      segment.close();
+      if (!segment.isSealed) this.#memory.add(-segment.memoryBytes);
+    }
   }
 }

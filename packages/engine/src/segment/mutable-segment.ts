@@ -15,6 +15,8 @@ import { OffsetOrder } from "./offset-order.ts";
 import type { LookupSegment } from "./segment.ts";
 
 const FIRST_CAPACITY = 16;
+/** Of a row beside its vector, id and metadata: its places in maps and arrays. */
+const ROW_MEMORY = 256;
 /** Metadata that counts as much as a row: what is not sealed is in memory, dead rows too. */
 export const ROW_BYTES = 4_096;
 
@@ -64,6 +66,7 @@ export class MutableSegment implements LookupSegment {
   /** Of the metadata, by docId and of all rows. */
   #rowBytes = new Float64Array(FIRST_CAPACITY);
   #bytes = 0;
+  #memoryBytes = 0;
   #minOffset = Infinity;
   readonly #order = new OffsetOrder();
   #postings = new Map<string, SparsePostings>();
@@ -99,6 +102,11 @@ export class MutableSegment implements LookupSegment {
   /** Of the metadata of all rows ever appended, about. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** What all rows take of the memory, about. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
   }
 
   /** Of the metadata of one row. */
@@ -166,6 +174,7 @@ export class MutableSegment implements LookupSegment {
     const bytes = row.metadata === null ? 0 : metadataBytes(row.metadata);
     this.#rowBytes[docId] = bytes;
     this.#bytes += bytes;
+    this.#memoryBytes += ROW_MEMORY + row.vector.byteLength + 2 * row.id.length + bytes;
     for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
     this.#ids.push(row.id);
     const formerOfId = this.#docOfId.get(row.id);

@@ -6,6 +6,8 @@
  * while there is room, and what finds none is read from files. Parts of files are kept while they are used, in what is
  * left: those that were not asked for since the last round make room. A share of the limit is theirs alone.
  */
+import { UnsealedMemory } from "./unsealed-memory.ts";
+
 export type MemoryKind = "vectors" | "codes" | "copies" | "parts";
 
 /** What can be read again. */
@@ -20,6 +22,8 @@ export interface Evictable {
 const PARTS_SHARE = 0.25;
 
 export class IndexMemory {
+  /** Beside the limit. */
+  readonly unsealed: UnsealedMemory;
   readonly #limit: number;
   readonly #taken: Record<MemoryKind, number> = { vectors: 0, codes: 0, copies: 0, parts: 0 };
   /** Those that can make room. */
@@ -28,8 +32,9 @@ export class IndexMemory {
   #evictions = 0;
 
   /** `limit`: in bytes. */
-  constructor(limit = Infinity) {
+  constructor(limit = Infinity, unsealed = new UnsealedMemory()) {
     this.#limit = limit;
+    this.unsealed = unsealed;
   }
 
   /** Bytes that are taken, by what they are for. */
