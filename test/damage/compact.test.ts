@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
-import { collectionFile, cutInHalf } from "./testing/damage-files.ts";
-import { COLLECTIONS, KnownCollection } from "./testing/known-collection.ts";
+import { collectionFile, cutInHalf, flipIn } from "./testing/damage-files.ts";
+import { COLLECTIONS, KnownCollection, documentOf } from "./testing/known-collection.ts";
 import { runSheaf } from "./testing/run-sheaf.ts";
 
 const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
@@ -147,6 +147,21 @@ describe("sheaf compact", () => {
     expect(code).toBe(1);
     const problems = report.stores.filter(({ problem }) => problem !== null);
     expect(problems).toMatchObject([{ subject: expect.stringContaining("emptied") }]);
+    expect(readFileSync(path).equals(damaged)).toBe(true);
+  });
+
+  it("leaves one whose record has a wrong checksum, which a copy would have too", async () => {
+    const path = collectionFile(served.data, sound.id);
+    flipIn(path, documentOf("sound", 31));
+    const damaged = readFileSync(path);
+    const { code, report } = await compact();
+    expect(code).toBe(1);
+    expect(report.stores).toContainEqual({
+      subject: expect.stringContaining("sound"),
+      before: 0,
+      after: 0,
+      problem: expect.stringMatching(/1 of 60 records cannot be read: "r31"/),
+    });
     expect(readFileSync(path).equals(damaged)).toBe(true);
   });
 });

@@ -131,6 +131,8 @@ export interface EngineStatistics {
   readonly indexCodeBytes: number;
   readonly indexCopyBytes: number;
   readonly indexPartBytes: number;
+  /** Of rows that are in no sealed segment yet. */
+  readonly indexUnsealedBytes: number;
   /** Parts of index files that were read, since the engine started… */
   readonly indexPartReads: number;
   /** … and that made room for others. */

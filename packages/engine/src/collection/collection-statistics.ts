@@ -21,6 +21,7 @@ type CollectionStatistics = Pick<
   | "indexCodeBytes"
   | "indexCopyBytes"
   | "indexPartBytes"
+  | "indexUnsealedBytes"
   | "indexPartReads"
   | "indexPartEvictions"
 >;
@@ -37,7 +38,7 @@ export function collectionStatistics(
   const most = (numbers: readonly (number | null)[]): number =>
     numbers.reduce<number>((highest, number) => Math.max(highest, number ?? 0), 0);
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
-  const { taken, reads, evictions } = opener.indexMemory;
+  const { taken, unsealed, reads, evictions } = opener.indexMemory;
   return {
     collections: catalog.collectionIds(null).length,
     openCollections: ids.length,
@@ -53,6 +54,7 @@ export function collectionStatistics(
     indexCodeBytes: taken.codes,
     indexCopyBytes: taken.copies,
     indexPartBytes: taken.parts,
+    indexUnsealedBytes: unsealed.bytes,
     indexPartReads: reads,
     indexPartEvictions: evictions,
   };

@@ -14,7 +14,7 @@ import { acquireDataLock, runningServer } from "../host/data-lock.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
 import { replaceStore } from "../storage/folder/replace-store.ts";
-import { subjectOf } from "./examine-collection.ts";
+import { type KnownCollection, subjectOf } from "./examine-collection.ts";
 import { describe, summarize } from "./finding.ts";
 import { InspectionProcess } from "./inspection-process.ts";
 
@@ -59,6 +59,8 @@ export async function compactFolder(options: FolderCompactionOptions): Promise<F
 }
 
 interface Store {
+  /** `null`: it is the catalog, which is examined first. */
+  readonly known: KnownCollection | null;
   readonly subject: string;
   readonly folder: string;
   readonly name: string;
@@ -97,20 +99,22 @@ class FolderCompactor {
     const { findings, collections } = await this.#process.ask("examineCatalog");
     if (findings.length > 0) {
       const problems = findings.map(({ subject, problem }) => `${subject}: ${problem}`);
-      throw new SheafError("failed_precondition", `${summarize(problems)}; run \`sheaf doctor\``);
+      throw new SheafError("failed_precondition", summarize(problems));
     }
     const stores = collections.map((known) => ({
+      known,
       subject: subjectOf(known),
       folder: this.#folder.collection(known.id),
       name: collectionName(known.id),
     }));
-    const catalog = { subject: "the catalog", folder: this.#folder.catalog, name: "catalog" };
+    const catalog = { known: null, subject: "the catalog", folder: this.#folder.catalog, name: "catalog" };
     return [catalog, ...stores];
   }
 
-  async #compact({ subject, folder, name }: Store): Promise<CompactedStore> {
+  async #compact({ known, subject, folder, name }: Store): Promise<CompactedStore> {
     const to = this.#folder.newTrash();
     try {
+      if (known !== null) await this.#requireSound(known);
       const sizes = await this.#process.ask("copyStore", { folder, name, to });
       replaceStore(to, folder);
       return { subject, ...sizes, problem: null };
@@ -119,5 +123,12 @@ class FolderCompactor {
     } finally {
       await rm(to, { recursive: true, force: true });
     }
+  }
+
+  /** A record that cannot be read is copied like any other: LMDB knows nothing of checksums. */
+  async #requireSound(known: KnownCollection): Promise<void> {
+    const { findings } = await this.#process.ask("examineCollection", known);
+    const problems = findings.filter(({ severity }) => severity === "damage").map(({ problem }) => problem);
+    if (problems.length > 0) throw new SheafError("collection_unavailable", summarize(problems));
   }
 }

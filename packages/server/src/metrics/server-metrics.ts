@@ -212,6 +212,7 @@ function engineGauges(
       "index_damaged_files",
       "Index files that were found damaged and set aside, since the engine started.",
     ),
+    indexUnsealedBytes: memory.labels("unsealed"),
     indexVectorBytes: memory.labels("vectors"),
     indexCodeBytes: memory.labels("codes"),
     indexCopyBytes: memory.labels("copies"),

@@ -14,7 +14,12 @@ describe("the memory of what is not sealed", () => {
     expect([memory.excess, memory.isPressing(50), pressed]).toEqual([0, false, 0]);
     memory.add(20);
     expect(memory.room(50)).toBeUndefined();
-    expect([memory.excess, memory.isPressing(50), memory.isPressing(9), pressed]).toEqual([20, true, false, 1]);
+    expect([memory.excess, memory.isPressing(50), memory.isPressing(9), pressed]).toEqual([
+      20,
+      true,
+      false,
+      1,
+    ]);
   });
 
   it("lets those wait who have much already, until there is room", async () => {
