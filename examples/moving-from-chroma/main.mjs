@@ -17,12 +17,8 @@ process.on("uncaughtException", ({ message, cause }) => {
   console.error(cause === undefined ? message : `${message}: ${cause.code ?? cause.message}`);
   process.exit(1);
 });
-for (const name of ["CHROMA_URL", "SHEAF_URL"]) {
-  if (!env[name]) throw new Error(`set ${name} to the address of a server, such as http://127.0.0.1:8000`);
-}
-
-const from = server(env.CHROMA_URL, env.CHROMA_TOKEN, env.CHROMA_TENANT);
-const to = server(env.SHEAF_URL, env.SHEAF_KEY, env.SHEAF_TENANT);
+const from = server("CHROMA_URL", 8001, env.CHROMA_TOKEN, env.CHROMA_TENANT);
+const to = server("SHEAF_URL", 8000, env.SHEAF_KEY, env.SHEAF_TENANT);
 const asked = process.argv.slice(2);
 const seen = new Set();
 
@@ -33,6 +29,10 @@ for (const name of names) {
   await copyDatabase(name, target);
 }
 for (const name of asked) if (!seen.has(name)) report(`${name}: there is no such collection`, false);
+if (asked.length === 0 && seen.size === 0) {
+  const place = env.CHROMA_DATABASE ? `database ${env.CHROMA_DATABASE} of ` : "";
+  report(`there are no collections in ${place}tenant ${from.tenant} of ${env.CHROMA_URL}`, false);
+}
 
 async function copyDatabase(name, target) {
   const [source, destination] = [`/${name}/collections`, `/${target}/collections`];
@@ -56,7 +56,9 @@ async function copy(name, source, destination) {
     const page = await send(from, `${read}/get`, JSON.stringify({ limit: size, offset, include: INCLUDE }));
     const { length } = JSON.parse(page).ids;
     if (length === 0) break;
-    const reply = await send(to, `${written}/upsert`, page, [413]);
+    const reply = await send(to, `${written}/upsert`, page, [413]).catch((error) => {
+      throw new Error(`${recordOf(error.message, page, offset)}; the first ${offset} records were copied`);
+    });
     if (reply === null && length === 1) throw new Error(`record ${offset} is too large`);
     // A page that is too large is read again in halves.
     if (reply === null) size = Math.ceil(length / 2);
@@ -67,6 +69,13 @@ async function copy(name, source, destination) {
     `${source.slice(1, -"/collections".length)}/${name}: ${before} there, ${after} here`,
     before === after,
   );
+}
+
+/** The message of a refusal, which counts records from the first of its page, with the number and the id of the record. */
+function recordOf(message, page, offset) {
+  const [, place] = /\b(?:ids|embeddings|documents|metadatas|uris)\[(\d+)\]/u.exec(message) ?? [];
+  if (place === undefined) return message;
+  return `record ${offset + Number(place)} (${JSON.stringify(JSON.parse(page).ids[place])}): ${message}`;
 }
 
 /** The description of a collection as a request for one. Older servers have no schema. */
@@ -92,8 +101,13 @@ function report(line, isRight) {
   if (!isRight) process.exitCode = 1;
 }
 
-function server(url, token, tenant = "default_tenant") {
+/** `variable`: of its address. */
+function server(variable, port, token, tenant = "default_tenant") {
+  const url = env[variable];
+  if (!url) throw new Error(`set ${variable} to the address of a server, such as http://127.0.0.1:${port}`);
   return {
+    variable,
+    tenant,
     databases: `${url}/api/v2/tenants/${encodeURIComponent(tenant)}/databases`,
     headers: token ? { "x-chroma-token": token } : {},
   };
@@ -104,17 +118,19 @@ async function send(at, path, body, expected = []) {
   const response = await request(at, path, body);
   const text = await response.text();
   if (expected.includes(response.status)) return null;
-  if (!response.ok) throw new Error(`${response.status} at ${path}: ${text}`);
+  if (!response.ok) throw new Error(`${at.variable} answered ${response.status} at ${path || "/"}: ${text}`);
   return text;
 }
 
 /** Sends again what a server was too busy for. */
-async function request({ databases, headers }, path, body) {
+async function request({ variable, databases, headers }, path, body) {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(`${databases}${path}`, {
       method: body === undefined ? "GET" : "POST",
       headers: { ...headers, "content-type": "application/json" },
       body,
+    }).catch(({ message, cause }) => {
+      throw new Error(`${variable} (${env[variable]}): ${message}`, { cause });
     });
     const isBusy = response.status === 429 || response.status === 503;
     if (!isBusy || attempt === ATTEMPTS) return response;

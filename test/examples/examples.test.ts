@@ -1,8 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { chromaClient } from "../compat/testing/chroma.ts";
 import { ask, expectOk, newCollection } from "../compat/testing/wire.ts";
 import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 import { runExample } from "./testing/run-example.ts";
+
+/** What is asked of a page of records. */
+interface Page {
+  readonly offset?: number;
+  readonly limit?: number;
+}
 
 let served: ServedSheaf;
 
@@ -20,7 +30,7 @@ describe.each(["quick-start", "rag-hybrid-search", "multi-tenant", "moving-from-
     [
       "with a server that is away",
       "http://127.0.0.1:9",
-      /^(?:Failed to connect|no answer from|fetch failed: )/u,
+      /^(?:Failed to connect|no answer from|(?:CHROMA_URL \(http:\/\/127\.0\.0\.1:9\): )?fetch failed: )/u,
     ],
   ])("ends with a line and 1 %s", async (_, url, line) => {
     const run = runExample(served, name, { env: { SHEAF_URL: url, CHROMA_URL: url } });
@@ -103,6 +113,11 @@ describe("moving-from-chroma", () => {
     expect(await runExample(served, "moving-from-chroma", { args: ["moved"], env })).toEqual(expected);
     const misspelt = runExample(served, "moving-from-chroma", { args: ["movd"], env });
     await expect(misspelt).rejects.toMatchObject({ stdout: "movd: there is no such collection\n" });
+    const elsewhereEnv = { ...env, CHROMA_DATABASE: "nosuch" };
+    await expect(runExample(served, "moving-from-chroma", { env: elsewhereEnv })).rejects.toMatchObject({
+      code: 1,
+      stdout: `there are no collections in database nosuch of tenant default_tenant of ${served.url}\n`,
+    });
 
     const target = await chromaClient(served, { database: "target" }).getCollection({ name: "moved" });
     expect(target.metadata).toEqual(source.metadata);
@@ -111,6 +126,30 @@ describe("moving-from-chroma", () => {
     const all = { include: [...include] };
     const [before, after] = await Promise.all([source.get(all), target.get(all)]);
     for (const column of ["ids", ...include] as const) expect(after[column]).toEqual(before[column]);
+  });
+
+  it("names a record that is refused, and says how far it came", async () => {
+    const ids = Array.from({ length: 1_005 }, (_, i) => (i === 1_002 ? "x".repeat(600) : `r${i}`));
+    const source = createServer((request, response) => {
+      void text(request).then((body) => {
+        const { offset = 0, limit = 0 } = (body === "" ? {} : JSON.parse(body)) as Page;
+        const page = ids.slice(offset, offset + limit);
+        const answer = request.url!.endsWith("/get")
+          ? { ids: page, embeddings: page.map((_, n) => [n]) }
+          : { id: "1", name: "long" };
+        response.end(JSON.stringify(request.url!.includes("?") ? [answer] : answer));
+      });
+    });
+    await once(source.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void source.close());
+    const { port } = source.address() as AddressInfo;
+    const env = { CHROMA_URL: `http://127.0.0.1:${port}`, CHROMA_DATABASE: "d", SHEAF_DATABASE: "long" };
+    await expect(runExample(served, "moving-from-chroma", { env })).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(
+        /^d\/long: record 1002 \("x{600}"\): SHEAF_URL answered 400 .* the first 1000 records were copied\n$/u,
+      ),
+    });
   });
 
   it("copies every database, more than a page of collections, and records that have nothing but a vector", async () => {
@@ -180,7 +219,7 @@ describe("moving-from-chroma", () => {
     const run = runExample(served, "moving-from-chroma", { env: { ...env, SHEAF_DATABASE: "numbers-3" } });
     await expect(run).rejects.toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^numbers\/kinds: 400 .*dimension of 2, got 1/u),
+      stdout: expect.stringMatching(/^numbers\/kinds: record 0 \("b"\): .* 400 .*dimension of 2, got 1/u),
     });
   });
 });
