@@ -1,11 +1,33 @@
 /** `npm run quickstart [-- FOLDER "question"]`: install, build, then the tour in quickstart/main.ts. */
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { installPackages, run } from "./install.mjs";
 
-// npm runs scripts in the folder of the package, and says in which folder its user is.
-const [place, ...rest] = process.argv.slice(2);
-const given = place === undefined ? [] : [resolve(process.env.INIT_CWD ?? process.cwd(), place), ...rest];
+const USAGE = 'npm run quickstart -- FOLDER "question"';
+const WRONG_USAGE = 2;
 
+/** Before minutes are spent on packages. */
+function refuse(problem) {
+  console.error(`quickstart: ${problem}`);
+  process.exit(WRONG_USAGE);
+}
+
+const [place, question, ...more] = process.argv.slice(2);
+if (place === "--help" || place === "-h") {
+  console.log(
+    `${USAGE}\n\nIndexes the text and Markdown of a folder, or one file, and asks it the question in five ways.`,
+  );
+  process.exit();
+}
+if (more.length > 0) refuse(`put the question into quotes: ${USAGE}`);
+if (question?.trim() === "") refuse(`the question is empty: ${USAGE}`);
+// npm runs scripts in the folder of the package, and says in which folder its user is.
+const path = place === undefined ? null : resolve(process.env.INIT_CWD ?? process.cwd(), place);
+if (path !== null && !existsSync(path)) refuse(`${path}: no such folder or file`);
+const given = path === null ? [] : question === undefined ? [path] : [path, question];
+
+// Ctrl-C reaches the tour too, which removes what it has made; whoever waits for this process is not to close the terminal before.
+process.on("SIGINT", () => {});
 installPackages();
 console.log("Building…");
 run("npm", ["run", "--silent", "build"]);

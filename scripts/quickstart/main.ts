@@ -33,13 +33,16 @@ console.log("Starting a server…");
 const server = await startServer();
 let stopping: Promise<void> | undefined;
 const stop = (): Promise<void> => (stopping ??= server.stop());
-for (const signal of ["SIGINT", "SIGTERM"] as const) {
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => void stop().finally(() => process.exit(130)));
 }
 try {
   const collection = await server.client.createCollection({ name: "quickstart", schema: hybridSchema() });
   await indexSections(collection, sections);
   await tour(collection);
+} catch (error) {
+  // What was under way when it was interrupted fails, of course.
+  if (stopping === undefined) throw error;
 } finally {
   await stop();
 }

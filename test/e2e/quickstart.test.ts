@@ -1,5 +1,6 @@
 /** The tour over a folder of the caller's own: five kinds of search, exit code 0, nothing left behind. */
-import { type SpawnSyncReturns, spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -74,6 +75,29 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
     );
     const left = (await readdir(temporary)).filter((name) => name.startsWith("sheaf-quickstart-"));
     expect(left).toEqual([]);
+  });
+
+  it("leaves nothing behind where it is interrupted", async () => {
+    const env = { ...process.env, TMPDIR: temporary, INIT_CWD: folder };
+    const child = spawn(process.execPath, [SCRIPT, folder, QUESTION], {
+      detached: true,
+      stdio: ["ignore", "pipe", "ignore"],
+      env,
+    });
+    for await (const text of child.stdout.setEncoding("utf8")) if (String(text).includes("Indexing ")) break;
+    // As a terminal does it: all processes hear of it.
+    process.kill(-child.pid!, "SIGINT");
+    await once(child, "exit");
+    const left = (await readdir(temporary)).filter((name) => name.startsWith("sheaf-quickstart-"));
+    expect(left).toEqual([]);
+  });
+
+  it.each([
+    ["words that are not in quotes", ["what", "is", "this"], "put the question into quotes: "],
+    ["an empty question", [" "], "the question is empty: "],
+  ])("refuses %s with one line and exit code 2", (_what, questions, problem) => {
+    const { status, stderr } = tour(folder, ...questions);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(problem) });
   });
 
   it.each([
