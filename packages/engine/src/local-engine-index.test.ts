@@ -1,4 +1,5 @@
 /** An engine that keeps its indexes in files: what it answers after a restart and a kill. */
+import type { CollectionRef } from "@sheaf/protocol";
 import { readdirSync, readlinkSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -144,6 +145,24 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
     while (openSegments().length > 0) await sleep(20);
     expect(await nearest(again, first, 3)).toEqual(expected(ALL, 3));
     expect(folder.logged).toEqual([]);
+  });
+
+  it("closes collections that are not used where too much is in no file yet, and lets the others write", async () => {
+    const log = (entry: EngineLogEntry): void => void folder.logged.push(entry);
+    const unsealed = { pressed: 100_000, most: 200_000, few: 10_000, waitMs: 60_000 };
+    const engine = await createLocalEngine({ dataFolder: folder.path, index: INDEX, log, unsealed });
+    onTestFinished(() => engine.close());
+    const metadata = new Map([["text", "x".repeat(1_000)]]);
+    const refs: CollectionRef[] = [];
+    for (let i = 0; i < 12; i++) {
+      const ref = await makeCollection(engine);
+      refs.push(ref);
+      for (let n = 0; n < 10; n++) await write(engine, ref, "add", { ...row(n), metadata });
+    }
+    while ((await engine.statistics()).indexUnsealedBytes > unsealed.most) await sleep(20);
+    expect((await engine.statistics()).openCollections).toBeLessThan(refs.length);
+    for (const ref of refs) expect(await engine.count(ref, { ids: null, where: null })).toBe(10);
+    expect(folder.logged.filter(({ level }) => level !== "info")).toEqual([]);
   });
 
   it("removes them where they are not kept any more, and makes them anew", async () => {

@@ -6,7 +6,7 @@
  * while there is room, and what finds none is read from files. Parts of files are kept while they are used, in what is
  * left: those that were not asked for since the last round make room. A share of the limit is theirs alone.
  */
-import { UnsealedMemory } from "./unsealed-memory.ts";
+import { type UnsealedBounds, UnsealedMemory } from "./unsealed-memory.ts";
 
 export type MemoryKind = "vectors" | "codes" | "copies" | "parts";
 
@@ -32,9 +32,9 @@ export class IndexMemory {
   #evictions = 0;
 
   /** `limit`: in bytes. */
-  constructor(limit = Infinity, unsealed = new UnsealedMemory()) {
+  constructor(limit = Infinity, unsealed?: UnsealedBounds) {
     this.#limit = limit;
-    this.unsealed = unsealed;
+    this.unsealed = new UnsealedMemory(unsealed);
   }
 
   /** Bytes that are taken, by what they are for. */

@@ -35,7 +35,7 @@ export class UnsealedMemory {
   onPressed: () => void = () => {};
 
   /** @param bounds Small ones for tests. */
-  constructor(bounds: UnsealedBounds = BOUNDS) {
+  constructor(bounds = BOUNDS) {
     this.#bounds = bounds;
   }
 
