@@ -272,6 +272,7 @@ describe("a damaged catalog", () => {
     ["is empty", (path: string) => truncateSync(path, 0)],
     ["is not there", (path: string) => rmSync(dirname(path), { recursive: true })],
     ["has lost its tree", (path: string) => edit(path, (bytes) => bytes.fill(0, 2 * PAGE_BYTES))],
+    ["has one entry that is not right", (path: string) => edit(path, garbleLost)],
   ])("that %s keeps the server from starting, and nothing is lost by trying", async (_name, damage) => {
     const path = catalogFile(served.data);
     damage(path);
@@ -281,6 +282,7 @@ describe("a damaged catalog", () => {
     expect(server.output).toMatch(/the catalog of the data folder cannot be used: .*sheaf doctor/u);
     expect(code).toBe(1);
     expect(statSync(path, { throwIfNoEntry: false })?.size).toBe(before);
+    expect(server.output).not.toMatch(/\\n +at /u);
     expect(readdirSync(join(served.data, "collections"))).toEqual(folders);
     const { code: found, report } = await doctor();
     expect(found).toBe(1);
@@ -292,6 +294,43 @@ describe("a damaged catalog", () => {
       }),
     );
     restore(path);
+  });
+
+  it("that is not there leaves the collections to be counted and saved", async () => {
+    const path = catalogFile(served.data);
+    rmSync(dirname(path), { recursive: true });
+    const { report } = await doctor();
+    expect(report).toMatchObject({ collections: 2, records: 40 });
+    restore(path);
+  });
+
+  it.each([
+    ["root-key", ""],
+    ["root-key", "short"],
+  ])("beside a %s that holds %j is no healthy folder", async (name, text) => {
+    const path = join(served.data, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    const { code, report } = await doctor();
+    expect({ code, findings: report.findings }).toMatchObject({
+      code: 1,
+      findings: [{ severity: "damage", subject: path, remedy: expect.stringContaining("remove it") }],
+    });
+    rmSync(path);
+  });
+
+  it.each(["", "{}", "[1"])("beside a format.json of %j is told how to be served", async (text) => {
+    const path = join(served.data, "format.json");
+    const before = readFileSync(path, "utf8");
+    writeFileSync(path, text);
+    const server = await ServedSheaf.launch({ data: served.data });
+    const [code] = (await once(server.process, "exit")) as [number];
+    expect(code).toBe(1);
+    expect(server.output).toContain(
+      "without one, if this version has served the folder, write this line to it",
+    );
+    const line = /write this line to it: (\{.*?\})/u.exec(server.output.replaceAll("\\", ""))?.[1];
+    expect(`${line}\n`).toBe(before);
+    writeFileSync(path, before);
   });
 
   it("that lost the entry of a collection does not take its files along", async () => {
@@ -339,6 +378,11 @@ describe("a damaged catalog", () => {
     await served.stop();
     expect((await doctor()).code).toBe(0);
   });
+
+  /** Pages that are no longer used have it, too. */
+  function garbleLost(bytes: Buffer): void {
+    for (let at = bytes.indexOf('"lost"'); at >= 0; at = bytes.indexOf('"lost"', at + 1)) bytes[at] = 0;
+  }
 
   function garbleEntries(bytes: Buffer): void {
     for (let at = bytes.indexOf('"name"'); at >= 0; at = bytes.indexOf('"name"', at + 1)) bytes[at] = 0;

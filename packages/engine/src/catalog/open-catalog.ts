@@ -17,6 +17,7 @@ import type { EngineLog } from "../engine-log.ts";
 import { Catalog } from "./catalog.ts";
 import { COUNTER_KEY, WHOLE } from "./catalog-keys.ts";
 import type { CatalogQuotas } from "./tenant-counts.ts";
+import { verifyCatalog } from "./verify-catalog.ts";
 
 /** Throws `failed_precondition` with what is wrong, and what to do. */
 export async function openCatalog(
@@ -62,6 +63,7 @@ function requireWhole(environment: LmdbEnvironment, expected: boolean): void {
     throw refused(`${found} of its ${environment.entryCount} entries can be reached`);
   }
   if (expected && environment.get(COUNTER_KEY) === null) throw refused("it is empty");
+  verifyCatalog(environment);
 }
 
 /** An entry is named by several keys: where one of them remains, it is the catalog that is wrong. */

@@ -15,7 +15,7 @@ import { InspectionProcess } from "./inspection-process.ts";
 
 export interface FolderExamination {
   readonly findings: readonly Finding[];
-  /** That the catalog names. */
+  /** That the catalog names; where it is damaged, those besides whose files are there. */
   readonly collections: number;
   /** That can be read. */
   readonly records: number;
@@ -96,8 +96,15 @@ class Examiner {
       records += examined.records;
       findings.push(...(await examineIndex(this.#folder.path, known)));
     }
-    findings.push(...this.#orphans(catalog.collections, catalog.complete));
-    return { findings, collections: catalog.collections.length, records, usedBy: null };
+    const orphans = this.#orphans(catalog.collections);
+    findings.push(...orphans.map((id) => this.#orphanFinding(id, catalog.complete)));
+    // What a crash has left is no collection any more; what a damaged catalog has lost can be saved.
+    const saved = catalog.complete ? [] : orphans;
+    for (const id of saved) {
+      const unnamed = { id, name: id, tenant: "", database: "", dimension: null, logPosition: 0 };
+      records += (await this.#process.ask("examineCollection", unnamed)).records;
+    }
+    return { findings, collections: catalog.collections.length + saved.length, records, usedBy: null };
   }
 
   async #examine(known: KnownCollection): Promise<Examination> {
@@ -109,16 +116,19 @@ class Examiner {
     return { ...examined, findings: [{ severity: "damage", subject: subjectOf(known), problem, remedy }] };
   }
 
-  #orphans(known: readonly KnownCollection[], complete: boolean): readonly Finding[] {
+  #orphans(known: readonly KnownCollection[]): readonly string[] {
     const ids = new Set(known.map(({ id }) => id));
-    const orphans = [...this.#folder.collectionIds()].filter((id) => !ids.has(id));
-    return orphans.map((id) => ({
+    return [...this.#folder.collectionIds()].filter((id) => !ids.has(id));
+  }
+
+  #orphanFinding(id: string, complete: boolean): Finding {
+    return {
       severity: complete ? "note" : "damage",
       subject: this.#folder.collection(id),
       problem: "the catalog does not know this collection",
       remedy: complete
         ? "nothing to do: a crash left it, and the next start of the server removes it"
         : `save what can be read (sheaf doctor --salvage ${id} --to FILE.jsonl)`,
-    }));
+    };
   }
 }

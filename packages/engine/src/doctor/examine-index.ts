@@ -22,7 +22,9 @@ export async function examineIndex(dataFolder: string, known: KnownCollection): 
       severity: "warning",
       subject,
       problem: `${summarize(problems)}; no record is lost by it`,
-      remedy: `nothing: when the server next opens the collection it reads ${readAgain(manifest, lost)} from the records; look after the disk`,
+      remedy:
+        `look after the disk; the server reads ${readAgain(manifest, lost)} from the records once it meets the damage, which may be ` +
+        `long after it opens the collection. To be sure now: remove ${path} while no server runs; all of the index is then read from the records`,
     });
   }
   const kept = await quarantined(join(path, "quarantine"));

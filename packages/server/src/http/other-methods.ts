@@ -17,6 +17,13 @@ interface KnownPath {
 }
 
 const API_PREFIX = ["", "api", "v2"];
+/** What clients of other servers ask for. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  [
+    "/v1/embeddings",
+    "texts are embedded by POST /embed, described at /embed/openapi.json; there is no OpenAI route",
+  ],
+]);
 /** A target may name a host before its path. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
@@ -25,7 +32,10 @@ export function answerOtherMethods(app: FastifyInstance, routes: readonly Route[
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {
     const segments = segmentsOf(request.raw.url ?? "");
     const known = find(paths, segments);
-    if (known === null) throw new SheafError("not_found", `no such path; ${instead(paths, segments)}`);
+    if (known === null) {
+      const hint = ELSEWHERE.get(segments.join("/")) ?? instead(paths, segments);
+      throw new SheafError("not_found", `no such path; ${hint}`);
+    }
     const { path, surface, allow } = known;
     request.pattern = path;
     void reply.header("allow", allow);

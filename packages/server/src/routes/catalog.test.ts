@@ -214,6 +214,10 @@ describe("a path that there is not", () => {
     ["/api/v2/collections", `it lies under ${database}/collections`],
     ["/api/v2/collections/by-id/x", `it lies under ${database}/collections/by-id/{collection}`],
     ["/databases/x", `it lies under ${database}`],
+    [
+      "/v1/embeddings",
+      "texts are embedded by POST /embed, described at /embed/openapi.json; there is no OpenAI route",
+    ],
     ["/api/v2/nothing", "GET /docs lists all"],
     ["/api/v2/", "GET /docs lists all"],
   ])("%s is told where what it names lies, if anywhere", async (path, hint) => {

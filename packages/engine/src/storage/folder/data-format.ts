@@ -14,6 +14,9 @@ export const DATA_FORMAT_NAME = "sheaf-data";
 /** 2: change keys in collections, and files of their indexes. */
 export const DATA_FORMAT_VERSION = 2;
 const MADE = "made";
+const REMEDY =
+  "restore it from a backup; without one, if this version has served the folder, write this line to it: " +
+  JSON.stringify({ format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION, catalog: MADE });
 
 /** Makes the folder ready or throws `failed_precondition` with what stands in the way. */
 export function prepareDataFormat(folder: DataFolder): void {
@@ -68,7 +71,7 @@ function checkFormat(path: string): void {
     !Number.isInteger(version) ||
     version < 1
   ) {
-    throw refused(`${path} does not describe a data folder of Sheaf`);
+    throw refused(`${path} does not describe a data folder of Sheaf; ${REMEDY}`);
   }
   if (version > DATA_FORMAT_VERSION) {
     throw refused(
@@ -88,7 +91,8 @@ function readFormat(path: string): FormatFields {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     return typeof value === "object" && value !== null ? value : {};
   } catch (error) {
-    throw new SheafError("failed_precondition", `${path} cannot be read`, { cause: error });
+    const reason = error instanceof SyntaxError ? `is damaged; ${REMEDY}` : "cannot be read";
+    throw new SheafError("failed_precondition", `${path} ${reason}`, { cause: error });
   }
 }
 

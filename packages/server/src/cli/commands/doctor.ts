@@ -1,10 +1,10 @@
 /** `sheaf doctor`: looks a data folder over without a server, and saves what can be read of a damaged collection. */
 import { existsSync } from "node:fs";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Finding, type FolderExamination, examineFolder, salvage } from "@sheaf/engine";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
-import { ROOT_KEY_FILE } from "../../auth/root-key.ts";
+import { ROOT_KEY_FILE, isRootKey } from "../../auth/root-key.ts";
 import { readSettings, SETTINGS } from "../../config.ts";
 import { SettingError } from "../../setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
@@ -82,15 +82,27 @@ async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
     (found) => found.mode,
     () => null,
   );
-  if (mode === null || (mode & OTHERS) === 0) return [];
-  return [
-    {
+  if (mode === null) return [];
+  const findings: Finding[] = [];
+  const text = await readFile(path, "utf8").catch(() => null);
+  if (text === null || !isRootKey(text.trim())) {
+    findings.push({
+      severity: "damage",
+      subject: path,
+      problem:
+        text === null ? "the root key cannot be read" : "it holds no root key, so the server does not start",
+      remedy: `restore ${path} from a backup, or remove it to have a new one made; other keys go on being valid`,
+    });
+  }
+  if ((mode & OTHERS) !== 0) {
+    findings.push({
       severity: "warning",
       subject: path,
       problem: "others than its owner may read the root key",
       remedy: `chmod 600 ${path}, and make a new one if somebody may have read it (remove the file, start again)`,
-    },
-  ];
+    });
+  }
+  return findings;
 }
 
 function print(dataFolder: string, examined: FolderExamination, healthy: boolean): void {
