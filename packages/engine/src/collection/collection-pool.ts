@@ -36,6 +36,8 @@ const RETRY_AFTER_SECONDS = 5;
 /** Descriptors of more collections are counted this seldom: it takes longer than a small request. */
 const MANY_OPEN = 64;
 const OPENINGS_PER_COUNT = 16;
+/** More that is not sealed would take longer to read again than to seal. */
+const MOST_READ_AGAIN = 64 * 2 ** 20;
 
 interface Slot {
   readonly opening: Promise<OpenCollection>;
@@ -234,7 +236,8 @@ export class CollectionPool {
       if (excess <= 0 && descriptors <= 0 && bytes <= 0) return;
       if (slot.users.size > 0 || slot.holds.size > 0 || slot.collection?.settled !== true) continue;
       const { held } = slot.collection;
-      if (excess <= 0 && descriptors <= 0 && held.unsealedBytes === 0) continue;
+      const isWorth = held.unsealedBytes > 0 && held.unsealedBytes <= MOST_READ_AGAIN;
+      if (excess <= 0 && descriptors <= 0 && !isWorth) continue;
       this.#close(id, slot, held.unsealedBytes);
       descriptors -= held.descriptors;
       bytes -= held.unsealedBytes;

@@ -201,9 +201,9 @@ export class Indexer {
     if (empty.length > 0) segments.replace(empty, null);
     const candidates = done.flatMap((entry) => (entry.liveCount > 0 ? [candidateOf(entry)] : []));
     const since = performance.now() - this.#sealedAt;
-    // While rows come in fast they are sealed and not merged, for writers wait for that.
-    const mostRows =
-      atRest || sealElsewhere === undefined ? Infinity : Math.max(SEALED_ANYWAY, since * SEALED_PER_MS);
+    // While rows come in fast, or are too much for the memory, they are sealed and not merged, for writers wait for that.
+    const isHurried = !atRest && (sealElsewhere !== undefined || this.#options.memory.unsealed.excess > 0);
+    const mostRows = isHurried ? Math.max(SEALED_ANYWAY, since * SEALED_PER_MS) : Infinity;
     const merged = chooseMerge(candidates, { segmentRows: Math.min(segmentRows, mostRows), atRest });
     const purged = candidates.filter(({ entry }) => this.isPurged(entry.segment)).slice(0, 1);
     const chosen = merged.length > 0 ? merged : purged;

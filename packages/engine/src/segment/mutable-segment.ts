@@ -15,8 +15,6 @@ import { OffsetOrder } from "./offset-order.ts";
 import type { LookupSegment } from "./segment.ts";
 
 const FIRST_CAPACITY = 16;
-/** Of a row beside its vector, id and metadata: its places in maps and arrays. */
-const ROW_MEMORY = 256;
 /** Metadata that counts as much as a row: what is not sealed is in memory, dead rows too. */
 export const ROW_BYTES = 4_096;
 
@@ -104,7 +102,7 @@ export class MutableSegment implements LookupSegment {
     return this.#bytes;
   }
 
-  /** What all rows take of the memory, about. */
+  /** What ids and metadata of all rows take of the memory, about. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
@@ -174,7 +172,7 @@ export class MutableSegment implements LookupSegment {
     const bytes = row.metadata === null ? 0 : metadataBytes(row.metadata);
     this.#rowBytes[docId] = bytes;
     this.#bytes += bytes;
-    this.#memoryBytes += ROW_MEMORY + row.vector.byteLength + 2 * row.id.length + bytes;
+    this.#memoryBytes += 2 * row.id.length + bytes;
     for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
     this.#ids.push(row.id);
     const formerOfId = this.#docOfId.get(row.id);

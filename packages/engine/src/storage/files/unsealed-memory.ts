@@ -1,6 +1,6 @@
 /**
- * What the segments that are being filled have in memory, of all collections of a process: vectors, ids and metadata of the
- * rows, dead ones too, until they are sealed. Above `PRESSED_BYTES` collections that nobody uses are closed and segments
+ * What the segments that are being filled have in memory beside vectors, of all collections of a process: ids and metadata of
+ * the rows, dead ones too, until they are sealed. How long these are is up to callers. Above `PRESSED_BYTES` collections that nobody uses are closed and segments
  * sealed sooner; above `MOST_BYTES` those who would write more wait.
  */
 import { SheafError } from "@sheaf/protocol";
@@ -9,8 +9,8 @@ const PRESSED_BYTES = 768 * 2 ** 20;
 const MOST_BYTES = 1_024 * 2 ** 20;
 /** Collections with less go on in any case, and segments with less are not worth a file. */
 const FEW_BYTES = 16 * 2 ** 20;
-/** Less than a request may take. */
-const WAIT_MS = 10_000;
+/** Half of what a request may take. */
+const WAIT_MS = 30_000;
 const RETRY_AFTER_SECONDS = 5;
 
 export interface UnsealedBounds {
