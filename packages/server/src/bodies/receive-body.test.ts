@@ -144,3 +144,13 @@ describe("a body", () => {
     await expect(body).rejects.toThrow("gone");
   });
 });
+
+describe("a body in chunks of a byte", () => {
+  it.each([0, 1_023, 5_000, LARGE_BODY_BYTES + 3_000])("is whole, of %d bytes", async (length) => {
+    const text = Array.from({ length }, (_, i) => String.fromCodePoint(97 + (i % 26))).join("");
+    const bytes = Buffer.from(text);
+    const chunks = Array.from({ length }, (_, i) => bytes.subarray(i, i + 1));
+    const { body } = receive(Readable.from(chunks, { objectMode: false }));
+    expect(textOf(await body)).toBe(text);
+  });
+});

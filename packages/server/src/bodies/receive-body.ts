@@ -4,8 +4,9 @@
  * room, the connection is not read for a while; only then the body is refused.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Readable } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { nextSlice } from "@sheaf/process";
 import { type ByteBudget, type CancelSignal, SheafError, abortError } from "@sheaf/protocol";
 import type { RequestHold } from "../request/request-hold.ts";
 import type { BodyTurns } from "./body-turns.ts";
@@ -19,6 +20,9 @@ const PIECE_BYTES = 1024 * 1024;
 /** How long a body waits for room. */
 const MOST_WAIT_MS = 10_000;
 const RETRY_MS = 20;
+/** Chunks of a body that come together, each an object of some hundred bytes: short ones are joined, and what sends them waits. */
+const CHUNKS_PER_LOOK = 1_024;
+const SHORT_BYTES = 32;
 
 /** In one buffer, in pieces where it is large, or not at all: a route that takes no body does not mind. */
 export type ReceivedBody = Buffer | LargeBody | UnreadableBody;
@@ -51,6 +55,8 @@ export interface Reception {
   readonly hold: RequestHold;
   /** Nobody wants the body any more. */
   readonly signal: CancelSignal;
+  /** Not read while the body comes in ever so many short chunks. */
+  readonly socket?: Pick<Duplex, "pause" | "resume">;
   /** How long to wait for room. Default 10 s. */
   readonly waitMs?: number;
 }
@@ -111,7 +117,11 @@ class Receiver {
   #length = 0;
   #isPaused = false;
   #hasEnded = false;
+  #isFinished = false;
   #chunks: Buffer[] = [];
+  /** Of `#chunks`, those behind the last that were joined. */
+  #recent = 0;
+  #recentBytes = 0;
   /** Once it is large: full pieces, and the one that is being filled. */
   readonly #pieces: ArrayBuffer[] = [];
   #piece: Uint8Array | null = null;
@@ -211,10 +221,32 @@ class Receiver {
   }
 
   #keep(chunk: Buffer): void {
-    if (this.#length <= LARGE_BODY_BYTES) {
-      this.#chunks.push(chunk);
-      return;
-    }
+    if (this.#length <= LARGE_BODY_BYTES) this.#chunks.push(chunk);
+    else this.#keepLarge(chunk);
+    this.#recentBytes += chunk.length;
+    if (++this.#recent < CHUNKS_PER_LOOK) return;
+    const isShort = this.#recentBytes < CHUNKS_PER_LOOK * SHORT_BYTES;
+    if (this.#chunks.length > 0) this.#chunks.push(Buffer.concat(this.#chunks.splice(-this.#recent)));
+    this.#recent = 0;
+    this.#recentBytes = 0;
+    if (isShort) this.#takeSlice();
+  }
+
+  /** To read them takes microseconds each, so the connection gets a slice of the event loop, tenants in turn. */
+  #takeSlice(): void {
+    if (this.#isPaused) return;
+    this.#pause();
+    const { socket } = this.#reception;
+    socket?.pause();
+    void nextSlice(this.#reception.owner).then(() => {
+      socket?.resume();
+      if (this.#isFinished) return;
+      this.#isPaused = false;
+      this.#goOn();
+    });
+  }
+
+  #keepLarge(chunk: Buffer): void {
     for (const early of this.#chunks) this.#append(early);
     this.#chunks = [];
     this.#append(chunk);
@@ -262,6 +294,7 @@ class Receiver {
   }
 
   #finish(error: Error | null, body?: ReceivedBody): void {
+    this.#isFinished = true;
     clearTimeout(this.#timer);
     this.#stream.off("data", this.#onData);
     this.#stream.off("end", this.#onEnd);

@@ -230,6 +230,7 @@ function receive(
     mostBytes: LIMITS.bodyBytes,
     hold: deadline.hold,
     signal: deadline.signal,
+    socket: request.raw.socket,
   };
   receiveBody(payload, reception, (error, body) => {
     const milliseconds = performance.now() - startedAt;
