@@ -4,12 +4,12 @@
  * room, the connection is not read for a while; only then the body is refused.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Duplex, Readable } from "node:stream";
+import { type Readable, Transform } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { nextSlice } from "@sheaf/process";
 import { type ByteBudget, type CancelSignal, SheafError, abortError } from "@sheaf/protocol";
 import type { RequestHold } from "../request/request-hold.ts";
 import type { BodyTurns } from "./body-turns.ts";
+import { ChunkJoiner } from "./chunk-joiner.ts";
 
 /**
  * A body of more bytes is parsed by another thread, and is kept in pieces of a fixed size until it is there. Parsing this
@@ -20,9 +20,6 @@ const PIECE_BYTES = 1024 * 1024;
 /** How long a body waits for room. */
 const MOST_WAIT_MS = 10_000;
 const RETRY_MS = 20;
-/** Chunks of a body that come together, each an object of some hundred bytes: short ones are joined, and what sends them waits. */
-const CHUNKS_PER_LOOK = 1_024;
-const SHORT_BYTES = 32;
 
 /** In one buffer, in pieces where it is large, or not at all: a route that takes no body does not mind. */
 export type ReceivedBody = Buffer | LargeBody | UnreadableBody;
@@ -55,10 +52,16 @@ export interface Reception {
   readonly hold: RequestHold;
   /** Nobody wants the body any more. */
   readonly signal: CancelSignal;
-  /** Not read while the body comes in ever so many short chunks. */
-  readonly socket?: Pick<Duplex, "pause" | "resume">;
+  /** What the body comes over. */
+  readonly connection?: BodyConnection | undefined;
   /** How long to wait for room. Default 10 s. */
   readonly waitMs?: number;
+}
+
+export interface BodyConnection {
+  /** Has nothing more read until `receiveBody`: what was read of a body that nobody takes is kept in the pieces it came in. */
+  holdBody(): void;
+  receiveBody(): void;
 }
 
 type Done = (error: Error | null, body?: ReceivedBody) => void;
@@ -100,13 +103,29 @@ function receiveInflated(payload: Readable, reception: Reception, done: Done): v
     bytes += chunk.length;
     if (bytes > reception.mostBytes) gunzip.destroy(new BodyTooLarge());
   };
+  const receiver = new Receiver(gunzip, reception, done);
+  const joined = joinedChunks(() => receiver.awaitTurn());
   payload.on("data", count);
-  payload.pipe(gunzip);
-  new Receiver(gunzip, reception, done).begin(() => {
+  payload.pipe(joined).pipe(gunzip);
+  receiver.begin(() => {
     payload.off("data", count);
-    payload.unpipe(gunzip);
+    payload.unpipe(joined);
+    joined.destroy();
     gunzip.destroy();
     payload.resume();
+  });
+}
+
+/** For one write of the decoder takes a thread, however short it is. */
+function joinedChunks(onShort: () => void): Transform {
+  const joiner = new ChunkJoiner();
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      const joined = joiner.add(chunk);
+      if (joiner.areShort) onShort();
+      done(null, joined);
+    },
+    flush: (done) => done(null, joiner.take()),
   });
 }
 
@@ -117,11 +136,8 @@ class Receiver {
   #length = 0;
   #isPaused = false;
   #hasEnded = false;
-  #isFinished = false;
   #chunks: Buffer[] = [];
-  /** Of `#chunks`, those behind the last that were joined. */
-  #recent = 0;
-  #recentBytes = 0;
+  readonly #joiner = new ChunkJoiner();
   /** Once it is large: full pieces, and the one that is being filled. */
   readonly #pieces: ArrayBuffer[] = [];
   #piece: Uint8Array | null = null;
@@ -147,7 +163,7 @@ class Receiver {
   readonly #onData = (chunk: Buffer): void => {
     this.#length += chunk.length;
     if (this.#length > this.#reception.mostBytes) this.#finish(new BodyTooLarge());
-    else if (this.#charge(chunk) === null) this.#keep(chunk);
+    else if (this.#charge(chunk) === null) this.#join(chunk);
     else this.#waitForRoom(chunk, performance.now() + (this.#reception.waitMs ?? MOST_WAIT_MS));
   };
 
@@ -158,6 +174,9 @@ class Receiver {
   };
 
   #whole(): void {
+    this.#keep(this.#joiner.take());
+    // With these it may have become large.
+    if (this.#isPaused) return;
     if (this.#piece !== null) {
       this.#pieces.push(this.#piece.buffer.slice(0, this.#filled) as ArrayBuffer);
       this.#finish(null, new LargeBody(this.#pieces));
@@ -201,7 +220,7 @@ class Receiver {
       const refusal = this.#charge(chunk);
       if (refusal === null) {
         this.#isPaused = false;
-        this.#keep(chunk);
+        this.#join(chunk);
         this.#goOn();
       } else if (performance.now() < until) this.#waitForRoom(chunk, until);
       else this.#finish(refusal as Error);
@@ -211,51 +230,43 @@ class Receiver {
   #pause(): void {
     this.#isPaused = true;
     this.#stream.pause();
+    this.#reception.connection?.holdBody();
   }
 
   /** Unless there is something else to wait for. */
   #goOn(): void {
     if (this.#isPaused) return;
     if (this.#hasEnded) this.#whole();
-    else this.#stream.resume();
+    else {
+      this.#stream.resume();
+      this.#reception.connection?.receiveBody();
+    }
+  }
+
+  #join(chunk: Buffer): void {
+    const joined = this.#joiner.add(chunk);
+    if (joined === null) return;
+    this.#keep(joined);
+    if (this.#joiner.areShort) this.awaitTurn();
   }
 
   #keep(chunk: Buffer): void {
+    if (chunk.length === 0) return;
     if (this.#length <= LARGE_BODY_BYTES) this.#chunks.push(chunk);
     else this.#keepLarge(chunk);
-    this.#recentBytes += chunk.length;
-    if (++this.#recent < CHUNKS_PER_LOOK) return;
-    const isShort = this.#recentBytes < CHUNKS_PER_LOOK * SHORT_BYTES;
-    if (this.#chunks.length > 0) this.#chunks.push(Buffer.concat(this.#chunks.splice(-this.#recent)));
-    this.#recent = 0;
-    this.#recentBytes = 0;
-    if (isShort) this.#takeSlice();
-  }
-
-  /** To read them takes microseconds each, so the connection gets a slice of the event loop, tenants in turn. */
-  #takeSlice(): void {
-    if (this.#isPaused) return;
-    this.#pause();
-    const { socket } = this.#reception;
-    socket?.pause();
-    void nextSlice(this.#reception.owner).then(() => {
-      socket?.resume();
-      if (this.#isFinished) return;
-      this.#isPaused = false;
-      this.#goOn();
-    });
   }
 
   #keepLarge(chunk: Buffer): void {
     for (const early of this.#chunks) this.#append(early);
     this.#chunks = [];
     this.#append(chunk);
-    if (this.#reception.hold.turn === null) this.#awaitTurn();
+    this.awaitTurn();
   }
 
-  /** It is large: those of its tenant that came before it may have to be answered first. */
-  #awaitTurn(): void {
+  /** It is large, or takes long to read: those of its tenant that came before it may have to be answered first. */
+  awaitTurn(): void {
     const { hold, turns, owner, headers, mostBytes, waitMs = MOST_WAIT_MS } = this.#reception;
+    if (hold.turn !== null) return;
     const claimed =
       headers["content-encoding"] === undefined ? Number(headers["content-length"]) : Number.NaN;
     let hasBegun = false;
@@ -273,7 +284,7 @@ class Receiver {
       this.#finish(
         new SheafError(
           "rate_limited",
-          "other large request bodies of this tenant are in progress; try again later",
+          "other request bodies of this tenant that are large, or sent in many short chunks, are in progress; try again later",
         ),
       );
     }, waitMs);
@@ -294,7 +305,6 @@ class Receiver {
   }
 
   #finish(error: Error | null, body?: ReceivedBody): void {
-    this.#isFinished = true;
     clearTimeout(this.#timer);
     this.#stream.off("data", this.#onData);
     this.#stream.off("end", this.#onEnd);
@@ -302,6 +312,7 @@ class Receiver {
     this.#reception.signal.removeEventListener("abort", this.#onAbort);
     // From here on its errors are nobody's.
     this.#stream.on("error", () => {});
+    this.#reception.connection?.receiveBody();
     if (error !== null) this.#stop();
     this.#done(error, body);
   }

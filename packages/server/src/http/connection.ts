@@ -11,6 +11,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { ConnectionBounds } from "./connection-bounds.ts";
+import { PacedReader } from "./paced-reader.ts";
 
 /** A request, its answer, and who makes it. */
 export interface Exchange {
@@ -35,6 +36,7 @@ export class Connection {
   readonly group: string;
   readonly #bounds: ConnectionBounds;
   readonly #events: ConnectionEvents;
+  readonly #reader: PacedReader;
   readonly #running = new Set<ServerResponse>();
   #waiting: Exchange[] = [];
   #isHeld = false;
@@ -60,9 +62,7 @@ export class Connection {
     this.group = group;
     this.#bounds = bounds;
     this.#events = events;
-    socket.on("resume", () => {
-      if (this.#isHeld) this.#stopReading();
-    });
+    this.#reader = new PacedReader(socket, group);
     socket.destroySoon = () => this.#endSoon();
   }
 
@@ -79,6 +79,15 @@ export class Connection {
     else if (this.#running.size < this.#bounds.pipelinedRequests && !this.#isHeld) this.#begin(exchange);
     else if (this.#events.waitingChanged(1)) this.#hold(exchange);
     else this.#giveUp();
+  }
+
+  /** There is no room for what comes of a body, until `receiveBody`. */
+  holdBody(): void {
+    this.#reader.hold("body");
+  }
+
+  receiveBody(): void {
+    this.#reader.release("body");
   }
 
   /** Its socket has closed: ends what was begun, for Node ends only the answer whose turn it is. */
@@ -116,7 +125,8 @@ export class Connection {
     }
     this.#secondsUnread++;
     const bytes = this.socket.bytesRead - this.#bytesBefore;
-    if (isSlow || bytes > unreadBodyBytes || this.#secondsUnread > unreadBodySeconds) this.socket.destroy();
+    const isLong = bytes > unreadBodyBytes || this.#secondsUnread > unreadBodySeconds;
+    if (isSlow || isLong || this.#reader.isCostly) this.socket.destroy();
     return null;
   }
 
@@ -158,7 +168,7 @@ export class Connection {
     }
     if (this.#isHeld && this.#waiting.length === 0) {
       this.#isHeld = false;
-      this.socket.resume();
+      this.#reader.release("requests");
     }
     if (this.#running.size === 0) this.#events.idleChanged(this, true);
   }
@@ -167,13 +177,7 @@ export class Connection {
     this.#waiting.push(exchange);
     if (this.#isHeld) return;
     this.#isHeld = true;
-    this.#stopReading();
-  }
-
-  /** Without the event Node goes on reading where the stream was paused by itself already. */
-  #stopReading(): void {
-    this.socket.pause();
-    this.socket.emit("pause");
+    this.#reader.hold("requests");
   }
 
   /** More requests wait than the server holds. */

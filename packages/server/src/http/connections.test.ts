@@ -11,6 +11,7 @@ const GET = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 interface Fixture {
   readonly port: number;
+  readonly connections: Connections;
   /** Requests that were handed over and not answered. */
   readonly held: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
   /** Answers whose end was told. */
@@ -55,7 +56,7 @@ async function fixture(bounds: Partial<ConnectionBounds>, proxies: readonly stri
     clients.push(client);
     return client;
   };
-  return { port, held, ended: () => ended, refusals, open };
+  return { port, connections, held, ended: () => ended, refusals, open };
 }
 
 async function until(holds: () => boolean): Promise<void> {
@@ -115,6 +116,29 @@ describe("pipelined requests", () => {
     await until(() => held.length === 2);
     for (const { response } of held.splice(0)) response.end();
     await client.until(({ statuses }) => statuses.length === 10);
+  });
+
+  it("are parsed a portion at a time, so that a body that is held keeps all that follows it", async () => {
+    const { connections, held, open } = await fixture({});
+    const client = await open();
+    const body = Buffer.alloc(300_000, "x");
+    client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`);
+    await until(() => held.length === 1);
+    const { request } = held[0]!;
+    let received = 0;
+    request.on("data", (chunk: Buffer) => {
+      received += chunk.length;
+      if (received === chunk.length) connections.of(request.socket)!.holdBody();
+    });
+    client.write(body);
+    client.socket.end(GET);
+    await pause(100);
+    expect(received).toBeGreaterThan(0);
+    expect(received).toBeLessThanOrEqual(64 * 1024);
+    connections.of(request.socket)!.receiveBody();
+    await until(() => held.length === 2);
+    expect(received).toBe(body.length);
+    for (const { response } of held) response.end();
   });
 
   it("all end when the connection does", async () => {

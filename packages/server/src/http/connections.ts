@@ -96,6 +96,11 @@ export class Connections {
     if (this.#expecting.delete(response)) response.writeContinue();
   }
 
+  /** `undefined`: closed already. */
+  of(socket: Socket): Connection | undefined {
+    return this.#bySocket.get(socket);
+  }
+
   #open(socket: Socket): void {
     const address = plainAddress(socket.remoteAddress);
     const group = addressGroup(address);

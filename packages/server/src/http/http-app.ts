@@ -140,7 +140,7 @@ export function createHttpApp(options: HttpOptions): FastifyInstance {
   });
   app.setErrorHandler(respond);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(ANY_BODY, (request, payload, done) => receive(request, payload, options, done));
+  app.addContentTypeParser(ANY_BODY, (request, payload, done) => receive(request, payload, door, done));
   app.addContentTypeParser(UNREAD_BODY, (_request, _body, done) => done(null));
   app.decorateRequest("principal", null);
   app.decorateRequest("clientAddress", "");
@@ -216,7 +216,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
 function receive(
   request: FastifyRequest,
   payload: Readable,
-  { bodies, turns, clock }: HttpOptions,
+  { bodies, turns, clock, connections }: Door,
   done: (error: Error | null, body?: unknown) => void,
 ): void {
   const startedAt = performance.now();
@@ -230,7 +230,7 @@ function receive(
     mostBytes: LIMITS.bodyBytes,
     hold: deadline.hold,
     signal: deadline.signal,
-    socket: request.raw.socket,
+    connection: connections.of(request.raw.socket),
   };
   receiveBody(payload, reception, (error, body) => {
     const milliseconds = performance.now() - startedAt;
