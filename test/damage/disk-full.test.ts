@@ -1,4 +1,5 @@
 /** A full disk: reads go on, writes are 507, and once there is room again all is as before, without a restart. */
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
@@ -99,6 +100,20 @@ describe(`a full disk, by ${disk.kind}`, () => {
     const third = await KnownCollection.make(current, "third");
     await third.expectSound();
     expect((await served.request(`${COLLECTIONS}/${third.name}`)).status).toBe(200);
+    expect(await hostPid(served), "the host goes on").toBe(host);
+  });
+
+  it("gives back the files of a collection that is deleted, though it has no room for another name", async () => {
+    const files = (): number => readdirSync(join(served.data, "collections"), { recursive: true }).length;
+    const doomed = await KnownCollection.make(current, "doomed");
+    // After a start there is no folder of what was deleted.
+    expect(await served.stop()).toBe(0);
+    await start(served.data);
+    const before = files();
+    disk.takeAllNames();
+    expect(await doomed.drop()).toBe(200);
+    await expect.poll(files).toBeLessThan(before);
+    disk.free();
     expect(await hostPid(served), "the host goes on").toBe(host);
   });
 });

@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import {
   closeSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   rmSync,
@@ -18,6 +19,8 @@ import { join } from "node:path";
 
 const MIB = 1024 * 1024;
 const DEFAULT_SIZE: SmallDiskSize = { diskBytes: 64 * MIB, reserveBytes: 8 * MIB };
+/** Files and folders on it. */
+const NAMES = 4_096;
 const CHUNK = Buffer.alloc(MIB, 0x2e);
 
 export interface SmallDiskSize {
@@ -37,6 +40,8 @@ export interface SmallDisk {
   fill(): void;
   /** Gives back half of the reserve, which is what is left when the server alone has filled the disk. */
   freeHalfOfReserve(): void;
+  /** Has no file nor folder made, though there is room for bytes; does nothing to a disk that is not of its own. */
+  takeAllNames(): void;
   free(): void;
   /** Takes everything away, mount and all. */
   dispose(): void;
@@ -45,7 +50,10 @@ export interface SmallDisk {
 export function makeSmallDisk({ diskBytes, reserveBytes }: SmallDiskSize = DEFAULT_SIZE): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-disk-"));
   const filler = join(folder, "filler");
-  const free = (): void => rmSync(filler, { force: true });
+  const names = join(folder, "names");
+  const free = (): void => {
+    for (const path of [filler, names]) rmSync(path, { force: true, recursive: true });
+  };
   if (mount(folder, diskBytes)) {
     const dispose = (): void => {
       execFileSync("umount", ["--lazy", folder]);
@@ -59,6 +67,7 @@ export function makeSmallDisk({ diskBytes, reserveBytes }: SmallDiskSize = DEFAU
       reserveBytes,
       fill,
       freeHalfOfReserve,
+      takeAllNames: () => takeAllNames(names),
       free,
       dispose,
     };
@@ -72,6 +81,9 @@ export function makeSmallDisk({ diskBytes, reserveBytes }: SmallDiskSize = DEFAU
     freeHalfOfReserve: () => {
       // Its reserve is most of the disk that is there, and was never touched.
     },
+    takeAllNames: () => {
+      // Others use it, too.
+    },
     free,
     dispose: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -79,13 +91,31 @@ export function makeSmallDisk({ diskBytes, reserveBytes }: SmallDiskSize = DEFAU
 
 function mount(folder: string, bytes: number): boolean {
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder], { stdio: "ignore" });
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes},nr_inodes=${NAMES}`, "tmpfs", folder], {
+      stdio: "ignore",
+    });
     return true;
   } catch {
     // Not root, or a machine that has no such thing.
     return false;
   }
 }
+
+function takeAllNames(folder: string): void {
+  mkdirSync(folder);
+  for (let i = 0; i <= NAMES; i++) {
+    try {
+      closeSync(openSync(join(folder, String(i)), "a"));
+    } catch (error) {
+      if (isFull(error)) return;
+      throw error;
+    }
+  }
+  throw new Error("the disk takes any number of files");
+}
+
+const isFull = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOSPC";
 
 /** By writing: a file with holes takes no room. Ends where nothing more fits. */
 function fillUp(path: string, bytes: number): void {
@@ -95,7 +125,7 @@ function fillUp(path: string, bytes: number): void {
       try {
         written += writeSync(file, CHUNK, 0, size);
       } catch (error) {
-        if (!(error instanceof Error) || !("code" in error) || error.code !== "ENOSPC") throw error;
+        if (!isFull(error)) throw error;
         size = Math.floor(size / 2);
       }
     }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { errorCode } from "../lmdb/commit-cause.ts";
-import { type DiskSpace, storageFull } from "../folder/disk-space.ts";
+import { type DiskSpace, isDiskFull, storageFull } from "../folder/disk-space.ts";
 import { makeFolder } from "../folder/make-folder.ts";
 import { OWNER_ONLY_FILE } from "../folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../folder/sync-files.ts";
@@ -325,6 +325,5 @@ function damagedOr(name: string, error: unknown): unknown {
 }
 
 function fullOr(error: unknown): unknown {
-  const code = errorCode(error);
-  return code === "ENOSPC" || code === "EDQUOT" ? storageFull("", error) : error;
+  return isDiskFull(error) ? storageFull("", error) : error;
 }

@@ -17,6 +17,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:f
 import { rm } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { isDiskFull } from "./disk-space.ts";
 
 const PREFIX = /^[0-9a-f]{2}$/;
 const COLLECTION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -79,13 +80,26 @@ export class DataFolder {
     }
   }
 
-  /** Takes a dropped collection's files away; they are gone from its path before anything is deleted. */
+  /**
+   * Takes a dropped collection's files away; they are gone from its path before anything is deleted, save where the disk has
+   * no room to move them.
+   */
   async discardCollection(id: string): Promise<void> {
     const folder = this.collection(id);
     if (!existsSync(folder)) return;
-    const doomed = this.newTrash();
-    renameSync(folder, doomed);
-    await rm(doomed, { recursive: true, force: true });
+    await rm(this.#moveToTrash(folder) ?? folder, { recursive: true, force: true });
+  }
+
+  /** `null`: a new name takes a block, and there is none. */
+  #moveToTrash(folder: string): string | null {
+    try {
+      const doomed = this.newTrash();
+      renameSync(folder, doomed);
+      return doomed;
+    } catch (error) {
+      if (isDiskFull(error)) return null;
+      throw error;
+    }
   }
 
   /** Removes what a crash left: trash, and collections the catalog does not know. */

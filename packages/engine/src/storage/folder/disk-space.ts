@@ -22,6 +22,12 @@ const KNOWN_MS = 100;
 /** Pages that LMDB copies for every byte it writes, and the room of a half-filled page. */
 const WRITE_AMPLIFICATION = 2;
 
+/** Whether a call of the file system failed for that. */
+export function isDiskFull(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
 export interface DiskUsage {
   /** That this process may still take. */
   readonly free: number;
