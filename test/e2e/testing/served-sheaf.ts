@@ -20,6 +20,8 @@ export interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A process group of its own, so that a signal can reach the whole of it. */
   readonly group?: boolean;
+  /** A file that gets stderr, or a pipe that nobody reads unless the test does. */
+  readonly stderr?: number | "unread";
 }
 
 export class ServedSheaf {
@@ -28,12 +30,12 @@ export class ServedSheaf {
   readonly process: ChildProcess;
   #output = "";
 
-  private constructor(url: string, data: string, child: ChildProcess) {
+  private constructor(url: string, data: string, child: ChildProcess, readStderr: boolean) {
     this.url = url;
     this.data = data;
     this.process = child;
     child.stdout?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
-    child.stderr?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
+    if (readStderr) child.stderr?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
   }
 
   /** Runs `sheaf serve` without waiting for it. */
@@ -54,7 +56,7 @@ export class ServedSheaf {
         ...(options.args ?? []),
       ],
       {
-        stdio: ["ignore", "pipe", "pipe"],
+        stdio: ["ignore", "pipe", typeof options.stderr === "number" ? options.stderr : "pipe"],
         detached: options.group === true,
         env: {
           ...process.env,
@@ -65,7 +67,7 @@ export class ServedSheaf {
         },
       },
     );
-    return new ServedSheaf(`http://127.0.0.1:${port}`, data, child);
+    return new ServedSheaf(`http://127.0.0.1:${port}`, data, child, options.stderr !== "unread");
   }
 
   /** Runs `sheaf serve` and waits for its heartbeat. */

@@ -1,9 +1,10 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
-import { destination, pino } from "pino";
+import { pino } from "pino";
 import { isBelowNpx, readSettings } from "../../config.ts";
 import { keepYoungSpaceSmall, optimizeEarly } from "@sheaf/process";
 import { replacedRootKey } from "../../auth/root-key.ts";
-import { LogLines } from "../../log-lines.ts";
+import { LogLines } from "../../log/log-lines.ts";
+import { LogOutput } from "../../log/log-output.ts";
 import { type RunningServer, startServer } from "../../server.ts";
 import type { Command } from "../command.ts";
 import { parentEnd } from "../parent-end.ts";
@@ -21,6 +22,7 @@ export const serve: Command = {
   environment: environmentVariables(),
   async run(options) {
     const settings = readSettings(flagTexts(options));
+    outliveOutput();
     const logger = pino({ level: settings.logLevel, base: null }, logLines());
     const stopped = isBelowNpx() ? Promise.race([firstSignal(), parentEnd()]) : firstSignal();
     optimizeEarly();
@@ -38,9 +40,15 @@ export const serve: Command = {
   },
 };
 
+/** What is announced is in the log or in a file too: a full disk below stdout is no reason to serve nobody. */
+function outliveOutput(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners("error").on("error", () => {});
+}
+
 function logLines(): LogLines {
-  const stderr = destination({ fd: STDERR, sync: true });
-  const lines = new LogLines((text) => stderr.write(text));
+  const output = LogOutput.of(STDERR, process.stderr);
+  const lines = new LogLines((text) => output.write(text));
   process.on("exit", () => lines.flush());
   return lines;
 }

@@ -17,7 +17,7 @@ export class LogLines {
   #waiting = "";
   #timer: NodeJS.Timeout | null = null;
 
-  /** @param write Before it returns, the text is where a process that ends cannot lose it. */
+  /** @param write Before it returns, the text is where a process that ends cannot lose it, if there is room for it. */
   constructor(write: (text: string) => void) {
     this.#write = write;
   }
