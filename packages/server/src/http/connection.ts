@@ -11,6 +11,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { ConnectionBounds } from "./connection-bounds.ts";
+import { beginSlice, isSliceOver, nextSlice } from "@sheaf/process";
 import { PacedReader } from "./paced-reader.ts";
 
 /** A request, its answer, and who makes it. */
@@ -40,6 +41,8 @@ export class Connection {
   readonly #running = new Set<ServerResponse>();
   #waiting: Exchange[] = [];
   #isHeld = false;
+  /** What waits begins in a later turn. */
+  #isPostponed = false;
   /** Its last request has been received. */
   #isFaulty = false;
   /** Nothing more is answered. */
@@ -160,17 +163,38 @@ export class Connection {
 
   #end(response: ServerResponse): void {
     this.#running.delete(response);
-    while (!this.#isEnding && this.#running.size < this.#bounds.pipelinedRequests) {
+    this.#beginWaiting();
+    if (this.#running.size === 0 && this.#waiting.length === 0) this.#events.idleChanged(this, true);
+  }
+
+  /** As many as may be worked on, in this turn of the event loop or, where its slice is used up, in a later one. */
+  #beginWaiting(): void {
+    while (this.#mayBegin()) {
+      if (this.#waiting.length > 0 && isSliceOver()) {
+        this.#postpone();
+        return;
+      }
       const next = this.#waiting.shift();
       if (next === undefined) break;
+      beginSlice();
       this.#events.waitingChanged(-1);
       this.#begin(next);
     }
-    if (this.#isHeld && this.#waiting.length === 0) {
-      this.#isHeld = false;
-      this.#reader.release("requests");
-    }
-    if (this.#running.size === 0) this.#events.idleChanged(this, true);
+    if (!this.#isHeld || this.#waiting.length > 0) return;
+    this.#isHeld = false;
+    this.#reader.release("requests");
+  }
+
+  #mayBegin(): boolean {
+    return !this.#isEnding && !this.#isPostponed && this.#running.size < this.#bounds.pipelinedRequests;
+  }
+
+  #postpone(): void {
+    this.#isPostponed = true;
+    void nextSlice(this.group).then(() => {
+      this.#isPostponed = false;
+      this.#beginWaiting();
+    });
   }
 
   #hold(exchange: Exchange): void {

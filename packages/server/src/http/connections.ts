@@ -11,6 +11,7 @@ import {
   createServer,
 } from "node:http";
 import type { Socket } from "node:net";
+import { shortenTurn } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { type TrustedProxies, addressGroup, plainAddress } from "./client-address.ts";
 import { Connection, type Exchange } from "./connection.ts";
@@ -42,6 +43,7 @@ const REFUSED_SECONDS = 3;
 const SECONDS_BETWEEN_REPORTS = 60;
 const RETRY_AFTER_SECONDS = "1";
 const MS = 1_000;
+const FAULTY = new SheafError("invalid_argument", "").errorName;
 const FULL = new SheafError("unavailable", "the server has as many connections as it takes; try again later");
 
 export class Connections {
@@ -102,6 +104,7 @@ export class Connections {
   }
 
   #open(socket: Socket): void {
+    shortenTurn();
     const address = plainAddress(socket.remoteAddress);
     const group = addressGroup(address);
     const connection = new Connection({ socket, group }, this.#options.bounds, {
@@ -220,15 +223,14 @@ export class Connections {
 
 /** `null`: its headers say what is sent, and Node has read it so. */
 function refuseFaulty({ rawHeaders, headers }: IncomingMessage): RequestListener | null {
-  const { errorName } = new SheafError("invalid_argument", "");
   if (rawHeaders.length > 2 * MOST_HEADERS) {
     return (_request, response) =>
-      close(response, 431, { error: errorName, message: `a request has at most ${MOST_HEADERS} headers` });
+      close(response, 431, { error: FAULTY, message: `a request has at most ${MOST_HEADERS} headers` });
   }
   const coding = headers["transfer-encoding"];
   if (coding === undefined || coding.toLowerCase() === "chunked") return null;
   const message = "Transfer-Encoding: must be chunked, or absent";
-  return (_request, response) => close(response, 400, { error: errorName, message });
+  return (_request, response) => close(response, 400, { error: FAULTY, message });
 }
 
 function refuse(_request: IncomingMessage, response: ServerResponse): void {
