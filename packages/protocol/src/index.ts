@@ -145,7 +145,7 @@ export {
   writeTenant,
 } from "./catalog/tenant.ts";
 export { describeMissingFunction } from "./catalog/missing-function.ts";
-export { MODEL_KINDS, type ModelKind, describeUnknownModel } from "./embed/models.ts";
+export { MODEL_KINDS, type ModelKind, describeUnknownModel, kindOfModel } from "./embed/models.ts";
 export { checkTextSizes, type EmbedBody, parseEmbedBody, type Truncation } from "./embed/embed-body.ts";
 export {
   DEFAULT_TASKS,

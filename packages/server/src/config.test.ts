@@ -214,6 +214,18 @@ describe("readSettings", () => {
     expect(readSettings({ corsAllowOrigins: "*" }, {}).corsAllowOrigins).toEqual(["*"]);
   });
 
+  it("refuses one port for two listeners", () => {
+    expect(() => readSettings({ port: "9000", metricsPort: "9000" }, {})).toThrow(/^--metrics-port 9000/u);
+    expect(() => readSettings({ port: "9000" }, { SHEAF_METRICS_PORT: "9000" })).toThrow(
+      /^SHEAF_METRICS_PORT/u,
+    );
+    expect(readSettings({ port: "0", metricsPort: "0" }, {}).metricsPort).toBe(0);
+  });
+
+  it("refuses to pin a model that it does not know", () => {
+    expect(() => readSettings({ pinnedModels: "sheaf/bm25,foo" }, {})).toThrow(/^--pin-models: .*"foo"/u);
+  });
+
   it("reads host names without port, and networks", () => {
     const settings = readSettings({
       allowedHosts: "Sheaf.Example, ::1",

@@ -7,7 +7,6 @@ import type { DiskReserve, IndexSettings } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
 import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
-import { isLoopback } from "./is-loopback.ts";
 import { isRootKey } from "./auth/root-key.ts";
 import { REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
@@ -16,6 +15,7 @@ import { parseDiskReserve } from "./parse-disk-reserve.ts";
 import { parseGibibytes } from "./parse-gibibytes.ts";
 import { parseList } from "./parse-list.ts";
 import { parseSwitch } from "./parse-switch.ts";
+import { refuseConflicts } from "./setting-conflicts.ts";
 import { SettingError } from "./setting-error.ts";
 
 type Role = "all" | "embed" | "search";
@@ -267,16 +267,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     index: required(read("index")),
     busyWait: required(read("busyWait")),
   };
-  if (!settings.auth && !isLoopback(settings.host)) {
-    throw new SettingError(
-      `auth can be off on a loopback address only, and ${sourceName(SETTINGS.host, flags.host)} is ${settings.host}: anyone who reaches it could read and remove everything`,
-    );
-  }
-  if (!settings.auth && settings.corsAllowOrigins.includes("*")) {
-    throw new SettingError(
-      `auth cannot be off while ${sourceName(SETTINGS.corsAllowOrigins, flags.corsAllowOrigins)} is *: every web page that is open in a browser of this machine could read and remove everything`,
-    );
-  }
+  refuseConflicts(settings, (name) => sourceName(SETTINGS[name], flags[name]));
   return settings;
 }
 

@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { HubOptions } from "@sheaf/inference";
+import { describeUnknownModel, kindOfModel } from "@sheaf/protocol";
 import type { Setting } from "./config.ts";
 import { parseGibibytes } from "./parse-gibibytes.ts";
 import { parseList } from "./parse-list.ts";
@@ -51,7 +52,7 @@ export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<M
     flag: { name: "pin-models", operand: "identifiers" },
     default: "",
     doc: "Models, separated by commas, that are never unloaded.",
-    parse: parseList,
+    parse: parseModels,
   },
   autoPull: {
     env: "SHEAF_AUTO_PULL",
@@ -94,6 +95,13 @@ export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<M
 export function hubOptions(settings: ModelSettings): HubOptions {
   const { hfHome, hfEndpoint, hfToken, hfOffline } = settings;
   return { cacheFolder: join(hfHome, "hub"), endpoint: hfEndpoint, token: hfToken, offline: hfOffline };
+}
+
+function parseModels(text: string): readonly string[] {
+  const identifiers = parseList(text);
+  const unknown = identifiers.find((identifier) => kindOfModel(identifier) === null);
+  if (unknown !== undefined) throw new SettingError(describeUnknownModel(unknown));
+  return identifiers;
 }
 
 function parseEndpoint(text: string): string {

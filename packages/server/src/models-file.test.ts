@@ -20,20 +20,23 @@ async function read(text: string): Promise<unknown> {
 describe("readModelsFile", () => {
   it("takes folders relative to the file, and absolute ones as they are", async () => {
     expect(
-      await read('{"a/b": {"path": "weights/b"}, "c/d": {"path": "/models/d", "revision": "r1"}}'),
+      await read(
+        '{"BAAI/bge-m3": {"path": "weights/b"}, "Qwen/Qwen3-Embedding-0.6B": {"path": "/models/d", "revision": "r1"}}',
+      ),
     ).toEqual({
-      "a/b": { path: join(folder, "weights/b") },
-      "c/d": { path: "/models/d", revision: "r1" },
+      "BAAI/bge-m3": { path: join(folder, "weights/b") },
+      "Qwen/Qwen3-Embedding-0.6B": { path: "/models/d", revision: "r1" },
     });
   });
 
   it.each([
     ["not json", "not valid JSON"],
+    ['{"a/b": {"path": "x"}}', 'unknown embedding model "a/b"'],
     ["[]", "must be a JSON object"],
-    ['{"a/b": "folder"}', '"a/b"'],
-    ['{"a/b": {}}', '"a/b"'],
-    ['{"a/b": {"path": ""}}', '"a/b"'],
-    ['{"a/b": {"path": "x", "revision": 1}}', '"a/b"'],
+    ['{"BAAI/bge-m3": "folder"}', '"BAAI/bge-m3"'],
+    ['{"BAAI/bge-m3": {}}', '"BAAI/bge-m3"'],
+    ['{"BAAI/bge-m3": {"path": ""}}', '"BAAI/bge-m3"'],
+    ['{"BAAI/bge-m3": {"path": "x", "revision": 1}}', '"BAAI/bge-m3"'],
   ])("refuses %s", async (text, problem) => {
     await expect(read(text)).rejects.toThrow(SettingError);
     await expect(read(text)).rejects.toThrow(problem);

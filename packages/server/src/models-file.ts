@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ConfiguredModel } from "@sheaf/inference";
+import { describeUnknownModel, kindOfModel } from "@sheaf/protocol";
 import { SettingError } from "./setting-error.ts";
 import { isObject, readSettingsFile } from "./settings-file.ts";
 
@@ -12,10 +13,13 @@ export async function readModelsFile(path: string): Promise<ModelFolders> {
   const parsed = await readSettingsFile(path, "model identifiers");
   return Object.fromEntries(
     Object.entries(parsed).map(([identifier, entry]) => {
+      if (kindOfModel(identifier) === null) {
+        throw new SettingError(`${path}: ${describeUnknownModel(identifier)}`);
+      }
       const model = readEntry(entry, dirname(path));
       if (model !== null) return [identifier, model];
       throw new SettingError(
-        `${path}: "${identifier}" must be an object of "path" and, at will, "revision", both text`,
+        `${path}: "${identifier}" must be an object with "path" and optionally "revision", both strings`,
       );
     }),
   );

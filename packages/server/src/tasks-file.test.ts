@@ -33,6 +33,7 @@ describe("readTasksFile", () => {
     ["[]", "must be a JSON object"],
     ['{"faq": "sentence"}', '"faq"'],
     ['{"faq": {"query": 1}}', '"faq"'],
+    ['{"faq": {"docs": "sentence"}}', '"faq"'],
     ['{"": {"query": "a"}}', '""'],
   ])("refuses %s", async (text, problem) => {
     await expect(read(text)).rejects.toThrow(SettingError);

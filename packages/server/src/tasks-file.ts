@@ -9,14 +9,17 @@ export async function readTasksFile(path: string): Promise<TaskTable> {
   const own = Object.entries(parsed).map(([task, entry]) => {
     const instructions = task === "" ? null : readTask(entry);
     if (instructions !== null) return [task, instructions] as const;
-    throw new SettingError(`${path}: "${task}" must be an object of "documents" and "query", both text`);
+    throw new SettingError(
+      `${path}: "${task}" must be an object with "documents" and "query", both strings, and no other member`,
+    );
   });
   return Object.freeze({ ...DEFAULT_TASKS, ...Object.fromEntries(own) });
 }
 
 function readTask(entry: unknown): TaskInstructions | null {
   if (!isObject(entry)) return null;
-  const { documents = "", query = "" } = entry;
+  const { documents = "", query = "", ...others } = entry;
+  if (Object.keys(others).length > 0) return null;
   if (typeof documents !== "string" || typeof query !== "string") return null;
   return Object.freeze({ documents, query });
 }

@@ -28,11 +28,14 @@ describe("sheaf", () => {
   });
 
   it.each([
-    [["florp"], "unknown command florp; see `sheaf --help`"],
+    [["florp"], "sheaf: unknown command 'florp'; see `sheaf --help`"],
+    [["serv"], "sheaf: unknown command 'serv' (Did you mean serve?); see `sheaf --help`"],
+    [["models", "lst"], "sheaf: unknown command 'lst' (Did you mean list?); see `sheaf models --help`"],
     [["florp", "--help"], "unknown command florp; see `sheaf --help`"],
     [["keys", "florp", "--help"], "unknown command keys florp; see `sheaf --help`"],
-    [["--florp"], "See `sheaf --help`."],
-    [["keys", "create", "--florp"], "See `sheaf keys create --help`."],
+    [["--florp"], "sheaf: unknown option '--florp'; see `sheaf --help`"],
+    [["keys", "create", "--florp"], "sheaf: unknown option '--florp'; see `sheaf keys create --help`"],
+    [["serve", "--prot", "1"], "(Did you mean --port?); see `sheaf serve --help`"],
   ])("refuses %j with exit code 2 and points to the help", async (args, message) => {
     const errors: string[] = [];
     vi.spyOn(process.stderr, "write").mockImplementation((text) => errors.push(String(text)) > 0);

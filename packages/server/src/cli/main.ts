@@ -2,7 +2,7 @@
  * The `sheaf` command line. Exit codes: 0, done; 1, it failed; 2, what was given cannot be used: the command line, a
  * setting, a file of settings. A command may have further ones.
  */
-import { CommanderError, Option, Command as Program } from "commander";
+import { CommanderError, Option, type OutputConfiguration, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../setting-error.ts";
 import { VERSION } from "../version.ts";
@@ -51,7 +51,7 @@ export async function main(args: readonly string[]): Promise<number> {
     .version(VERSION, "-V, --version", "Print the version.")
     .helpOption(...HELP_OPTION)
     .helpCommand(false)
-    .showHelpAfterError("See `sheaf --help`.")
+    .configureOutput(oneLine("sheaf"))
     .configureHelp(helpWidth())
     .addHelpText("after", closingWords())
     .exitOverride();
@@ -64,7 +64,7 @@ export async function main(args: readonly string[]): Promise<number> {
   }
   try {
     const words = args[0] === "help" ? [...args.slice(1), "--help"] : args;
-    const unknown = unknownCommand(program, words);
+    const unknown = words.some(isHelp) ? unknownCommand(program, words) : null;
     if (unknown !== null) throw new SettingError(`unknown command ${unknown}; see \`sheaf --help\``);
     await program.parseAsync(words, { from: "user" });
   } catch (error) {
@@ -86,6 +86,7 @@ function addCommand(program: Program, command: Command): Program {
         .description(GROUPS[word] ?? "")
         .helpOption(...HELP_OPTION)
         .helpCommand(false)
+        .configureOutput(oneLine(`sheaf ${word}`))
         .exitOverride();
   }
   const sub = parent
@@ -93,7 +94,7 @@ function addCommand(program: Program, command: Command): Program {
     .description(command.summary)
     .helpOption(...HELP_OPTION)
     .exitOverride();
-  sub.showHelpAfterError(`See \`sheaf ${command.name} --help\`.`);
+  sub.configureOutput(oneLine(`sheaf ${command.name}`));
   for (const { flags, doc, group = "Options:" } of command.options) {
     sub.addOption(new Option(flags, doc).helpGroup(group));
   }
@@ -104,6 +105,21 @@ function addCommand(program: Program, command: Command): Program {
   if (notes !== null) sub.addHelpText("after", notes);
   return sub;
 }
+
+/** What is wrong with the command line, where Commander would take up to three lines. */
+function oneLine(command: string): OutputConfiguration {
+  return {
+    outputError: (text, write) => {
+      const words = text
+        .trim()
+        .replace(/^error: /u, "")
+        .replaceAll("\n", " ");
+      write(`sheaf: ${words}; see \`${command} --help\`\n`);
+    },
+  };
+}
+
+const isHelp = (word: string): boolean => word === "--help" || word === "-h";
 
 /** Commander answers an unknown command beside `--help` with the general help. `null`: there is none. */
 function unknownCommand(program: Program, words: readonly string[]): string | null {

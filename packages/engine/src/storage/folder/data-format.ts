@@ -56,10 +56,13 @@ function writeFormat(folder: DataFolder, catalog: typeof MADE | null): void {
   writeDurably(folder.formatFile, `${text}\n`);
 }
 
-/** Throws `failed_precondition` unless there is a data folder that this version reads. */
+/** Throws `invalid_argument` where there is no data folder, `failed_precondition` where this version does not read it. */
 export function checkDataFormat(folder: DataFolder): void {
   if (!existsSync(folder.formatFile))
-    throw refused(`${folder.path} is no data folder of Sheaf: it has no format.json`);
+    throw new SheafError(
+      "invalid_argument",
+      `${folder.path} is no data folder of Sheaf: it has no format.json`,
+    );
   checkFormat(folder.formatFile);
 }
 

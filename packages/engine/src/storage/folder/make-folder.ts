@@ -46,10 +46,7 @@ function isThere(path: string, folder: string): boolean {
   if (found.isDirectory()) return true;
   const obstacle = `${folder} is a file, not a folder`;
   const isItself = folder === resolve(path);
-  throw new SheafError(
-    "failed_precondition",
-    isItself ? obstacle : `cannot create folder ${path}: ${obstacle}`,
-  );
+  throw new SheafError("invalid_argument", isItself ? obstacle : `cannot create folder ${path}: ${obstacle}`);
 }
 
 function refused(path: string, where: string, cause: unknown): SheafError {

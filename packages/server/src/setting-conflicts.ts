@@ -1,0 +1,24 @@
+/** Settings that cannot be used together. */
+import type { Settings } from "./config.ts";
+import { isLoopback } from "./is-loopback.ts";
+import { SettingError } from "./setting-error.ts";
+
+/** @param source How the user gave a setting: its flag or its variable. */
+export function refuseConflicts(settings: Settings, source: (name: keyof Settings) => string): void {
+  const { auth, host, port, metricsPort, corsAllowOrigins } = settings;
+  if (!auth && !isLoopback(host)) {
+    throw new SettingError(
+      `auth can be off on a loopback address only, and ${source("host")} is ${host}: anyone who reaches it could read and remove everything`,
+    );
+  }
+  if (!auth && corsAllowOrigins.includes("*")) {
+    throw new SettingError(
+      `auth cannot be off while ${source("corsAllowOrigins")} is *: every web page that is open in a browser of this machine could read and remove everything`,
+    );
+  }
+  if (metricsPort !== null && metricsPort !== 0 && metricsPort === port) {
+    throw new SettingError(
+      `${source("metricsPort")} ${metricsPort} is the port of the server itself; choose another`,
+    );
+  }
+}
