@@ -34,6 +34,20 @@ describe("a tenant of @sheaf/client", () => {
     expect(await (await client.createCollection({ name: "meetings" })).count()).toBe(0);
   });
 
+  it("lists its collections, all or a page of them", async () => {
+    const client = clientOf("lists", "notes");
+    await client.createTenant("lists");
+    await client.createDatabase("notes");
+    expect(await client.listCollections()).toEqual([]);
+    const names = ["one", "two", "three"];
+    for (const name of names) await client.createCollection({ name });
+    const all = await client.listCollections();
+    expect(all.map(({ name }) => name)).toEqual(names);
+    expect(await all[1]?.count()).toBe(0);
+    const page = await client.listCollections({ offset: 1, limit: 1 });
+    expect(page.map(({ name }) => name)).toEqual(["two"]);
+  });
+
   it("loses the databases that are deleted, and all of them with itself", async () => {
     const client = clientOf("library", "books");
     await client.createTenant("library");

@@ -16,6 +16,11 @@ export interface CreateCollectionParams {
   readonly getOrCreate?: boolean;
 }
 
+export interface PageParams {
+  readonly limit?: number;
+  readonly offset?: number;
+}
+
 export interface DatabaseInfo {
   readonly id: string;
   readonly name: string;
@@ -43,6 +48,7 @@ const CREATE_COLLECTION: MembersOf<CreateCollectionParams> = {
   configuration: true,
   getOrCreate: true,
 };
+const PAGE: MembersOf<PageParams> = { limit: true, offset: true };
 const EMBED: MembersOf<EmbedParams> = { model: true, texts: true, instructions: true };
 
 export interface SparseEmbedding {
@@ -132,6 +138,15 @@ export class SheafClient {
   async getCollection(name: string, options?: RequestOptions): Promise<Collection> {
     const path = `${this.#databasePath}/collections/${encodeURIComponent(name)}`;
     return new Collection(this.#transport, await this.#transport.get<CollectionInfo>(path, options));
+  }
+
+  /** Of the client's database, in the order in which they were made: all, or a page of them. */
+  async listCollections(params: PageParams = {}, options?: RequestOptions): Promise<readonly Collection[]> {
+    const { limit, offset = 0 } = requireKnown(params, PAGE, "params");
+    const page = `?offset=${offset}${limit === undefined ? "" : `&limit=${limit}`}`;
+    const path = `${this.#databasePath}/collections${page}`;
+    const infos = await this.#transport.get<readonly CollectionInfo[]>(path, options);
+    return infos.map((info) => new Collection(this.#transport, info));
   }
 
   async deleteCollection(name: string, options?: RequestOptions): Promise<void> {

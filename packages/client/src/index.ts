@@ -3,6 +3,7 @@ export {
   type CreateCollectionParams,
   type DatabaseInfo,
   type EmbedParams,
+  type PageParams,
   type SheafClientOptions,
   type SparseEmbedding,
 } from "./client.ts";
@@ -29,6 +30,7 @@ export {
 export {
   knn,
   rrf,
+  type KnnExpression,
   type KnnParams,
   type RankExpression,
   type RrfParams,

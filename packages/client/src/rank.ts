@@ -15,13 +15,20 @@ export interface KnnParams {
   readonly limit?: number;
   /** Score of records that this query does not find, so that a sum includes them. */
   readonly default?: number;
-  readonly return_rank?: boolean;
+  /** The position (0 for the nearest) instead of the distance. */
+  readonly returnRank?: boolean;
+  /** Compares with every record, without an index. */
   readonly exact?: boolean;
+}
+
+/** As it is sent. */
+export interface KnnExpression extends Omit<KnnParams, "returnRank"> {
+  readonly return_rank?: boolean;
 }
 
 export type RankExpression =
   | { readonly $val: number }
-  | { readonly $knn: KnnParams }
+  | { readonly $knn: KnnExpression }
   | { readonly $sum: readonly RankExpression[] }
   | { readonly $mul: readonly RankExpression[] }
   | { readonly $max: readonly RankExpression[] }
@@ -37,13 +44,14 @@ const KNN: MembersOf<KnnParams> = {
   key: true,
   limit: true,
   default: true,
-  return_rank: true,
+  returnRank: true,
   exact: true,
 };
 
 /** Nearest neighbours of a query; the score is the distance, lower is closer. */
 export function knn(params: KnnParams): RankExpression {
-  return { $knn: requireKnown(params, KNN, "params") };
+  const { returnRank, ...rest } = requireKnown(params, KNN, "params");
+  return { $knn: returnRank === undefined ? rest : { ...rest, return_rank: returnRank } };
 }
 
 export interface RrfParams {
@@ -58,7 +66,7 @@ export interface RrfParams {
 const RRF: MembersOf<RrfParams> = { ranks: true, k: true, weights: true };
 
 /**
- * Reciprocal rank fusion: `-sum(weight / (k + rank))`, lower is better. Every query gets `return_rank`, and its
+ * Reciprocal rank fusion: `-sum(weight / (k + rank))`, lower is better. Every query gets `returnRank`, and its
  * own limit as the default, so that a record found by only one of them is included.
  */
 export function rrf(params: RrfParams): RankExpression {
@@ -71,7 +79,7 @@ export function rrf(params: RrfParams): RankExpression {
   const terms = ranks.map((query, position): RankExpression => {
     requireKnown(query, KNN, `params.ranks[${position}]`);
     const limit = query.limit ?? 100;
-    const rank = knn({ ...query, limit, default: query.default ?? limit, return_rank: true });
+    const rank = knn({ ...query, limit, default: query.default ?? limit, returnRank: true });
     return { $div: { left: { $val: weights?.[position] ?? 1 }, right: { $sum: [{ $val: k }, rank] } } };
   });
   const [only] = terms;

@@ -163,7 +163,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_INDEX_MEMORY",
     flag: { name: "index-memory", operand: "GiB" },
     default: "3",
-    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. Records that are not sealed yet, sparse postings, and ids of records that were written since their collection was opened come on top.",
+    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. Records that are in no index file yet, sparse postings, and ids of records that were written since their collection was opened come on top.",
     parse: parseGibibytes,
   },
   vectorMemory: {

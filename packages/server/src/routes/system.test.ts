@@ -111,7 +111,7 @@ describe("POST /api/v2/reset", () => {
     const careful = await startTestApp({ allowReset: false });
     expect(await careful.ask("POST /api/v2/reset")).toMatchObject({
       status: 403,
-      body: { error: "ChromaError", message: "Reset is disabled by config" },
+      body: { error: "ChromaError", message: "Reset is disabled by config; `--allow-reset on` enables it" },
     });
     await careful.close();
   });

@@ -126,7 +126,8 @@ function identity(userId: string, tenant: string, databases: readonly string[]):
 }
 
 async function reset({ allowReset, services }: SystemOptions, budget: RequestBudget): Promise<Reply> {
-  if (!allowReset) throw new SheafError("permission_denied", "Reset is disabled by config");
+  if (!allowReset)
+    throw new SheafError("permission_denied", "Reset is disabled by config; `--allow-reset on` enables it");
   budget.outlastAccess();
   await services.engine().reset();
   return ok("true");

@@ -42,5 +42,7 @@ function availability({ source }: ModelState): string {
 
 function detail({ missing, path, weightBytes, revision }: ModelState): string {
   if (missing !== null) return missing;
-  return path === null || weightBytes === null ? "" : `${mebibytes(weightBytes)}, ${revision}, ${path}`;
+  return path === null || weightBytes === null
+    ? ""
+    : `${mebibytes(weightBytes)} in memory, ${revision}, ${path}`;
 }
