@@ -42,10 +42,10 @@ describe("a tenant of @sheaf/client", () => {
     const names = ["one", "two", "three"];
     for (const name of names) await client.createCollection({ name });
     const all = await client.listCollections();
-    expect(all.map(({ name }) => name)).toEqual(names);
+    expect(all.map(({ info }) => info.name)).toEqual(names);
     expect(await all[1]?.count()).toBe(0);
     const page = await client.listCollections({ offset: 1, limit: 1 });
-    expect(page.map(({ name }) => name)).toEqual(["two"]);
+    expect(page.map(({ info }) => info.name)).toEqual(["two"]);
   });
 
   it("loses the databases that are deleted, and all of them with itself", async () => {
