@@ -6,7 +6,6 @@
  * their own threads, whatever else runs on the machine.
  * Exit code 1 where a goal is missed or an answer was wrong.
  */
-import { parseArgs } from "node:util";
 import { ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
 import { type Answered, Bystander, QUESTIONS, type Question } from "../../test/hostile/testing/bystander.ts";
 import { BusyClient } from "../../test/hostile/testing/busy-client.ts";
@@ -16,6 +15,7 @@ import { type LongestTurns, SliceWatch } from "../../test/hostile/testing/slice-
 import { createTenant } from "../../test/hostile/testing/tenant.ts";
 import { quantile } from "../measure/statistics.ts";
 import { textTable } from "../measure/text-table.ts";
+import { readOptions } from "../measure/read-options.ts";
 
 const BYSTANDER_RECORDS = 20_000;
 const GOAL_FACTOR = 10;
@@ -24,7 +24,7 @@ const WARM_UP_SECONDS = 5;
 /** As `slice-probe.mjs`. */
 const NOTED_TURN_MS = 5;
 
-const { values } = parseArgs({
+const { values } = readOptions("bench:fair -- [--seconds 15] [--only WORD,WORD…]", {
   options: {
     seconds: { type: "string", default: "15" },
     /** Only what has one of these words in its name; `quiet` always runs. */

@@ -6,7 +6,6 @@
 import { mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { crc32c } from "../../packages/engine/src/storage/values/crc32c.ts";
 import { FolderFiles } from "../../packages/engine/src/storage/files/folder-files.ts";
 import { openSections } from "../../packages/engine/src/storage/files/section-reader.ts";
@@ -14,11 +13,12 @@ import { writeSections } from "../../packages/engine/src/storage/files/section-w
 import { measureDense } from "./dense.ts";
 import { measureFilters } from "./filters.ts";
 import { textTable } from "../measure/text-table.ts";
+import { readOptions } from "../measure/read-options.ts";
 
 const READS = 20_000;
 const ROUNDS = 5;
 
-const { values } = parseArgs({
+const { values } = readOptions("bench:files -- [--rows 131072] [--dim 384]", {
   options: { rows: { type: "string", default: "131072" }, dim: { type: "string", default: "384" } },
 });
 const rows = Number(values.rows);

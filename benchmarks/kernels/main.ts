@@ -3,7 +3,6 @@
  * HTTP, one thread: dense index beside faiss, sparse index beside bm25s, query stages beside their plain twins. Ends
  * with status 1 if a bar is missed at the size that the bars are for.
  */
-import { parseArgs } from "node:util";
 import { type Bar, reportBars } from "../measure/bar.ts";
 import { textTable } from "../measure/text-table.ts";
 import type { FaissFigures } from "../peers/faiss.ts";
@@ -14,6 +13,7 @@ import { sparseBar } from "./bm25s-bar.ts";
 import { DENSE_FILTERS, type DenseFilter, type EngineFigures, measureDense, measureFaiss } from "./dense.ts";
 import { measureSparse } from "./sparse.ts";
 import { measureStages } from "./stages.ts";
+import { readOptions } from "../measure/read-options.ts";
 
 const BAR_ROWS = 100_000;
 const BAR_DIMENSION = 384;
@@ -24,14 +24,17 @@ const DENSE_BOUNDS: Readonly<Record<SetName, Partial<Record<DenseFilter, number>
 };
 const STAGE_QUERIES = 15;
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: "string", default: String(BAR_ROWS) },
-    dim: { type: "string", default: String(BAR_DIMENSION) },
-    queries: { type: "string", default: "300" },
-    only: { type: "string", default: "dense,sparse,stages" },
+const { values } = readOptions(
+  "bench:kernels -- [--rows ROWS] [--dim 384] [--queries 300] [--only dense,sparse,stages]",
+  {
+    options: {
+      rows: { type: "string", default: String(BAR_ROWS) },
+      dim: { type: "string", default: String(BAR_DIMENSION) },
+      queries: { type: "string", default: "300" },
+      only: { type: "string", default: "dense,sparse,stages" },
+    },
   },
-});
+);
 const rows = Number(values.rows);
 const dimension = Number(values.dim);
 const queries = Number(values.queries);

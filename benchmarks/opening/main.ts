@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { parseCreateCollection } from "@sheaf/protocol";
 import { createLocalEngine } from "../../packages/engine/src/local-engine.ts";
+import { readOptions } from "../measure/read-options.ts";
 
 const AT = { tenant: "default_tenant", database: "default_database" };
 const DIMENSION = 384;
@@ -27,7 +27,7 @@ const WHAT: Readonly<Record<string, string>> = {
   records: "records",
 };
 
-const { values } = parseArgs({
+const { values } = readOptions("bench:opening -- [--rows 100000] [--step STEP] [--folder FOLDER] [--id ID]", {
   options: {
     rows: { type: "string", default: "100000" },
     step: { type: "string", default: "all" },

@@ -13,6 +13,11 @@ import { ndcg } from "./ndcg.ts";
 import { comparePaired } from "./randomisation-test.ts";
 import { type RelevanceSet, readRelevanceSet } from "./relevance-set.ts";
 import { SYSTEMS, SearchedSet, type System } from "./searched-set.ts";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { endWithUsage } from "../measure/read-options.ts";
+
+const USAGE = "bench:relevance -- FOLDER…, each with a set in the format of BEIR, such as scifact";
 
 const DEPTH = 10;
 const SEED = 20_260_101;
@@ -34,7 +39,10 @@ interface Outcome {
 }
 
 async function main(folders: readonly string[]): Promise<boolean> {
-  if (folders.length === 0) throw new Error("usage: npm run bench:relevance -- FOLDER...");
+  const missing = folders.find((folder) => !existsSync(join(folder, "corpus.jsonl")));
+  if (folders.length === 0) endWithUsage(USAGE, "which set of judged queries? It needs a folder");
+  if (missing !== undefined)
+    endWithUsage(USAGE, `${missing}: no folder with corpus.jsonl, queries.jsonl and qrels`);
   const sets = await Promise.all(folders.map(readRelevanceSet));
   const served = await ServedSheaf.start();
   try {

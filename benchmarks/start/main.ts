@@ -11,10 +11,10 @@ import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { freePort } from "../../scripts/free-port.ts";
 import { quantile } from "../measure/statistics.ts";
 import { textTable } from "../measure/text-table.ts";
+import { readOptions } from "../measure/read-options.ts";
 
 const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 /** Between two looks. */
@@ -29,7 +29,9 @@ interface Start {
   readonly processor: number;
 }
 
-const { values } = parseArgs({ options: { runs: { type: "string", default: "20" } } });
+const { values } = readOptions("bench:start -- [--runs 20]", {
+  options: { runs: { type: "string", default: "20" } },
+});
 const starts: Start[] = [];
 for (let run = 0; run <= Number(values.runs); run++) starts.push(await measure());
 starts.shift();

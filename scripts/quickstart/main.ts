@@ -67,7 +67,7 @@ function refuse(problem: string): never {
 
 async function indexSections(collection: Collection, all: readonly Section[]): Promise<void> {
   const files = new Set(all.map(({ path }) => path)).size;
-  console.log(`Indexing ${all.length} sections of ${files} files from ${place}`);
+  console.log(`Indexing ${counted(all.length, "section")} of ${counted(files, "file")} from ${place}`);
   const bar = new SingleBar(
     { format: "embedding {bar} {percentage}% | {value}/{total} sections | {eta}s left", noTTYOutput: true },
     Presets.shades_classic,
@@ -117,7 +117,10 @@ function recordOf({ path, title, text }: Section, id: number): Parameters<Collec
 async function tour(collection: Collection): Promise<void> {
   console.log("\nLower scores are better. dense: cosine distance; sparse: the BM25 score, negated;");
   console.log(
-    "hybrid and grouped: the sum of 1 / (60 + position) over the dense and the sparse ranking, from position 0, negated.",
+    "hybrid and grouped: the sum of 1 / (60 + position) over the dense and the sparse ranking, from position 0, negated;",
+  );
+  console.log(
+    `a record that a ranking does not have among its first ${CANDIDATES} counts as position ${CANDIDATES}.`,
   );
   const dense = { query: question, limit: CANDIDATES };
   const sparse = { query: question, key: "bm25", limit: CANDIDATES };
@@ -147,6 +150,8 @@ async function show(kind: string, note: string, search: () => Promise<readonly H
     console.log(`${position + 1}. ${text(path)} ${text(title)} ${score?.toFixed(4) ?? ""}`);
   }
 }
+
+const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 function text(value: unknown): string {
   return typeof value === "string" ? value : "";
