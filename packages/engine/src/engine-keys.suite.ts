@@ -1,7 +1,7 @@
 /** API keys and token counts as every engine keeps them. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Engine, StoredKey } from "./engine.ts";
+import type { Engine, ListBatch, ListPage, StoredKey } from "./engine.ts";
 
 const NOW = Date.parse("2030-01-01T00:00:00Z");
 const HOUR = 3_600_000;
@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 function key(fields: Partial<StoredKey> = {}): StoredKey {
   return {
     id: `key_${randomUUID()}`,
-    digest: "ab".repeat(32),
+    digest: randomBytes(32).toString("hex"),
     name: "indexer",
     tenant: null,
     database: null,
@@ -35,8 +35,17 @@ export function engineKeysSuite(current: () => Engine): void {
     await engine.createDatabase({ tenant, database: "prod" });
   });
 
+  const all = async (): Promise<readonly StoredKey[]> => {
+    const keys: StoredKey[] = [];
+    for (let page: ListPage | null = { limit: null, offset: 0 }; page !== null;) {
+      const { items, next }: ListBatch<StoredKey> = await engine.listKeys(page);
+      keys.push(...items);
+      page = next === null ? null : { limit: null, offset: 0, after: next };
+    }
+    return keys;
+  };
   const find = async (id: string): Promise<StoredKey | undefined> =>
-    (await engine.listKeys()).find((known) => known.id === id);
+    (await all()).find((known) => known.id === id);
 
   describe("API keys", () => {
     it("are kept, listed and removed", async () => {
@@ -75,11 +84,27 @@ export function engineKeysSuite(current: () => Engine): void {
       await engine.deleteDatabase({ tenant, database: "prod" });
       const ids = new Set([...ours, ...others].map(({ id }) => id));
       const left = async (): Promise<string[]> =>
-        (await engine.listKeys()).flatMap(({ id }) => (ids.has(id) ? [id] : [])).toSorted();
+        (await all()).flatMap(({ id }) => (ids.has(id) ? [id] : [])).toSorted();
       const idsOf = (keys: readonly StoredKey[]): string[] => keys.map(({ id }) => id).toSorted();
       expect(await left()).toEqual(idsOf([...ours.filter(({ database }) => database === null), ...others]));
       await engine.deleteTenant(tenant);
       expect(await left()).toEqual(idsOf(others));
+    });
+
+    it("are listed by age, in pages", async () => {
+      const before = (await all()).length;
+      const made = Array.from({ length: 1_200 }, (_, i) => key({ created: NOW + ((i * 7) % 1_200) }));
+      await Promise.all(made.map((one) => engine.createKey(one)));
+      const listed = await all();
+      expect(listed).toHaveLength(before + made.length);
+      const ages = listed.map(({ created }) => created);
+      expect(ages).toEqual(ages.toSorted((a, b) => a - b));
+      const page = await engine.listKeys({ limit: 5, offset: before + 1_000 });
+      expect(page.items.map(({ id }) => id)).toEqual(
+        listed.slice(before + 1_000, before + 1_005).map(({ id }) => id),
+      );
+      await Promise.all(made.map(({ id }) => engine.deleteKey(id)));
+      expect(await all()).toHaveLength(before);
     });
 
     it("rotate into another that is the same but for what is new, and overlap", async () => {

@@ -197,8 +197,8 @@ export interface Engine {
   forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection>;
   /** Forks ever made in the whole tree of forks that the collection belongs to. */
   forkCount(ref: CollectionRef): Promise<number>;
-  /** In no particular order; what their ids name is never shown with a digest. */
-  listKeys(): Promise<readonly StoredKey[]>;
+  /** The oldest first; never to be shown with their digests. */
+  listKeys(page: ListPage): Promise<ListBatch<StoredKey>>;
   createKey(key: StoredKey): Promise<void>;
   /** The new key: the old one under another id and digest. */
   rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey>;

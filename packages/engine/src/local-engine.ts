@@ -220,8 +220,8 @@ export class LocalEngine implements Engine {
     await this.#discard([await this.#catalog.deleteCollection(name)]);
   }
 
-  async listKeys(): Promise<readonly StoredKey[]> {
-    return this.#catalog.keys.all();
+  async listKeys(page: ListPage): Promise<ListBatch<StoredKey>> {
+    return this.#catalog.keys.list(page);
   }
 
   createKey(key: StoredKey): Promise<void> {

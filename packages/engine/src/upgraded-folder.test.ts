@@ -51,8 +51,8 @@ it("reads a folder of version 1, goes on writing to it, and knows the changes fr
     dataFolder: folder.path,
     log: ({ message }) => messages.push(message),
   });
-  expect(messages).toEqual(["data folder upgraded from format 1 to 2; earlier builds refuse it now"]);
-  expect(readFileSync(folder.formatFile, "utf8")).toContain('"version":2');
+  expect(messages).toEqual(["data folder upgraded from format 1 to 3; earlier builds refuse it now"]);
+  expect(readFileSync(folder.formatFile, "utf8")).toContain('"version":3');
   expect(await readAll(engine, NOTES)).toEqual(BEFORE);
   await engine.close();
   expect(await changesAfter(folder, 4)).toBeNull();

@@ -91,7 +91,7 @@ async function listOfBytes(bench: Bench, size: number): Promise<string> {
 async function fillWithKeys(bench: Bench, count: number): Promise<void> {
   await bench.ask(KEYS, { json: KEY });
   const { engine } = await bench.app();
-  const [made] = await engine.listKeys();
+  const [made] = (await engine.listKeys({ limit: 1, offset: 0 })).items;
   if (made === undefined) throw new Error("the key is there");
   await Promise.all(times(count - 1, (i) => engine.createKey({ ...made, id: `key_${i}` })));
 }

@@ -1,4 +1,5 @@
 /** Keys of the catalog's environment. Ids stand in them as 16 bytes, counters as u64 big-endian. */
+import { hash } from "node:crypto";
 import { SheafError } from "@sheaf/protocol";
 
 /** First byte of a key. */
@@ -13,6 +14,11 @@ export const CATALOG_PREFIX = {
   member: 0x10,
   apiKey: 0x11,
   tokenUsage: 0x12,
+  apiKeyByDigest: 0x13,
+  apiKeyByAge: 0x14,
+  apiKeyByTenant: 0x15,
+  apiKeyCount: 0x16,
+  resourceName: 0x17,
 } as const;
 /** No key begins with it. */
 const AFTER_ALL = 0xff;
@@ -46,9 +52,7 @@ export function nameKey(databaseId: Uint8Array, name: string): Buffer {
 }
 
 export function ageKey(databaseId: Uint8Array, created: number): Buffer {
-  const number = Buffer.allocUnsafe(8);
-  number.writeBigUInt64BE(BigInt(created));
-  return Buffer.concat([collectionsOf(databaseId).start, number]);
+  return Buffer.concat([collectionsOf(databaseId).start, u64(created)]);
 }
 
 export const ALL_TENANTS = allOf(CATALOG_PREFIX.tenant);
@@ -66,6 +70,9 @@ export const ALL_COLLECTIONS = allOf(CATALOG_PREFIX.collection);
 
 export const ALL_MEMBERS = allOf(CATALOG_PREFIX.member);
 export const ALL_KEYS = allOf(CATALOG_PREFIX.apiKey);
+export const ALL_KEYS_BY_AGE = allOf(CATALOG_PREFIX.apiKeyByAge);
+/** How many API keys there are. Stands where each has its entries by digest, age and tenant. */
+export const KEY_COUNT_KEY = Uint8Array.of(CATALOG_PREFIX.apiKeyCount);
 export const ALL_TOKEN_USAGE = allOf(CATALOG_PREFIX.tokenUsage);
 
 /** Stands while the collection lies in the database: a foreign id and an absent one are looked up alike. */
@@ -75,6 +82,37 @@ export function memberKey(databaseId: Uint8Array, id: Uint8Array): Buffer {
 
 export function apiKeyKey(id: string): Buffer {
   return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.apiKey), Buffer.from(id)]);
+}
+
+/** Leads to an id. */
+export function keyByDigest(digest: string): Buffer {
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.apiKeyByDigest), Buffer.from(digest, "hex")]);
+}
+
+/** Leads to an id; the oldest first. */
+export function keyByAge(created: number, id: string): Buffer {
+  return Buffer.concat([ALL_KEYS_BY_AGE.start, u64(created), Buffer.from(id)]);
+}
+
+/** Leads to an id. */
+export function keyByTenant(tenant: string, id: string): Buffer {
+  return Buffer.concat([keysOfTenant(tenant).start, Buffer.from(id)]);
+}
+
+/** Of those bound to one of its databases, too. */
+export function keysOfTenant(tenant: string): Prefix {
+  return prefix(
+    Buffer.concat([
+      Uint8Array.of(CATALOG_PREFIX.apiKeyByTenant),
+      Buffer.from(tenant),
+      Uint8Array.of(SEPARATOR),
+    ]),
+  );
+}
+
+/** Leads to the name of a tenant. By digest, for resource names may be longer than a key. */
+export function resourceNameKey(resourceName: string): Buffer {
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.resourceName), hash("sha256", resourceName, "buffer")]);
 }
 
 export function tokenUsageKey(tenant: string): Buffer {
@@ -125,6 +163,12 @@ export function idBytes(id: string): Buffer {
 export function formatUuid(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString("hex");
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+function u64(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(8);
+  bytes.writeBigUInt64BE(BigInt(value));
+  return bytes;
 }
 
 /** All keys that begin with `start`. */

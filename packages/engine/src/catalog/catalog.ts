@@ -78,6 +78,13 @@ export class Catalog {
     return catalog;
   }
 
+  /** Makes what leads to tenants and, last, to keys, where the folder is of a version that did not have it. */
+  async completeIndexes(): Promise<void> {
+    if (this.keys.isIndexed) return;
+    await this.#environment.transact(() => this.#tenants.indexAll());
+    await this.#environment.transact(() => this.keys.indexAll());
+  }
+
   close(): Promise<void> {
     return this.#environment.close();
   }
@@ -98,7 +105,7 @@ export class Catalog {
 
   /** 409 if another tenant has the resource name. */
   updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.#tenants.change(() => this.#tenants.rename(name, resourceName));
+    return this.#environment.transact(() => this.#tenants.rename(name, resourceName));
   }
 
   /** The tenant with this resource name, else the one with this name; `null`: neither. */
@@ -108,10 +115,7 @@ export class Catalog {
 
   /** Ids of the collections that went with it. */
   deleteTenant(name: string): Promise<readonly string[]> {
-    return this.#counts.change(
-      () => this.#removeTenant(name),
-      (work) => this.#tenants.change(work),
-    );
+    return this.#change(() => this.#removeTenant(name));
   }
 
   /** 404 for a tenant that is not there, 409 if there is such a database already. */
@@ -305,17 +309,14 @@ export class Catalog {
 
   /** Removes everything but the defaults; ids of all collections there were. */
   reset(): Promise<readonly string[]> {
-    return this.#counts.change(
-      () => {
-        const ids = this.#collections.ids();
-        const next = this.#collections.nextNumber();
-        for (const { key } of this.#environment.entries(EVERYTHING)) this.#environment.remove(key);
-        this.#counts.forget();
-        this.#putDefaults(next);
-        return ids;
-      },
-      (work) => this.#tenants.change(work),
-    );
+    return this.#change(() => {
+      const ids = this.#collections.ids();
+      const next = this.#collections.nextNumber();
+      for (const { key } of this.#environment.entries(EVERYTHING)) this.#environment.remove(key);
+      this.#counts.forget();
+      this.#putDefaults(next);
+      return ids;
+    });
   }
 
   /** A transaction that makes or removes databases or collections. */

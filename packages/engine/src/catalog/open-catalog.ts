@@ -42,6 +42,7 @@ export async function openCatalog(
       const catalog = await Catalog.open(environment, quotas);
       await folder.sweep((id) => isUnknown(catalog, id));
       const version = completeDataFormat(folder);
+      await catalog.completeIndexes();
       if (version < DATA_FORMAT_VERSION) {
         const versions = `from format ${version} to ${DATA_FORMAT_VERSION}`;
         log?.({ level: "info", message: `data folder upgraded ${versions}; earlier builds refuse it now` });

@@ -4,16 +4,14 @@
  */
 import { SheafError, type Tenant } from "@sheaf/protocol";
 import type { ListBatch, ListPage } from "../engine.ts";
+import { entriesInSteps } from "../storage/lmdb/entries-in-steps.ts";
 import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { decodeTenant, encodeTenant } from "./catalog-codec.ts";
-import { ALL_TENANTS, nameBehind, tenantKey } from "./catalog-keys.ts";
+import { ALL_TENANTS, nameBehind, resourceNameKey, tenantKey } from "./catalog-keys.ts";
 import { readBatch } from "./list-batch.ts";
-import { ResourceNames } from "./resource-names.ts";
-import type { Steps } from "../storage/steps.ts";
 
 export class TenantEntries {
   readonly #environment: LmdbEnvironment;
-  readonly #resources = new ResourceNames(() => this.#all());
 
   constructor(environment: LmdbEnvironment) {
     this.#environment = environment;
@@ -40,10 +38,6 @@ export class TenantEntries {
     }));
   }
 
-  #all(): readonly Tenant[] {
-    return this.#environment.entries(ALL_TENANTS).map((entry) => this.#decode(entry));
-  }
-
   #decode({ key, value }: Entry): Tenant {
     return {
       name: nameBehind(key, ALL_TENANTS.start.length),
@@ -53,7 +47,7 @@ export class TenantEntries {
 
   /** The tenant with this resource name, else the one with this name; `null`: neither. */
   ofResource(resourceName: string): string | null {
-    return this.#resources.tenantOf(resourceName) ?? this.find(resourceName)?.name ?? null;
+    return this.#withResource(resourceName) ?? this.find(resourceName)?.name ?? null;
   }
 
   /** 409 if there is one already. */
@@ -64,28 +58,39 @@ export class TenantEntries {
 
   /** 404 for one that is not there, 409 if another tenant has the resource name. */
   rename(name: string, resourceName: string): void {
-    this.require(name);
-    this.#resources.requireFree(resourceName, name);
+    const before = this.require(name);
+    if ((this.#withResource(resourceName) ?? name) !== name) {
+      throw new SheafError("already_exists", `Resource name [${resourceName}] already exists`);
+    }
+    this.#forgetResource(before);
     this.put({ name, resourceName });
   }
 
   put({ name, resourceName }: Tenant): void {
     this.#environment.put(tenantKey(name), encodeTenant({ resourceName }));
+    if (resourceName !== null) this.#environment.put(resourceNameKey(resourceName), Buffer.from(name));
   }
 
   remove(name: string): void {
+    this.#forgetResource(this.require(name));
     this.#environment.remove(tenantKey(name));
   }
 
-  /** A transaction that makes known resource names wrong. */
-  async change<T>(change: () => Steps<T>): Promise<T> {
-    try {
-      return await this.#environment.transact(() => {
-        this.#resources.forget();
-        return change();
-      });
-    } finally {
-      this.#resources.forget();
+  /** Makes what leads from resource names to tenants, in a folder of a version that did not have it. */
+  *indexAll(): Generator<void, void> {
+    for (const entry of yield* entriesInSteps(this.#environment, ALL_TENANTS)) {
+      this.put(this.#decode(entry));
+      yield;
     }
+  }
+
+  #forgetResource({ resourceName }: Tenant): void {
+    if (resourceName !== null) this.#environment.remove(resourceNameKey(resourceName));
+  }
+
+  /** `null`: no tenant has this resource name. */
+  #withResource(resourceName: string): string | null {
+    const name = this.#environment.get(resourceNameKey(resourceName));
+    return name === null ? null : Buffer.from(name).toString("utf8");
   }
 }

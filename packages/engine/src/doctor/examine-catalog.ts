@@ -7,8 +7,6 @@ import {
   decodeCounter,
   decodeDatabase,
   decodeForkTree,
-  decodeKey,
-  decodeTenant,
   decodeTokenUsage,
 } from "../catalog/catalog-codec.ts";
 import {
@@ -26,6 +24,7 @@ import { hadCatalog } from "../storage/folder/data-format.ts";
 import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
 import { type Finding, describe, summarize } from "./finding.ts";
 import type { KnownCollection } from "./examine-collection.ts";
+import { AccessEntries } from "./access-entries.ts";
 import { readEntries } from "./read-entries.ts";
 
 export interface CatalogExamination {
@@ -62,10 +61,8 @@ function finding(problem: string): Finding {
 }
 
 const DECODERS: Readonly<Record<number, (value: Uint8Array, origin: DataOrigin) => unknown>> = {
-  [CATALOG_PREFIX.tenant]: decodeTenant,
   [CATALOG_PREFIX.database]: decodeDatabase,
   [CATALOG_PREFIX.forkTree]: decodeForkTree,
-  [CATALOG_PREFIX.apiKey]: decodeKey,
   [CATALOG_PREFIX.tokenUsage]: decodeTokenUsage,
 };
 
@@ -74,6 +71,7 @@ class CatalogContents {
   readonly #collections = new Map<string, CollectionEntry>();
   /** Keys that lead to a collection -> its id; what is left in the end leads nowhere, or to another. */
   readonly #leading = new Map<string, string>();
+  readonly #access = new AccessEntries();
   #hasCounter = false;
 
   get collections(): readonly CollectionEntry[] {
@@ -91,6 +89,7 @@ class CatalogContents {
         if (entry.id === id) this.#collections.set(id, entry);
         else this.problems.push(`the entry of collection ${entry.id} lies under ${id}`);
       } else if (LEADING.has(prefix)) this.#leading.set(hex(key), formatUuid(value));
+      else if (this.#access.add({ key, value }, origin)) return;
       else DECODERS[prefix]?.(value, origin);
     } catch (error) {
       this.problems.push(describe(error));
@@ -113,6 +112,7 @@ class CatalogContents {
     for (const id of new Set(this.#leading.values())) {
       this.problems.push(`a key leads to collection ${id}, which has no such entry`);
     }
+    this.problems.push(...this.#access.problems());
   }
 }
 

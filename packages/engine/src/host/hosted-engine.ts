@@ -223,8 +223,8 @@ export class HostedEngine implements Engine {
     return this.#call("deleteCollection", [name]);
   }
 
-  listKeys(): Promise<readonly StoredKey[]> {
-    return this.#call("listKeys", []);
+  listKeys(page: ListPage): Promise<ListBatch<StoredKey>> {
+    return this.#call("listKeys", [page]);
   }
 
   createKey(key: StoredKey): Promise<void> {

@@ -6,7 +6,7 @@
  * looked up.
  */
 import { timingSafeEqual } from "node:crypto";
-import type { DatabaseRef, Engine, KeyReplacement, StoredKey } from "@sheaf/engine";
+import type { DatabaseRef, Engine, KeyReplacement, ListBatch, ListPage, StoredKey } from "@sheaf/engine";
 import { SheafError } from "@sheaf/protocol";
 import type { ActivityLedger } from "./activity-ledger.ts";
 import { type Method, intercept } from "../request/intercept.ts";
@@ -141,7 +141,7 @@ export class MadeKeyStore implements KeyStore {
 
   async #read(): Promise<void> {
     const changes = this.#changes;
-    const keys = await this.#options.engine().listKeys();
+    const keys = await this.#listAll();
     if (changes !== this.#changes) return;
     const before = new Map([...this.#entries.values()].map(({ key }) => [key.id, key]));
     this.#entries.clear();
@@ -155,6 +155,16 @@ export class MadeKeyStore implements KeyStore {
     this.#isKnown = true;
     for (const id of before.keys()) ends.set(id, AT_ONCE);
     this.#options.onEnd(ends);
+  }
+
+  async #listAll(): Promise<readonly StoredKey[]> {
+    const keys: StoredKey[] = [];
+    for (let page: ListPage | null = { limit: null, offset: 0 }; page !== null;) {
+      const { items, next }: ListBatch<StoredKey> = await this.#options.engine().listKeys(page);
+      for (const key of items) keys.push(key);
+      page = next === null ? null : { limit: null, offset: 0, after: next };
+    }
+    return keys;
   }
 }
 

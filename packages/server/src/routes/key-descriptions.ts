@@ -2,6 +2,7 @@
 import { Type } from "../openapi/json-schema.ts";
 import { type RouteDescription, answers } from "../http/route-description.ts";
 import { ref } from "../openapi/schema-parts.ts";
+import { PAGE } from "./tenant-descriptions.ts";
 
 const BY_ID = { key: Type.String({ description: "Id of the key." }) } as const;
 
@@ -13,7 +14,13 @@ export const KEYS = {
     replies: answers(ref("IssuedKey")),
     errors: ["not_found", "failed_precondition"],
   },
-  list: { summary: "List keys", tag: "Keys", replies: answers(Type.Array(ref("Key"))) },
+  list: {
+    summary: "List keys",
+    tag: "Keys",
+    query: PAGE,
+    replies: answers(Type.Array(ref("Key")), "The oldest first."),
+    errors: ["too_large"],
+  },
   revoke: { summary: "Revoke a key", tag: "Keys", path: BY_ID, replies: answers(ref("Empty")) },
   rotate: {
     summary: "Replace a key by a new one",

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DATABASE, type TestApp, startTestApp } from "../testing/test-app.ts";
 
+const ALL = { limit: null, offset: 0 };
+
 interface Shown {
   readonly id: string;
   readonly key: string;
@@ -122,12 +124,14 @@ describe("API keys", () => {
     await statusWith(key);
     expect(await listed(id)).toMatchObject({ last_used_at: after(0) });
     await test.app.ledger.flush();
-    expect(await test.engine.listKeys()).toContainEqual(expect.objectContaining({ id, lastUsed: now }));
+    expect((await test.engine.listKeys(ALL)).items).toContainEqual(
+      expect.objectContaining({ id, lastUsed: now }),
+    );
   });
 
   it("are kept as digests", async () => {
     const { id, key } = await make();
-    const stored = (await test.engine.listKeys()).find((known) => known.id === id);
+    const stored = (await test.engine.listKeys(ALL)).items.find((known) => known.id === id);
     expect(stored?.digest).toMatch(/^[0-9a-f]{64}$/);
     expect(JSON.stringify(stored)).not.toContain(key);
   });

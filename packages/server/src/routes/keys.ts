@@ -1,5 +1,6 @@
 /** API keys. Only a key that is bound to no tenant may make, see, change or remove keys. */
-import { writeApiKey } from "@sheaf/protocol";
+import type { ListBatch, ListPage } from "@sheaf/engine";
+import { type ApiKey, parsePage, writeApiKey } from "@sheaf/protocol";
 import { DONE, type Reply, type Route, ok } from "../http/route.ts";
 import type { IssuedKey } from "../services/key-service.ts";
 import type { Services } from "../services/services.ts";
@@ -9,7 +10,7 @@ const KEYS = "/api/v2/keys";
 const KEY = "/api/v2/keys/:key";
 const ADMIN = { scope: "admin", tenant: "unbound" } as const;
 
-export function keyRoutes({ keys }: Services): readonly Route[] {
+export function keyRoutes({ keys, lists }: Services): readonly Route[] {
   return [
     {
       ...ADMIN,
@@ -25,9 +26,11 @@ export function keyRoutes({ keys }: Services): readonly Route[] {
       method: "GET",
       path: KEYS,
       description: described.list,
-      async handle() {
-        const all = await keys.list();
-        return ok(`[${all.map((key) => writeApiKey(key)).join(",")}]`);
+      async handle({ query, budget }) {
+        const page = parsePage(query);
+        const fetch = (of: ListPage): Promise<ListBatch<ApiKey>> => keys.list(of);
+        const tenant = budget.owner;
+        return ok(await lists.body({ tenant, budget, page, fetch, write: (item) => [writeApiKey(item)] }));
       },
     },
     {

@@ -1,5 +1,6 @@
 /** Making, listing, rotating and removing API keys. The text of a key leaves here once and is never kept. */
 import { randomBytes } from "node:crypto";
+import type { ListBatch, ListPage } from "@sheaf/engine";
 import { type ApiKey, type CreateKey, type RotateKey, SheafError } from "@sheaf/protocol";
 import { digest } from "../auth/key-store.ts";
 import { makeKey } from "../auth/make-key.ts";
@@ -44,10 +45,13 @@ export class KeyService {
   }
 
   /** Oldest first. */
-  async list(): Promise<readonly ApiKey[]> {
+  async list(page: ListPage): Promise<ListBatch<ApiKey>> {
     const { engine, ledger } = this.#options;
-    const keys = [...(await engine().listKeys())].sort((a, b) => a.created - b.created);
-    return keys.map((key) => ({ ...key, lastUsed: ledger.lastUsed(key.id) ?? key.lastUsed }));
+    const { items, next } = await engine().listKeys(page);
+    return {
+      items: items.map((key) => ({ ...key, lastUsed: ledger.lastUsed(key.id) ?? key.lastUsed })),
+      next,
+    };
   }
 
   /** A new key with everything of the old one, which goes on for the overlap. */

@@ -13,7 +13,7 @@ describe("data format", () => {
   it("is written once and accepted from then on", () => {
     const folder = new DataFolder(`${temporaryFolder()}/deep/data`);
     prepareDataFormat(folder);
-    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual({ format: "sheaf-data", version: 2 });
+    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual({ format: "sheaf-data", version: 3 });
     prepareDataFormat(folder);
   });
 
@@ -22,7 +22,7 @@ describe("data format", () => {
     prepareDataFormat(folder);
     expect(hadCatalog(folder)).toBe(false);
     for (let round = 0; round < 2; round++) {
-      expect(completeDataFormat(folder)).toBe(2);
+      expect(completeDataFormat(folder)).toBe(3);
       prepareDataFormat(folder);
       expect(hadCatalog(folder)).toBe(true);
     }
@@ -32,7 +32,7 @@ describe("data format", () => {
     ["with a catalog", '{"format":"sheaf-data","version":1,"catalog":"made"}\n'],
     ["of before catalogs were remembered", '{"format":"sheaf-data","version":1}\n'],
   ])(
-    "becomes version 2 of a folder of version 1 %s, not before its catalog is known to be whole",
+    "becomes version 3 of a folder of version 1 %s, not before its catalog is known to be whole",
     (_, text) => {
       const folder = new DataFolder(temporaryFolder());
       mkdirSync(folder.catalog);
@@ -41,8 +41,8 @@ describe("data format", () => {
       checkDataFormat(folder);
       expect(readFileSync(folder.formatFile, "utf8")).toBe(text);
       expect(completeDataFormat(folder)).toBe(1);
-      expect(completeDataFormat(folder)).toBe(2);
-      const format = { format: "sheaf-data", version: 2, catalog: "made" };
+      expect(completeDataFormat(folder)).toBe(3);
+      const format = { format: "sheaf-data", version: 3, catalog: "made" };
       expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual(format);
       expect(readdirSync(folder.path).toSorted()).toEqual(["catalog", "format.json"]);
     },
@@ -55,13 +55,16 @@ describe("data format", () => {
     expect(() => completeDataFormat(folder)).toThrow("format.json cannot be written: ");
   });
 
-  it("is refused by the build before version 2, which is left as it was then", async () => {
-    const source = readFileSync(new URL("testing/data-format-v1.ts.txt", import.meta.url));
+  it.each([
+    [1, "68e956e380e171a5e867c3c0f14a6f40dfb4dc0a"],
+    [2, "bee620f342b79e10aefca9697addf012f410df43"],
+  ])("is refused by the last build of version %i, which is left as it was then", async (version, name) => {
+    const source = readFileSync(new URL(`testing/data-format-v${version}.ts.txt`, import.meta.url));
     const blob = createHash("sha1").update(`blob ${source.length}\0`).update(source);
     // Its name in the history of this repository.
-    expect(blob.digest("hex")).toBe("68e956e380e171a5e867c3c0f14a6f40dfb4dc0a");
+    expect(blob.digest("hex")).toBe(name);
     const folder = new DataFolder(temporaryFolder());
-    const module = join(temporaryFolder(), "data-format-v1.mjs");
+    const module = join(temporaryFolder(), "data-format.mjs");
     await build({
       stdin: {
         contents: source.toString(),
@@ -75,9 +78,9 @@ describe("data format", () => {
       "prepareDataFormat" | "checkDataFormat"
     >;
     previous.prepareDataFormat(folder);
-    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toMatchObject({ version: 1 });
+    expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toMatchObject({ version });
     completeDataFormat(folder);
-    const refusal = "names data format 2, made by a newer Sheaf; this one reads up to 1";
+    const refusal = `names data format 3, made by a newer Sheaf; this one reads up to ${version}`;
     for (const open of [previous.prepareDataFormat, previous.checkDataFormat])
       expect(() => open(folder)).toThrow(refusal);
   });
@@ -91,9 +94,9 @@ describe("data format", () => {
 
   it("refuses a newer version by name", () => {
     const folder = new DataFolder(temporaryFolder());
-    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":3}');
+    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":4}');
     expect(() => prepareDataFormat(folder)).toThrow(
-      "names data format 3, made by a newer Sheaf; this one reads up to 2",
+      "names data format 4, made by a newer Sheaf; this one reads up to 3",
     );
   });
 

@@ -11,8 +11,8 @@ import { makeFolder } from "./make-folder.ts";
 import { OWNER_ONLY_FILE } from "./restrict-access.ts";
 
 export const DATA_FORMAT_NAME = "sheaf-data";
-/** 2: change keys in collections, and files of their indexes. */
-export const DATA_FORMAT_VERSION = 2;
+/** 2: change keys in collections, and files of their indexes. 3: what leads to API keys and resource names. */
+export const DATA_FORMAT_VERSION = 3;
 const MADE = "made";
 const REMEDY =
   "restore it from a backup; without one, if this version has served the folder, write this line to it: " +

@@ -1,0 +1,78 @@
+/** API keys and tenants in the catalog, and whether what leads to them by digest, age, tenant and resource name is whole. */
+import { decodeCounter, decodeKey, decodeTenant } from "../catalog/catalog-codec.ts";
+import {
+  ALL_TENANTS,
+  CATALOG_PREFIX,
+  keyByAge,
+  keyByDigest,
+  keyByTenant,
+  nameBehind,
+  resourceNameKey,
+} from "../catalog/catalog-keys.ts";
+import type { DataOrigin } from "../storage/corrupt-data-error.ts";
+import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
+
+const LEADING: ReadonlySet<number> = new Set([
+  CATALOG_PREFIX.apiKeyByDigest,
+  CATALOG_PREFIX.apiKeyByAge,
+  CATALOG_PREFIX.apiKeyByTenant,
+  CATALOG_PREFIX.resourceName,
+]);
+
+export class AccessEntries {
+  /** Entries that lead somewhere, as text -> where to. */
+  readonly #leading = new Map<string, string>();
+  /** Those that there have to be. */
+  readonly #expected = new Map<string, string>();
+  #keys = 0;
+  /** `null`: a folder of a version without what leads to keys. */
+  #count: number | null = null;
+
+  /** Whether the entry is one of these. Throws where it is damaged. */
+  add({ key, value }: Entry, origin: DataOrigin): boolean {
+    const prefix = key[0] ?? 0;
+    if (LEADING.has(prefix)) this.#leading.set(hex(key), text(value));
+    else if (prefix === CATALOG_PREFIX.apiKeyCount) this.#count = decodeCounter(value, origin);
+    else if (prefix === CATALOG_PREFIX.apiKey) this.#addKey(value, origin);
+    else if (prefix === CATALOG_PREFIX.tenant) this.#addTenant(key, value, origin);
+    else return false;
+    return true;
+  }
+
+  problems(): readonly string[] {
+    if (this.#count === null && this.#leading.size === 0) return [];
+    const problems: string[] = [];
+    if ((this.#count ?? 0) !== this.#keys) {
+      problems.push(`it counts ${this.#count ?? 0} API keys, and has ${this.#keys}`);
+    }
+    for (const [key, to] of this.#expected) {
+      if (this.#leading.get(key) !== to) problems.push(`an entry that leads to ${to} is missing`);
+      this.#leading.delete(key);
+    }
+    for (const to of this.#leading.values())
+      problems.push(`an entry leads to ${to}, which it does not belong to`);
+    return problems;
+  }
+
+  #addKey(value: Uint8Array, origin: DataOrigin): void {
+    const { id, digest, created, tenant } = decodeKey(value, origin);
+    this.#keys++;
+    this.#expected.set(hex(keyByDigest(digest)), id);
+    this.#expected.set(hex(keyByAge(created, id)), id);
+    if (tenant !== null) this.#expected.set(hex(keyByTenant(tenant, id)), id);
+  }
+
+  #addTenant(key: Uint8Array, value: Uint8Array, origin: DataOrigin): void {
+    const { resourceName } = decodeTenant(value, origin);
+    if (resourceName === null) return;
+    this.#expected.set(hex(resourceNameKey(resourceName)), nameBehind(key, ALL_TENANTS.start.length));
+  }
+}
+
+function hex(key: Uint8Array): string {
+  return Buffer.from(key).toString("hex");
+}
+
+function text(value: Uint8Array): string {
+  return Buffer.from(value).toString("utf8");
+}
