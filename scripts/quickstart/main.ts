@@ -151,7 +151,9 @@ async function show(kind: string, note: string, search: () => Promise<readonly H
   }
 }
 
-const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
+function counted(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
 
 function text(value: unknown): string {
   return typeof value === "string" ? value : "";
