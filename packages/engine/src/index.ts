@@ -8,6 +8,7 @@ export type { Finding } from "./doctor/finding.ts";
 export { salvage } from "./doctor/salvage.ts";
 export type { EngineLog, EngineLogEntry } from "./engine-log.ts";
 export { createHostedEngine } from "./host/create-hosted-engine.ts";
-export type { HostedEngine, HostedEngineOptions } from "./host/hosted-engine.ts";
+export type { HostedEngine } from "./host/hosted-engine.ts";
+export type { HostedEngineOptions } from "./host/hosted-engine-options.ts";
 export type { DiskReserve } from "./storage/folder/disk-space.ts";
 export { prepareDataFolder } from "./storage/folder/prepare-data-folder.ts";

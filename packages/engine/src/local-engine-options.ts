@@ -6,7 +6,6 @@ import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
 import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-space.ts";
-import type { UnsealedBounds } from "./storage/files/unsealed-memory.ts";
 
 export interface LocalEngineOptions {
   readonly dataFolder: string;
@@ -24,8 +23,8 @@ export interface LocalEngineOptions {
   readonly index?: IndexSettings;
   /** Bytes that the indexes of all collections may keep in memory; by default any. */
   readonly indexMemory?: number;
-  /** What rows may take that are in no index file yet; small for tests. */
-  readonly unsealed?: UnsealedBounds;
+  /** Bytes that rows may take which are in no index file yet; the default where it is left out. */
+  readonly unsealedMemory?: number;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
 }

@@ -100,7 +100,7 @@ export class LocalEngine implements Engine {
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
       ...this.#workers,
-      indexMemory: new IndexMemory(options.indexMemory, options.unsealed),
+      indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
       historyMemory: new HistoryMemory(),
       documents: new DocumentMemory(),
       listeners: options,

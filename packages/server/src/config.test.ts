@@ -56,6 +56,7 @@ describe("readSettings", () => {
       slowRequestMs: 1_000,
       diskReserve: "10%",
       indexMemory: 3 * 2 ** 30,
+      unsealedMemory: 2 ** 31,
       vectorMemory: null,
       purgeAfterMs: 7 * 86_400_000,
       index: { files: true },

@@ -43,6 +43,8 @@ export interface Settings extends BoundSettings, ConnectionSettings, ModelSettin
   readonly diskReserve: DiskReserve;
   /** Of all indexes, in bytes. */
   readonly indexMemory: number;
+  /** For rows that are in no index file yet, in bytes. */
+  readonly unsealedMemory: number;
   /** What it was called before; `null`: not set. */
   readonly vectorMemory: number | null;
   /** Until bytes of deleted records have left the data folder; `null`: they may stay. */
@@ -163,7 +165,14 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_INDEX_MEMORY",
     flag: { name: "index-memory", operand: "GiB" },
     default: "3",
-    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. Records that are in no index file yet, sparse postings, and ids of records that were written since their collection was opened come on top.",
+    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. Records that are in no index file yet (`--unsealed-memory`), sparse postings, and ids of records that were written since their collection was opened come on top.",
+    parse: parseGibibytes,
+  },
+  unsealedMemory: {
+    env: "SHEAF_UNSEALED_MEMORY",
+    flag: { name: "unsealed-memory", operand: "GiB" },
+    default: "2",
+    doc: "Memory for records that are in no index file yet, over all collections: ids, metadata and vectors. From three quarters of it on, unused collections are closed and large writers slowed until index files are written; at the bound they wait, and then get 503.",
     parse: parseGibibytes,
   },
   vectorMemory: {
@@ -262,6 +271,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     metricsPort: read("metricsPort"),
     diskReserve: required(read("diskReserve")),
     indexMemory: readIndexMemory(flags, environment),
+    unsealedMemory: required(read("unsealedMemory")),
     vectorMemory: read("vectorMemory"),
     purgeAfterMs: read("purgeAfterMs"),
     index: required(read("index")),

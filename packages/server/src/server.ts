@@ -194,6 +194,7 @@ function startEngine(
       bytes: settings.quotaBytes,
     },
     indexMemory: settings.indexMemory,
+    unsealedMemory: settings.unsealedMemory,
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
     diskReserve: settings.diskReserve,

@@ -2,7 +2,8 @@
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { prepareDataFormat } from "../storage/folder/data-format.ts";
 import { acquireDataLock } from "./data-lock.ts";
-import { HostedEngine, type HostedEngineOptions } from "./hosted-engine.ts";
+import { HostedEngine } from "./hosted-engine.ts";
+import type { HostedEngineOptions } from "./hosted-engine-options.ts";
 
 /** Takes the data folder's lock, starts the engine host and resolves when it serves. */
 export async function createHostedEngine(options: HostedEngineOptions): Promise<HostedEngine> {

@@ -11,6 +11,8 @@ export interface HostArguments {
   readonly quotas: TenantQuotas;
   /** Bytes; any where it is left out. */
   readonly indexMemory?: number;
+  /** Bytes; the default where it is left out. */
+  readonly unsealedMemory?: number;
   /** They may stay where it is left out. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;

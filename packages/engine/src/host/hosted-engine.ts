@@ -24,8 +24,7 @@ import {
   type UpdateCollection,
   type WriteRequest,
 } from "@sheaf/protocol";
-import { NO_QUOTAS, type TenantQuotas } from "../collection/tenant-quotas.ts";
-import type { IndexSettings } from "../collection/open-collection-options.ts";
+import { NO_QUOTAS } from "../collection/tenant-quotas.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type {
   Activity,
@@ -46,29 +45,11 @@ import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/rank/knn-leaves.ts";
 import { cannotStart } from "./caller-errors.ts";
 import type { DataLock } from "./data-lock.ts";
-import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { endCause, endedAtStart } from "./end-cause.ts";
 import { HOST_PROCESS } from "./host-process.ts";
 import type { DamageEvent, HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
 import { HostRecovery, type RecoveringHost } from "./host-recovery.ts";
-
-export interface HostedEngineOptions {
-  readonly dataFolder: string;
-  readonly log?: EngineLog;
-  /** Called at every unexpected end of the engine host. */
-  readonly onHostDeath?: () => void;
-  /** What each tenant may keep; by default anything. */
-  readonly quotas?: TenantQuotas;
-  /** Bytes that the indexes of all collections may keep in memory; by default any. */
-  readonly indexMemory?: number;
-  /** Until bytes of deleted records have left the files; by default they may stay. */
-  readonly purgeAfterMs?: number;
-  readonly index?: IndexSettings;
-  /** To keep free on the data folder's disk; by default 32 MiB. */
-  readonly diskReserve?: DiskReserve;
-  /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */
-  readonly hangAfterMs?: number;
-}
+import type { HostedEngineOptions } from "./hosted-engine-options.ts";
 
 /** More than the longest work in one piece: going through the file of a large collection on a slow disk. */
 const HANG_AFTER_MS = 120_000;
@@ -97,8 +78,8 @@ export class HostedEngine implements Engine {
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const { indexMemory, purgeAfterMs, index, diskReserve } = options;
-    const settings = { indexMemory, purgeAfterMs, index, diskReserve };
+    const { indexMemory, unsealedMemory, purgeAfterMs, index, diskReserve } = options;
+    const settings = { indexMemory, unsealedMemory, purgeAfterMs, index, diskReserve };
     // What is left out is left out of the JSON, too.
     const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
       [name in Exclude<keyof HostArguments, "damaged">]-?: unknown;

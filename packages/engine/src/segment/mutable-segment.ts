@@ -15,6 +15,10 @@ import { OffsetOrder } from "./offset-order.ts";
 import type { LookupSegment } from "./segment.ts";
 
 const FIRST_CAPACITY = 16;
+/** Of a row beside its id, metadata and vector: entries of maps, numbers, signatures. */
+const ROW_OVERHEAD = 250;
+/** Of ids and metadata: as objects on the heap they take about twice their bytes. */
+const OBJECT_FACTOR = 2;
 /** Metadata that counts as much as a row: what is not sealed is in memory, dead rows too. */
 export const ROW_BYTES = 4_096;
 
@@ -102,7 +106,7 @@ export class MutableSegment implements LookupSegment {
     return this.#bytes;
   }
 
-  /** What ids and metadata of all rows take of the memory, about. */
+  /** What ids, metadata and vectors of all rows take of the memory, about. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
@@ -172,7 +176,7 @@ export class MutableSegment implements LookupSegment {
     const bytes = row.metadata === null ? 0 : metadataBytes(row.metadata);
     this.#rowBytes[docId] = bytes;
     this.#bytes += bytes;
-    this.#memoryBytes += 2 * row.id.length + bytes;
+    this.#memoryBytes += ROW_OVERHEAD + OBJECT_FACTOR * (2 * row.id.length + bytes) + row.vector.byteLength;
     for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
     this.#ids.push(row.id);
     const formerOfId = this.#docOfId.get(row.id);

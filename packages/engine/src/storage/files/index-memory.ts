@@ -6,7 +6,7 @@
  * while there is room, and what finds none is read from files. Parts of files are kept while they are used, in what is
  * left: those that were not asked for since the last round make room. A share of the limit is theirs alone.
  */
-import { type UnsealedBounds, UnsealedMemory } from "./unsealed-memory.ts";
+import { UnsealedMemory, unsealedBounds } from "./unsealed-memory.ts";
 
 export type MemoryKind = "vectors" | "codes" | "copies" | "parts";
 
@@ -31,10 +31,10 @@ export class IndexMemory {
   #reads = 0;
   #evictions = 0;
 
-  /** `limit`: in bytes. */
-  constructor(limit = Infinity, unsealed?: UnsealedBounds) {
+  /** Both in bytes. `unsealed`: beside the limit, for what is in no index file yet. */
+  constructor(limit = Infinity, unsealed?: number) {
     this.#limit = limit;
-    this.unsealed = new UnsealedMemory(unsealed);
+    this.unsealed = new UnsealedMemory(unsealedBounds(unsealed));
   }
 
   /** Bytes that are taken, by what they are for. */

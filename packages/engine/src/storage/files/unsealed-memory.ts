@@ -1,14 +1,20 @@
 /**
- * What the segments that are being filled have in memory beside vectors, of all collections of a process: ids and metadata of
- * the rows, dead ones too, until they are sealed. How long these are is up to callers. Above `PRESSED_BYTES` collections that nobody uses are closed and segments
- * sealed sooner; above `MOST_BYTES` those who would write more wait.
+ * What the segments that are being filled have in memory, of all collections of a process: ids, metadata and vectors of the
+ * rows, dead ones too, until they are sealed. From three quarters of the most there may be, collections that nobody uses are
+ * closed, segments are sealed sooner, and those who have much pause between writes, the longer the more there is, so that
+ * sealing keeps up. At the most they wait until there is less.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 
-const PRESSED_BYTES = 768 * 2 ** 20;
-const MOST_BYTES = 1_024 * 2 ** 20;
+const DEFAULT_BYTES = 2 ** 31;
+const PRESSED_SHARE = 3 / 4;
 /** Collections with less go on in any case, and segments with less are not worth a file. */
 const FEW_BYTES = 16 * 2 ** 20;
+const FEW_SHARE = 1 / 64;
+/** That are sealed while nobody writes, at least: ten rows of 384 dimensions. */
+const SEALED_BYTES_PER_MS = 12_000;
+const LONGEST_PAUSE_MS = 1_000;
 /** Half of what a request may take. */
 const WAIT_MS = 30_000;
 const RETRY_AFTER_SECONDS = 5;
@@ -20,22 +26,26 @@ export interface UnsealedBounds {
   readonly waitMs: number;
 }
 
-const BOUNDS: UnsealedBounds = {
-  pressed: PRESSED_BYTES,
-  most: MOST_BYTES,
-  few: FEW_BYTES,
-  waitMs: WAIT_MS,
-};
+export function unsealedBounds(most = DEFAULT_BYTES): UnsealedBounds {
+  return {
+    pressed: most * PRESSED_SHARE,
+    most,
+    few: Math.min(FEW_BYTES, most * FEW_SHARE),
+    waitMs: WAIT_MS,
+  };
+}
 
 export class UnsealedMemory {
   readonly #bounds: UnsealedBounds;
   readonly #waiting = new Set<() => void>();
   #bytes = 0;
+  /** Since somebody paused for it. */
+  #added = 0;
   /** Whoever can make room by closing what is not used. */
   onPressed: () => void = () => {};
 
   /** @param bounds Small ones for tests. */
-  constructor(bounds = BOUNDS) {
+  constructor(bounds = unsealedBounds()) {
     this.#bounds = bounds;
   }
 
@@ -48,6 +58,13 @@ export class UnsealedMemory {
     return Math.max(0, this.#bytes - this.#bounds.pressed);
   }
 
+  /** Of the next writer, for what was added since the last one paused. */
+  get pauseMs(): number {
+    const { pressed, most } = this.#bounds;
+    const share = this.excess / (most - pressed);
+    return Math.min((share * this.#added) / SEALED_BYTES_PER_MS, LONGEST_PAUSE_MS);
+  }
+
   /** A segment with so many bytes is to be sealed as it is. */
   isPressing(bytes: number): boolean {
     return this.excess > 0 && bytes >= this.#bounds.few;
@@ -56,6 +73,7 @@ export class UnsealedMemory {
   /** Negative: so much less. */
   add(bytes: number): void {
     this.#bytes += bytes;
+    this.#added += Math.max(0, bytes);
     if (bytes >= 0 || this.#bytes >= this.#bounds.most) return;
     for (const goOn of this.#waiting) goOn();
   }
@@ -63,8 +81,10 @@ export class UnsealedMemory {
   /** For a collection that has so many bytes: resolves once it may have more, `undefined`: it may. Rejects with 503. */
   room(bytes: number): Promise<void> | undefined {
     if (this.excess > 0) this.onPressed();
+    else this.#added = 0;
     const { most, few, waitMs } = this.#bounds;
-    if (this.#bytes < most || bytes < few) return undefined;
+    if (bytes < few || this.excess === 0) return undefined;
+    if (this.#bytes < most) return this.#pause();
     return new Promise((resolve, reject) => {
       const goOn = (): void => {
         clearTimeout(timer);
@@ -77,6 +97,13 @@ export class UnsealedMemory {
       }, waitMs);
       this.#waiting.add(goOn);
     });
+  }
+
+  /** Near the most as long as it takes to seal what was added; right above the bound hardly at all. */
+  #pause(): Promise<void> {
+    const milliseconds = this.pauseMs;
+    this.#added = 0;
+    return sleep(milliseconds);
   }
 }
 

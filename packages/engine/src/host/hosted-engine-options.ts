@@ -1,0 +1,25 @@
+/** What an engine in a process of its own is told at its start. */
+import type { IndexSettings } from "../collection/open-collection-options.ts";
+import type { TenantQuotas } from "../collection/tenant-quotas.ts";
+import type { EngineLog } from "../engine-log.ts";
+import type { DiskReserve } from "../storage/folder/disk-space.ts";
+
+export interface HostedEngineOptions {
+  readonly dataFolder: string;
+  readonly log?: EngineLog;
+  /** Called at every unexpected end of the engine host. */
+  readonly onHostDeath?: () => void;
+  /** What each tenant may keep; by default anything. */
+  readonly quotas?: TenantQuotas;
+  /** Bytes that the indexes of all collections may keep in memory; by default any. */
+  readonly indexMemory?: number;
+  /** Bytes that rows may take which are in no index file yet; the default where it is left out. */
+  readonly unsealedMemory?: number;
+  /** Until bytes of deleted records have left the files; by default they may stay. */
+  readonly purgeAfterMs?: number;
+  readonly index?: IndexSettings;
+  /** To keep free on the data folder's disk; by default 32 MiB. */
+  readonly diskReserve?: DiskReserve;
+  /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */
+  readonly hangAfterMs?: number;
+}
