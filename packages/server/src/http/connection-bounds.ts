@@ -11,10 +11,11 @@ export interface ConnectionBounds {
   /** Requests of one connection that are worked on at a time. The connection is not read while others wait. */
   readonly pipelinedRequests: number;
   /**
-   * Requests that wait behind those, over all connections. One piece of what a socket delivers can hold two thousand, each
-   * some 2 KiB once it is parsed.
+   * Requests that wait behind those, over all connections and over those of one address. One piece of what a socket
+   * delivers can hold two thousand, each some 2 KiB once it is parsed.
    */
   readonly waitingRequests: number;
+  readonly waitingRequestsPerAddress: number;
   /** Rate at which a body has to come, in bytes a second, once the grace is over. */
   readonly bodyBytesPerSecond: number;
   readonly bodyGraceSeconds: number;
@@ -36,7 +37,8 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   refusedConnections: 256,
   idleSeconds: 2,
   pipelinedRequests: 8,
-  waitingRequests: 16_384,
+  waitingRequests: 32_768,
+  waitingRequestsPerAddress: 8_192,
   bodyBytesPerSecond: 16 * 1024,
   bodyGraceSeconds: 10,
   bodyPauseSeconds: 30,

@@ -153,8 +153,11 @@ describe("pipelined requests", () => {
     expect(ended()).toBe(8);
   });
 
-  it("close the connection where too many of the whole server wait", async () => {
-    const { held, open } = await fixture({ waitingRequests: 50 });
+  it.each([
+    [{ waitingRequests: 50 }, []],
+    [{ waitingRequestsPerAddress: 50 }, ["127.0.0.2"]],
+  ])("close the connection where too many wait: %j", async (bounds, others) => {
+    const { held, open } = await fixture(bounds);
     const patient = await open();
     patient.write(GET.repeat(58));
     await until(() => held.length === 8);
@@ -162,8 +165,10 @@ describe("pipelined requests", () => {
     greedy.write(GET.repeat(9));
     await greedy.closed;
     expect(greedy.received).toBe("");
+    const elsewhere = await Promise.all(others.map((address) => open(address)));
+    for (const client of elsewhere) client.write(GET.repeat(9));
     let answered = 0;
-    while (answered < 58) {
+    while (answered < 58 + 9 * others.length) {
       await until(() => held.length > 0);
       for (const { response } of held.splice(0)) {
         response.end();
@@ -171,6 +176,7 @@ describe("pipelined requests", () => {
       }
     }
     await patient.until(({ statuses }) => statuses.length === 58);
+    for (const client of elsewhere) await client.until(({ statuses }) => statuses.length === 9);
   });
 });
 

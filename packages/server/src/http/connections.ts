@@ -30,6 +30,8 @@ export interface ConnectionsOptions {
 
 interface Group {
   open: number;
+  /** Requests that its connections have not begun to work on. */
+  waiting: number;
   /** Those without a request, the one that has been idle longest first, and the second since when. */
   readonly idle: Map<Connection, number>;
   /** Proxies have none. */
@@ -109,7 +111,7 @@ export class Connections {
     const group = addressGroup(address);
     const connection = new Connection({ socket, group }, this.#options.bounds, {
       idleChanged: (changed, isIdle) => this.#idleChanged(changed, isIdle),
-      waitingChanged: (by) => (this.#waiting += by) <= this.#options.bounds.waitingRequests,
+      waitingChanged: (by) => this.#waitingChanged(group, by),
     });
     if (!this.#admit(connection, address)) {
       this.#report();
@@ -146,6 +148,7 @@ export class Connections {
   #admit(connection: Connection, address: string): boolean {
     const group = this.#groups.get(connection.group) ?? {
       open: 0,
+      waiting: 0,
       idle: new Map(),
       isBounded: !this.#options.proxies.has(address),
     };
@@ -198,6 +201,16 @@ export class Connections {
     const idle = this.#groups.get(connection.group)?.idle;
     if (!isIdle) idle?.delete(connection);
     else if (this.#bySocket.has(connection.socket)) idle?.set(connection, this.#second);
+  }
+
+  /** Whether so many may wait. Whoever fills the share of an address keeps no other address from pipelining. */
+  #waitingChanged(address: string, by: number): boolean {
+    const { waitingRequests, waitingRequestsPerAddress } = this.#options.bounds;
+    this.#waiting += by;
+    const group = this.#groups.get(address);
+    if (group !== undefined) group.waiting = Math.max(0, group.waiting + by);
+    const ofAddress = group?.isBounded === true ? group.waiting : 0;
+    return this.#waiting <= waitingRequests && ofAddress <= waitingRequestsPerAddress;
   }
 
   #check(server: Server): void {
