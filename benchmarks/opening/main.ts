@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseCreateCollection } from "@sheaf/protocol";
-import { createLocalEngine } from "../../packages/engine/src/local-engine.ts";
+import { createLocalEngine } from "../../packages/engine/src/create-local-engine.ts";
 import { readOptions } from "../measure/read-options.ts";
 
 const AT = { tenant: "default_tenant", database: "default_database" };

@@ -25,6 +25,7 @@ import type {
   UpdateCollection,
   WriteRequest,
 } from "@sheaf/protocol";
+import type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 
 export interface EngineOptions {
   readonly signal?: CancelSignal | undefined;
@@ -206,6 +207,11 @@ export interface Engine {
   recordActivity(activity: Activity): Promise<void>;
   listTokenUsage(): Promise<readonly TokenUsage[]>;
   statistics(): Promise<EngineStatistics>;
+
+  /** Copies catalog, records and indexes as they are now to a folder; as `BackupMaker.make` refuses. One at a time. */
+  makeBackup(request: BackupRequest, options?: EngineOptions): Promise<MadeBackup>;
+  /** `null`: none is being made. */
+  backupProgress(): Promise<BackupProgress | null>;
 
   /** Removes everything and makes `default_tenant` and `default_database` again. */
   reset(): Promise<void>;

@@ -1,5 +1,10 @@
 /** What a gateway needs; nothing here loads LMDB. The engine in one's own process is `@sheaf/engine/local`. */
 export type * from "./engine.ts";
+export type { BackupHeader } from "./backup/backup-files.ts";
+export { readHeader } from "./backup/backup-files.ts";
+export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
+export { type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
+export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
 export { type CompactedStore, compactFolder } from "./doctor/compact-folder.ts";

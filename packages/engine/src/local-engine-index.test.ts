@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { EngineLogEntry } from "./engine-log.ts";
-import { createLocalEngine } from "./local-engine.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
 import type { DiskUsage } from "./storage/folder/disk-space.ts";
 import { idsOf, makeCollection, write } from "./testing/engine-fixtures.ts";
 import { ALL, INDEX, IndexedFolder, ROWS, expected, nearest, row } from "./testing/indexed-folder.ts";

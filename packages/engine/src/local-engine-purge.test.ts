@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CollectionRef, SheafError, WriteRecord } from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "./engine.ts";
-import { createLocalEngine } from "./local-engine.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
 import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 

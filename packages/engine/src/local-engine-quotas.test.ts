@@ -4,7 +4,7 @@ import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { NO_QUOTAS, type TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { Engine } from "./engine.ts";
-import { createLocalEngine } from "./local-engine.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
 import { AT, makeCollection, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 

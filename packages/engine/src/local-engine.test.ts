@@ -14,7 +14,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { CollectionRef } from "@sheaf/protocol";
 import type { EngineLogEntry } from "./engine-log.ts";
 import { engineSuite } from "./engine.suite.ts";
-import { createLocalEngine } from "./local-engine.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";

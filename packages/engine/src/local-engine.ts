@@ -1,6 +1,6 @@
 /**
  * The engine in this process: catalog, open collections and their files under one data folder. Whoever opens one
- * must hold the folder's lock; `createLocalEngine` takes it.
+ * must hold the folder's lock.
  */
 import {
   type CancelSignal,
@@ -23,6 +23,7 @@ import {
   type WriteRequest,
   throwIfAborted,
 } from "@sheaf/protocol";
+import { BackupMaker, type BackupRequest, type MadeBackup } from "./backup/make-backup.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
@@ -54,8 +55,7 @@ import type {
   TokenUsage,
 } from "./engine.ts";
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
-import { acquireDataLock } from "./host/data-lock.ts";
-import type { EngineParts, LocalEngineOptions, OpenOptions } from "./local-engine-options.ts";
+import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import type { StartedRead } from "./query/execute.ts";
 import { CallMeter, type StageTimes } from "./query/stage-times.ts";
@@ -64,19 +64,6 @@ import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
-/** Opens the engine in this process and holds the folder's lock until `close`. */
-export async function createLocalEngine(options: LocalEngineOptions): Promise<Engine> {
-  const lock = await acquireDataLock(new DataFolder(options.dataFolder).lockFile);
-  try {
-    const engine = await LocalEngine.open({ ...options, onClosed: () => lock.release() });
-    for (const id of await engine.dirtyCollections()) await engine.revive(id);
-    return engine;
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-}
-
 export class LocalEngine implements Engine {
   readonly #folder: DataFolder;
   readonly #catalog: Catalog;
@@ -84,6 +71,7 @@ export class LocalEngine implements Engine {
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
   readonly #purger: CollectionPurger;
+  readonly #backups: BackupMaker;
   readonly #workers: EngineWorkers;
   readonly #budgets: TenantBudgets;
   readonly #calls = new CallMeter();
@@ -121,6 +109,7 @@ export class LocalEngine implements Engine {
     });
     const onProblem = this.#telling("a fork makes its index of the records");
     const forker = (this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem }));
+    this.#backups = new BackupMaker({ ...parts, forker, diskReserve: options.diskReserve });
     this.#purger = new CollectionPurger({
       ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
       onProblem: this.#telling("what was deleted in a collection could not be removed for good"),
@@ -255,6 +244,14 @@ export class LocalEngine implements Engine {
     return this.#catalog.keys.tokenUsage();
   }
 
+  makeBackup(request: BackupRequest, options?: EngineOptions): Promise<MadeBackup> {
+    return this.#backups.make(request, options?.signal);
+  }
+
+  async backupProgress(): Promise<BackupMaker["progress"]> {
+    return this.#backups.progress;
+  }
+
   async reset(): Promise<void> {
     await this.#discard(await this.#catalog.reset());
   }
@@ -350,7 +347,7 @@ export class LocalEngine implements Engine {
 
   /** After the calls under way. */
   async close(): Promise<void> {
-    await this.#purger.close();
+    await Promise.all([this.#backups.close(), this.#purger.close()]);
     await this.#forker.close();
     await this.#pool.close();
     await this.#catalog.close();

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { examineCollection } from "./doctor/examine-collection.ts";
-import { createLocalEngine } from "./local-engine.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
 import { DataFolder, collectionName } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";

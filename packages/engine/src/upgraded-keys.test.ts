@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { examineCatalog } from "./doctor/examine-catalog.ts";
-import { createLocalEngine } from "./local-engine.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 

@@ -64,6 +64,8 @@ const METHODS = {
   recordActivity: false,
   listTokenUsage: false,
   statistics: false,
+  makeBackup: true,
+  backupProgress: false,
   reset: false,
   forkCollection: true,
   forkCount: false,

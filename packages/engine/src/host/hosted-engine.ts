@@ -24,6 +24,7 @@ import {
   type UpdateCollection,
   type WriteRequest,
 } from "@sheaf/protocol";
+import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
 import { NO_QUOTAS } from "../collection/tenant-quotas.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type {
@@ -230,6 +231,14 @@ export class HostedEngine implements Engine {
 
   statistics(): Promise<EngineStatistics> {
     return this.#call("statistics", []);
+  }
+
+  makeBackup(request: BackupRequest, options?: EngineOptions): Promise<MadeBackup> {
+    return this.#call("makeBackup", [request], options);
+  }
+
+  backupProgress(): Promise<BackupProgress | null> {
+    return this.#call("backupProgress", []);
   }
 
   reset(): Promise<void> {

@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { Engine } from "../engine.ts";
 import type { EngineLogEntry } from "../engine-log.ts";
-import { createLocalEngine } from "../local-engine.ts";
+import { createLocalEngine } from "../create-local-engine.ts";
 import type { LocalEngineOptions } from "../local-engine-options.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import type { DiskSpaceOptions } from "../storage/folder/disk-space.ts";

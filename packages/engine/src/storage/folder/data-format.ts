@@ -3,12 +3,12 @@
  * anything is opened, so that an older Sheaf never touches data it would misread. A folder of an older version gets this
  * one when its catalog has been opened, before anything is written that the older Sheaf does not know.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "./data-folder.ts";
 import { makeFolder } from "./make-folder.ts";
-import { OWNER_ONLY_FILE } from "./restrict-access.ts";
+import { writeDurably } from "./write-durably.ts";
 
 export const DATA_FORMAT_NAME = "sheaf-data";
 /** 2: change keys in collections, and files of their indexes. 3: what leads to API keys and resource names. */
@@ -18,9 +18,14 @@ const REMEDY =
   "restore it from a backup; without one, if this version has served the folder, write this line to it: " +
   JSON.stringify({ format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION, catalog: MADE });
 
+/** Stands in a folder that a backup is being restored to. */
+export const RESTORING = "restoring";
+
 /** Makes the folder ready or throws `failed_precondition` with what stands in the way. */
 export function prepareDataFormat(folder: DataFolder): void {
   makeFolder(folder.path);
+  if (existsSync(join(folder.path, RESTORING)))
+    throw refused(`a restore to ${folder.path} was interrupted: run \`sheaf restore\` again`);
   if (existsSync(folder.formatFile)) return checkFormat(folder.formatFile);
   if (existsSync(folder.catalog)) throw refused(`${folder.formatFile} is missing beside existing data`);
   writeFormat(folder, null);
@@ -48,6 +53,11 @@ export function completeDataFormat(folder: DataFolder): number {
     });
   }
   return before;
+}
+
+/** Of a folder that has everything now. */
+export function writeRestoredFormat(folder: DataFolder): void {
+  writeFormat(folder, MADE);
 }
 
 function writeFormat(folder: DataFolder, catalog: typeof MADE | null): void {
@@ -101,17 +111,4 @@ function readFormat(path: string): FormatFields {
 
 function refused(message: string): SheafError {
   return new SheafError("failed_precondition", message);
-}
-
-/** Whole or not there at all, after a crash too. */
-function writeDurably(path: string, text: string): void {
-  const temporary = `${path}.new`;
-  writeFileSync(temporary, text, { flush: true, mode: OWNER_ONLY_FILE });
-  renameSync(temporary, path);
-  const descriptor = openSync(dirname(path), "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

@@ -1,0 +1,50 @@
+/** The parent's side of the backup process. */
+import { ChildSupervisor, siblingModule } from "@sheaf/process";
+import { type CancelSignal, SheafError, abortable } from "@sheaf/protocol";
+import { HOST_PROCESS } from "../host/host-process.ts";
+import type { BackupMethods } from "./backup-process.ts";
+
+export class BackupChild {
+  readonly #child: ChildSupervisor;
+  #end = "an error";
+
+  constructor() {
+    this.#child = new ChildSupervisor({
+      name: "backup process",
+      module: siblingModule(import.meta.url, "./backup-process"),
+      spawnOptions: () => ({ ...HOST_PROCESS, stderr: "pipe" }),
+      onDeath: (death) => (this.#end = death.signal ?? `code ${death.code}`),
+    });
+  }
+
+  /** Of the process, if there is one. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /**
+   * An abort ends the process, which may be in the middle of a long step. Throws `collection_unavailable` where the step
+   * ended it.
+   */
+  async ask<M extends keyof BackupMethods>(
+    method: M,
+    argument: Parameters<BackupMethods[M]>[0],
+    signal?: CancelSignal,
+  ): Promise<Awaited<ReturnType<BackupMethods[M]>>> {
+    const answer = this.#child.call(method, [argument], { wait: true });
+    try {
+      return (await (signal === undefined ? answer : abortable(answer, signal))) as Awaited<
+        ReturnType<BackupMethods[M]>
+      >;
+    } catch (error) {
+      if (signal?.aborted === true) this.#child.kill();
+      if (!(error instanceof SheafError) || error.code !== "unavailable") throw error;
+      const reason = `reading it with LMDB ended the process with ${this.#end}`;
+      throw new SheafError("collection_unavailable", reason, { cause: error });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#child.close();
+  }
+}

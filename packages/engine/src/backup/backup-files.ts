@@ -1,0 +1,155 @@
+/**
+ * What a backup is on disk:
+ *
+ *     backup.json                          what it is, and the sum of `collections.jsonl` and of the catalog
+ *     backup.json.sha256                   the sum of `backup.json`, as `sha256sum -c` reads it
+ *     catalog/data.mdb                     the catalog at one moment
+ *     collections.jsonl                    a line for each collection: which state of it, and the sums of its files
+ *     collections/<first 2 hex>/<uuid>/    its records, `data.mdb` whole or `changes` since the base, and its index
+ *
+ * `backup.json` is written last, so a backup is there whole or not at all. An incremental backup names its base, which names
+ * its own; files of an index that the base has are not stored again.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { SheafError } from "@sheaf/protocol";
+import { writeDurably } from "../storage/folder/write-durably.ts";
+import type { FileSum } from "./summed-file.ts";
+
+export const BACKUP_FORMAT_VERSION = 1;
+const FORMAT = "sheaf-backup";
+const HEADER = "backup.json";
+const HEADER_SUM = "backup.json.sha256";
+export const COLLECTION_LIST = "collections.jsonl";
+export const CATALOG_FILE = join("catalog", "data.mdb");
+/** Stands in a backup that is not complete. */
+export const UNFINISHED = "unfinished";
+/** More are a loop. */
+const MOST_IN_A_CHAIN = 1_000;
+
+export interface BackupHeader {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly started: number;
+  readonly finished: number;
+  /** Of the data folder. */
+  readonly dataFormat: number;
+  /** The only tenant in it; `null`: all. */
+  readonly tenant: string | null;
+  /** Whether API keys are in it, as digests. */
+  readonly keys: boolean;
+  /** What it adds to; `path` is from the folder of this backup. `null`: it is whole by itself. */
+  readonly base: { readonly id: string; readonly path: string } | null;
+  readonly catalog: FileSum;
+  readonly list: FileSum;
+  readonly collections: number;
+  /** Of all files of this backup. */
+  readonly bytes: number;
+  /** Collections that could not be copied. */
+  readonly damaged: number;
+}
+
+/** A file of an index. */
+export interface IndexFile extends FileSum {
+  readonly name: string;
+  /** Id of the backup that has it. */
+  readonly in: string;
+}
+
+export interface StoreFile extends FileSum {
+  /** `false`: it is what has changed since the base. */
+  readonly isWhole: boolean;
+}
+
+export interface BackedUpCollection {
+  readonly id: string;
+  readonly tenant: string;
+  readonly database: string;
+  readonly name: string;
+  /** Operations that its records hold. */
+  readonly sequence: number;
+  /** `null`: it was never written to, or could not be copied. */
+  readonly store: StoreFile | null;
+  readonly index: readonly IndexFile[];
+  /** Why it could not be copied; `null`: it was. */
+  readonly problem: string | null;
+}
+
+export interface Backup {
+  readonly folder: string;
+  readonly header: BackupHeader;
+}
+
+/** Makes the backup complete. */
+export function writeHeader(folder: string, header: BackupHeader): void {
+  const text = `${JSON.stringify({ format: FORMAT, version: BACKUP_FORMAT_VERSION, ...header }, null, 2)}\n`;
+  writeDurably(join(folder, HEADER_SUM), `${sumOf(text)}  ${HEADER}\n`);
+  writeDurably(join(folder, HEADER), text);
+}
+
+export function isBackup(folder: string): boolean {
+  return existsSync(join(folder, HEADER));
+}
+
+/** Throws `invalid_argument` where there is no complete backup, `failed_precondition` for one that cannot be used. */
+export async function readHeader(folder: string): Promise<BackupHeader> {
+  if (!isBackup(folder)) {
+    const why = existsSync(join(folder, UNFINISHED)) ? "it was not finished" : `it has no ${HEADER}`;
+    throw new SheafError("invalid_argument", `${folder} is no complete backup of Sheaf: ${why}`);
+  }
+  const text = await readFile(join(folder, HEADER), "utf8");
+  const sum = await readFile(join(folder, HEADER_SUM), "utf8").catch(() => "");
+  if (!sum.startsWith(sumOf(text))) throw damaged(folder, `${HEADER} does not have its checksum`);
+  const { format, version, ...header } = JSON.parse(text) as BackupHeader & Record<string, unknown>;
+  if (format !== FORMAT || typeof version !== "number")
+    throw damaged(folder, `${HEADER} describes no backup`);
+  if (version > BACKUP_FORMAT_VERSION)
+    throw new SheafError(
+      "failed_precondition",
+      `${folder} was made by a newer Sheaf (backup format ${version})`,
+    );
+  return header;
+}
+
+/** The backup and those that it adds to, newest first; the last one is whole. */
+export async function readChain(folder: string): Promise<readonly Backup[]> {
+  const chain: Backup[] = [];
+  let next: string | null = resolve(folder);
+  let expected: string | null = null;
+  while (next !== null) {
+    const header: BackupHeader = await readHeader(next);
+    if (expected !== null && header.id !== expected)
+      throw damaged(next, `it is another backup than the one that ${chain.at(-1)?.folder} adds to`);
+    chain.push({ folder: next, header });
+    if (chain.length > MOST_IN_A_CHAIN)
+      throw damaged(folder, `more than ${MOST_IN_A_CHAIN} backups add to each other`);
+    expected = header.base?.id ?? null;
+    next = header.base === null ? null : resolve(next, header.base.path);
+  }
+  return chain;
+}
+
+/** In order of their ids. Its sum is not looked at. */
+export async function* readCollections(folder: string): AsyncGenerator<BackedUpCollection> {
+  const lines = createInterface({
+    input: createReadStream(join(folder, COLLECTION_LIST)),
+    crlfDelay: Infinity,
+  });
+  for await (const line of lines) if (line !== "") yield JSON.parse(line) as BackedUpCollection;
+}
+
+/** Where the files of a collection lie in a backup, as in a data folder. */
+export function storeFile(collectionFolder: string, { isWhole }: Pick<StoreFile, "isWhole">): string {
+  return join(collectionFolder, isWhole ? "data.mdb" : "changes");
+}
+
+export function damaged(folder: string, problem: string): SheafError {
+  return new SheafError("failed_precondition", `${folder} is damaged: ${problem}`);
+}
+
+function sumOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,304 @@
+/** The steps of making a backup that read and write its files. They run in the backup process. */
+import { appendFileSync, mkdirSync } from "node:fs";
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
+import { WHOLE, tenantKey } from "../catalog/catalog-keys.ts";
+import { collectionEntries, keepTenant, removeKeys } from "../catalog/catalog-selection.ts";
+import { requireCaughtUp } from "../collection/require-caught-up.ts";
+import { collectionName } from "../storage/folder/data-folder.ts";
+import {
+  type DiskReserve,
+  type DiskSpace,
+  createDiskSpace,
+  isDiskFull,
+} from "../storage/folder/disk-space.ts";
+import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
+import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
+import { type Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
+import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
+import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
+import { decodeHead } from "../storage/values/value-codec.ts";
+import { BackedUpCollections, type StoreParts } from "./backed-up-collections.ts";
+import { storedEntries } from "./backed-up-store.ts";
+import {
+  type BackedUpCollection,
+  type BackupHeader,
+  CATALOG_FILE,
+  COLLECTION_LIST,
+  type IndexFile,
+  type StoreFile,
+  UNFINISHED,
+  damaged,
+  readChain,
+  storeFile,
+  writeHeader,
+} from "./backup-files.ts";
+import { changesBetween, writeChanges } from "./entry-changes.ts";
+import { type FileSum, copyFile, sumFile } from "./summed-file.ts";
+
+/** Of the list that goes to the parent at a time. */
+const LISTED = 256;
+/** For messages. */
+const CATALOG_NAME = "catalog";
+
+/** What the catalog says of a collection. */
+export interface CataloguedCollection {
+  readonly id: string;
+  readonly tenant: string;
+  readonly database: string;
+  readonly name: string;
+  /** Of its index files. */
+  readonly lineage: string;
+  readonly logPosition: number;
+  readonly dimension: number | null;
+}
+
+export interface CatalogStep {
+  /** Folder of the catalog that is in use. */
+  readonly from: string;
+  /** A folder that does not exist yet, in the data folder. */
+  readonly staging: string;
+  readonly to: string;
+  readonly tenant: string | null;
+  readonly keys: boolean;
+  readonly diskReserve: DiskReserve | undefined;
+}
+
+export interface CollectionStep {
+  readonly known: CataloguedCollection;
+  /** Where its store is. */
+  readonly place: string;
+  /** A folder with the files of its index, which stay as they are; `null`: there are none. */
+  readonly index: string | null;
+  readonly to: string;
+  readonly backup: string;
+  /** Folder of the backup to add to; `null`: everything is copied. */
+  readonly base: string | null;
+  readonly diskReserve: DiskReserve | undefined;
+  /** It cannot be copied, and why. */
+  readonly problem: string | null;
+}
+
+export interface CopiedCollection {
+  /** That were written. */
+  readonly bytes: number;
+  readonly problem: string | null;
+}
+
+export class BackupSteps {
+  #listed: { readonly of: string; readonly collections: readonly CataloguedCollection[] } | null = null;
+  #base: { readonly of: string; readonly collections: BackedUpCollections } | null = null;
+
+  /** Sizes and sum of the copy. 404 for a tenant that is not there. */
+  async copyCatalog(step: CatalogStep): Promise<FileSum> {
+    const { from, staging, to, tenant, keys } = step;
+    const disk = createDiskSpace(to, step);
+    const live = new LmdbEnvironment({ folder: from, name: CATALOG_NAME, disk, readOnly: true });
+    try {
+      await live.copyTo(staging);
+    } finally {
+      await live.close();
+    }
+    const copy = new LmdbEnvironment({ folder: staging, name: CATALOG_NAME, disk });
+    try {
+      if (tenant !== null && copy.get(tenantKey(tenant)) === null)
+        throw new SheafError("not_found", `Tenant [${tenant}] not found`);
+      await copy.transact(() => {
+        if (tenant !== null) keepTenant(copy, tenant);
+        if (!keys) removeKeys(copy);
+      });
+      // Once more, so that nothing is left in free pages of what was taken away.
+      await copy.copyTo(join(to, "catalog"));
+    } finally {
+      await copy.close();
+      await rm(staging, { recursive: true, force: true });
+    }
+    return sumFile(join(to, CATALOG_FILE));
+  }
+
+  /** Some of the collections in the catalog of the backup, in order of their ids; none: there are no more. */
+  async listCollections({
+    to,
+    from,
+  }: {
+    readonly to: string;
+    readonly from: number;
+  }): Promise<readonly CataloguedCollection[]> {
+    if (this.#listed?.of !== to) this.#listed = { of: to, collections: catalogued(join(to, CATALOG_FILE)) };
+    return this.#listed.collections.slice(from, from + LISTED);
+  }
+
+  /** Copies one, and adds it to the list of the backup. What is damaged is said there, and no reason to end. */
+  async copyCollection(step: CollectionStep): Promise<CopiedCollection> {
+    const { known, to } = step;
+    const folder = join(to, collectionName(known.id));
+    const { id, tenant, database, name } = known;
+    let copied: Pick<BackedUpCollection, "sequence" | "store" | "index" | "problem">;
+    try {
+      if (step.problem !== null) throw new DamagedFile(step.problem);
+      copied = {
+        ...(await this.#copyStore(step, folder)),
+        ...(await this.#copyIndex(step, folder)),
+        problem: null,
+      };
+    } catch (error) {
+      if (isDiskFull(error)) throw full(to, error);
+      if (!isDamage(error)) throw error;
+      await rm(folder, { recursive: true, force: true });
+      copied = { sequence: 0, store: null, index: [], problem: error.message };
+    }
+    const line: BackedUpCollection = { id, tenant, database, name, ...copied };
+    appendFileSync(join(to, COLLECTION_LIST), `${JSON.stringify(line)}\n`, { mode: OWNER_ONLY_FILE });
+    const files = [copied.store, ...copied.index.filter((file) => file.in === step.backup)];
+    return { bytes: files.reduce((sum, file) => sum + (file?.bytes ?? 0), 0), problem: copied.problem };
+  }
+
+  /** Makes the backup complete. */
+  async finish(step: {
+    readonly to: string;
+    readonly header: Omit<BackupHeader, "list" | "finished">;
+  }): Promise<void> {
+    const { to, header } = step;
+    const list = join(to, COLLECTION_LIST);
+    appendFileSync(list, "", { mode: OWNER_ONLY_FILE });
+    await syncFile(list);
+    const sum = await sumFile(list);
+    const bytes = header.bytes + header.catalog.bytes + sum.bytes;
+    writeHeader(to, { ...header, bytes, list: sum, finished: Date.now() });
+    await rm(join(to, UNFINISHED));
+    await syncFile(to);
+  }
+
+  async #copyStore(
+    { known, place, to, base, diskReserve }: CollectionStep,
+    folder: string,
+  ): Promise<{ readonly sequence: number; readonly store: StoreFile | null }> {
+    const name = collectionName(known.id);
+    if (!LmdbEnvironment.exists(place)) {
+      requireCaughtUp(EMPTY_HEAD, known, name);
+      return { sequence: 0, store: null };
+    }
+    const disk = createDiskSpace(to, { diskReserve });
+    const before = base === null ? null : ((await this.#baseAt(base)).partsOf(known.id) ?? null);
+    const environment = new LmdbEnvironment({ folder: place, name, disk, readOnly: true });
+    try {
+      if (before !== null) return copyChanges(environment, { before, folder, known });
+      await environment.copyTo(folder);
+    } finally {
+      await environment.close();
+    }
+    const file = storeFile(folder, { isWhole: true });
+    const head = wholeHead(file, known);
+    return { sequence: head.sequence, store: { isWhole: true, ...(await sumFile(file)) } };
+  }
+
+  async #copyIndex(
+    { known, index, to, backup, base, diskReserve }: CollectionStep,
+    folder: string,
+  ): Promise<{ readonly index: readonly IndexFile[] }> {
+    if (index === null) return { index: [] };
+    const disk = createDiskSpace(to, { diskReserve });
+    const there = base === null ? null : (await this.#baseAt(base)).find(known.id);
+    const files: IndexFile[] = [];
+    for (const name of (await readdir(index)).toSorted()) {
+      const path = join(index, name);
+      const same = there?.index.find((file) => file.name === name);
+      if (same !== undefined && (await sumFile(path)).sha256 === same.sha256) {
+        files.push(same);
+        continue;
+      }
+      const target = join(folder, "index");
+      mkdirSync(target, { recursive: true });
+      const claim = claimed(disk, (await stat(path)).size, to);
+      try {
+        files.push({ name, ...(await copyFile(path, join(target, name))), in: backup });
+      } finally {
+        claim.release();
+      }
+      syncFolders(target);
+    }
+    return { index: files };
+  }
+
+  async #baseAt(folder: string): Promise<BackedUpCollections> {
+    if (this.#base?.of !== folder)
+      this.#base = { of: folder, collections: await BackedUpCollections.read(await readChain(folder)) };
+    return this.#base.collections;
+  }
+}
+
+function copyChanges(
+  environment: LmdbEnvironment,
+  {
+    before,
+    folder,
+    known,
+  }: {
+    readonly before: StoreParts;
+    readonly folder: string;
+    readonly known: CataloguedCollection;
+  },
+): { readonly sequence: number; readonly store: StoreFile } {
+  // Within one turn, so that all that is read here is of one state.
+  const value = environment.get(RECORD_KEYS.head);
+  const { sequence } = caughtUp(value, known);
+  mkdirSync(folder, { recursive: true });
+  const store = { isWhole: false };
+  const changes = changesBetween(entriesOfBase(before), environment.iterate(WHOLE));
+  return { sequence, store: { ...store, ...writeChanges(storeFile(folder, store), changes) } };
+}
+
+/** Its damage is none of the collection's. */
+function* entriesOfBase(before: StoreParts): Generator<Entry> {
+  try {
+    yield* storedEntries(before);
+  } catch (error) {
+    throw error instanceof DamagedFile ? damaged(before.whole, error.message) : error;
+  }
+}
+
+/** Walks all pages of a copy. */
+function wholeHead(file: string, known: CataloguedCollection): StoreHead {
+  let head: Uint8Array | null = null;
+  for (const { key, value } of storedEntries({ whole: file, changes: [] }))
+    if (Buffer.compare(key, RECORD_KEYS.head) === 0) head = value;
+  return caughtUp(head, known);
+}
+
+function caughtUp(value: Uint8Array | null, known: CataloguedCollection): StoreHead {
+  const name = collectionName(known.id);
+  const head = value === null ? EMPTY_HEAD : decodeHead(value, { store: name, key: RECORD_KEYS.head }).head;
+  requireCaughtUp(head, known, name);
+  return head;
+}
+
+function catalogued(file: string): readonly CataloguedCollection[] {
+  const entries = storedEntries({ whole: file, changes: [] });
+  const collections: CataloguedCollection[] = [];
+  for (const entry of collectionEntries(entries)) {
+    const { id, tenant, database, name, epoch, logPosition, dimension } = entry;
+    collections.push({ id, tenant, database, name, lineage: epoch || id, logPosition, dimension });
+  }
+  return collections;
+}
+
+function claimed(disk: DiskSpace, bytes: number, to: string): { release(): void } {
+  try {
+    return disk.claimFile(bytes);
+  } catch (error) {
+    throw full(to, error);
+  }
+}
+
+function full(folder: string, cause: unknown): SheafError {
+  return new SheafError("storage_full", `the disk of ${folder} is full`, { cause });
+}
+
+/** Of what was to be copied. */
+function isDamage(error: unknown): error is Error {
+  return (
+    error instanceof DamagedFile || (error instanceof SheafError && error.code === "collection_unavailable")
+  );
+}

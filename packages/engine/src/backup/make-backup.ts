@@ -1,0 +1,214 @@
+/**
+ * Makes a backup while readers and writers go on. The catalog is copied first and the collections after it, so what the catalog
+ * says of one is never ahead of its records. Until the end, files of collections that are dropped stay, so that everything
+ * that the copied catalog names can be copied. Stores are copied one at a time, in turn with forks and purges.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
+import { rm, stat } from "node:fs/promises";
+import { basename, join, relative, resolve } from "node:path";
+import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
+import { forkIndexFiles } from "../collection/fork-index-files.ts";
+import type { CollectionForker } from "../collection/collection-forker.ts";
+import { FolderFiles } from "../storage/files/folder-files.ts";
+import type { DataFolder, FolderHold } from "../storage/folder/data-folder.ts";
+import { DATA_FORMAT_VERSION } from "../storage/folder/data-format.ts";
+import type { DiskReserve } from "../storage/folder/disk-space.ts";
+import { makeFolder } from "../storage/folder/make-folder.ts";
+import { writeDurably } from "../storage/folder/write-durably.ts";
+import { BackupChild } from "./backup-child.ts";
+import { type Backup, type BackupHeader, UNFINISHED, isBackup, readChain } from "./backup-files.ts";
+import type { CataloguedCollection, CopiedCollection } from "./backup-steps.ts";
+
+export interface BackupRequest {
+  /** A folder that does not exist yet, or is empty. */
+  readonly target: string;
+  /** Folder of the backup to add to; `null`: everything is copied. */
+  readonly base: string | null;
+  /** The only one to be copied; `null`: all. */
+  readonly tenant: string | null;
+  /** With the digests of API keys. */
+  readonly keys: boolean;
+}
+
+export interface BackupProgress {
+  readonly target: string;
+  readonly collections: number;
+  /** That were written. */
+  readonly bytes: number;
+}
+
+export interface MadeBackup extends BackupProgress {
+  readonly id: string;
+  /** Collections that could not be copied, as their list in the backup says. */
+  readonly damaged: number;
+}
+
+export interface BackupMakerOptions {
+  readonly folder: DataFolder;
+  readonly forker: Pick<CollectionForker, "alone">;
+  readonly diskReserve: DiskReserve | undefined;
+}
+
+export class BackupMaker {
+  readonly #options: BackupMakerOptions;
+  #running: { progress: BackupProgress; readonly ended: Promise<unknown> } | null = null;
+  #closing: (() => void) | null = null;
+
+  constructor(options: BackupMakerOptions) {
+    this.#options = options;
+  }
+
+  /** Of the backup that is being made; `null`: none is. */
+  get progress(): BackupProgress | null {
+    return this.#running?.progress ?? null;
+  }
+
+  /**
+   * Throws `failed_precondition` while another one is made, `already_exists` for a target that is not empty,
+   * `invalid_argument` for a base that is no backup, 404 without the tenant, `storage_full`. Nothing is left behind then.
+   */
+  make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
+    if (this.#running !== null)
+      return Promise.reject(new SheafError("failed_precondition", "another backup is being made"));
+    const making = this.#make(request, signal).finally(() => (this.#running = null));
+    const ended = making.catch(() => undefined);
+    this.#running = { progress: { target: request.target, collections: 0, bytes: 0 }, ended };
+    return making;
+  }
+
+  /** Ends the one under way. */
+  async close(): Promise<void> {
+    this.#closing?.();
+    await this.#running?.ended;
+  }
+
+  async #make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
+    const target = resolve(request.target);
+    const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
+    await prepareTarget(target);
+    const hold = this.#options.folder.hold();
+    const child = new BackupChild();
+    this.#closing = () => void child.close();
+    try {
+      return await this.#copy({ request: { ...request, target }, base, hold, child, signal });
+    } catch (error) {
+      await child.close();
+      await clearTarget(target);
+      throw error;
+    } finally {
+      this.#closing = null;
+      await child.close();
+      await hold.release();
+    }
+  }
+
+  async #copy(work: BackupWork): Promise<MadeBackup> {
+    const { request, base, child, signal } = work;
+    const { target: to, tenant, keys } = request;
+    const { folder, diskReserve } = this.#options;
+    const started = Date.now();
+    const id = randomUUID();
+    const staging = folder.newTrash();
+    const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
+    const catalog = await child.ask("copyCatalog", catalogStep, signal);
+    let [collections, bytes, damaged] = [0, 0, 0];
+    for (;;) {
+      const known = await child.ask("listCollections", { to, from: collections }, signal);
+      if (known.length === 0) break;
+      for (const collection of known) {
+        throwIfAborted(signal);
+        const copied = await this.#options.forker.alone(() => this.#collection(collection, id, work));
+        collections += 1;
+        bytes += copied.bytes;
+        damaged += copied.problem === null ? 0 : 1;
+        if (this.#running !== null) this.#running.progress = { target: to, collections, bytes };
+      }
+    }
+    const header: Omit<BackupHeader, "list" | "finished"> = {
+      ...{ id, started, dataFormat: DATA_FORMAT_VERSION, tenant, keys, catalog, collections, bytes, damaged },
+      base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
+    };
+    await child.ask("finishBackup", { to, header }, signal);
+    return { target: to, id, collections, bytes, damaged };
+  }
+
+  async #collection(
+    known: CataloguedCollection,
+    backup: string,
+    { request, base, hold, child, signal }: BackupWork,
+  ): Promise<CopiedCollection> {
+    const { folder, diskReserve } = this.#options;
+    const staged = folder.newTrash();
+    const common = { known, to: request.target, backup, base: base?.folder ?? null, diskReserve };
+    try {
+      for (;;) {
+        const place = hold.placeOf(known.id);
+        try {
+          const index = await linkIndex(place, staged, known.lineage);
+          const step = { ...common, place, index, problem: null };
+          return await child.ask("copyCollection", step, signal);
+        } catch (error) {
+          throwIfAborted(signal);
+          // It was dropped, and its files moved, as they were about to be opened.
+          if (hold.placeOf(known.id) !== place) continue;
+          if (!(error instanceof SheafError) || error.code !== "collection_unavailable") throw error;
+          const step = { ...common, place, index: null, problem: error.message };
+          return await child.ask("copyCollection", step, signal);
+        }
+      }
+    } finally {
+      await rm(staged, { recursive: true, force: true });
+    }
+  }
+}
+
+interface BackupWork {
+  readonly request: BackupRequest;
+  readonly base: Backup | null;
+  readonly hold: FolderHold;
+  readonly child: BackupChild;
+  readonly signal: CancelSignal | undefined;
+}
+
+/** Gives the files of an index a second name each, so that they stay while they are copied. `null`: there are none. */
+async function linkIndex(place: string, staged: string, lineage: string): Promise<string | null> {
+  const [from, to] = [new FolderFiles(join(place, "index")), new FolderFiles(staged)];
+  try {
+    const isThere = await forkIndexFiles({ from, to, lineage, forkLineage: lineage }, undefined);
+    return isThere ? staged : null;
+  } catch {
+    // It is made of the records then.
+    return null;
+  } finally {
+    await Promise.all([from.close(), to.close()]);
+  }
+}
+
+async function baseOf({ base, target, tenant }: BackupRequest & { readonly base: string }): Promise<Backup> {
+  const [newest] = await readChain(base);
+  if (newest === undefined || newest.folder === target)
+    throw new SheafError("invalid_argument", `${base} cannot be the base of itself`);
+  const { header } = newest;
+  if (header.tenant !== null && header.tenant !== tenant)
+    throw new SheafError("invalid_argument", `${base} holds tenant ${header.tenant} alone`);
+  return newest;
+}
+
+/** What a backup that was killed has left there is removed. */
+async function prepareTarget(target: string): Promise<void> {
+  if (existsSync(target) && (await stat(target)).isDirectory() && readdirSync(target).length > 0) {
+    const isLeft = existsSync(join(target, UNFINISHED)) && !isBackup(target);
+    const what = isBackup(target) ? "a backup" : "other files";
+    if (!isLeft) throw new SheafError("already_exists", `${basename(target)} holds ${what} already`);
+    await clearTarget(target);
+  }
+  makeFolder(target);
+  writeDurably(join(target, UNFINISHED), "");
+}
+
+/** But for the folder itself, which may be a mount. */
+async function clearTarget(target: string): Promise<void> {
+  const names = readdirSync(target).filter((name) => name !== UNFINISHED);
+  for (const name of [...names, UNFINISHED]) await rm(join(target, name), { recursive: true, force: true });
+}

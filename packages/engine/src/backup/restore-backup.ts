@@ -1,0 +1,106 @@
+/** Makes a data folder out of a backup. Nothing is written before every checksum has been found right. */
+import { existsSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
+import { acquireDataLock } from "../host/data-lock.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
+import { RESTORING, writeRestoredFormat } from "../storage/folder/data-format.ts";
+import { makeFolder } from "../storage/folder/make-folder.ts";
+import { syncFile } from "../storage/folder/sync-files.ts";
+import { writeDurably } from "../storage/folder/write-durably.ts";
+import { BackedUpCollections } from "./backed-up-collections.ts";
+import { BackupChild } from "./backup-child.ts";
+import { readChain } from "./backup-files.ts";
+import { type VerificationProgress, type VerifiedBackup, verifyBackup } from "./verify-backup.ts";
+
+export interface RestoreRequest {
+  readonly backup: string;
+  /** Does not exist, or is empty. */
+  readonly dataFolder: string;
+  /** The only one to be restored; `null`: all. */
+  readonly tenant: string | null;
+  readonly onVerify?: (progress: VerificationProgress) => void;
+  readonly onRestore?: (collections: number) => void;
+}
+
+export interface RestoredFolder {
+  readonly verified: VerifiedBackup;
+  readonly collections: number;
+}
+
+/** What a restore that was interrupted may have left. */
+const LEFT = new Set(["lock.json", "collections", "catalog", "trash"]);
+
+/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty. 404 without the tenant. */
+export async function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
+  const { backup, dataFolder, tenant } = request;
+  const folder = new DataFolder(dataFolder);
+  makeFolder(dataFolder);
+  requireEmpty(folder);
+  const verified = await verifyBackup(backup, request.onVerify);
+  const [problem] = verified.problems;
+  if (problem !== undefined) {
+    const more = verified.problems.length > 1 ? ` and ${verified.problems.length - 1} more` : "";
+    throw new SheafError(
+      "failed_precondition",
+      `the backup is damaged, so nothing was restored: ${problem}${more}`,
+    );
+  }
+  const lock = await acquireDataLock(folder.lockFile);
+  const child = new BackupChild();
+  try {
+    requireEmpty(folder);
+    await clear(folder);
+    const collections = await restore(child, request);
+    await child.ask("restoreCatalog", { from: backup, dataFolder, tenant });
+    await rm(join(dataFolder, "trash"), { recursive: true, force: true });
+    writeRestoredFormat(folder);
+    await rm(join(dataFolder, RESTORING));
+    await syncFile(dataFolder);
+    return { verified, collections };
+  } finally {
+    await child.close();
+    lock.release();
+  }
+}
+
+async function restore(child: BackupChild, request: RestoreRequest): Promise<number> {
+  const { backup, dataFolder, tenant, onRestore } = request;
+  const known = await BackedUpCollections.read(await readChain(backup));
+  let collections = 0;
+  for (const { id, sequence, index, tenant: owner } of known.all()) {
+    if (tenant !== null && owner !== tenant) continue;
+    const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
+    await child.ask("restoreCollection", {
+      id,
+      dataFolder,
+      sequence,
+      store: known.partsOf(id),
+      index: files,
+    });
+    collections += 1;
+    onRestore?.(collections);
+  }
+  return collections;
+}
+
+/** Beside what an interrupted restore left. */
+function requireEmpty({ path }: DataFolder): void {
+  const isInterrupted = existsSync(join(path, RESTORING));
+  const found = readdirSync(path).find(
+    (name) =>
+      name !== "lost+found" && !(isInterrupted ? LEFT.has(name) || name === RESTORING : name === "lock.json"),
+  );
+  if (found === undefined) return;
+  throw new SheafError(
+    "failed_precondition",
+    `${path} is not empty: it holds ${found}; name a folder that is`,
+  );
+}
+
+async function clear({ path }: DataFolder): Promise<void> {
+  writeDurably(join(path, RESTORING), "");
+  for (const name of readdirSync(path))
+    if (LEFT.has(name) && name !== "lock.json") await rm(join(path, name), { recursive: true });
+}

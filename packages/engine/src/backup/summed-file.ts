@@ -1,0 +1,56 @@
+/** Files with their sizes and SHA-256 sums, read and copied in pieces, so that memory does not grow with them. */
+import { createHash } from "node:crypto";
+import { type FileHandle, open } from "node:fs/promises";
+import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
+
+export interface FileSum {
+  readonly bytes: number;
+  /** Hexadecimal. */
+  readonly sha256: string;
+}
+
+const PIECE_BYTES = 2 ** 20;
+
+export async function sumFile(path: string): Promise<FileSum> {
+  const file = await open(path, "r");
+  try {
+    return await eachPiece(file, async () => {});
+  } finally {
+    await file.close();
+  }
+}
+
+/** Copies into a file that does not exist yet, and resolves when the copy is on disk. The sum is that of what was read. */
+export async function copyFile(from: string, to: string): Promise<FileSum> {
+  const source = await open(from, "r");
+  try {
+    const target = await open(to, "wx", OWNER_ONLY_FILE);
+    try {
+      const sum = await eachPiece(source, (piece) => writeAll(target, piece));
+      await target.sync();
+      return sum;
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+async function eachPiece(file: FileHandle, use: (piece: Uint8Array) => Promise<void>): Promise<FileSum> {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  let bytes = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(buffer, 0, PIECE_BYTES, bytes);
+    if (bytesRead === 0) return { bytes, sha256: hash.digest("hex") };
+    const piece = buffer.subarray(0, bytesRead);
+    hash.update(piece);
+    await use(piece);
+    bytes += bytesRead;
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let from = 0; from < bytes.length;) from += (await file.write(bytes, from)).bytesWritten;
+}
