@@ -1,9 +1,9 @@
 /** Runs the `sh` blocks of guide pages in one shell, in order, and compares each answer with the `json` block below it. */
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
+import { ROOT_KEY, ServedSheaf, temporaryFolder } from "../e2e/testing/served-sheaf.ts";
 
 const GUIDE = fileURLToPath(new URL("../../docs/guide/", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -21,25 +21,31 @@ describe.each([
   { auth: "off", key: "" },
 ])("the guide, with --auth $auth", ({ auth, key }) => {
   let served: ServedSheaf;
+  let backups = "";
 
   beforeAll(async () => {
-    served = await ServedSheaf.start({ args: ["--auth", auth], env: { SHEAF_ROOT_KEY: key } });
+    backups = await temporaryFolder();
+    const args = ["--auth", auth, "--backup-folder", backups];
+    served = await ServedSheaf.start({ args, env: { SHEAF_ROOT_KEY: key } });
   });
 
   afterAll(async () => {
     await served.dispose();
+    await rm(backups, { recursive: true, force: true });
   });
 
   it.each([
     { page: "getting-started.md", least: 7 },
     { page: "models.md", least: 1 },
+    { page: "backup-and-restore.md", least: 4 },
     // Without keys there are none to make.
     ...(auth === "on" ? [{ page: "security.md", least: 2 }] : []),
   ])("has blocks in $page that can be run, and run again", async ({ page, least }) => {
     const blocks = readBlocks(await readFile(`${GUIDE}${page}`, "utf8"));
     expect(blocks.length).toBeGreaterThanOrEqual(least);
     for (let run = 0; run < 2; run++) {
-      const outputs = await runAll(blocks, { SHEAF_URL: served.url, SHEAF_KEY: key });
+      const variables = { SHEAF_URL: served.url, SHEAF_KEY: key, SHEAF_BACKUP_FOLDER: backups };
+      const outputs = await runAll(blocks, variables);
       for (const [position, { script, expected }] of blocks.entries()) {
         if (expected === undefined) continue;
         const output = outputs[position] ?? "";

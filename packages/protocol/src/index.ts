@@ -123,6 +123,7 @@ export {
   type RotateKey,
   writeApiKey,
 } from "./catalog/api-key.ts";
+export { type BackupBody, backupName, parseBackupBody } from "./catalog/backup.ts";
 export {
   type ForkBody,
   parseCreateCollection,

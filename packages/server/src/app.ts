@@ -21,6 +21,7 @@ import { SlowReceivers } from "./http/slow-receivers.ts";
 import { type TrafficBounds, TrafficLimits } from "./http/traffic-limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import { DEFAULT_REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
+import { backupRoutes } from "./routes/backups.ts";
 import { collectionModelRoutes } from "./routes/collection-models.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { databaseRoutes } from "./routes/databases.ts";
@@ -135,6 +136,7 @@ function routesOf(services: Services, options: RouteOptions): readonly Route[] {
     ...searchRoutes(services),
     ...embedRoutes(services),
     ...keyRoutes(services),
+    ...backupRoutes(services),
     ...metricsRoutes(services),
     ...unimplementedRoutes(),
   ];

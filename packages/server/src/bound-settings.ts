@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "@sheaf/protocol";
 import type { Setting } from "./config.ts";
-import { countSetting } from "./count-setting.ts";
+import { countSetting } from "./settings/count-setting.ts";
 
 /** 0: no bound, except for the times. */
 export interface BoundSettings {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type FlagTexts, SETTINGS, readSettings } from "./config.ts";
 import { isLoopback } from "./is-loopback.ts";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 
 const ROOT_KEY = "sixteen-letters!";
 
@@ -61,6 +61,7 @@ describe("readSettings", () => {
       purgeAfterMs: 7 * 86_400_000,
       index: { files: true },
       busyWait: true,
+      backupFolder: null,
       metricsPort: null,
     });
   });

@@ -5,23 +5,26 @@
  */
 import type { DiskReserve, IndexSettings } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
+import { BACKUP_SETTINGS, type BackupSettings } from "./backup-settings.ts";
 import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
 import { isRootKey } from "./auth/root-key.ts";
 import { REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
-import { countSetting } from "./count-setting.ts";
-import { parseDiskReserve } from "./parse-disk-reserve.ts";
-import { parseGibibytes } from "./parse-gibibytes.ts";
-import { parseList } from "./parse-list.ts";
-import { parseSwitch } from "./parse-switch.ts";
+import { countSetting } from "./settings/count-setting.ts";
+import { parseDiskReserve } from "./settings/parse-disk-reserve.ts";
+import { parseFolder } from "./settings/parse-folder.ts";
+import { parseGibibytes } from "./settings/parse-gibibytes.ts";
+import { parseList } from "./settings/parse-list.ts";
+import { parseSwitch } from "./settings/parse-switch.ts";
 import { refuseConflicts } from "./setting-conflicts.ts";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 
 type Role = "all" | "embed" | "search";
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
-export interface Settings extends BoundSettings, ConnectionSettings, ModelSettings, ReplySettings {
+export interface Settings
+  extends BackupSettings, BoundSettings, ConnectionSettings, ModelSettings, ReplySettings {
   readonly host: string;
   /** 0: a free one, printed at the start. */
   readonly port: number;
@@ -142,6 +145,7 @@ export const SETTINGS: SettingTable = {
   }),
   ...BOUND_SETTINGS,
   ...REPLY_SETTINGS,
+  ...BACKUP_SETTINGS,
   slowRequestMs: countSetting("slow-request-ms", {
     operand: "milliseconds",
     initial: 1_000,
@@ -276,6 +280,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     purgeAfterMs: read("purgeAfterMs"),
     index: required(read("index")),
     busyWait: required(read("busyWait")),
+    backupFolder: read("backupFolder"),
   };
   refuseConflicts(settings, (name) => sourceName(SETTINGS[name], flags[name]));
   return settings;
@@ -316,11 +321,6 @@ function readSetting<T>(setting: Setting<T>, flag: string | undefined, environme
 function required<T>(value: T | null): T {
   if (value === null) throw new Error("a setting has neither value nor default");
   return value;
-}
-
-function parseFolder(text: string): string {
-  if (text.trim() === "") throw new SettingError("must be the path of a folder");
-  return text;
 }
 
 function parsePort(text: string): number {

@@ -3,10 +3,10 @@
  */
 import { isIP } from "node:net";
 import type { Setting } from "./config.ts";
-import { countSetting } from "./count-setting.ts";
+import { countSetting } from "./settings/count-setting.ts";
 import { hostName } from "./http/host-name.ts";
-import { parseList } from "./parse-list.ts";
-import { SettingError } from "./setting-error.ts";
+import { parseList } from "./settings/parse-list.ts";
+import { SettingError } from "./settings/setting-error.ts";
 
 export interface ConnectionSettings {
   /** Lower case, without port. */

@@ -5,4 +5,4 @@ export { type Settings, readSettings } from "./config.ts";
 export { embedderOptions } from "./embedder-options.ts";
 export { type RunningServer, startServer } from "./server.ts";
 export { SETTING_GROUPS } from "./setting-groups.ts";
-export { SettingError } from "./setting-error.ts";
+export { SettingError } from "./settings/setting-error.ts";

@@ -1,6 +1,6 @@
 /** Why a listener cannot start, in words that name the flag to change. Other errors are passed on as they are. */
 import { SheafError } from "@sheaf/protocol";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 
 export interface ListenSettings {
   readonly host: string;

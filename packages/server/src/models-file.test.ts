@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readModelsFile } from "./models-file.ts";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 
 let folder: string;
 beforeEach(async () => {

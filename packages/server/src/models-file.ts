@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ConfiguredModel } from "@sheaf/inference";
 import { describeUnknownModel, kindOfModel } from "@sheaf/protocol";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 import { isObject, readSettingsFile } from "./settings-file.ts";
 
 export type ModelFolders = Readonly<Record<string, ConfiguredModel>>;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FlagTexts, readSettings } from "./config.ts";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 import { type RunningServer, startServer } from "./server.ts";
 import { RawClient } from "./testing/raw-client.ts";
 

@@ -1,7 +1,8 @@
 /** Settings that cannot be used together. */
+import { relative, resolve } from "node:path";
 import type { Settings } from "./config.ts";
 import { isLoopback } from "./is-loopback.ts";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 
 /** @param source How the user gave a setting: its flag or its variable. */
 export function refuseConflicts(settings: Settings, source: (name: keyof Settings) => string): void {
@@ -14,6 +15,12 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
   if (!auth && corsAllowOrigins.includes("*")) {
     throw new SettingError(
       `auth cannot be off while ${source("corsAllowOrigins")} is *: every web page that is open in a browser of this machine could read and remove everything`,
+    );
+  }
+  const { dataFolder, backupFolder } = settings;
+  if (backupFolder !== null && !relative(resolve(dataFolder), resolve(backupFolder)).startsWith("..")) {
+    throw new SettingError(
+      `${source("backupFolder")} ${backupFolder} lies in the data folder, where backups would be lost with it; choose another`,
     );
   }
   if (metricsPort !== null && metricsPort !== 0 && metricsPort === port) {

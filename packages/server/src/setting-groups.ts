@@ -1,4 +1,5 @@
 /** The settings by what they are about, for `--help` and the page of settings. */
+import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { BOUND_SETTINGS } from "./bound-settings.ts";
 import { SETTINGS, type Setting, type Settings } from "./config.ts";
 import { CONNECTION_SETTINGS } from "./connection-settings.ts";
@@ -15,6 +16,7 @@ const TABLES: Readonly<Record<string, object>> = {
   Models: MODEL_SETTINGS,
   Requests: BOUND_SETTINGS,
   Replies: REPLY_SETTINGS,
+  Backups: BACKUP_SETTINGS,
 };
 
 /** What stands in no table of its own comes first. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_TASKS, type TaskTable } from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SettingError } from "./setting-error.ts";
+import { SettingError } from "./settings/setting-error.ts";
 import { readTasksFile } from "./tasks-file.ts";
 
 let folder: string;

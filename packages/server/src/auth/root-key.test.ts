@@ -2,7 +2,7 @@ import { mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SettingError } from "../setting-error.ts";
+import { SettingError } from "../settings/setting-error.ts";
 import { makeKey } from "./make-key.ts";
 import { ROOT_KEY_FILE, isRootKey, loadRootKey, replacedRootKey } from "./root-key.ts";
 

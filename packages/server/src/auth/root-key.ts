@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { link, open, readFile, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { SettingError } from "../setting-error.ts";
+import { SettingError } from "../settings/setting-error.ts";
 import { makeKey } from "./make-key.ts";
 
 export const ROOT_KEY_FILE = "root-key";

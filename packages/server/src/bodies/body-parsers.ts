@@ -4,6 +4,7 @@
  */
 import {
   invalid,
+  parseBackupBody,
   parseCommitRequest,
   parseCreateCollection,
   parseCreateKey,
@@ -51,6 +52,7 @@ export const BODY_PARSERS = {
   forkCollection: plain(parseForkBody),
   createKey: plain(parseCreateKey),
   rotateKey: plain(parseRotateKey),
+  makeBackup: plain(parseBackupBody),
 };
 
 export type BodyParserName = keyof typeof BODY_PARSERS;

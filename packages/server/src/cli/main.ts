@@ -4,10 +4,11 @@
  */
 import { CommanderError, Option, type OutputConfiguration, Command as Program } from "commander";
 import { SheafError } from "@sheaf/protocol";
-import { SettingError } from "../setting-error.ts";
+import { SettingError } from "../settings/setting-error.ts";
 import { VERSION } from "../version.ts";
 import type { Command, OptionTexts } from "./command.ts";
 import { closingWords, commandNotes, helpWidth } from "./help-text.ts";
+import { backup, backupList } from "./commands/backup.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
 import { compact } from "./commands/compact.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -16,12 +17,17 @@ import { modelsList } from "./commands/models-list.ts";
 import { modelsPull } from "./commands/models-pull.ts";
 import { modelsRm } from "./commands/models-rm.ts";
 import { modelsVerify } from "./commands/models-verify.ts";
+import { backupVerify, restore } from "./commands/restore.ts";
 import { serve } from "./commands/serve.ts";
 
 const COMMANDS: readonly Command[] = [
   serve,
   doctor,
   compact,
+  backup,
+  backupList,
+  backupVerify,
+  restore,
   collectionsAcceptModel,
   collectionsDelete,
   keysCreate,
@@ -127,6 +133,7 @@ function unknownCommand(program: Program, words: readonly string[]): string | nu
   for (const [i, word] of words.entries()) {
     if (parent.commands.length === 0 || word.startsWith("-")) return null;
     const next = parent.commands.find((known) => known.name() === word);
+    if (next === undefined && parent.registeredArguments.length > 0) return null;
     if (next === undefined) return words.slice(0, i + 1).join(" ");
     parent = next;
   }

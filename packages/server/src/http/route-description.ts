@@ -16,6 +16,7 @@ export const TAGS = {
   Databases: "Databases of a tenant.",
   Tenants: "Tenants of the server.",
   Keys: "API keys: making, listing, rotating and revoking them.",
+  Backups: "Copies of everything, or of a tenant, made while the server goes on.",
   System: "Whether the server is there, what it is, and who asks.",
 } as const;
 

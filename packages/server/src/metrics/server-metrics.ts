@@ -27,6 +27,12 @@ export interface ReplyBytes {
   readonly spooled: number;
 }
 
+export interface BackupMeasure {
+  readonly running: boolean;
+  /** Seconds since 1970 at which the newest backup of all tenants was begun; 0: there is none. */
+  readonly newest: number;
+}
+
 export interface RequestMeasure {
   readonly method: string;
   /** Pattern of the path. */
@@ -51,6 +57,7 @@ export class ServerMetrics {
   readonly #queue: Gauge<"model">;
   readonly #restarts: Counter<"child">;
   readonly #receiversCut: Counter;
+  readonly #backups: Counter<"result">;
   readonly #replyBytes: Gauge<"where">;
   #replies: ReplyBytes = { inMemory: 0, spooled: 0 };
   readonly #engine: Readonly<Record<keyof EngineStatistics, Settable>>;
@@ -103,20 +110,37 @@ export class ServerMetrics {
     this.#receiversCut = new Counter(
       name("receivers_cut_total", "Connections closed because their client read its reply too slowly."),
     );
+    this.#backups = new Counter({
+      ...name("backups_total", "Backups that were made, or failed, since the server started."),
+      labelNames: ["result"],
+    });
+    for (const result of ["complete", "failed"]) this.#backups.inc({ result }, 0);
     this.#engine = engineGauges(gauge);
   }
 
   /** @param read Asked when the metrics are. */
   watchBodies(read: () => BodyMeasure): void {
-    const registers = [this.registry];
-    const gauge = (name: string, help: string, value: (measure: BodyMeasure) => number): void => {
-      const made: Gauge = new Gauge({
-        ...{ name: `sheaf_${name}`, help, registers },
-        collect: () => made.set(value(read())),
-      });
-    };
-    gauge("body_bytes", "Bytes of request bodies in progress.", ({ bytes }) => bytes);
-    gauge("body_queue", "Large bodies that wait for a thread to parse them.", ({ queued }) => queued);
+    this.#watch("body_bytes", "Bytes of request bodies in progress.", () => read().bytes);
+    this.#watch("body_queue", "Large bodies that wait for a thread to parse them.", () => read().queued);
+  }
+
+  /** @param read Asked when the metrics are. */
+  watchBackups(read: () => BackupMeasure): void {
+    const newest =
+      "Unix time at which the newest complete backup of all tenants was begun; 0 if there is none.";
+    this.#watch("backup_newest_timestamp_seconds", newest, () => read().newest);
+    this.#watch("backup_running", "1 while a backup is being made.", () => Number(read().running));
+  }
+
+  backupEnded(complete: boolean): void {
+    this.#backups.inc({ result: complete ? "complete" : "failed" });
+  }
+
+  #watch(name: string, help: string, value: () => number): void {
+    const made: Gauge = new Gauge({
+      ...{ name: `sheaf_${name}`, help, registers: [this.registry] },
+      collect: () => made.set(value()),
+    });
   }
 
   request({ method, route, status, seconds }: RequestMeasure): void {

@@ -1,5 +1,6 @@
 /** Every named schema; `ref` names one of these. */
 import type { JsonSchema } from "./json-schema.ts";
+import { BACKUP_SCHEMAS } from "./schemas/backup-schemas.ts";
 import { COLLECTION_SCHEMAS } from "./schemas/collection-schemas.ts";
 import { DENSE_INDEX_SCHEMAS } from "./schemas/dense-index-schemas.ts";
 import { EMBED_SCHEMAS } from "./schemas/embed-schemas.ts";
@@ -19,5 +20,6 @@ export const COMPONENT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...COLLECTION_SCHEMAS,
   ...DENSE_INDEX_SCHEMAS,
   ...KEY_SCHEMAS,
+  ...BACKUP_SCHEMAS,
   ...SYSTEM_SCHEMAS,
 };

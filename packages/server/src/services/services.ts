@@ -11,6 +11,7 @@ import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
 import { DEFAULT_REPLY_SETTINGS } from "../reply-settings.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
+import { BackupService } from "./backup-service.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "../request/engine-source.ts";
@@ -40,6 +41,8 @@ export interface ServiceOptions extends Partial<ReplyBounds> {
   readonly now?: () => number;
   /** Where replies wait that do not fit into memory; in the folder for temporary files by default. */
   readonly spoolFolder?: string;
+  /** Where backups are made; `null`, the default: none are. */
+  readonly backupFolder?: string | null;
   /** What is kept free on its disk. */
   readonly diskReserve?: DiskReserve;
 }
@@ -57,6 +60,7 @@ export interface Services {
   readonly transactions: TransactionService;
   readonly models: ModelService;
   readonly keys: KeyService;
+  readonly backups: BackupService;
   readonly ledger: ActivityLedger;
   readonly access: AccessWatch;
   /** `null`: a server that keeps nothing knows the root key only. */
@@ -109,11 +113,13 @@ export function createServices(
     diskReserve: options.diskReserve ?? 0,
   });
   metrics.watchReplies(store);
+  const backups = createBackups(options, engine, metrics);
   const replies = new ResultReplies(engine, store);
   const get = new GetService(engine);
   const write = new WriteService({ engine, embedder, tasks, plans, get });
   return {
     engine,
+    backups,
     ledger,
     access,
     madeKeys,
@@ -130,6 +136,22 @@ export function createServices(
     models: new ModelService({ engine, embedder, tasks }),
     transactions: new TransactionService({ engine, write }),
   };
+}
+
+function createBackups(
+  { backupFolder = null, now = Date.now, logger }: ServiceOptions,
+  engine: EngineSource,
+  metrics: ServerMetrics,
+): BackupService {
+  const backups = new BackupService({
+    ...{ engine, now, folder: backupFolder },
+    onEnd: ({ state, ...ended }) => {
+      metrics.backupEnded(state === "complete");
+      logger?.[state === "complete" ? "info" : "error"](ended, `a backup ended: ${state}`);
+    },
+  });
+  metrics.watchBackups(() => backups.measure);
+  return backups;
 }
 
 /** `null`: the engine does not serve now, or there is none. */

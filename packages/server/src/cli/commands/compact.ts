@@ -2,7 +2,8 @@
 import { existsSync } from "node:fs";
 import { type CompactedStore, compactFolder } from "@sheaf/engine";
 import { readSettings, SETTINGS } from "../../config.ts";
-import { SettingError } from "../../setting-error.ts";
+import { SettingError } from "../../settings/setting-error.ts";
+import { byteCount } from "../byte-count.ts";
 import type { Command, OptionTexts } from "../command.ts";
 
 const FOLDER = SETTINGS.dataFolder;
@@ -40,22 +41,20 @@ async function run(options: OptionTexts): Promise<number> {
   if (isJson)
     console.log(JSON.stringify({ dataFolder, usedBy, before, after, stores, withoutStore }, null, 2));
   else if (usedBy !== null) console.log(`${dataFolder}: in use by process ${usedBy}; nothing was done`);
-  else console.log(`${dataFolder}: ${size(before)} before, ${size(after)} now${without(withoutStore)}`);
+  else
+    console.log(
+      `${dataFolder}: ${byteCount(before)} before, ${byteCount(after)} now${without(withoutStore)}`,
+    );
   if (usedBy !== null) return IN_USE;
   return stores.every(({ problem }) => problem === null) ? DONE : LEFT_SOMETHING;
 }
 
 function describe({ subject, before, after, problem }: CompactedStore): string {
   if (problem !== null) return `${subject}: left as it is: ${problem}`;
-  return `${subject}: ${size(before)} before, ${size(after)} now`;
+  return `${subject}: ${byteCount(before)} before, ${byteCount(after)} now`;
 }
 
 /** So that the number of stores can be compared with that of collections. */
 function without(count: number): string {
   return count === 0 ? "" : `; collections without a store (never written to): ${count}`;
-}
-
-function size(bytes: number): string {
-  if (bytes < 2 ** 20) return `${Math.ceil(bytes / 2 ** 10)} KiB`;
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

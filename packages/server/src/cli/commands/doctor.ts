@@ -6,7 +6,7 @@ import { type Finding, type FolderExamination, examineFolder, salvage } from "@s
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { ROOT_KEY_FILE, isRootKey } from "../../auth/root-key.ts";
 import { readSettings, SETTINGS } from "../../config.ts";
-import { SettingError } from "../../setting-error.ts";
+import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 
 const FOLDER = SETTINGS.dataFolder;

@@ -1,5 +1,5 @@
 /** `sheaf keys …`: API keys of a running server. A new key is printed once, alone on stdout. */
-import { SettingError } from "../../setting-error.ts";
+import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { SERVER_OPTIONS, type ServerRequest, askServer } from "../server-request.ts";
 

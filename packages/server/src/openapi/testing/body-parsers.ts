@@ -1,6 +1,7 @@
 /** The parser behind each body that the documents describe. */
 import {
   type Collection,
+  parseBackupBody,
   parseCommitRequest,
   parseCreateCollection,
   parseCreateKey,
@@ -41,6 +42,7 @@ export const BODY_PARSERS: Readonly<Record<string, (body: unknown) => unknown>> 
   ForkBody: parseForkBody,
   KeyBody: (body) => parseCreateKey(body, NOW),
   RotateBody: (body) => parseRotateKey(body, NOW),
+  BackupBody: parseBackupBody,
 };
 
 function existing(): Collection {

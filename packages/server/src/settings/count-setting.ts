@@ -1,5 +1,5 @@
 /** Settings that are one whole number; the environment variable follows from the flag. */
-import type { Setting } from "./config.ts";
+import type { Setting } from "../config.ts";
 import { parseCount } from "./parse-count.ts";
 
 export interface CountSetting {

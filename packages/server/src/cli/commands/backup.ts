@@ -1,0 +1,112 @@
+/** `sheaf backup`: has a running server make a backup, or makes one of a data folder that no server uses. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type MadeBackup, createHostedEngine } from "@sheaf/engine";
+import { SheafError } from "@sheaf/protocol";
+import { readSettings } from "../../config.ts";
+import { SettingError } from "../../settings/setting-error.ts";
+import { byteCount } from "../byte-count.ts";
+import type { Command, OptionTexts } from "../command.ts";
+import { SERVER_OPTIONS, askServer } from "../server-request.ts";
+
+/** As the server describes a backup. */
+interface BackupReply {
+  readonly name: string;
+  readonly state: "running" | "complete" | "failed";
+  readonly started_at: string;
+  readonly tenant: string | null;
+  readonly incremental: string | null;
+  readonly collections: number;
+  readonly bytes: number;
+  readonly damaged: number;
+  readonly error: string | null;
+}
+
+const BACKUPS = "/api/v2/backups";
+const POLL_MS = 200;
+/** Between two lines of progress. */
+const TELL_MS = 5_000;
+const DONE = 0;
+const FAILED = 1;
+
+export const backup: Command = {
+  name: "backup",
+  summary: "Make a backup of a running server, or with --data of a stopped one.",
+  operands: ["target"],
+  options: [
+    { flags: "--incremental <base>", doc: "The backup to add to: only what has changed since is copied." },
+    { flags: "--tenant <tenant>", doc: "Copy this tenant only." },
+    { flags: "--keys", doc: "Copy API keys too, as digests." },
+    { flags: "--data <folder>", doc: "Data folder of a stopped server; target and base are folders then." },
+    ...SERVER_OPTIONS,
+  ],
+  notes:
+    "Target and base are names below the server's --backup-folder. The server goes on serving. Exit code 0: everything was " +
+    "copied; 1: it failed, or a damaged collection could not be copied. Ctrl-C ends this command, not the backup.",
+  run: (options, [target = ""]) =>
+    options["data"] === undefined ? ofServer(options, target) : ofFolder(options, options["data"], target),
+};
+
+export const backupList: Command = {
+  name: "backup list",
+  summary: "List the backups of a running server, newest first.",
+  options: SERVER_OPTIONS,
+  async run(options) {
+    const backups = await askServer<readonly BackupReply[]>({ method: "GET", path: BACKUPS }, options);
+    if (options["json"] !== undefined) console.log(JSON.stringify(backups, null, 2));
+    else if (backups.length === 0) console.log("no backups");
+    else for (const one of backups) console.log(describe(one));
+    return DONE;
+  },
+};
+
+async function ofServer(options: OptionTexts, name: string): Promise<number> {
+  const { incremental, tenant, keys } = options;
+  const json = { name, incremental, tenant, keys: keys === undefined ? undefined : true };
+  let made = await askServer<BackupReply>({ method: "POST", path: BACKUPS, json }, options);
+  let told = performance.now();
+  while (made.state === "running") {
+    await sleep(POLL_MS);
+    made = await askServer<BackupReply>(
+      { method: "GET", path: `${BACKUPS}/${encodeURIComponent(name)}` },
+      options,
+    );
+    if (performance.now() - told < TELL_MS) continue;
+    told = performance.now();
+    console.error(`${name}: ${made.collections} collections, ${byteCount(made.bytes)} so far`);
+  }
+  if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
+  else if (made.error === null) console.log(summary(name, made));
+  if (made.error !== null) throw new SheafError("internal", `backup ${name} failed: ${made.error}`);
+  return made.damaged === 0 ? DONE : FAILED;
+}
+
+async function ofFolder(options: OptionTexts, data: string, target: string): Promise<number> {
+  const { dataFolder, diskReserve } = readSettings({ dataFolder: data });
+  if (!existsSync(dataFolder)) throw new SettingError(`data folder ${dataFolder} does not exist`);
+  const { incremental, tenant = null, keys } = options;
+  const engine = await createHostedEngine({ dataFolder, diskReserve });
+  try {
+    const base = incremental === undefined ? null : resolve(incremental);
+    const request = { target: resolve(target), base, tenant, keys: keys !== undefined };
+    const made: MadeBackup = await engine.makeBackup(request);
+    console.log(options["json"] === undefined ? summary(target, made) : JSON.stringify(made, null, 2));
+    return made.damaged === 0 ? DONE : FAILED;
+  } finally {
+    await engine.close();
+  }
+}
+
+function summary(name: string, { collections, bytes, damaged }: Omit<MadeBackup, "target" | "id">): string {
+  const lost = damaged === 0 ? "" : `; NOT copied, because they are damaged: ${damaged}`;
+  return `${name}: ${collections} collections, ${byteCount(bytes)}${lost}`;
+}
+
+function describe({ name, state, started_at: started, tenant, incremental, ...made }: BackupReply): string {
+  const what = tenant === null ? "all tenants" : `tenant ${tenant}`;
+  const base = incremental === null ? "whole" : `adds to ${incremental}`;
+  return [name, state, started, what, base, `${made.collections} collections`, byteCount(made.bytes)].join(
+    "  ",
+  );
+}

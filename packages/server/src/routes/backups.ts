@@ -1,0 +1,53 @@
+/** Backups: everybody's records, so only a key that is bound to no tenant may make or see them. */
+import { type Route, ok } from "../http/route.ts";
+import type { BackupStatus } from "../services/backup-service.ts";
+import type { Services } from "../services/services.ts";
+import { BACKUPS as described } from "./backup-descriptions.ts";
+
+const BACKUPS = "/api/v2/backups";
+const BACKUP = "/api/v2/backups/:backup";
+const ADMIN = { scope: "admin", tenant: "unbound" } as const;
+
+export function backupRoutes({ backups }: Services): readonly Route[] {
+  return [
+    {
+      ...ADMIN,
+      method: "POST",
+      path: BACKUPS,
+      description: described.make,
+      handle: async (call) => ({
+        status: 202,
+        body: JSON.stringify(describe(await backups.start(await call.parse("makeBackup")))),
+      }),
+    },
+    {
+      ...ADMIN,
+      method: "GET",
+      path: BACKUPS,
+      description: described.list,
+      handle: async () => ok(JSON.stringify((await backups.list()).map(describe))),
+    },
+    {
+      ...ADMIN,
+      method: "GET",
+      path: BACKUP,
+      description: described.get,
+      handle: async ({ params }) => ok(JSON.stringify(describe(await backups.get(params["backup"] ?? "")))),
+    },
+    {
+      ...ADMIN,
+      method: "DELETE",
+      path: BACKUP,
+      description: described.cancel,
+      async handle({ params }) {
+        await backups.cancel(params["backup"] ?? "");
+        return ok("{}");
+      },
+    },
+  ];
+}
+
+function describe({ started, finished, ...status }: BackupStatus): object {
+  const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+  return { ...status, started_at: time(started), finished_at: time(finished) };
+}

@@ -1,0 +1,189 @@
+/**
+ * Backups in the server's folder for them, each under a name. One is made at a time, in the background; what became of the last
+ * one is remembered until the server stops, that of others is read from their files.
+ */
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type BackupHeader, readHeader } from "@sheaf/engine";
+import { type BackupBody, Cancellation, SheafError, backupName } from "@sheaf/protocol";
+import type { BackupMeasure } from "../metrics/server-metrics.ts";
+import type { EngineSource } from "../request/engine-source.ts";
+
+export interface BackupServiceOptions {
+  readonly engine: EngineSource;
+  /** `null`: none are made. */
+  readonly folder: string | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly onEnd: (status: BackupStatus) => void;
+}
+
+export interface BackupStatus {
+  readonly name: string;
+  readonly state: "running" | "complete" | "failed";
+  /** Milliseconds since 1970. */
+  readonly started: number;
+  readonly finished: number | null;
+  readonly tenant: string | null;
+  readonly incremental: string | null;
+  readonly collections: number;
+  readonly bytes: number;
+  /** Collections that could not be copied. */
+  readonly damaged: number;
+  /** Why it failed. */
+  readonly error: string | null;
+}
+
+export class BackupService {
+  readonly #options: BackupServiceOptions;
+  #last: BackupStatus | null = null;
+  #stop: Cancellation | null = null;
+  #newest = 0;
+
+  constructor(options: BackupServiceOptions) {
+    this.#options = options;
+    if (options.folder !== null) void this.#findNewest();
+  }
+
+  get measure(): BackupMeasure {
+    return { running: this.#stop !== null, newest: this.#newest };
+  }
+
+  /** 412 while another one is made and without a folder, 409 where the name is taken, 404 for an unknown base. */
+  async start({ name, base, tenant, keys }: BackupBody): Promise<BackupStatus> {
+    const folder = this.#folder();
+    if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
+    if (existsSync(join(folder, name, "backup.json")))
+      throw new SheafError("already_exists", `Backup [${name}] already exists`);
+    if (base !== null && !existsSync(join(folder, base, "backup.json"))) throw absent(base);
+    const engine = this.#options.engine();
+    if (tenant !== null) await engine.getTenant(tenant);
+    if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
+    const stop = (this.#stop = new Cancellation());
+    const started = this.#options.now();
+    const common = { name, started, tenant, incremental: base };
+    const status: BackupStatus = {
+      ...{ ...common, state: "running", finished: null, error: null },
+      ...{ collections: 0, bytes: 0, damaged: 0 },
+    };
+    this.#last = status;
+    const request = {
+      target: join(folder, name),
+      base: base === null ? null : join(folder, base),
+      tenant,
+      keys,
+    };
+    void engine
+      .makeBackup(request, { signal: stop })
+      .then(
+        ({ collections, bytes, damaged }) => ({
+          ...status,
+          state: "complete" as const,
+          collections,
+          bytes,
+          damaged,
+        }),
+        (error: unknown) => ({ ...status, state: "failed" as const, error: wordsOf(error) }),
+      )
+      .then((ended) => this.#ended({ ...ended, finished: this.#options.now() }));
+    return status;
+  }
+
+  /** The newest first. */
+  async list(): Promise<readonly BackupStatus[]> {
+    const folder = this.#folder();
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const statuses: BackupStatus[] = [];
+    for (const entry of entries) {
+      const status = entry.isDirectory() ? await this.#find(entry.name) : null;
+      if (status !== null) statuses.push(status);
+    }
+    const last = this.#last;
+    if (last !== null && last.state !== "complete" && !statuses.some(({ name }) => name === last.name))
+      statuses.push(await this.#progressing(last));
+    return statuses.toSorted((a, b) => b.started - a.started);
+  }
+
+  /** 404 for a name that no backup has. */
+  async get(name: string): Promise<BackupStatus> {
+    this.#folder();
+    const status = await this.#find(backupName(name, "name"));
+    if (status === null) throw absent(name);
+    return status;
+  }
+
+  /** Ends one that is being made: 412 for any other. */
+  async cancel(name: string): Promise<void> {
+    const { state } = await this.get(name);
+    if (state !== "running")
+      throw new SheafError("failed_precondition", `Backup [${name}] is not being made`);
+    this.#stop?.abort(new SheafError("cancelled", "it was cancelled"));
+  }
+
+  async #find(name: string): Promise<BackupStatus | null> {
+    const last = this.#last?.name === name ? this.#last : null;
+    if (last?.state === "running") return this.#progressing(last);
+    try {
+      return statusOf(name, await readHeader(join(this.#folder(), name)));
+    } catch (error) {
+      if (!(error instanceof SheafError)) throw error;
+      if (last?.state === "failed") return last;
+      const isDamaged = error.code === "failed_precondition";
+      return isDamaged ? { ...NOTHING, name, state: "failed", error: error.message } : null;
+    }
+  }
+
+  async #progressing(status: BackupStatus): Promise<BackupStatus> {
+    if (status.state !== "running") return status;
+    const progress = await this.#options.engine().backupProgress();
+    if (progress === null) return this.#last ?? status;
+    const { collections, bytes } = progress;
+    return { ...status, collections, bytes };
+  }
+
+  #ended(status: BackupStatus): void {
+    this.#last = status;
+    this.#stop = null;
+    if (status.state === "complete" && status.tenant === null) this.#newest = status.started / 1_000;
+    this.#options.onEnd(status);
+  }
+
+  async #findNewest(): Promise<void> {
+    const made = await this.list().catch(() => []);
+    const newest = made.find(({ state, tenant }) => state === "complete" && tenant === null);
+    this.#newest = Math.max(this.#newest, (newest?.started ?? 0) / 1_000);
+  }
+
+  #folder(): string {
+    const { folder } = this.#options;
+    if (folder === null)
+      throw new SheafError(
+        "failed_precondition",
+        "the server makes no backups: start it with --backup-folder",
+      );
+    return folder;
+  }
+}
+
+const NOTHING = {
+  ...{ started: 0, finished: null, tenant: null, incremental: null },
+  ...{ collections: 0, bytes: 0, damaged: 0 },
+} as const;
+
+function statusOf(name: string, header: BackupHeader): BackupStatus {
+  const { started, finished, tenant, base, collections, bytes, damaged } = header;
+  const incremental = base === null ? null : (base.path.split("/").at(-1) ?? null);
+  return {
+    ...{ name, state: "complete", started, finished, tenant, incremental, error: null },
+    ...{ collections, bytes, damaged },
+  };
+}
+
+function absent(name: string): SheafError {
+  return new SheafError("not_found", `Backup [${name}] not found`);
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof SheafError ? error.message : "internal error";
+}
