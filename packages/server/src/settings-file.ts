@@ -19,7 +19,9 @@ async function readText(path: string, holds: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new SettingError(`the file of ${holds} ${path} cannot be read`, { cause: error });
+    // Such as "ENOENT: no such file or directory, open '…'", which would name the path twice.
+    const [reason] = String(error instanceof Error ? error.message : error).split(", ");
+    throw new SettingError(`the file of ${holds} ${path} cannot be read: ${reason}`, { cause: error });
   }
 }
 

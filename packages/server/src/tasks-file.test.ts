@@ -40,8 +40,8 @@ describe("readTasksFile", () => {
     await expect(read(text)).rejects.toThrow(problem);
   });
 
-  it("names a file that is not there", async () => {
+  it("names a file that is not there, and what is wrong with it", async () => {
     const path = join(folder, "absent.json");
-    await expect(readTasksFile(path)).rejects.toThrow(path);
+    await expect(readTasksFile(path)).rejects.toThrow(`${path} cannot be read: ENOENT: no such file`);
   });
 });

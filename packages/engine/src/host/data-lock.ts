@@ -173,7 +173,10 @@ function inUse(path: string, holder: LockHolder | null): SheafError {
   const engine = holder?.host ? `, engine host ${holder.host.pid}` : "";
   // Its ids may be those of another container.
   const who = holder === null ? "" : `: process ${holder.gateway.pid}${engine}`;
-  return new SheafError("failed_precondition", `${dirname(path)} is in use by another Sheaf server${who}`);
+  return new SheafError(
+    "failed_precondition",
+    `${dirname(path)} is in use by another Sheaf server${who}; stop that one, or use another data folder`,
+  );
 }
 
 function isHolder(value: unknown): value is LockHolder {

@@ -35,6 +35,7 @@ describe("sheaf", () => {
     [["keys", "florp", "--help"], "unknown command keys florp; see `sheaf --help`"],
     [["--florp"], "sheaf: unknown option '--florp'; see `sheaf --help`"],
     [["keys", "create", "--florp"], "sheaf: unknown option '--florp'; see `sheaf keys create --help`"],
+    [["keys", "list", "more"], "Expected 0 arguments but got 1; see `sheaf keys list --help`"],
     [["serve", "--prot", "1"], "(Did you mean --port?); see `sheaf serve --help`"],
   ])("refuses %j with exit code 2 and points to the help", async (args, message) => {
     const errors: string[] = [];

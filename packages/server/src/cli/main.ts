@@ -118,7 +118,7 @@ function oneLine(command: string): OutputConfiguration {
     outputError: (text, write) => {
       const words = text
         .trim()
-        .replace(/^error: /u, "")
+        .replace(/^error: |\.$/gu, "")
         .replaceAll("\n", " ");
       write(`sheaf: ${words}; see \`${command} --help\`\n`);
     },

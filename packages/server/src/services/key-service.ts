@@ -77,7 +77,9 @@ export class KeyService {
 
 /** What cannot be the id of a key is not looked up. */
 function knownShape(id: string): string {
-  if (!ID.test(id)) throw new SheafError("not_found", "API key not found");
+  // Not shown: it may be a key, given in place of its id.
+  if (!ID.test(id))
+    throw new SheafError("not_found", "API key not found: an id is `key_` and 16 hexadecimal digits");
   return id;
 }
 

@@ -40,6 +40,8 @@ export const doctor: Command = {
 };
 
 async function examine(options: OptionTexts): Promise<number> {
+  const stray = ["to", "tenant", "database"].find((name) => options[name] !== undefined);
+  if (stray !== undefined) throw new SettingError(`--${stray} needs --salvage with a collection`);
   const { dataFolder, diskReserve } = readSettings({ dataFolder: options["data"] });
   requireFolder(dataFolder);
   const examined = await examineFolder({ dataFolder, diskReserve });

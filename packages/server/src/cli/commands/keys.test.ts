@@ -55,6 +55,7 @@ describe("sheaf keys", () => {
     [["create", "--scopes", "read", "--tenant", "x"], 2, "--name is required"],
     [["create", "--name", "n", "--tenant", "x"], 2, "--scopes is required"],
     [["create", "--name", "n", "--scopes", "read"], 2, "--tenant or --all-tenants is required"],
+    [["create"], 2, "required: --name; --scopes; --tenant or --all-tenants"],
     [["create", "--name", "n", "--scopes", "read", "--tenant", "x", "--all-tenants"], 2, "give only one"],
     [["create", "--name", "n", "--scopes", "fly", "--all-tenants"], 1, "scopes[0]"],
     [["create", "--name", "n", "--scopes", "read", "--tenant", "nobody"], 1, "Tenant [nobody] not found"],

@@ -101,10 +101,8 @@ async function issue(request: ServerRequest, options: OptionTexts): Promise<numb
 
 function newKey(options: OptionTexts): object {
   const { name, scopes, tenant, allTenants, database } = options;
-  if (name === undefined) throw new SettingError("--name is required");
-  if (scopes === undefined) throw new SettingError("--scopes is required");
-  if (tenant === undefined && allTenants === undefined)
-    throw new SettingError("--tenant or --all-tenants is required");
+  const noTenant = tenant === undefined && allTenants === undefined;
+  if (name === undefined || scopes === undefined || noTenant) throw missing(options);
   if (tenant !== undefined && allTenants !== undefined)
     throw new SettingError("--tenant and --all-tenants: give only one");
   return {
@@ -119,6 +117,17 @@ function newKey(options: OptionTexts): object {
       concurrent_requests: numberOf(options, "concurrentRequests", "concurrent-requests"),
     },
   };
+}
+
+/** All of them at once, so that one correction is enough. */
+function missing({ name, scopes, tenant, allTenants }: OptionTexts): SettingError {
+  const flags = [
+    ...(name === undefined ? ["--name"] : []),
+    ...(scopes === undefined ? ["--scopes"] : []),
+    ...(tenant === undefined && allTenants === undefined ? ["--tenant or --all-tenants"] : []),
+  ];
+  const [only = ""] = flags;
+  return new SettingError(flags.length === 1 ? `${only} is required` : `required: ${flags.join("; ")}`);
 }
 
 function numberOf(options: OptionTexts, name: string, flag: string): number | undefined {
