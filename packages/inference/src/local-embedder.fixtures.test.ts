@@ -89,8 +89,8 @@ describe.each(Object.entries(MODELS).slice(0, 3))("%s, dense", (model, fixture) 
         ({ numTokens }) => `${numTokens} tokens`,
         (error: unknown) => (error instanceof Error ? error.message : String(error)),
       );
-      const refusal = `texts[0]: ${full_num_tokens} tokens, the limit of ${model} is ${limit}`;
-      expect(outcome).toBe(truncated ? refusal : `${full_num_tokens} tokens`);
+      const refusal = `texts[0]: ${full_num_tokens} tokens, the limit of ${model} is ${limit};`;
+      expect(outcome.slice(0, refusal.length)).toBe(truncated ? refusal : `${full_num_tokens} tokens`);
     }
   });
 

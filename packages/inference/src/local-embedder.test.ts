@@ -93,11 +93,12 @@ describe("dense vectors of the bundled model", () => {
 
 describe("texts over the limit", () => {
   const long = "word ".repeat(298);
+  const WAYS_OUT = "split the text, or let it be cut with `truncate`";
 
   it("are refused with the text, its tokens and the limit", async () => {
     await expect(embedder.dense(request(["a", "b", "c", long]))).rejects.toMatchObject({
       code: "too_large",
-      message: `texts[3]: 300 tokens, the limit of ${MINILM} is 256`,
+      message: `texts[3]: 300 tokens, the limit of ${MINILM} is 256; ${WAYS_OUT}`,
     });
     const describe = (index: number): string => `record "r${index}"`;
     await expect(embedder.dense(request(["a", long], { describe }))).rejects.toThrow(
@@ -108,7 +109,7 @@ describe("texts over the limit", () => {
   it("are refused by their characters where tokenizing them would be wasted", async () => {
     await expect(embedder.dense(request(["x".repeat(64_001)]))).rejects.toMatchObject({
       code: "too_large",
-      message: `texts[0]: 64001 characters, the limit of ${MINILM} is 256 tokens`,
+      message: `texts[0]: 64001 characters, the limit of ${MINILM} is 256 tokens; ${WAYS_OUT}`,
     });
     const { numTokens } = await embedder.dense(request(["x".repeat(64_000)]));
     expect(numTokens).toBe(3);

@@ -184,7 +184,7 @@ describe("the memory budget", () => {
     await expect(embedder.dense(request(QWEN, [long]))).rejects.toMatchObject({
       code: "too_large",
       message: expect.stringMatching(
-        new RegExp(`is ${limit} here: the model takes 16384, .* memory budget of 0.25 GiB$`, "u"),
+        new RegExp(`is ${limit} here: the model takes 16384, .* memory budget of 0.25 GiB; split`, "u"),
       ),
     });
     expect((await embedder.dense(request(QWEN))).vectors).toHaveLength(1);

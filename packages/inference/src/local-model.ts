@@ -199,7 +199,7 @@ export class LocalModel implements MemoryTenant {
       : "";
     return new SheafError(
       this.#parts.entry.kind === "sparse" ? "invalid_argument" : "too_large",
-      `${name}: ${length}, the limit of ${this.identifier} is ${maxTokens}${unit}${why}`,
+      `${name}: ${length}, the limit of ${this.identifier} is ${maxTokens}${unit}${why}; split the text, or let it be cut with \`truncate\``,
     );
   }
 

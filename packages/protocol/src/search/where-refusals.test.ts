@@ -18,9 +18,12 @@ const malformed: readonly (readonly [string, string])[] = [
   ['"a"', "where: must be an object"],
   ["1.0", "where: must be an object"],
   ["null", "where: must be an object"],
-  ['{"a":1,"b":2}', "where: must hold exactly one key"],
+  ['{"a":1,"b":2}', "where: must hold exactly one key; combine several with `$and` or `$or`"],
   ['{"$and":[{}]}', "where.$and[0]: must hold exactly one key"],
-  ['{"$and":[{"a":1,"$or":[]}]}', "where.$and[0]: must hold exactly one key"],
+  [
+    '{"$and":[{"a":1,"$or":[]}]}',
+    "where.$and[0]: must hold exactly one key; combine several with `$and` or `$or`",
+  ],
   ['{"$and":{}}', "where.$and: must be an array"],
   ['{"$or":null}', "where.$or: must be an array"],
   ['{"$or":[{"a":1},5]}', "where.$or[1]: must be an object"],
@@ -102,7 +105,10 @@ describe("a malformed where_document", () => {
   it.each([
     ["{}", "where_document: must hold exactly one key"],
     ['"a"', "where_document: must be an object"],
-    ['{"$contains":"a","$regex":"b"}', "where_document: must hold exactly one key"],
+    [
+      '{"$contains":"a","$regex":"b"}',
+      "where_document: must hold exactly one key; combine several with `$and` or `$or`",
+    ],
     ['{"$contains":1}', "where_document.$contains: must be a string"],
     ['{"$eq":"a"}', `where_document.$eq: is unknown, expected ${documentOperators}`],
     ['{"a":{"$contains":"b"}}', `where_document.a: is unknown, expected ${documentOperators}`],

@@ -223,7 +223,9 @@ function onlyMember(value: unknown, path: string, reading: Reading): readonly [s
   if (reading.clauses > LIMITS.whereNodes) throw invalid(path, `is over ${LIMITS.whereNodes} clauses`);
   const entries = Object.entries(membersOf(value, path, reading.refuse));
   const [entry] = entries;
-  if (entry === undefined || entries.length > 1) throw reading.refuse(path, "must hold exactly one key");
+  if (entry === undefined) throw reading.refuse(path, "must hold exactly one key");
+  if (entries.length > 1)
+    throw reading.refuse(path, "must hold exactly one key; combine several with `$and` or `$or`");
   return entry;
 }
 

@@ -70,8 +70,10 @@ type Done = (error: Error | null, body?: ReceivedBody) => void;
 export class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
 
-  constructor() {
-    super("the request body is larger than the server accepts");
+  constructor(mostBytes: number) {
+    super(
+      `the request body is larger than ${mostBytes} bytes, the most that the server accepts; send it in parts`,
+    );
   }
 }
 
@@ -79,7 +81,7 @@ export class BodyTooLarge extends Error {
 export function receiveBody(payload: Readable, reception: Reception, done: Done): void {
   const { headers, mostBytes } = reception;
   if (Number(headers["content-length"]) > mostBytes) {
-    done(new BodyTooLarge());
+    done(new BodyTooLarge(mostBytes));
     return;
   }
   const encoding = headers["content-encoding"];
@@ -101,7 +103,7 @@ function receiveInflated(payload: Readable, reception: Reception, done: Done): v
   let bytes = 0;
   const count = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes > reception.mostBytes) gunzip.destroy(new BodyTooLarge());
+    if (bytes > reception.mostBytes) gunzip.destroy(new BodyTooLarge(reception.mostBytes));
   };
   const receiver = new Receiver(gunzip, reception, done);
   const joined = joinedChunks(() => receiver.awaitTurn());
@@ -162,7 +164,7 @@ class Receiver {
 
   readonly #onData = (chunk: Buffer): void => {
     this.#length += chunk.length;
-    if (this.#length > this.#reception.mostBytes) this.#finish(new BodyTooLarge());
+    if (this.#length > this.#reception.mostBytes) this.#finish(new BodyTooLarge(this.#reception.mostBytes));
     else if (this.#charge(chunk) === null) this.#join(chunk);
     else this.#waitForRoom(chunk, performance.now() + (this.#reception.waitMs ?? MOST_WAIT_MS));
   };

@@ -59,7 +59,9 @@ function toSheafError(error: unknown, context: ErrorContext): SheafError | null 
   const status = error instanceof BodyTooLarge ? 413 : frameworkStatus(error);
   if (status === 413) {
     const code = context.tooLargeStatus === 413 ? "too_large" : "invalid_argument";
-    return new SheafError(code, "the request body is larger than the server accepts", { cause: error });
+    const words =
+      error instanceof BodyTooLarge ? error.message : "the request body is larger than the server accepts";
+    return new SheafError(code, words, { cause: error });
   }
   if (status === 414) return new SheafError("not_found", "no such path", { cause: error });
   if (status !== null) return new SheafError("invalid_argument", "malformed HTTP request", { cause: error });

@@ -17,12 +17,15 @@ interface KnownPath {
 }
 
 const API_PREFIX = ["", "api", "v2"];
+const HEALTH = "GET /livez says whether the server runs, GET /readyz whether it can answer requests";
 /** What clients of other servers ask for. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   [
     "/v1/embeddings",
     "texts are embedded by POST /embed, described at /embed/openapi.json; there is no OpenAI route",
   ],
+  ["/health", HEALTH],
+  ["/healthz", HEALTH],
 ]);
 /** A target may name a host before its path. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;

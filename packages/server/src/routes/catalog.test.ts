@@ -218,6 +218,7 @@ describe("a path that there is not", () => {
       "/v1/embeddings",
       "texts are embedded by POST /embed, described at /embed/openapi.json; there is no OpenAI route",
     ],
+    ["/healthz", "GET /livez says whether the server runs, GET /readyz whether it can answer requests"],
     ["/api/v2/nothing", "GET /docs lists all"],
     ["/api/v2/", "GET /docs lists all"],
   ])("%s is told where what it names lies, if anywhere", async (path, hint) => {
