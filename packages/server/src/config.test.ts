@@ -1,11 +1,18 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type FlagTexts, SETTINGS, readSettings } from "./config.ts";
+import { type FlagTexts, SETTINGS, readSettings, unknownVariables } from "./config.ts";
 import { isLoopback } from "./is-loopback.ts";
 import { SettingError } from "./settings/setting-error.ts";
 
 const ROOT_KEY = "sixteen-letters!";
+
+describe("unknownVariables", () => {
+  it("are those that look like settings and are none", () => {
+    const environment = { SHEAF_PROT: "9", SHEAF_PORT: "9", SHEAF_KEY: "k", SHEAF_URL: "u", HF_HOM: "h" };
+    expect(unknownVariables(environment)).toEqual(["SHEAF_PROT"]);
+  });
+});
 
 describe("readSettings", () => {
   it("gives the defaults where nothing is set", () => {

@@ -16,7 +16,7 @@ import { parseDiskReserve } from "./settings/parse-disk-reserve.ts";
 import { parseFolder } from "./settings/parse-folder.ts";
 import { parseGibibytes } from "./settings/parse-gibibytes.ts";
 import { parseList } from "./settings/parse-list.ts";
-import { parseSwitch } from "./settings/parse-switch.ts";
+import { parseIndexSettings, parseSwitch } from "./settings/parse-switch.ts";
 import { refuseConflicts } from "./setting-conflicts.ts";
 import { SettingError } from "./settings/setting-error.ts";
 
@@ -223,6 +223,15 @@ export function isBelowNpx(environment: Environment = process.env): boolean {
   return environment["npm_command"] === "exec";
 }
 
+/** Variables that look like settings and are none: most often a misspelt one, which sets nothing. */
+export function unknownVariables(environment: Environment = process.env): readonly string[] {
+  const known = new Set([
+    ...Object.values(SETTINGS).map(({ env }) => env),
+    ...Object.values<string>(ADDRESS_VARIABLES),
+  ]);
+  return Object.keys(environment).filter((name) => name.startsWith("SHEAF_") && !known.has(name));
+}
+
 /** Reads all settings; throws a `SettingError` that names the flag or the variable. */
 export function readSettings(flags: FlagTexts, environment: Environment = process.env): Settings {
   const read = <K extends keyof Settings>(name: K): Settings[K] | null =>
@@ -371,18 +380,6 @@ export function readServerAddress(
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new SettingError(`"${url}" is not a URL of a server`);
   return { url: url.replace(/\/+$/, ""), key: read("key") ?? null };
-}
-
-/** On, off, with the indexer process, or the rows of segments. */
-function parseIndexSettings(text: string): IndexSettings {
-  if (text === "indexer") return { files: true, indexer: true };
-  const sizes = /^([1-9]\d{0,5})\/([1-9]\d{0,5})$/u.exec(text);
-  if (sizes === null)
-    return { files: parseSwitch(text, "on, off, indexer, or two numbers of rows such as 32/128") };
-  const [mutableRows, sealedRows] = [Number(sizes[1]), Number(sizes[2])];
-  if (mutableRows % 32 !== 0 || sealedRows < mutableRows || sealedRows > 131_072)
-    throw new SettingError("must be a multiple of 32 and at least as many rows, up to 131072: 32/128");
-  return { files: true, sizes: { denseRows: mutableRows, sizes: { mutableRows, sealedRows } } };
 }
 
 /** Days, fractions allowed; returns milliseconds, `null` for `off`. */

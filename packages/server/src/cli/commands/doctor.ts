@@ -34,8 +34,8 @@ export const doctor: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "The folder is not changed. Exit code 0: no damage; 1: damage was found, or --salvage could not read a record; 3: a " +
-    "server uses the folder, and nothing was checked or saved.",
+    "The folder is not changed. Exit code 0: nothing, or notes only; 1: damage or a warning was found, or " +
+    "--salvage could not read a record; 3: a server uses the folder, and nothing was checked or saved.",
   run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
 };
 

@@ -44,5 +44,5 @@ function detail({ missing, path, weightBytes, revision }: ModelState): string {
   if (missing !== null) return missing;
   return path === null || weightBytes === null
     ? ""
-    : `${mebibytes(weightBytes)} in memory, ${revision}, ${path}`;
+    : `${mebibytes(weightBytes)} of weights, ${revision}, ${path}`;
 }

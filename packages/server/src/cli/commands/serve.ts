@@ -1,6 +1,6 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
 import { pino } from "pino";
-import { isBelowNpx, readSettings } from "../../config.ts";
+import { isBelowNpx, readSettings, unknownVariables } from "../../config.ts";
 import { keepYoungSpaceSmall, optimizeEarly } from "@sheaf/process";
 import { replacedRootKey } from "../../auth/root-key.ts";
 import { LogLines } from "../../log/log-lines.ts";
@@ -24,6 +24,8 @@ export const serve: Command = {
     const settings = readSettings(flagTexts(options));
     outliveOutput();
     const logger = pino({ level: settings.logLevel, base: null }, logLines());
+    for (const variable of unknownVariables())
+      logger.warn({ variable }, "the environment has a variable that is no setting and changes nothing");
     const stopped = isBelowNpx() ? Promise.race([firstSignal(), parentEnd()]) : firstSignal();
     optimizeEarly();
     keepYoungSpaceSmall();
