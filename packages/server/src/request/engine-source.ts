@@ -23,5 +23,8 @@ export class EngineSlot {
 
 /** The source of a server that opens no store. */
 export const refuseEngine: EngineSource = () => {
-  throw new SheafError("unimplemented", 'this server runs with the role "embed" and keeps no collections');
+  throw new SheafError(
+    "unimplemented",
+    'this server runs with the role "embed": it keeps no collections, and no keys but the root key',
+  );
 };

@@ -15,6 +15,10 @@ export const modelsPull: Command = {
   async run(options, [identifier = ""]) {
     const store = await openModelStore(options);
     const json = options["json"] !== undefined;
+    if (store.state(identifier).source === "bundled")
+      console.error(
+        `${identifier} comes with Sheaf, which uses that copy; to use a download, name it in --models`,
+      );
     const display = json ? null : startDisplay();
     const pulled = await store
       .pull(identifier, display === null ? {} : { onProgress: display.show })
