@@ -95,7 +95,7 @@ export class TrafficLimits {
         counted === "over"
           ? await this.#overRate(requests)
           : atOnce === "over"
-            ? new SheafError("rate_limited", "too many requests of this API key at a time")
+            ? tooManyAtOnce(this.#mostAtOnce(principal))
             : null,
       admitTokens: async (count) => {
         if (count === 0) return;
@@ -137,8 +137,13 @@ export class TrafficLimits {
     return "over";
   }
 
-  #enter({ id, limits }: Principal): "in" | "over" {
-    const bound = limits?.concurrentRequests ?? this.#bounds.concurrentRequests;
+  #mostAtOnce({ limits }: Principal): number {
+    return limits?.concurrentRequests ?? this.#bounds.concurrentRequests;
+  }
+
+  #enter(principal: Principal): "in" | "over" {
+    const { id } = principal;
+    const bound = this.#mostAtOnce(principal);
     const running = this.#running.get(id) ?? 0;
     if (bound !== 0 && running >= bound) return "over";
     this.#running.set(id, running + 1);
@@ -183,4 +188,11 @@ export class TrafficLimits {
 
 function secondsLeft(state: RateLimiterRes | null): number {
   return state === null ? WINDOW_SECONDS : Math.max(1, Math.ceil(state.msBeforeNext / 1_000));
+}
+
+function tooManyAtOnce(most: number): SheafError {
+  return new SheafError(
+    "rate_limited",
+    `Too many requests at a time; wait for an answer and try again: this API key may have ${most} in progress`,
+  );
 }
