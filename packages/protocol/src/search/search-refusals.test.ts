@@ -9,6 +9,7 @@ const read = (text: string): unknown => readJson(new TextEncoder().encode(text))
 const parse = (dictionary: string): string =>
   refusal(() => parseSearchRequest(read(`{"searches":[${dictionary}]}`)));
 const operators = "`$abs`, `$div`, `$exp`, `$knn`, `$log`, `$max`, `$min`, `$mul`, `$sub`, `$sum` or `$val`";
+const noSearches = 'searches: is required: each search goes into it, {"searches": [{"rank": ...}]}';
 const knnMembers = "`query`, `key`, `limit`, `default`, `return_rank` or `exact`";
 
 describe("a body", () => {
@@ -16,8 +17,8 @@ describe("a body", () => {
     ["[]", "422 must be an object"],
     ["null", "422 must be an object"],
     ["1.0", "422 must be an object"],
-    ["{}", "422 searches: is required"],
-    ['{"searches":null}', "422 searches: is required"],
+    ["{}", `422 ${noSearches}`],
+    ['{"searches":null}', `422 ${noSearches}`],
     ['{"searches":{}}', "422 searches: must be an array"],
     ['{"searches":[5]}', "422 searches[0]: must be an object"],
     ['{"searches":[{},[]]}', "422 searches[1]: must be an object"],
@@ -47,7 +48,7 @@ describe("a dictionary", () => {
     ['{"where":{"a":1},"filter":{"a":2}}', "400 searches[0].filter: contradicts `where`; send one of them"],
     ['{"where":{"a":1},"filter":{"a":1.0}}', "400 searches[0].filter: contradicts `where`; send one of them"],
     ['{"where":{"#document":"x"}}', /^400 searches\[0\]\.where\.#document: Cannot filter using metadata key/],
-    ['{"limit":5}', "422 searches[0].limit: must be an object"],
+    ['{"limit":5}', '422 searches[0].limit: must be an object such as {"limit": 10}'],
     ['{"limit":{"limit":-1}}', "422 searches[0].limit.limit: must be a non-negative integer"],
     ['{"limit":{"limit":1.5}}', "422 searches[0].limit.limit: must be a non-negative integer"],
     ['{"limit":{"limit":3.0}}', "422 searches[0].limit.limit: must be a non-negative integer"],
@@ -60,7 +61,10 @@ describe("a dictionary", () => {
     ['{"limit":{"limit":10001}}', "400 searches[0].limit.limit: must be at most 10000"],
     ['{"limit":{"limit":18446744073709551615}}', "400 searches[0].limit.limit: must be at most 10000"],
     ['{"limit":{"max":1}}', "400 searches[0].limit.max: is unknown, expected `limit` or `offset`"],
-    ['{"select":["x"]}', "422 searches[0].select: must be an object"],
+    [
+      '{"select":["x"]}',
+      '422 searches[0].select: must be an object such as {"keys": ["#document", "#score"]}',
+    ],
     ['{"select":{"keys":"x"}}', "422 searches[0].select.keys: must be an array"],
     ['{"select":{"keys":[1]}}', "422 searches[0].select.keys[0]: must be a string"],
     ['{"select":{"fields":[]}}', "400 searches[0].select.fields: is unknown, expected `keys`"],

@@ -13,7 +13,6 @@ import {
   membersOf,
   optional,
   refuseUnknown,
-  required,
   type Members,
 } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
@@ -34,7 +33,10 @@ const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index
  */
 export function parseSearchRequest(body: unknown): SearchRequest {
   const members = membersOf(body, "");
-  const searches = itemsOf(required(members, "searches", ""), "searches");
+  const listed = optional(members, "searches");
+  if (listed === undefined)
+    throw unprocessable("searches", 'is required: each search goes into it, {"searches": [{"rank": ...}]}');
+  const searches = itemsOf(listed, "searches");
   if (searches.length > LIMITS.searchesPerCall) {
     throw invalid("searches", `must hold at most ${LIMITS.searchesPerCall} searches`);
   }
@@ -90,7 +92,9 @@ function canonical(where: Where): string {
 
 function parsePage(value: unknown, path: string): { readonly offset: number; readonly limit: number | null } {
   if (value === undefined) return { offset: 0, limit: null };
-  const members = membersOf(value, path);
+  const members = membersOf(value, path, (at) =>
+    unprocessable(at, 'must be an object such as {"limit": 10}'),
+  );
   refuseUnknown(members, ["limit", "offset"], path);
   const limit = countOf(optional(members, "limit") ?? 0, memberPath(path, "limit"));
   if (limit > LIMITS.resultsPerPage) {

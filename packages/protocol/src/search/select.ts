@@ -1,5 +1,5 @@
 /** `select`: what a search returns of each record besides its id. Absent and `null`: nothing. */
-import { invalid } from "../errors.ts";
+import { type SheafError, invalid, unprocessable } from "../errors.ts";
 import {
   itemPath,
   itemsOf,
@@ -16,9 +16,12 @@ import type { Select } from "./ast.ts";
 /** In the order of a reply's echo. `#id` is there for clients that ask for it; ids are always returned. */
 const BUILT_INS = ["#id", "#document", "#embedding", "#metadata", "#score"];
 
+const notKeys = (path: string): SheafError =>
+  unprocessable(path, 'must be an object such as {"keys": ["#document", "#score"]}');
+
 /** @throws SheafError 422 for wrong types, 400 for an unknown `#name`, unknown members and too many keys. */
 export function parseSelect(value: unknown, path: string): Select {
-  const members = value === undefined ? {} : membersOf(value, path);
+  const members = value === undefined ? {} : membersOf(value, path, notKeys);
   refuseUnknown(members, ["keys"], path);
   const at = memberPath(path, "keys");
   const keys = itemsOf(optional(members, "keys") ?? [], at);
