@@ -33,7 +33,7 @@ import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionPurger } from "./collection/removal/collection-purger.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
-import { type CollectionHold, CollectionPool } from "./collection/collection-pool.ts";
+import { CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
 import type { OpenCollection } from "./collection/open-collection.ts";
 import { OpenReads } from "./collection/open-reads.ts";
@@ -190,11 +190,11 @@ export class LocalEngine implements Engine {
     const open = this.#pool.peek(ref.id);
     // The new schema was made from one that may be older than keys written since.
     const extended = schema === undefined || open === null ? schema : open.extend(schema);
-    await this.#catalog.updateCollection(
+    const committed = await this.#catalog.updateCollection(
       ref,
       extended === undefined ? change : { ...change, schema: extended },
     );
-    if (schema !== undefined) await this.#pool.peek(ref.id)?.setSchema(this.#catalog.collection(ref).schema);
+    if (schema !== undefined) await this.#pool.peek(ref.id)?.setSchema(committed);
   }
 
   rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
@@ -231,7 +231,7 @@ export class LocalEngine implements Engine {
 
   async statistics(): Promise<EngineStatistics> {
     return {
-      ...collectionStatistics(this.#folder, this.#catalog, this.#pool, this.#opener),
+      ...(await collectionStatistics(this.#folder, this.#catalog, this.#pool, this.#opener)),
       rowsScanned: this.#calls.rowsScanned,
       runningCalls: this.#calls.running,
       openReads: this.#reads.size,
@@ -257,7 +257,7 @@ export class LocalEngine implements Engine {
   }
 
   async forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection> {
-    const source = this.#catalog.collection(ref);
+    const source = await this.#catalog.collection(ref);
     return this.#budgets.fork(source, () => this.#forker.fork(ref, newName, options?.signal));
   }
 
@@ -267,7 +267,7 @@ export class LocalEngine implements Engine {
 
   readToken(ref: CollectionRef): Promise<ReadToken> {
     return this.#use(ref, undefined, async ({ readable }) =>
-      makeReadToken(tokenScope(this.#catalog, ref), readable),
+      makeReadToken(await tokenScope(this.#catalog, ref), readable),
     );
   }
 
@@ -275,7 +275,8 @@ export class LocalEngine implements Engine {
     const { token, readIds, operations } = request;
     return this.#use(ref, options, async (collection) => {
       if (token === null) return collection.commit(null, operations);
-      const sequence = readSequence(tokenScope(this.#catalog, ref), token, collection.head.sequence);
+      const scope = await tokenScope(this.#catalog, ref);
+      const sequence = readSequence(scope, token, collection.head.sequence);
       if (sequence === null) throw staleRead("names no state of this collection and epoch");
       return collection.commit({ ids: readIds, sequence }, operations);
     });
@@ -317,17 +318,18 @@ export class LocalEngine implements Engine {
 
   /** While the collection is opened: how far that is. */
   async indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
-    const { id, logPosition } = this.#catalog.collection(ref);
+    const { id, logPosition } = await this.#catalog.collection(ref);
     const opening = this.#pool.progress(id);
     if (opening !== null) return indexingStatus(logPosition, opening.indexedOperations);
-    return this.#use(ref, undefined, async ({ head }) =>
-      indexingStatus(head.sequence, this.#catalog.collection(ref).logPosition),
-    );
+    return this.#use(ref, undefined, async (collection) => {
+      const { logPosition: indexed } = await this.#catalog.collection(ref);
+      return indexingStatus(collection.head.sequence, indexed);
+    });
   }
 
   /** Collections with writes since their last checkpoint, before a crash or now. */
   async dirtyCollections(): Promise<readonly string[]> {
-    return this.#catalog.dirtyCollections();
+    return this.#catalog.checkpoints.dirtyCollections();
   }
 
   /** These must not be opened, whatever asks for it; what is no longer among them counts for its tenant again. */
@@ -340,7 +342,7 @@ export class LocalEngine implements Engine {
     try {
       await this.#pool.open(id);
     } catch (error) {
-      if (!this.#catalog.hasCollection(id) || this.#opener.damaged.hear(error, id)) return;
+      if (!(await this.#catalog.hasCollection(id)) || this.#opener.damaged.hear(error, id)) return;
       this.#telling("opening a collection after a restart failed")(error, id);
     }
   }
@@ -361,7 +363,7 @@ export class LocalEngine implements Engine {
     options: EngineOptions | undefined,
     work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
   ): Promise<T> {
-    const { id } = this.#catalog.collection(ref);
+    const { id } = await this.#catalog.collection(ref);
     return this.#calls.measure(options, (times) =>
       this.#pool.use(id, options?.signal, (collection, signal) => work(collection, signal, times.opened())),
     );
@@ -373,14 +375,8 @@ export class LocalEngine implements Engine {
     start: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<StartedRead>,
   ): Promise<ResultBatch> {
     return this.#use(ref, options, async (collection, signal, times) => {
-      const { first, rest } = await start(collection, signal, times);
-      const hold = (): CollectionHold => this.#pool.hold(collection);
-      if (rest === null) return { ...first, cursor: null };
-      const cursor = this.#reads.open(ref.tenant, ref.id, rest, hold);
-      // Whoever leaves before it has the cursor cannot close the read.
-      if (signal.aborted) this.#reads.close(cursor);
-      else signal.addEventListener("abort", () => this.#reads.close(cursor), { once: true });
-      return { ...first, cursor, leastBytes: rest.leastBytes };
+      const started = await start(collection, signal, times);
+      return this.#reads.begin(started, ref, () => this.#pool.hold(collection), signal);
     });
   }
 

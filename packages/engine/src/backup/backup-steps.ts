@@ -3,8 +3,9 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
-import { WHOLE, tenantKey } from "../catalog/catalog-keys.ts";
+import { tenantKey } from "../catalog/catalog-keys.ts";
 import { collectionEntries, keepTenant, removeKeys } from "../catalog/catalog-selection.ts";
+import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import {
@@ -15,7 +16,9 @@ import {
 } from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
+import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
 import { type Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
 import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
 import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
@@ -40,8 +43,6 @@ import { type FileSum, copyFile, sumFile } from "./summed-file.ts";
 
 /** Of the list that goes to the parent at a time. */
 const LISTED = 256;
-/** For messages. */
-const CATALOG_NAME = "catalog";
 
 /** What the catalog says of a collection. */
 export interface CataloguedCollection {
@@ -95,19 +96,19 @@ export class BackupSteps {
   async copyCatalog(step: CatalogStep): Promise<FileSum> {
     const { from, staging, to, tenant, keys } = step;
     const disk = createDiskSpace(to, step);
-    const live = new LmdbEnvironment({ folder: from, name: CATALOG_NAME, disk, readOnly: true });
+    const live = new LmdbCatalogStore({ folder: from, disk, readOnly: true });
     try {
       await live.copyTo(staging);
     } finally {
       await live.close();
     }
-    const copy = new LmdbEnvironment({ folder: staging, name: CATALOG_NAME, disk });
+    const copy = new LmdbCatalogStore({ folder: staging, disk });
     try {
-      if (tenant !== null && copy.get(tenantKey(tenant)) === null)
+      if (tenant !== null && (await copy.get(tenantKey(tenant))) === null)
         throw new SheafError("not_found", `Tenant [${tenant}] not found`);
-      await copy.transact(() => {
-        if (tenant !== null) keepTenant(copy, tenant);
-        if (!keys) removeKeys(copy);
+      await new CatalogTransactions(copy).transact(async (transaction) => {
+        if (tenant !== null) await keepTenant(transaction, tenant);
+        if (!keys) removeKeys(transaction);
       });
       // Once more, so that nothing is left in free pages of what was taken away.
       await copy.copyTo(join(to, "catalog"));
@@ -246,7 +247,7 @@ function copyChanges(
   const { sequence } = caughtUp(value, known);
   mkdirSync(folder, { recursive: true });
   const store = { isWhole: false };
-  const changes = changesBetween(entriesOfBase(before), environment.iterate(WHOLE));
+  const changes = changesBetween(entriesOfBase(before), environment.iterate(EVERY_KEY));
   return { sequence, store: { ...store, ...writeChanges(storeFile(folder, store), changes) } };
 }
 

@@ -6,11 +6,12 @@ import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { tenantKey } from "../catalog/catalog-keys.ts";
 import { keepTenant, renewEpochs } from "../catalog/catalog-selection.ts";
+import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { installManifest, readManifest } from "../storage/files/manifest.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
-import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import { restoreStore } from "./backed-up-store.ts";
 import { CATALOG_FILE } from "./backup-files.ts";
@@ -68,19 +69,15 @@ export class RestoreSteps {
     const staging = folder.newTrash();
     mkdirSync(staging);
     await copyFile(join(from, CATALOG_FILE), join(staging, "data.mdb"));
-    const catalog = new LmdbEnvironment({
-      folder: staging,
-      name: "catalog",
-      disk: createDiskSpace(dataFolder),
-    });
+    const catalog = new LmdbCatalogStore({ folder: staging, disk: createDiskSpace(dataFolder) });
     try {
-      if (tenant !== null && catalog.get(tenantKey(tenant)) === null)
+      if (tenant !== null && (await catalog.get(tenantKey(tenant))) === null)
         throw new SheafError("not_found", `Tenant [${tenant}] is not in the backup`);
-      await catalog.transact(() => {
-        if (tenant !== null) keepTenant(catalog, tenant);
+      await new CatalogTransactions(catalog).transact(async (transaction) => {
+        if (tenant !== null) await keepTenant(transaction, tenant);
         const of = (id: string): Restored => this.#restored.get(id) ?? { epoch: randomUUID(), sequence: 0 };
-        renewEpochs(
-          catalog,
+        await renewEpochs(
+          transaction,
           (id) => of(id).epoch,
           (id) => of(id).sequence,
         );

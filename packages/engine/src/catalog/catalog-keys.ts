@@ -61,8 +61,6 @@ export const EVERYTHING: Prefix = {
   start: Uint8Array.of(CATALOG_PREFIX.tenant),
   end: Uint8Array.of(AFTER_ALL),
 };
-/** The counter too. */
-export const WHOLE: Prefix = { start: COUNTER_KEY, end: Uint8Array.of(AFTER_ALL) };
 /** Of all databases. */
 export const ALL_NAMES = allOf(CATALOG_PREFIX.collectionByName);
 export const ALL_AGES = allOf(CATALOG_PREFIX.collectionByAge);

@@ -1,6 +1,6 @@
 /**
- * Decides which tenants, databases and collections exist, in an LMDB environment of its own. A change is durable
- * when its promise resolves; readers see it from then on. What is dropped here is dropped, whatever files are left.
+ * Decides which tenants, databases and collections exist. A change is durable when its promise resolves; readers see it
+ * from then on. What is dropped here is dropped, whatever files are left.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -18,30 +18,62 @@ import {
   type UpdateCollection,
 } from "@sheaf/protocol";
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
-import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
-import { ALL_DIRTY, COUNTER_KEY, EVERYTHING, formatUuid, idBytes, dirtyKey } from "./catalog-keys.ts";
-import { CollectionEntries } from "./collection-entries.ts";
-import { DatabaseEntries, absentDatabase } from "./database-entries.ts";
-import { KeyCatalog } from "./key-catalog.ts";
+import { ALL_COLLECTIONS, COUNTER_KEY, EVERYTHING, dirtyKey, idBytes } from "./catalog-keys.ts";
+import type { CatalogTransaction } from "./catalog-transaction.ts";
+import { CatalogTransactions } from "./catalog-transactions.ts";
+import { CheckpointCatalog } from "./checkpoint-catalog.ts";
+import {
+  collectionIds,
+  collectionIdsOf,
+  completeMembers,
+  countCollections,
+  findCollectionByName,
+  hasCollection,
+  insertCollection,
+  lacksMembers,
+  listCollections,
+  mentionsCollection,
+  nextNumber,
+  putCollection,
+  readCollection,
+  removeCollection,
+  removeCollections,
+  renameCollection,
+  requireCollection,
+  requireCollectionByName,
+  requireCollectionRoom,
+  requireFreeName,
+  setNextNumber,
+  unknownCollection,
+} from "./collection-entries.ts";
+import {
+  absentDatabase,
+  findDatabase,
+  heldDatabases,
+  insertDatabase,
+  listDatabases,
+  removeDatabase,
+} from "./database-entries.ts";
+import { addFork, forkEdges, requireForkRoom } from "./fork-trees.ts";
+import { KeyCatalog, removeKeysBoundTo } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
 import { type CatalogQuotas, TenantCounts } from "./tenant-counts.ts";
-import { TenantEntries } from "./tenant-entries.ts";
-import type { Steps } from "../storage/steps.ts";
+import {
+  indexTenants,
+  insertTenant,
+  listTenants,
+  putTenant,
+  removeTenant,
+  renameTenant,
+  requireTenant,
+  tenantOfResource,
+} from "./tenant-entries.ts";
 
 /** Of a change that a tenant asks for, beside the description itself; it must not take what is kept free of the disk. */
 const CHANGE_BYTES = 1024 * 1024;
 const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0 });
-
-/** What the index has learnt of a collection's records. */
-export interface CollectionProgress {
-  readonly logPosition?: number;
-  readonly dimension?: number | null;
-  /** The schema with new keys; `null`: nothing new. */
-  readonly extend?: (schema: JsonObject) => JsonObject | null;
-  /** Every write is checkpointed: removes the mark of `markDirty`. */
-  readonly checkpointed?: boolean;
-}
 
 /** What a fork is beside its source. */
 export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name", string>> {
@@ -52,120 +84,139 @@ export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name
 
 export class Catalog {
   readonly keys: KeyCatalog;
-  readonly #environment: LmdbEnvironment;
-  readonly #tenants: TenantEntries;
-  readonly #databases: DatabaseEntries;
-  readonly #collections: CollectionEntries;
+  readonly checkpoints: CheckpointCatalog;
+  readonly #store: CatalogStore;
+  readonly #transactions: CatalogTransactions;
   readonly #counts: TenantCounts;
   /** Every call on a collection begins with looking it up. */
   readonly #known: LookupCache<Collection>;
 
-  private constructor(environment: LmdbEnvironment, quotas: CatalogQuotas) {
-    this.#environment = environment;
-    this.#tenants = new TenantEntries(environment);
+  private constructor(store: CatalogStore, quotas: CatalogQuotas) {
+    this.#store = store;
     this.#counts = new TenantCounts(quotas);
-    this.#databases = new DatabaseEntries(environment, this.#counts);
-    this.#collections = new CollectionEntries(environment, this.#counts);
-    this.#known = new LookupCache(environment);
-    this.keys = new KeyCatalog(environment, this);
+    this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
+    this.#known = new LookupCache(store);
+    this.keys = new KeyCatalog(store, this.#transactions);
+    this.checkpoints = new CheckpointCatalog(store, this.#transactions);
   }
 
   /** Makes the default tenant and database the first time. */
-  static async open(environment: LmdbEnvironment, quotas = NO_CATALOG_QUOTAS): Promise<Catalog> {
-    const catalog = new Catalog(environment, quotas);
-    if (environment.get(COUNTER_KEY) === null) await environment.transact(() => catalog.#putDefaults(0));
-    await catalog.#collections.completeMembers();
+  static async open(store: CatalogStore, quotas = NO_CATALOG_QUOTAS): Promise<Catalog> {
+    const catalog = new Catalog(store, quotas);
+    await catalog.#transactions.transact(async (transaction) => {
+      if ((await transaction.get(COUNTER_KEY)) === null) await catalog.#putDefaults(transaction, 0);
+    });
+    if (await lacksMembers(store)) {
+      await catalog.#transactions.transact(completeMembers);
+    }
     return catalog;
   }
 
   /** Makes what leads to tenants and, last, to keys, where the folder is of a version that did not have it. */
   async completeIndexes(): Promise<void> {
-    if (this.keys.isIndexed) return;
-    await this.#environment.transact(() => this.#tenants.indexAll());
-    await this.#environment.transact(() => this.keys.indexAll());
+    if (await this.keys.isIndexed()) return;
+    await this.#transactions.transact(indexTenants);
+    await this.keys.indexAll();
   }
 
-  close(): Promise<void> {
-    return this.#environment.close();
+  /** After the changes that were asked for. */
+  async close(): Promise<void> {
+    await this.#transactions.idle();
+    await this.#store.close();
   }
 
   /** 409 if there is one already. */
   createTenant(name: string): Promise<void> {
-    return this.#environment.transact(() => this.#tenants.insert(name));
+    return this.#transactions.transact((transaction) => insertTenant(transaction, name));
   }
 
   /** 404 for one that is not there. */
-  tenant(name: string): Tenant {
-    return this.#tenants.require(name);
+  tenant(name: string): Promise<Tenant> {
+    return requireTenant(this.#store, name);
   }
 
-  tenants(page: ListPage): ListBatch<Tenant> {
-    return this.#tenants.list(page);
+  tenants(page: ListPage): Promise<ListBatch<Tenant>> {
+    return listTenants(this.#store, page);
   }
 
   /** 409 if another tenant has the resource name. */
   updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.#environment.transact(() => this.#tenants.rename(name, resourceName));
+    return this.#transactions.transact((transaction) => renameTenant(transaction, name, resourceName));
   }
 
   /** The tenant with this resource name, else the one with this name; `null`: neither. */
-  tenantOfResource(resourceName: string): string | null {
-    return this.#tenants.ofResource(resourceName);
+  tenantOfResource(resourceName: string): Promise<string | null> {
+    return tenantOfResource(this.#store, resourceName);
   }
 
   /** Ids of the collections that went with it. */
   deleteTenant(name: string): Promise<readonly string[]> {
-    return this.#change(() => this.#removeTenant(name));
+    return this.#change(async (transaction) => {
+      await requireTenant(transaction, name);
+      await removeKeysBoundTo(transaction, name, null);
+      const ids: string[] = [];
+      for (const database of await heldDatabases(transaction, name))
+        for (const id of await this.#removeDatabase(transaction, database)) ids.push(id);
+      await removeTenant(transaction, name);
+      return ids;
+    });
   }
 
   /** 404 for a tenant that is not there, 409 if there is such a database already. */
   createDatabase(ref: DatabaseRef): Promise<void> {
-    return this.#change(() => {
-      this.#tenants.require(ref.tenant);
-      this.#environment.disk.require(CHANGE_BYTES);
-      this.#databases.insert(ref);
+    return this.#change(async (transaction) => {
+      await requireTenant(transaction, ref.tenant);
+      await transaction.requireRoom(CHANGE_BYTES);
+      await insertDatabase(transaction, this.#counts, ref);
     });
   }
 
-  database(ref: DatabaseRef): Database {
-    const database = this.#databases.find(ref);
+  async database(ref: DatabaseRef): Promise<Database> {
+    const database = await findDatabase(this.#store, ref);
     if (database === null) throw absentDatabase(ref, "not_found");
     return database;
   }
 
   /** By name; none for a tenant that does not exist. */
-  databases(tenant: string, page: ListPage): ListBatch<Database> {
-    return this.#databases.list(tenant, page);
+  databases(tenant: string, page: ListPage): Promise<ListBatch<Database>> {
+    return listDatabases(this.#store, tenant, page);
   }
 
   /** Ids of the collections that went with it. */
   deleteDatabase(ref: DatabaseRef): Promise<readonly string[]> {
-    return this.#change(() => this.#removeDatabaseAndKeys(ref));
+    return this.#change(async (transaction) => {
+      const database = await findDatabase(transaction, ref);
+      if (database === null) throw new SheafError("not_found", `Database [${ref.database}] not found`);
+      await removeKeysBoundTo(transaction, ref.tenant, ref.database);
+      return this.#removeDatabase(transaction, database);
+    });
   }
 
   createCollection(request: CreateCollection): Promise<Collection> {
     const { name, tenant, database, metadata, configuration, schema } = request;
-    return this.#change(() => {
-      const owner = this.#databases.find(request);
+    return this.#change(async (transaction) => {
+      const owner = await findDatabase(transaction, request);
       if (owner === null) throw absentDatabase(request, "invalid_argument");
-      const known = request.getOrCreate ? this.#collections.findByName(owner.id, name) : null;
+      const known = request.getOrCreate ? await findCollectionByName(transaction, owner.id, name) : null;
       if (known !== null) return toCollection(known);
       const id = randomUUID();
-      const entry = this.#collections.insert({
+      const { entry, bytes } = await insertCollection(transaction, this.#counts, {
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
         ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },
       });
-      this.#environment.disk.require(CHANGE_BYTES + this.#collections.bytes(id));
+      await transaction.requireRoom(CHANGE_BYTES + bytes);
       return toCollection(entry);
     });
   }
 
   /** Throws what `createFork` would, before anything is copied. */
-  checkFork(ref: CollectionRef, name: string): void {
-    const { databaseId, tree } = this.#requireCollection(ref);
-    this.#collections.requireFreeName(databaseId, name);
-    this.#collections.requireRoom(ref.tenant);
-    this.#collections.trees.requireRoom(tree);
+  checkFork(ref: CollectionRef, name: string): Promise<void> {
+    return this.#change(async (transaction) => {
+      const { databaseId, tree } = await requireCollection(transaction, ref);
+      await requireFreeName(transaction, databaseId, name);
+      await requireCollectionRoom(transaction, this.#counts, ref.tenant);
+      await requireForkRoom(transaction, tree);
+    });
   }
 
   /**
@@ -173,86 +224,94 @@ export class Catalog {
    * a name that is taken, 422 for a fork too many.
    */
   createFork(ref: CollectionRef, fork: ForkedCollection): Promise<Collection> {
-    return this.#change(() => {
-      const source = this.#requireCollection(ref);
-      this.#collections.trees.add(source.tree);
-      const entry = this.#collections.insert({ ...source, ...fork, version: 0 });
+    return this.#change(async (transaction) => {
+      const source = await requireCollection(transaction, ref);
+      await addFork(transaction, source.tree);
+      const fields = { ...source, ...fork, version: 0 };
+      const { entry } = await insertCollection(transaction, this.#counts, fields);
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
-      if (fork.logPosition > 0) this.#environment.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
+      if (fork.logPosition > 0) transaction.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
       return toCollection(entry);
     });
   }
 
   /** Forks of the whole tree that the collection belongs to. */
-  forkCount(ref: CollectionRef): number {
-    return this.#collections.trees.edges(this.#requireCollection(ref).tree);
+  async forkCount(ref: CollectionRef): Promise<number> {
+    return forkEdges(this.#store, (await requireCollection(this.#store, ref)).tree);
   }
 
-  epoch(ref: CollectionRef): string {
-    return this.#requireCollection(ref).epoch;
+  async epoch(ref: CollectionRef): Promise<string> {
+    return (await requireCollection(this.#store, ref)).epoch;
   }
 
   /** Not to be changed. */
-  collection(ref: CollectionRef): Collection {
+  collection(ref: CollectionRef): Promise<Collection> {
     const { tenant, database, id } = ref;
-    return this.#known.get(`${tenant.length} ${tenant} ${database.length} ${database} ${id}`, () =>
-      toCollection(this.#requireCollection(ref)),
+    return this.#known.get(`${tenant.length} ${tenant} ${database.length} ${database} ${id}`, async () =>
+      toCollection(await requireCollection(this.#store, ref)),
     );
   }
 
   /** For what was looked up before; 404 once it is gone. */
-  collectionById(id: string): Collection {
-    if (!this.hasCollection(id)) throw unknownCollection(id);
-    return toCollection(this.#collections.read(idBytes(id)));
+  async collectionById(id: string): Promise<Collection> {
+    const entry = await readCollection(this.#store, id);
+    if (entry === null) throw unknownCollection(id);
+    return toCollection(entry);
   }
 
-  collectionByName(name: CollectionName): Collection {
-    return toCollection(this.#requireByName(name));
+  async collectionByName(name: CollectionName): Promise<Collection> {
+    return toCollection(await requireCollectionByName(this.#store, name));
   }
 
   /** Ids of all collections of a tenant, or of all. */
-  collectionIds(tenant: string | null): readonly string[] {
-    return tenant === null ? this.#collections.ids() : this.#collections.idsOf(tenant);
+  collectionIds(tenant: string | null): Promise<readonly string[]> {
+    return tenant === null ? collectionIds(this.#store) : collectionIdsOf(this.#store, tenant);
   }
 
-  get bytes(): number {
-    return this.#environment.bytes;
+  collectionCount(): Promise<number> {
+    return this.#store.count(ALL_COLLECTIONS);
+  }
+
+  bytes(): Promise<number> {
+    return this.#store.size();
   }
 
   /** In order of creation; none for a database that does not exist. */
-  collections(ref: DatabaseRef, page: ListPage): ListBatch<Collection> {
-    const owner = this.#databases.find(ref);
+  async collections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>> {
+    const owner = await findDatabase(this.#store, ref);
     if (owner === null) return { items: [], next: null };
-    const { items, next } = this.#collections.list(owner.id, page);
+    const { items, next } = await listCollections(this.#store, owner.id, page);
     return { items: items.map(toCollection), next };
   }
 
-  countCollections(ref: DatabaseRef): number {
-    const owner = this.#databases.find(ref);
-    return owner === null ? 0 : this.#collections.count(owner.id);
+  async countCollections(ref: DatabaseRef): Promise<number> {
+    const owner = await findDatabase(this.#store, ref);
+    return owner === null ? 0 : countCollections(this.#store, owner.id);
   }
 
-  hasCollection(id: string): boolean {
-    return this.#collections.has(id);
+  hasCollection(id: string): Promise<boolean> {
+    return hasCollection(this.#store, id);
   }
 
   /** Whether anything of the catalog but its entry names it; one that is there, or was and is damaged. */
-  mentions(id: string): boolean {
-    return this.#collections.mentions(id);
+  mentions(id: string): Promise<boolean> {
+    return mentionsCollection(this.#store, id);
   }
 
-  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
-    return this.#environment.transact(() => {
-      const entry = this.#requireCollection(ref);
+  /** Its schema from then on. */
+  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<JsonObject> {
+    return this.#transactions.transact(async (transaction) => {
+      const entry = await requireCollection(transaction, ref);
       const { name = entry.name } = change;
-      if (name !== entry.name) this.#collections.rename(entry, name);
+      if (name !== entry.name) await renameCollection(transaction, entry, name);
       const {
         metadata = entry.metadata,
         configuration = entry.configuration,
         schema = entry.schema,
       } = change;
-      this.#collections.put({ ...entry, name, metadata, configuration, schema });
-      this.#environment.disk.require(CHANGE_BYTES + this.#collections.bytes(entry.id));
+      const bytes = putCollection(transaction, { ...entry, name, metadata, configuration, schema });
+      await transaction.requireRoom(CHANGE_BYTES + bytes);
+      return schema;
     });
   }
 
@@ -266,124 +325,56 @@ export class Catalog {
     return this.#changeModels(ref, (known) => ({ ...known, ...byIdentifier(models) }));
   }
 
-  /** Remembers that the collection has writes since its last checkpoint, for a start after a crash. */
-  markDirty(id: string): Promise<void> {
-    return this.#environment.transact(() => {
-      if (this.hasCollection(id)) this.#environment.put(dirtyKey(idBytes(id)), idBytes(id));
-    });
-  }
-
-  isDirty(id: string): boolean {
-    return this.#environment.get(dirtyKey(idBytes(id))) !== null;
-  }
-
-  dirtyCollections(): readonly string[] {
-    return this.#environment.entries(ALL_DIRTY).map(({ value }) => formatUuid(value));
-  }
-
-  /** Records progress and raises `version` when `logPosition` rises; does nothing if the collection is gone. */
-  advance(id: string, progress: CollectionProgress): Promise<void> {
-    return this.#environment.transact(() => {
-      if (!this.hasCollection(id)) return;
-      const entry = this.#collections.read(idBytes(id));
-      const logPosition = Math.max(entry.logPosition, progress.logPosition ?? 0);
-      this.#collections.put({
-        ...entry,
-        schema: progress.extend?.(entry.schema) ?? entry.schema,
-        dimension: progress.dimension ?? entry.dimension,
-        version: entry.version + (logPosition > entry.logPosition ? 1 : 0),
-        logPosition,
-      });
-      if (progress.checkpointed === true) this.#environment.remove(dirtyKey(idBytes(id)));
-    });
-  }
-
   /** Its id. */
   deleteCollection(name: CollectionName): Promise<string> {
-    return this.#change(() => {
-      const entry = this.#requireByName(name);
-      this.#collections.remove(entry);
+    return this.#change(async (transaction) => {
+      const entry = await requireCollectionByName(transaction, name);
+      await removeCollection(transaction, this.#counts, entry);
       return entry.id;
     });
   }
 
   /** Removes everything but the defaults; ids of all collections there were. */
   reset(): Promise<readonly string[]> {
-    return this.#change(() => {
-      const ids = this.#collections.ids();
-      const next = this.#collections.nextNumber();
-      for (const { key } of this.#environment.entries(EVERYTHING)) this.#environment.remove(key);
+    return this.#change(async (transaction) => {
+      const next = await nextNumber(transaction);
+      const ids = await collectionIds(transaction);
+      transaction.clear(EVERYTHING);
       this.#counts.forget();
-      this.#putDefaults(next);
+      await this.#putDefaults(transaction, next);
       return ids;
     });
   }
 
   /** A transaction that makes or removes databases or collections. */
-  #change<T>(action: () => Steps<T>): Promise<T> {
-    return this.#counts.change(action, (work) => this.#environment.transact(work));
+  #change<T>(action: (transaction: CatalogTransaction) => Promise<T>): Promise<T> {
+    return this.#transactions.transact((transaction) => this.#counts.change(() => action(transaction)));
   }
 
   #changeModels(
     ref: CollectionRef,
     change: (known: CollectionModels) => CollectionModels,
   ): Promise<CollectionModels> {
-    return this.#environment.transact(() => {
-      const entry = this.#requireCollection(ref);
+    return this.#transactions.transact(async (transaction) => {
+      const entry = await requireCollection(transaction, ref);
       const models = change(entry.models);
-      this.#collections.put({ ...entry, models });
+      putCollection(transaction, { ...entry, models });
       return models;
     });
   }
 
-  #putDefaults(nextCollection: number): void {
-    this.#collections.setNextNumber(nextCollection);
-    this.#tenants.put({ name: DEFAULT_TENANT, resourceName: null });
-    this.#databases.insert({ tenant: DEFAULT_TENANT, database: DEFAULT_DATABASE });
+  async #putDefaults(transaction: CatalogTransaction, nextCollection: number): Promise<void> {
+    setNextNumber(transaction, nextCollection);
+    putTenant(transaction, { name: DEFAULT_TENANT, resourceName: null });
+    const ref = { tenant: DEFAULT_TENANT, database: DEFAULT_DATABASE };
+    await insertDatabase(transaction, this.#counts, ref);
   }
 
-  #requireByName(name: CollectionName): CollectionEntry {
-    const owner = this.#databases.find(name);
-    const entry = owner === null ? null : this.#collections.findByName(owner.id, name.name);
-    if (entry === null) throw missing(`Collection [${name.name}] does not exist`);
-    return entry;
-  }
-
-  /** The id must lie under the tenant and database it was asked for. */
-  #requireCollection(ref: CollectionRef): CollectionEntry {
-    const owner = this.#databases.find(ref);
-    const entry = owner === null ? null : this.#collections.find(owner.id, ref.id);
-    if (entry === null) throw unknownCollection(ref.id);
-    return entry;
-  }
-
-  *#removeTenant(name: string): Generator<void, readonly string[]> {
-    this.#tenants.require(name);
-    yield* this.keys.removeBoundTo(name, null);
-    const ids: string[] = [];
-    for (const database of this.#databases.all(name))
-      for (const id of yield* this.#removeDatabase(database)) ids.push(id);
-    this.#tenants.remove(name);
+  async #removeDatabase(transaction: CatalogTransaction, database: Database): Promise<readonly string[]> {
+    const ids = await removeCollections(transaction, this.#counts, database.id);
+    removeDatabase(transaction, database);
     return ids;
   }
-
-  *#removeDatabaseAndKeys(ref: DatabaseRef): Generator<void, readonly string[]> {
-    const database = this.#databases.find(ref);
-    if (database === null) throw missing(`Database [${ref.database}] not found`);
-    yield* this.keys.removeBoundTo(ref.tenant, ref.database);
-    return yield* this.#removeDatabase(database);
-  }
-
-  *#removeDatabase(database: Database): Generator<void, readonly string[]> {
-    const ids = yield* this.#collections.removeAll(database.id);
-    this.#databases.remove(database);
-    return ids;
-  }
-}
-
-/** 404 for a collection addressed by id, also under a foreign tenant or database. */
-export function unknownCollection(id: string): SheafError {
-  return missing(`Collection [${id}] does not exist.`);
 }
 
 function toCollection(entry: CollectionEntry): Collection {
@@ -393,8 +384,4 @@ function toCollection(entry: CollectionEntry): Collection {
 
 function byIdentifier(models: readonly ModelIdentity[]): CollectionModels {
   return Object.fromEntries(models.map((model) => [model.identifier, model]));
-}
-
-function missing(message: string): SheafError {
-  return new SheafError("not_found", message);
 }

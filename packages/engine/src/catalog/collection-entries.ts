@@ -1,16 +1,11 @@
-/**
- * Entries of collections in the catalog and the keys that lead to them: by id, by name and by age inside a database.
- * Reads see the newest commit; whatever writes is to be called inside a transaction.
- */
-import { SheafError } from "@sheaf/protocol";
-import type { ListBatch, ListPage } from "../engine.ts";
-import { entriesInSteps } from "../storage/lmdb/entries-in-steps.ts";
-import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+/** Entries of collections in the catalog and the keys that lead to them: by id, by name and by age inside a database. */
+import { type CollectionRef, SheafError } from "@sheaf/protocol";
+import type { CollectionName, ListBatch, ListPage } from "../engine.ts";
+import type { CatalogView } from "../storage/catalog/catalog-store.ts";
 import {
   type CollectionEntry,
   decodeCollection,
   decodeCounter,
-  decodeDatabase,
   encodeCollection,
   encodeCounter,
 } from "./catalog-codec.ts";
@@ -23,183 +18,253 @@ import {
   ageKey,
   collectionKey,
   collectionsOf,
-  databasesOf,
+  dirtyKey,
   formatUuid,
   idBytes,
   memberKey,
   nameKey,
   parseUuid,
-  dirtyKey,
 } from "./catalog-keys.ts";
-import { ForkTrees } from "./fork-trees.ts";
+import { type CatalogTransaction, allEntries, pagesOf } from "./catalog-transaction.ts";
+import { allDatabases, findDatabase } from "./database-entries.ts";
+import { leaveForkTree } from "./fork-trees.ts";
 import { type ListedItem, readBatch } from "./list-batch.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
 
-export class CollectionEntries {
-  readonly trees: ForkTrees;
-  readonly #environment: LmdbEnvironment;
-  readonly #counts: TenantCounts;
+export async function hasCollection(view: CatalogView, id: string): Promise<boolean> {
+  const bytes = parseUuid(id);
+  return bytes !== null && (await view.get(collectionKey(bytes))) !== null;
+}
 
-  constructor(environment: LmdbEnvironment, counts: TenantCounts) {
-    this.#environment = environment;
-    this.#counts = counts;
-    this.trees = new ForkTrees(environment);
+/** Whether a key that leads to collections names it; goes through all of them. */
+export async function mentionsCollection(view: CatalogView, id: string): Promise<boolean> {
+  const bytes = idBytes(id);
+  for (const range of [ALL_NAMES, ALL_AGES, ALL_MEMBERS]) {
+    for await (const page of pagesOf(view, range))
+      if (page.some(({ value }) => bytes.equals(value))) return true;
   }
+  return false;
+}
 
-  has(id: string): boolean {
-    const bytes = parseUuid(id);
-    return bytes !== null && this.#environment.get(collectionKey(bytes)) !== null;
-  }
+/** `null`: there is none with this id. */
+export async function readCollection(view: CatalogView, id: string): Promise<CollectionEntry | null> {
+  const bytes = parseUuid(id);
+  const value = bytes === null ? null : await view.get(collectionKey(bytes));
+  return value === null ? null : decodeCollection(value, view.origin(collectionKey(bytes!)));
+}
 
-  /** Whether a key that leads to collections names it; goes through all of them. */
-  mentions(id: string): boolean {
-    const bytes = idBytes(id);
-    return [ALL_NAMES, ALL_AGES, ALL_MEMBERS].some((range) =>
-      this.#environment.entries(range).some(({ value }) => bytes.equals(value)),
-    );
-  }
+/** `null`: the database has none with this id; of one elsewhere nothing is read. */
+export async function findCollection(
+  view: CatalogView,
+  databaseId: string,
+  id: string,
+): Promise<CollectionEntry | null> {
+  const bytes = parseUuid(id);
+  return bytes === null ? null : readBehind(view, memberKey(idBytes(databaseId), bytes));
+}
 
-  /** For an id that a key of the catalog leads to. */
-  read(id: Uint8Array): CollectionEntry {
-    return this.#readListed(id).item;
-  }
+export function findCollectionByName(
+  view: CatalogView,
+  databaseId: string,
+  name: string,
+): Promise<CollectionEntry | null> {
+  return readBehind(view, nameKey(idBytes(databaseId), name));
+}
 
-  #readListed(id: Uint8Array): ListedItem<CollectionEntry> {
-    const key = collectionKey(id);
-    const value = this.#require(key);
-    return { item: decodeCollection(value, this.#environment.origin(key)), bytes: value.length };
-  }
+export async function requireCollectionByName(
+  view: CatalogView,
+  name: CollectionName,
+): Promise<CollectionEntry> {
+  const owner = await findDatabase(view, name);
+  const entry = owner === null ? null : await findCollectionByName(view, owner.id, name.name);
+  if (entry === null) throw new SheafError("not_found", `Collection [${name.name}] does not exist`);
+  return entry;
+}
 
-  /** What the entry is stored in; inside a transaction as that has it. */
-  bytes(id: string): number {
-    return this.#environment.peek(collectionKey(idBytes(id)))?.length ?? 0;
-  }
+/** The id must lie under the tenant and database it was asked for. */
+export async function requireCollection(view: CatalogView, ref: CollectionRef): Promise<CollectionEntry> {
+  const owner = await findDatabase(view, ref);
+  const entry = owner === null ? null : await findCollection(view, owner.id, ref.id);
+  if (entry === null) throw unknownCollection(ref.id);
+  return entry;
+}
 
-  /** `null`: the database has none with this id; of one elsewhere nothing is read. */
-  find(databaseId: string, id: string): CollectionEntry | null {
-    const bytes = parseUuid(id);
-    if (bytes === null || this.#environment.get(memberKey(idBytes(databaseId), bytes)) === null) return null;
-    return this.read(bytes);
-  }
+/** 404 for a collection addressed by id, also under a foreign tenant or database. */
+export function unknownCollection(id: string): SheafError {
+  return new SheafError("not_found", `Collection [${id}] does not exist.`);
+}
 
-  findByName(databaseId: string, name: string): CollectionEntry | null {
-    const id = this.#environment.get(nameKey(idBytes(databaseId), name));
-    return id === null ? null : this.read(id);
-  }
-
-  /** In order of creation. */
-  list(databaseId: string, page: ListPage): ListBatch<CollectionEntry> {
-    const range = collectionsOf(idBytes(databaseId));
-    return readBatch(this.#environment, range, page, ({ value }) => this.#readListed(value));
-  }
-
-  count(databaseId: string): number {
-    return this.#environment.count(collectionsOf(idBytes(databaseId)));
-  }
-
-  ids(): readonly string[] {
-    return this.#environment.entries(ALL_COLLECTIONS).map(({ key }) => formatUuid(key.subarray(1)));
-  }
-
-  /** Number of the next collection. */
-  nextNumber(): number {
-    return decodeCounter(this.#require(COUNTER_KEY), this.#environment.origin(COUNTER_KEY));
-  }
-
-  setNextNumber(next: number): void {
-    this.#environment.put(COUNTER_KEY, encodeCounter(next));
-  }
-
-  /** Of a tenant. */
-  idsOf(tenant: string): readonly string[] {
-    return this.#databaseIds(tenant).flatMap((id) =>
-      this.#environment.entries(collectionsOf(id)).map(({ value }) => formatUuid(value)),
-    );
-  }
-
-  #databaseIds(tenant: string): readonly Buffer[] {
-    return this.#environment
-      .entries(databasesOf(tenant))
-      .map(({ key, value }) => idBytes(decodeDatabase(value, this.#environment.origin(key)).id));
-  }
-
-  /** 422 if the tenant has all the collections it may have. */
-  requireRoom(tenant: string): void {
-    this.#counts.requireRoom("collections", tenant, () => {
-      const counts = this.#databaseIds(tenant).map((id) => this.#environment.count(collectionsOf(id)));
-      return counts.reduce((sum, count) => sum + count, 0);
-    });
-  }
-
-  /** The newest of its database; 409 if the name is taken. */
-  insert(fields: Omit<CollectionEntry, "created">): CollectionEntry {
-    const { id, databaseId, name } = fields;
-    this.requireFreeName(databaseId, name);
-    this.requireRoom(fields.tenant);
-    this.#counts.add("collections", fields.tenant, 1);
-    const created = this.nextNumber();
-    this.setNextNumber(created + 1);
-    const entry = { ...fields, created };
-    this.#environment.put(nameKey(idBytes(databaseId), name), idBytes(id));
-    this.#environment.put(ageKey(idBytes(databaseId), created), idBytes(id));
-    this.put(entry);
-    return entry;
-  }
-
-  /** Writes an entry anew under the keys it has. */
-  put(entry: CollectionEntry): void {
-    const id = idBytes(entry.id);
-    this.#environment.put(collectionKey(id), encodeCollection(entry));
-    this.#environment.put(memberKey(idBytes(entry.databaseId), id), id);
-  }
-
-  /** Leads the new name to the entry; its own copy of the name is for `put`. */
-  rename({ id, databaseId, name }: CollectionEntry, newName: string): void {
-    this.requireFreeName(databaseId, newName);
-    this.#environment.remove(nameKey(idBytes(databaseId), name));
-    this.#environment.put(nameKey(idBytes(databaseId), newName), idBytes(id));
-  }
-
-  /** All of a database, one in each step; their ids. */
-  *removeAll(databaseId: string): Generator<void, readonly string[]> {
-    const ids: string[] = [];
-    for (const { value } of yield* entriesInSteps(this.#environment, collectionsOf(idBytes(databaseId)))) {
-      // One by one: descriptions take far more memory than ids.
-      const entry = this.read(value);
-      this.remove(entry);
-      ids.push(entry.id);
-      yield;
+/** In order of creation. */
+export function listCollections(
+  view: CatalogView,
+  databaseId: string,
+  page: ListPage,
+): Promise<ListBatch<CollectionEntry>> {
+  return readBatch(view, collectionsOf(idBytes(databaseId)), page, async (entries) => {
+    const keys = entries.map(({ value }) => collectionKey(value));
+    const values = await view.getAll(keys);
+    const listed: (ListedItem<CollectionEntry> | null)[] = [];
+    for (const [i, value] of values.entries()) {
+      if (value === null) await requireGone(view, entries[i]!.key, entries[i]!.value);
+      listed.push(value && { item: decodeCollection(value, view.origin(keys[i]!)), bytes: value.length });
     }
-    return ids;
-  }
+    return listed;
+  });
+}
 
-  remove({ id, databaseId, tenant, name, created, tree }: CollectionEntry): void {
-    this.#counts.add("collections", tenant, -1);
-    this.#environment.remove(nameKey(idBytes(databaseId), name));
-    this.#environment.remove(ageKey(idBytes(databaseId), created));
-    this.#environment.remove(collectionKey(idBytes(id)));
-    this.#environment.remove(memberKey(idBytes(databaseId), idBytes(id)));
-    this.#environment.remove(dirtyKey(idBytes(id)));
-    this.trees.leave(tree);
-  }
+export function countCollections(view: CatalogView, databaseId: string): Promise<number> {
+  return view.count(collectionsOf(idBytes(databaseId)));
+}
 
-  requireFreeName(databaseId: string, name: string): void {
-    if (this.#environment.get(nameKey(idBytes(databaseId), name)) === null) return;
-    throw new SheafError("already_exists", `Collection [${name}] already exists`);
-  }
+export async function collectionIds(view: CatalogView): Promise<readonly string[]> {
+  const ids: string[] = [];
+  // Page by page: descriptions take far more memory than ids.
+  for await (const page of pagesOf(view, ALL_COLLECTIONS))
+    for (const { key } of page) ids.push(formatUuid(key.subarray(1)));
+  return ids;
+}
 
-  /** Folders of before there were members lack them. */
-  async completeMembers(): Promise<void> {
-    if (this.#environment.count(ALL_MEMBERS) >= this.#environment.count(ALL_COLLECTIONS)) return;
-    await this.#environment.transact(() => {
-      for (const id of this.ids()) this.put(this.read(idBytes(id)));
-    });
+export async function collectionIdsOf(view: CatalogView, tenant: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const { id } of await allDatabases(view, tenant)) {
+    for (const { value } of await allEntries(view, collectionsOf(idBytes(id)))) ids.push(formatUuid(value));
   }
+  return ids;
+}
 
-  #require(key: Uint8Array): Uint8Array {
-    const value = this.#environment.get(key);
-    if (value === null)
-      throw new SheafError("internal", `the catalog lacks key ${Buffer.from(key).toString("hex")}`);
-    return value;
+/** Number of the next collection. */
+export async function nextNumber(view: CatalogView): Promise<number> {
+  const value = await view.get(COUNTER_KEY);
+  if (value === null) throw lacking(COUNTER_KEY);
+  return decodeCounter(value, view.origin(COUNTER_KEY));
+}
+
+export function setNextNumber(transaction: CatalogTransaction, next: number): void {
+  transaction.put(COUNTER_KEY, encodeCounter(next));
+}
+
+/** 422 if the tenant has all the collections it may have. */
+export async function requireCollectionRoom(
+  transaction: CatalogTransaction,
+  counts: TenantCounts,
+  tenant: string,
+): Promise<void> {
+  // A collection that comes meanwhile changes it, so it stands for the numbers that are counted.
+  const next = await nextNumber(transaction);
+  await counts.requireCollection(tenant, next, async () => {
+    let sum = 0;
+    for (const { id } of await allDatabases(transaction, tenant))
+      sum += await countCollections(transaction, id);
+    return sum;
+  });
+}
+
+/** The newest of its database, and how many bytes it takes; 409 if the name is taken. */
+export async function insertCollection(
+  transaction: CatalogTransaction,
+  counts: TenantCounts,
+  fields: Omit<CollectionEntry, "created">,
+): Promise<{ readonly entry: CollectionEntry; readonly bytes: number }> {
+  const { id, databaseId, name, tenant } = fields;
+  await requireFreeName(transaction, databaseId, name);
+  await requireCollectionRoom(transaction, counts, tenant);
+  counts.add(tenant, 1);
+  const created = await nextNumber(transaction);
+  setNextNumber(transaction, created + 1);
+  const entry = { ...fields, created };
+  transaction.put(nameKey(idBytes(databaseId), name), idBytes(id));
+  transaction.put(ageKey(idBytes(databaseId), created), idBytes(id));
+  return { entry, bytes: putCollection(transaction, entry) };
+}
+
+/** Writes an entry anew under the keys it has; how many bytes it takes. */
+export function putCollection(transaction: CatalogTransaction, entry: CollectionEntry): number {
+  const id = idBytes(entry.id);
+  const value = encodeCollection(entry);
+  transaction.put(collectionKey(id), value);
+  transaction.put(memberKey(idBytes(entry.databaseId), id), id);
+  return value.length;
+}
+
+/** Leads the new name to the entry; its own copy of the name is for `putCollection`. */
+export async function renameCollection(
+  transaction: CatalogTransaction,
+  { id, databaseId, name }: CollectionEntry,
+  newName: string,
+): Promise<void> {
+  await requireFreeName(transaction, databaseId, newName);
+  transaction.remove(nameKey(idBytes(databaseId), name));
+  transaction.put(nameKey(idBytes(databaseId), newName), idBytes(id));
+}
+
+/** All of a database; their ids. */
+export async function removeCollections(
+  transaction: CatalogTransaction,
+  counts: TenantCounts,
+  databaseId: string,
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const { key, value } of await transaction.entriesOf(collectionsOf(idBytes(databaseId)))) {
+    // One by one, and not as a condition: descriptions take far more memory than ids.
+    const description = await transaction.peek(collectionKey(value));
+    transaction.expect(key, value);
+    if (description === null) {
+      await requireGone(transaction, key, value);
+      continue;
+    }
+    const entry = decodeCollection(description, transaction.origin(collectionKey(value)));
+    transaction.expect(nameKey(idBytes(databaseId), entry.name), value);
+    await removeCollection(transaction, counts, entry);
+    ids.push(entry.id);
   }
+  return ids;
+}
+
+export async function removeCollection(
+  transaction: CatalogTransaction,
+  counts: TenantCounts,
+  { id, databaseId, tenant, name, created, tree }: CollectionEntry,
+): Promise<void> {
+  counts.add(tenant, -1);
+  transaction.remove(nameKey(idBytes(databaseId), name));
+  transaction.remove(ageKey(idBytes(databaseId), created));
+  transaction.remove(collectionKey(idBytes(id)));
+  transaction.remove(memberKey(idBytes(databaseId), idBytes(id)));
+  transaction.remove(dirtyKey(idBytes(id)));
+  await leaveForkTree(transaction, tree);
+}
+
+export async function requireFreeName(view: CatalogView, databaseId: string, name: string): Promise<void> {
+  if ((await view.get(nameKey(idBytes(databaseId), name))) === null) return;
+  throw new SheafError("already_exists", `Collection [${name}] already exists`);
+}
+
+/** Folders of before there were members lack them. */
+export async function lacksMembers(view: CatalogView): Promise<boolean> {
+  return (await view.count(ALL_MEMBERS)) < (await view.count(ALL_COLLECTIONS));
+}
+
+export async function completeMembers(transaction: CatalogTransaction): Promise<void> {
+  for (const { key, value } of await transaction.entriesOf(ALL_COLLECTIONS))
+    putCollection(transaction, decodeCollection(value, transaction.origin(key)));
+}
+
+/** For a key that leads to a collection; `null`: it does not, or not any more. */
+async function readBehind(view: CatalogView, leading: Uint8Array): Promise<CollectionEntry | null> {
+  const id = await view.get(leading);
+  if (id === null) return null;
+  const key = collectionKey(id);
+  const value = await view.get(key);
+  if (value === null) await requireGone(view, leading, id);
+  return value === null ? null : decodeCollection(value, view.origin(key));
+}
+
+/** An entry and what leads to it go together: where that is still there, the entry was lost. */
+async function requireGone(view: CatalogView, leading: Uint8Array, id: Uint8Array): Promise<void> {
+  const now = await view.get(leading);
+  if (now !== null && Buffer.compare(now, id) === 0) throw lacking(collectionKey(id));
+}
+
+function lacking(key: Uint8Array): SheafError {
+  return new SheafError("internal", `the catalog lacks key ${Buffer.from(key).toString("hex")}`);
 }

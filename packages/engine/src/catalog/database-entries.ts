@@ -1,67 +1,75 @@
-/**
- * Databases of tenants in the catalog. Reads see the newest commit; whatever writes is to be called inside a
- * transaction.
- */
+/** Databases of tenants in the catalog. */
 import { randomUUID } from "node:crypto";
 import { type Database, SheafError } from "@sheaf/protocol";
 import type { DatabaseRef, ListBatch, ListPage } from "../engine.ts";
-import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import type { CatalogEntry, CatalogView } from "../storage/catalog/catalog-store.ts";
 import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
 import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
+import { type CatalogTransaction, allEntries } from "./catalog-transaction.ts";
 import { readBatch } from "./list-batch.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
 
-export class DatabaseEntries {
-  readonly #environment: LmdbEnvironment;
-  readonly #counts: TenantCounts;
+export async function findDatabase(
+  view: CatalogView,
+  { tenant, database }: DatabaseRef,
+): Promise<Database | null> {
+  const key = databaseKey(tenant, database);
+  const value = await view.get(key);
+  if (value === null) return null;
+  return { id: decodeDatabase(value, view.origin(key)).id, name: database, tenant };
+}
 
-  constructor(environment: LmdbEnvironment, counts: TenantCounts) {
-    this.#environment = environment;
-    this.#counts = counts;
-  }
-
-  find({ tenant, database }: DatabaseRef): Database | null {
-    const key = databaseKey(tenant, database);
-    const value = this.#environment.get(key);
-    if (value === null) return null;
-    return { id: decodeDatabase(value, this.#environment.origin(key)).id, name: database, tenant };
-  }
-
-  /** By name; none for a tenant that does not exist. */
-  list(tenant: string, page: ListPage): ListBatch<Database> {
-    return readBatch(this.#environment, databasesOf(tenant), page, (entry) => ({
-      item: this.#decode(tenant, entry),
+/** By name; none for a tenant that does not exist. */
+export function listDatabases(
+  view: CatalogView,
+  tenant: string,
+  page: ListPage,
+): Promise<ListBatch<Database>> {
+  return readBatch(view, databasesOf(tenant), page, async (entries) =>
+    entries.map((entry) => ({
+      item: decodeListed(view, tenant, entry),
       bytes: entry.key.length + entry.value.length,
-    }));
-  }
+    })),
+  );
+}
 
-  all(tenant: string): readonly Database[] {
-    return this.#environment.entries(databasesOf(tenant)).map((entry) => this.#decode(tenant, entry));
-  }
+export async function allDatabases(view: CatalogView, tenant: string): Promise<readonly Database[]> {
+  return (await allEntries(view, databasesOf(tenant))).map((entry) => decodeListed(view, tenant, entry));
+}
 
-  #decode(tenant: string, { key, value }: Entry): Database {
-    return {
-      id: decodeDatabase(value, this.#environment.origin(key)).id,
-      name: nameBehind(key, databasesOf(tenant).start.length),
-      tenant,
-    };
+/** Under a new id; 409 if there is one already, 422 if the tenant has all that it may have. */
+export async function insertDatabase(
+  transaction: CatalogTransaction,
+  counts: TenantCounts,
+  ref: DatabaseRef,
+): Promise<void> {
+  const { tenant, database } = ref;
+  if ((await findDatabase(transaction, ref)) !== null) {
+    throw new SheafError("already_exists", `Database [${database}] already exists`);
   }
+  await counts.requireDatabase(() => transaction.count(databasesOf(tenant)));
+  transaction.put(databaseKey(tenant, database), encodeDatabase({ id: randomUUID() }));
+}
 
-  /** Under a new id; 409 if there is one already, 422 if the tenant has all that it may have. */
-  insert(ref: DatabaseRef): void {
-    if (this.find(ref) !== null) {
-      throw new SheafError("already_exists", `Database [${ref.database}] already exists`);
-    }
-    const { tenant, database } = ref;
-    this.#counts.requireRoom("databases", tenant, () => this.#environment.count(databasesOf(tenant)));
-    this.#counts.add("databases", tenant, 1);
-    this.#environment.put(databaseKey(tenant, database), encodeDatabase({ id: randomUUID() }));
-  }
+/** All of a tenant, until the transaction is committed. */
+export async function heldDatabases(
+  transaction: CatalogTransaction,
+  tenant: string,
+): Promise<readonly Database[]> {
+  const entries = await transaction.entriesOf(databasesOf(tenant));
+  return entries.map((entry) => decodeListed(transaction, tenant, entry));
+}
 
-  remove({ tenant, name }: Database): void {
-    this.#counts.add("databases", tenant, -1);
-    this.#environment.remove(databaseKey(tenant, name));
-  }
+export function removeDatabase(transaction: CatalogTransaction, { tenant, name }: Database): void {
+  transaction.remove(databaseKey(tenant, name));
+}
+
+function decodeListed(view: CatalogView, tenant: string, { key, value }: CatalogEntry): Database {
+  return {
+    id: decodeDatabase(value, view.origin(key)).id,
+    name: nameBehind(key, databasesOf(tenant).start.length),
+    tenant,
+  };
 }
 
 /** Existing servers answer 400 to who makes a collection in it, and 404 to who asks for it. */

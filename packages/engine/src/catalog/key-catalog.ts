@@ -14,8 +14,7 @@ import type {
   StoredKey,
   TokenUsage,
 } from "../engine.ts";
-import { entriesInSteps } from "../storage/lmdb/entries-in-steps.ts";
-import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import type { CatalogEntry, CatalogStore, CatalogView } from "../storage/catalog/catalog-store.ts";
 import {
   decodeCounter,
   decodeKey,
@@ -37,62 +36,57 @@ import {
   nameBehind,
   tokenUsageKey,
 } from "./catalog-keys.ts";
-import { readBatch } from "./list-batch.ts";
-
-/** Who a key may be bound to; both throw 404. */
-export interface KeyOwners {
-  tenant(name: string): unknown;
-  database(ref: DatabaseRef): unknown;
-}
+import { type CatalogTransaction, allEntries } from "./catalog-transaction.ts";
+import type { CatalogTransactions } from "./catalog-transactions.ts";
+import { absentDatabase, findDatabase } from "./database-entries.ts";
+import { type ListedItem, readBatch } from "./list-batch.ts";
+import { requireTenant } from "./tenant-entries.ts";
 
 /** About as many are read for a key in a list. */
 const KEY_BYTES = 256;
 
 export class KeyCatalog {
-  readonly #environment: LmdbEnvironment;
-  readonly #owners: KeyOwners;
+  readonly #store: CatalogStore;
+  readonly #transactions: CatalogTransactions;
 
-  constructor(environment: LmdbEnvironment, owners: KeyOwners) {
-    this.#environment = environment;
-    this.#owners = owners;
+  constructor(store: CatalogStore, transactions: CatalogTransactions) {
+    this.#store = store;
+    this.#transactions = transactions;
   }
 
   /** The oldest first. */
-  list(page: ListPage): ListBatch<StoredKey> {
-    return readBatch(this.#environment, ALL_KEYS_BY_AGE, page, ({ key, value }) => ({
-      item: this.#behind(value),
-      bytes: key.length + KEY_BYTES,
-    }));
+  list(page: ListPage): Promise<ListBatch<StoredKey>> {
+    return readBatch(this.#store, ALL_KEYS_BY_AGE, page, (entries) => readListed(this.#store, entries));
   }
 
   /** `null`: no key has this digest, in hexadecimal. */
-  findByDigest(digest: string): StoredKey | null {
-    const id = this.#environment.get(keyByDigest(digest));
-    return id === null ? null : this.#find(textOf(id));
+  async findByDigest(digest: string): Promise<StoredKey | null> {
+    const leading = keyByDigest(digest);
+    const id = await this.#store.get(leading);
+    return id === null ? null : readBehind(this.#store, leading, id);
   }
 
   /** Each key has what leads to it; not so in a folder of a version that did not have it. */
-  get isIndexed(): boolean {
-    return this.#environment.get(KEY_COUNT_KEY) !== null;
+  async isIndexed(): Promise<boolean> {
+    return (await this.#store.get(KEY_COUNT_KEY)) !== null;
   }
 
-  /** Only inside a transaction. */
-  *indexAll(): Generator<void, void> {
-    const all = yield* entriesInSteps(this.#environment, ALL_KEYS);
-    for (const { key, value } of all) {
-      this.#putIndexes(decodeKey(value, this.#environment.origin(key)));
-      yield;
-    }
-    this.#setCount(all.length);
+  /** Makes what leads to keys. */
+  indexAll(): Promise<void> {
+    return this.#transactions.transact(async (transaction) => {
+      const all = await transaction.entriesOf(ALL_KEYS);
+      for (const { key, value } of all) putIndexes(transaction, decodeKey(value, transaction.origin(key)));
+      setCount(transaction, all.length);
+    });
   }
 
   /** 404 for a tenant or database that is not there, 422 when there are too many keys. */
   create(key: StoredKey): Promise<void> {
-    return this.#environment.transact(() => {
+    return this.#transactions.transact(async (transaction) => {
       const { tenant, database } = key;
-      if (tenant !== null) this.#owners.tenant(tenant);
-      if (tenant !== null && database !== null) this.#owners.database({ tenant, database });
-      this.#add(key);
+      if (tenant !== null) await requireTenant(transaction, tenant);
+      if (tenant !== null && database !== null) await requireDatabase(transaction, { tenant, database });
+      await addKey(transaction, key);
     });
   }
 
@@ -101,8 +95,8 @@ export class KeyCatalog {
    * before, 412 for one that has expired.
    */
   rotate(id: string, { oldExpires, ...replacement }: KeyReplacement): Promise<StoredKey> {
-    return this.#environment.transact(() => {
-      const old = this.#require(id);
+    return this.#transactions.transact(async (transaction) => {
+      const old = await requireKey(transaction, id);
       if (old.replacedBy !== null) {
         throw new SheafError(
           "already_exists",
@@ -113,104 +107,142 @@ export class KeyCatalog {
         throw new SheafError("failed_precondition", `API key [${id}] has expired; create a new one`);
       }
       const key = { ...old, ...replacement, expires: replacement.expires ?? old.expires, lastUsed: null };
-      this.#add(key);
-      this.#put({ ...old, expires: Math.min(old.expires ?? Infinity, oldExpires), replacedBy: key.id });
+      await addKey(transaction, key);
+      const expires = Math.min(old.expires ?? Infinity, oldExpires);
+      putKey(transaction, { ...old, expires, replacedBy: key.id });
       return key;
     });
   }
 
   delete(id: string): Promise<void> {
-    return this.#environment.transact(() => {
-      this.#remove(this.#require(id));
+    return this.#transactions.transact(async (transaction) => {
+      await removeKey(transaction, await requireKey(transaction, id));
     });
   }
 
   /** What is about things that are gone is dropped. */
   record({ lastUsed, tokens }: Activity): Promise<void> {
-    return this.#environment.transact(() => {
+    return this.#transactions.transact(async (transaction) => {
       for (const { id, at } of lastUsed) {
-        const key = this.#find(id);
-        if (key !== null) this.#put({ ...key, lastUsed: Math.max(key.lastUsed ?? 0, at) });
+        const key = await findKey(transaction, id);
+        if (key !== null) putKey(transaction, { ...key, lastUsed: Math.max(key.lastUsed ?? 0, at) });
       }
-      for (const usage of tokens) this.#environment.put(tokenUsageKey(usage.tenant), encodeTokenUsage(usage));
+      for (const usage of tokens) transaction.put(tokenUsageKey(usage.tenant), encodeTokenUsage(usage));
     });
   }
 
-  tokenUsage(): readonly TokenUsage[] {
-    return this.#environment.entries(ALL_TOKEN_USAGE).map(({ key, value }) => ({
+  async tokenUsage(): Promise<readonly TokenUsage[]> {
+    return (await allEntries(this.#store, ALL_TOKEN_USAGE)).map(({ key, value }) => ({
       tenant: nameBehind(key, ALL_TOKEN_USAGE.start.length),
-      ...decodeTokenUsage(value, this.#environment.origin(key)),
+      ...decodeTokenUsage(value, this.#store.origin(key)),
     }));
   }
+}
 
-  /** Only inside a transaction: takes the keys of a tenant away, or those of one of its databases. */
-  *removeBoundTo(tenant: string, database: string | null): Generator<void, void> {
-    for (const { value } of yield* entriesInSteps(this.#environment, keysOfTenant(tenant))) {
-      const key = this.#behind(value);
-      if (database === null || key.database === database) this.#remove(key);
-      yield;
-    }
-    if (database === null) this.#environment.remove(tokenUsageKey(tenant));
+/** The keys of a tenant, or those of one of its databases. */
+export async function removeKeysBoundTo(
+  transaction: CatalogTransaction,
+  tenant: string,
+  database: string | null,
+): Promise<void> {
+  for (const { key: leading, value } of await transaction.entriesOf(keysOfTenant(tenant))) {
+    transaction.expect(leading, value);
+    const key = await readBehind(transaction, leading, value);
+    if (key !== null && (database === null || key.database === database)) await removeKey(transaction, key);
   }
+  if (database === null) transaction.remove(tokenUsageKey(tenant));
+}
 
-  #add(key: StoredKey): void {
-    const count = this.#count();
-    if (count >= LIMITS.keys) {
-      throw new SheafError("unprocessable", `Quota exceeded: there are ${LIMITS.keys} API keys already`);
-    }
-    this.#put(key);
-    this.#putIndexes(key);
-    this.#setCount(count + 1);
+async function addKey(transaction: CatalogTransaction, key: StoredKey): Promise<void> {
+  const count = await countKeys(transaction);
+  if (count >= LIMITS.keys) {
+    throw new SheafError("unprocessable", `Quota exceeded: there are ${LIMITS.keys} API keys already`);
   }
+  putKey(transaction, key);
+  putIndexes(transaction, key);
+  setCount(transaction, count + 1);
+}
 
-  #remove({ id, digest, created, tenant }: StoredKey): void {
-    this.#environment.remove(apiKeyKey(id));
-    this.#environment.remove(keyByDigest(digest));
-    this.#environment.remove(keyByAge(created, id));
-    if (tenant !== null) this.#environment.remove(keyByTenant(tenant, id));
-    this.#setCount(this.#count() - 1);
-  }
+async function removeKey(
+  transaction: CatalogTransaction,
+  { id, digest, created, tenant }: StoredKey,
+): Promise<void> {
+  transaction.remove(apiKeyKey(id));
+  transaction.remove(keyByDigest(digest));
+  transaction.remove(keyByAge(created, id));
+  if (tenant !== null) transaction.remove(keyByTenant(tenant, id));
+  setCount(transaction, (await countKeys(transaction)) - 1);
+}
 
-  #putIndexes({ id, digest, created, tenant }: StoredKey): void {
-    const bytes = Buffer.from(id);
-    this.#environment.put(keyByDigest(digest), bytes);
-    this.#environment.put(keyByAge(created, id), bytes);
-    if (tenant !== null) this.#environment.put(keyByTenant(tenant, id), bytes);
-  }
+function putIndexes(transaction: CatalogTransaction, { id, digest, created, tenant }: StoredKey): void {
+  const bytes = Buffer.from(id);
+  transaction.put(keyByDigest(digest), bytes);
+  transaction.put(keyByAge(created, id), bytes);
+  if (tenant !== null) transaction.put(keyByTenant(tenant, id), bytes);
+}
 
-  /** Without an entry of the count there is no key. */
-  #count(): number {
-    const value = this.#environment.get(KEY_COUNT_KEY);
-    return value === null ? 0 : decodeCounter(value, this.#environment.origin(KEY_COUNT_KEY));
-  }
+/** Without an entry of the count there is no key. */
+async function countKeys(view: CatalogView): Promise<number> {
+  const value = await view.get(KEY_COUNT_KEY);
+  return value === null ? 0 : decodeCounter(value, view.origin(KEY_COUNT_KEY));
+}
 
-  #setCount(count: number): void {
-    this.#environment.put(KEY_COUNT_KEY, encodeCounter(count));
-  }
+function setCount(transaction: CatalogTransaction, count: number): void {
+  transaction.put(KEY_COUNT_KEY, encodeCounter(count));
+}
 
-  #put(key: StoredKey): void {
-    this.#environment.put(apiKeyKey(key.id), encodeKey(key));
-  }
+function putKey(transaction: CatalogTransaction, key: StoredKey): void {
+  transaction.put(apiKeyKey(key.id), encodeKey(key));
+}
 
-  #find(id: string): StoredKey | null {
-    const key = apiKeyKey(id);
-    const value = this.#environment.get(key);
-    return value === null ? null : decodeKey(value, this.#environment.origin(key));
-  }
+async function findKey(view: CatalogView, id: string): Promise<StoredKey | null> {
+  const key = apiKeyKey(id);
+  const value = await view.get(key);
+  return value === null ? null : decodeKey(value, view.origin(key));
+}
 
-  /** Of an entry that leads to a key. */
-  #behind(value: Uint8Array): StoredKey {
-    const id = textOf(value);
-    const key = this.#find(id);
-    if (key === null) throw new SheafError("internal", `the catalog lacks API key ${id}`);
-    return key;
-  }
+async function requireKey(view: CatalogView, id: string): Promise<StoredKey> {
+  const key = await findKey(view, id);
+  if (key === null) throw new SheafError("not_found", `API key [${id}] not found`);
+  return key;
+}
 
-  #require(id: string): StoredKey {
-    const key = this.#find(id);
-    if (key === null) throw new SheafError("not_found", `API key [${id}] not found`);
-    return key;
+async function requireDatabase(view: CatalogView, ref: DatabaseRef): Promise<void> {
+  if ((await findDatabase(view, ref)) === null) throw absentDatabase(ref, "not_found");
+}
+
+/** Of an entry that leads to the key with this id; `null`: both are gone meanwhile. */
+async function readBehind(
+  view: CatalogView,
+  leading: Uint8Array,
+  idText: Uint8Array,
+): Promise<StoredKey | null> {
+  const id = textOf(idText);
+  const key = await findKey(view, id);
+  if (key === null) await requireGone(view, leading, id);
+  return key;
+}
+
+async function readListed(
+  view: CatalogView,
+  entries: readonly CatalogEntry[],
+): Promise<readonly (ListedItem<StoredKey> | null)[]> {
+  const keys = entries.map(({ value }) => apiKeyKey(textOf(value)));
+  const values = await view.getAll(keys);
+  const listed: (ListedItem<StoredKey> | null)[] = [];
+  for (const [i, { key, value }] of entries.entries()) {
+    const found = values[i] ?? null;
+    if (found === null) await requireGone(view, key, textOf(value));
+    const bytes = key.length + KEY_BYTES;
+    listed.push(found && { item: decodeKey(found, view.origin(keys[i]!)), bytes });
   }
+  return listed;
+}
+
+/** A key and what leads to it go together: where that is still there, the key was lost. */
+async function requireGone(view: CatalogView, leading: Uint8Array, id: string): Promise<void> {
+  const now = await view.get(leading);
+  if (now !== null && textOf(now) === id) throw new SheafError("internal", `the catalog lacks API key ${id}`);
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -1,14 +1,16 @@
 /**
  * Lists of the catalog in batches that are read within some milliseconds, whatever the entries hold. Every batch sees the
- * newest commit; what is there throughout is in exactly one of them.
+ * newest commits; what is there throughout is in exactly one of them.
  */
 import type { ListBatch, ListPage } from "../engine.ts";
-import type { Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
-import type { KeyRange } from "../storage/lmdb/key-range.ts";
+import type { CatalogEntry, CatalogRange, CatalogView } from "../storage/catalog/catalog-store.ts";
+import { behind } from "./catalog-transaction.ts";
 
 /** Bytes of entries, and entries, with which a batch ends. */
 const BATCH_BYTES = 256 * 1024;
 const BATCH_ENTRIES = 512;
+/** Entries that are read at once: few, for one of them may be longer than a batch. */
+const READ_ENTRIES = 32;
 
 /** An entry as callers see it, and how many bytes it was stored in. */
 export interface ListedItem<T> {
@@ -16,32 +18,38 @@ export interface ListedItem<T> {
   readonly bytes: number;
 }
 
-/** Entries before `offset` are counted and not read. */
-export function readBatch<T>(
-  environment: LmdbEnvironment,
-  range: Pick<KeyRange, "start" | "end">,
+/**
+ * Entries before `offset` are counted and not read.
+ * @param read Gives one for each entry, `null` for what is gone meanwhile.
+ */
+export async function readBatch<T>(
+  view: CatalogView,
+  range: CatalogRange,
   { limit, offset, after }: ListPage,
-  read: (entry: Entry) => ListedItem<T>,
-): ListBatch<T> {
+  read: (entries: readonly CatalogEntry[]) => Promise<readonly (ListedItem<T> | null)[]>,
+): Promise<ListBatch<T>> {
   const items: T[] = [];
-  if (limit === 0) return { items, next: null };
-  const bounds = after === undefined ? range : { start: behind(after), end: range.end };
-  const page = { ...(limit === null ? {} : { limit }), ...(offset === 0 ? {} : { offset }) };
   let bytes = 0;
   let last: Uint8Array | null = null;
-  for (const entry of environment.iterate({ ...bounds, ...page })) {
-    if (last !== null && (bytes >= BATCH_BYTES || items.length === BATCH_ENTRIES)) {
-      return { items, next: Buffer.from(last).toString("hex") };
+  let start = after === undefined ? range.start : behind(Buffer.from(after, "hex"));
+  let left = limit ?? Infinity;
+  for (let skip = offset; left > 0; skip = 0) {
+    const most = Math.min(left, READ_ENTRIES);
+    const entries = await view.entries({ start, end: range.end, limit: most, offset: skip });
+    const listed = await read(entries);
+    for (const [i, { key }] of entries.entries()) {
+      if (last !== null && (bytes >= BATCH_BYTES || items.length === BATCH_ENTRIES)) {
+        return { items, next: Buffer.from(last).toString("hex") };
+      }
+      last = key;
+      const found = listed[i] ?? null;
+      if (found === null) continue;
+      items.push(found.item);
+      bytes += found.bytes;
     }
-    const listed = read(entry);
-    items.push(listed.item);
-    bytes += listed.bytes;
-    last = entry.key;
+    if (last === null || entries.length < most) break;
+    start = behind(last);
+    left -= entries.length;
   }
   return { items, next: null };
-}
-
-/** The first key that can follow. */
-function behind(key: string): Uint8Array {
-  return Buffer.from(`${key}00`, "hex");
 }

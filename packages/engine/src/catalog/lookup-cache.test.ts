@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { MemoryCatalogStore } from "../storage/catalog/memory-catalog-store.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
-import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { LookupCache } from "./lookup-cache.ts";
 
@@ -11,68 +12,68 @@ const KEY = Buffer.from("k");
 describe("LookupCache", () => {
   it("looks up once between two commits, and never keeps what a commit has changed", async () => {
     const folder = temporaryFolder();
-    const environment = new LmdbEnvironment({
-      folder: join(folder, "e"),
-      name: "test",
-      disk: createDiskSpace(folder),
-    });
-    const cache = new LookupCache<{ readonly text: string }>(environment);
+    const store = new LmdbCatalogStore({ folder: join(folder, "e"), disk: createDiskSpace(folder) });
+    const cache = new LookupCache<{ readonly text: string }>(store);
     let lookups = 0;
-    const find = (): string | undefined =>
-      cache.get("k", () => {
+    const find = async (): Promise<string | undefined> => {
+      const found = await cache.get("k", async () => {
         lookups += 1;
-        const value = environment.get(KEY);
+        const value = await store.get(KEY);
         return value === null ? null : { text: Buffer.from(value).toString() };
-      })?.text;
-    const put = (text: string): Promise<void> =>
-      environment.transact(() => environment.put(KEY, Buffer.from(text)));
+      });
+      return found?.text;
+    };
+    const put = (text: string): Promise<unknown> =>
+      store.commit({ conditions: [], clears: [], writes: [{ key: KEY, value: Buffer.from(text) }] });
 
-    expect([find(), find(), lookups], "what is not there is not kept").toEqual([undefined, undefined, 2]);
+    expect([await find(), await find(), lookups], "what is not there is not kept").toEqual([
+      undefined,
+      undefined,
+      2,
+    ]);
     await put("one");
-    expect([find(), find(), lookups]).toEqual(["one", "one", 3]);
+    expect([await find(), await find(), lookups]).toEqual(["one", "one", 3]);
     let before = "one";
     for (let round = 0; round < 50; round++) {
       const text = `${round}`;
       const written = put(text);
       // Whenever the commit becomes visible, what came before it is never kept beyond it.
       for (let turn = 0; turn < 20; turn++) {
-        expect([before, text]).toContain(find());
+        expect([before, text]).toContain(await find());
         await nextTurn();
       }
       await written;
-      expect(find()).toBe(text);
+      expect(await find()).toBe(text);
       before = text;
     }
-    const failed = environment.transact(() => {
-      environment.put(KEY, Buffer.from("never"));
-      throw new Error("changed its mind");
+    await store.close();
+  });
+
+  it("keeps nothing that was read across a commit", async () => {
+    const store = new MemoryCatalogStore();
+    const cache = new LookupCache<{ readonly text: string }>(store);
+    const read = cache.get("k", async () => {
+      await store.commit({ conditions: [], clears: [], writes: [{ key: KEY, value: KEY }] });
+      return { text: "before" };
     });
-    await expect(failed).rejects.toThrow("changed its mind");
-    expect(find()).toBe("49");
-    await environment.close();
+    expect(await read).toEqual({ text: "before" });
+    expect(await cache.get("k", async () => ({ text: "after" }))).toEqual({ text: "after" });
   });
 
   it("keeps no more than a bound of bytes, and nothing that is larger", async () => {
-    const folder = temporaryFolder();
-    const environment = new LmdbEnvironment({
-      folder: join(folder, "e"),
-      name: "test",
-      disk: createDiskSpace(folder),
-    });
-    const cache = new LookupCache<{ readonly text: string }>(environment, 10_000);
+    const cache = new LookupCache<{ readonly text: string }>(new MemoryCatalogStore(), 10_000);
     let lookups = 0;
-    const find = (key: string, length: number): unknown =>
-      cache.get(key, () => {
+    const find = (key: string, length: number): Promise<unknown> =>
+      cache.get(key, async () => {
         lookups += 1;
         return { text: "x".repeat(length) };
       });
-    for (const key of ["a", "b", "a", "b"]) find(key, 4_000);
+    for (const key of ["a", "b", "a", "b"]) await find(key, 4_000);
     expect(lookups, "both fit").toBe(2);
-    for (const key of ["c", "b", "c"]) find(key, 4_000);
+    for (const key of ["c", "b", "c"]) await find(key, 4_000);
     expect(lookups, "a made room").toBe(3);
-    find("a", 4_000);
-    for (let i = 0; i < 2; i++) find("large", 20_000);
+    await find("a", 4_000);
+    for (let i = 0; i < 2; i++) await find("large", 20_000);
     expect(lookups).toBe(6);
-    await environment.close();
   });
 });

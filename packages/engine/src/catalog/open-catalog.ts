@@ -12,10 +12,10 @@ import {
   prepareDataFormat,
 } from "../storage/folder/data-format.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
-import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import type { EngineLog } from "../engine-log.ts";
 import { Catalog } from "./catalog.ts";
-import { COUNTER_KEY, WHOLE } from "./catalog-keys.ts";
+import { COUNTER_KEY } from "./catalog-keys.ts";
 import type { CatalogQuotas } from "./tenant-counts.ts";
 import { verifyCatalog } from "./verify-catalog.ts";
 
@@ -30,16 +30,12 @@ export async function openCatalog(
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
   if (expected && !folder.hasCatalog) throw refused("it is missing or empty");
   try {
-    const environment = new LmdbEnvironment({
-      folder: folder.catalog,
-      name: "catalog",
-      disk,
-      usesReserve: true,
-      thorough: true,
-    });
+    const store = new LmdbCatalogStore({ folder: folder.catalog, disk, thorough: true });
     try {
-      requireWhole(environment, expected);
-      const catalog = await Catalog.open(environment, quotas);
+      store.requireWhole();
+      if (expected && (await store.get(COUNTER_KEY)) === null) throw refused("it is empty");
+      await verifyCatalog(store);
+      const catalog = await Catalog.open(store, quotas);
       await folder.sweep((id) => isUnknown(catalog, id));
       const version = completeDataFormat(folder);
       await catalog.completeIndexes();
@@ -49,7 +45,7 @@ export async function openCatalog(
       }
       return catalog;
     } catch (error) {
-      await environment.close();
+      await store.close();
       throw error;
     }
   } catch (error) {
@@ -58,19 +54,10 @@ export async function openCatalog(
   }
 }
 
-function requireWhole(environment: LmdbEnvironment, expected: boolean): void {
-  const found = environment.count(WHOLE);
-  if (found !== environment.entryCount) {
-    throw refused(`${found} of its ${environment.entryCount} entries can be reached`);
-  }
-  if (expected && environment.get(COUNTER_KEY) === null) throw refused("it is empty");
-  verifyCatalog(environment);
-}
-
 /** An entry is named by several keys: where one of them remains, it is the catalog that is wrong. */
-function isUnknown(catalog: Catalog, id: string): boolean {
-  if (catalog.hasCollection(id)) return false;
-  if (catalog.mentions(id)) throw refused(`the entry of collection ${id} is lost`);
+async function isUnknown(catalog: Catalog, id: string): Promise<boolean> {
+  if (await catalog.hasCollection(id)) return false;
+  if (await catalog.mentions(id)) throw refused(`the entry of collection ${id} is lost`);
   return true;
 }
 

@@ -3,10 +3,11 @@
  * anything: only those who ask for a damaged entry would notice it, while others go on writing beside it. Nothing is
  * decoded, so 100,000 collections take half a second. Keys that only lead to a collection are left to `sheaf doctor`.
  */
-import type { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import type { CatalogView } from "../storage/catalog/catalog-store.ts";
 import { ValueReader } from "../storage/values/value-reader.ts";
 import { VALUE_KIND, type ValueKind } from "../storage/values/value-writer.ts";
 import { CATALOG_PREFIX, COUNTER_KEY } from "./catalog-keys.ts";
+import { pagesOf } from "./catalog-transaction.ts";
 
 /** First byte of a key -> what lies under it. */
 const KINDS: readonly (readonly [number | undefined, ValueKind])[] = [
@@ -20,12 +21,14 @@ const KINDS: readonly (readonly [number | undefined, ValueKind])[] = [
 ];
 
 /** Throws `CorruptDataError` at the first damaged entry. */
-export function verifyCatalog(environment: LmdbEnvironment): void {
+export async function verifyCatalog(view: CatalogView): Promise<void> {
   for (const [first = 0, kind] of KINDS) {
     const range = { start: Uint8Array.of(first), end: Uint8Array.of(first + 1) };
-    for (const { key, value } of environment.iterate(range)) {
-      // Its constructor checks checksum, version and kind.
-      void new ValueReader(value, kind, environment.origin(key));
+    for await (const page of pagesOf(view, range)) {
+      for (const { key, value } of page) {
+        // Its constructor checks checksum, version and kind.
+        void new ValueReader(value, kind, view.origin(key));
+      }
     }
   }
 }

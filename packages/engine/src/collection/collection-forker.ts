@@ -84,8 +84,8 @@ export class CollectionForker {
   async #fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
     const { catalog, folder } = this.#options;
     throwIfAborted(signal);
-    catalog.checkFork(ref, name);
-    const source = catalog.collection(ref);
+    await catalog.checkFork(ref, name);
+    const source = await catalog.collection(ref);
     const id = randomUUID();
     const epoch = randomUUID();
     try {
@@ -112,7 +112,7 @@ export class CollectionForker {
     const { catalog, opener, folder, onProblem } = this.#options;
     const [from, to] = [opener.filesOf(ref.id), opener.filesOf(fork.id)];
     if (from === null || to === null) return;
-    const lineages = { lineage: lineageOf(catalog, ref), forkLineage: fork.epoch };
+    const lineages = { lineage: await lineageOf(catalog, ref), forkLineage: fork.epoch };
     try {
       if (await forkIndexFiles({ from, to, ...lineages }, signal)) return;
     } catch (error) {

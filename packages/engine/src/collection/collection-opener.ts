@@ -117,7 +117,8 @@ export class CollectionOpener {
     signal: CancelSignal,
   ): Promise<OpenCollection> {
     const { catalog, scanPool, regexPool, indexMemory, historyMemory } = this.#options;
-    const known = catalog.collectionById(id);
+    const { checkpoints } = catalog;
+    const known = await catalog.collectionById(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
       const indexFiles = await this.#indexFiles(known);
@@ -140,9 +141,9 @@ export class CollectionOpener {
           documents: this.#options.documents,
           indexMemory,
           historyMemory,
-          dirty: catalog.isDirty(id) || isAhead(store.head, known),
-          advance: catalog.advance.bind(catalog, id),
-          markDirty: catalog.markDirty.bind(catalog, id),
+          dirty: (await checkpoints.isDirty(id)) || isAhead(store.head, known),
+          advance: checkpoints.advance.bind(checkpoints, id),
+          markDirty: checkpoints.markDirty.bind(checkpoints, id),
           onProblem: (error: unknown) => this.#hearProblem(error, id),
           onWhole: () => this.damaged.remove(id),
         };
@@ -158,7 +159,7 @@ export class CollectionOpener {
   async #indexFiles({ tenant, database, id }: Collection): Promise<KeptIndexFiles | undefined> {
     const { folder, catalog } = this.#options;
     const files = this.filesOf(id);
-    if (files !== null) return { files, lineage: lineageOf(catalog, { tenant, database, id }) };
+    if (files !== null) return { files, lineage: await lineageOf(catalog, { tenant, database, id }) };
     const path = folder.collectionIndex(id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;
@@ -255,8 +256,8 @@ export class CollectionOpener {
 }
 
 /** What index files are told apart by. Collections of before have no epoch, and one history. */
-export function lineageOf(catalog: Catalog, ref: CollectionRef): string {
-  return catalog.epoch(ref) || ref.id;
+export async function lineageOf(catalog: Catalog, ref: CollectionRef): Promise<string> {
+  return (await catalog.epoch(ref)) || ref.id;
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */

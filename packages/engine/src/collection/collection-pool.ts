@@ -4,7 +4,7 @@
  * only while a fork copies one that was closed when the copy began.
  */
 import { type CancelSignal, Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
-import { unknownCollection } from "../catalog/catalog.ts";
+import { unknownCollection } from "../catalog/collection-entries.ts";
 import type { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { OpenCollection } from "./open-collection.ts";

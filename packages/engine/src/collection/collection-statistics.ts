@@ -26,12 +26,13 @@ type CollectionStatistics = Pick<
   | "indexPartEvictions"
 >;
 
-export function collectionStatistics(
+export async function collectionStatistics(
   folder: DataFolder,
   catalog: Catalog,
   pool: CollectionPool,
   opener: Pick<CollectionOpener, "damaged" | "damagedFiles" | "indexMemory">,
-): CollectionStatistics {
+): Promise<CollectionStatistics> {
+  const [collections, catalogBytes] = await Promise.all([catalog.collectionCount(), catalog.bytes()]);
   const ids = pool.openIds();
   const open = ids.flatMap((id) => pool.peek(id) ?? []);
   const health = open.flatMap(({ keeper }) => keeper?.health ?? []);
@@ -40,10 +41,10 @@ export function collectionStatistics(
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
   const { taken, unsealed, reads, evictions } = opener.indexMemory;
   return {
-    collections: catalog.collectionIds(null).length,
+    collections,
     openCollections: ids.length,
     openingCollections: ids.length - open.length,
-    catalogBytes: catalog.bytes,
+    catalogBytes,
     openCollectionBytes: sum(ids.map((id) => folder.collectionBytes(id))),
     unsealedRows: sum(health.map(({ unsealedRows }) => unsealedRows)),
     longestReplay: most(health.map(({ replayedOperations }) => replayedOperations)),

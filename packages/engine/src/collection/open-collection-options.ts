@@ -1,6 +1,6 @@
 /** What an open collection is made of: its store, what the catalog knows of it, and what all collections share. */
 import type { JsonObject } from "@sheaf/protocol";
-import type { CollectionProgress } from "../catalog/catalog.ts";
+import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import type { CollectionIndexOptions } from "../index/collection-index-options.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";

@@ -21,7 +21,7 @@ import {
   indexPlan,
   throwIfAborted,
 } from "@sheaf/protocol";
-import type { CollectionProgress } from "../catalog/catalog.ts";
+import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import { CollectionIndex } from "../index/collection-index.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import {

@@ -5,8 +5,15 @@
  * Cursors begin at a random number: one that an engine host before this one gave out is of no read here.
  */
 import { randomInt } from "node:crypto";
-import { ByteBudget, type ByteLease, type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
-import { type OpenRead, executeNext } from "../query/execute.ts";
+import {
+  ByteBudget,
+  type ByteLease,
+  type CancelSignal,
+  type CollectionRef,
+  SheafError,
+  throwIfAborted,
+} from "@sheaf/protocol";
+import { type OpenRead, type StartedRead, executeNext } from "../query/execute.ts";
 import type { ResultBatch } from "../engine.ts";
 import type { CollectionHold } from "./collection-pool.ts";
 
@@ -49,6 +56,21 @@ export class OpenReads {
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** The first batch; the read goes on unless this is all, or its caller has left. Only within a use of the collection. */
+  begin(
+    { first, rest }: StartedRead,
+    { tenant, id }: CollectionRef,
+    hold: () => CollectionHold,
+    signal: CancelSignal,
+  ): ResultBatch {
+    if (rest === null) return { ...first, cursor: null };
+    const cursor = this.open(tenant, id, rest, hold);
+    // Whoever leaves before it has the cursor cannot close the read.
+    if (signal.aborted) this.close(cursor);
+    else signal.addEventListener("abort", () => this.close(cursor), { once: true });
+    return { ...first, cursor, leastBytes: rest.leastBytes };
   }
 
   /** Takes the read over and gives its cursor. Throws 429 or 503 where too many are open; then the read is closed. */

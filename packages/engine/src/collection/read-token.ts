@@ -25,8 +25,8 @@ export interface TokenScope {
   readonly epoch: string;
 }
 
-export function tokenScope(catalog: Catalog, ref: CollectionRef): TokenScope {
-  return { collection: ref.id, epoch: catalog.epoch(ref) };
+export async function tokenScope(catalog: Catalog, ref: CollectionRef): Promise<TokenScope> {
+  return { collection: ref.id, epoch: await catalog.epoch(ref) };
 }
 
 /** The token of the state after the operation `sequence`. */

@@ -135,7 +135,7 @@ export class TenantBudget {
 
 /** Where the collections of a tenant are. */
 export interface TenantCollections {
-  idsOf(tenant: string): readonly string[];
+  idsOf(tenant: string): Promise<readonly string[]>;
   /** Never rejects for a collection that is damaged. */
   measure(id: string): Promise<CollectionUsage>;
 }
@@ -156,9 +156,7 @@ export class TenantBudgets {
     if (this.#quotas.records === 0 && this.#quotas.bytes === 0) return Promise.resolve(null);
     const known = this.#budgets.get(tenant);
     if (known !== undefined) return known;
-    const budget = this.#measure(this.#collections.idsOf(tenant)).then(
-      (usage) => new TenantBudget(this.#quotas, usage),
-    );
+    const budget = this.#measure(tenant).then((usage) => new TenantBudget(this.#quotas, usage));
     this.#budgets.set(tenant, budget);
     budget.catch(() => this.#budgets.delete(tenant));
     return budget;
@@ -188,9 +186,10 @@ export class TenantBudgets {
     }
   }
 
-  async #measure(ids: readonly string[]): Promise<ReadonlyMap<string, CollectionUsage>> {
+  async #measure(tenant: string): Promise<ReadonlyMap<string, CollectionUsage>> {
     const usage = new Map<string, CollectionUsage>();
-    for (const id of ids) usage.set(id, await this.#collections.measure(id));
+    for (const id of await this.#collections.idsOf(tenant))
+      usage.set(id, await this.#collections.measure(id));
     return usage;
   }
 }

@@ -1,9 +1,8 @@
 /** Reads a whole environment the way a server would. LMDB ends the process where it meets what it does not expect. */
+import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { damagedStore } from "../storage/corrupt-data-error.ts";
-
-const EVERYTHING = { start: Uint8Array.of(0x00), end: Uint8Array.of(0xff) };
 
 /**
  * Throws `collection_unavailable` unless every entry comes; gives how many there are.
@@ -14,7 +13,7 @@ export async function proveEnvironment(folder: string, name: string, thorough: b
   const environment = new LmdbEnvironment({ folder, name, disk, thorough, readOnly: true });
   try {
     // LMDB's own walk, entry by entry: `count` may be answered from what the pages say.
-    const found = environment.iterate(EVERYTHING);
+    const found = environment.iterate(EVERY_KEY);
     let entries = 0;
     while (found.next().done !== true) entries += 1;
     const { entryCount } = environment;

@@ -59,7 +59,7 @@ export class CollectionPurger {
   async #run(): Promise<void> {
     const pause = Math.min(LONGEST_MS, this.#options.afterMs * BETWEEN_LOOKS);
     while (await this.#pause(pause)) {
-      for (const id of this.#options.catalog.collectionIds(null)) {
+      for (const id of await this.#options.catalog.collectionIds(null)) {
         if (this.#closing.aborted) return;
         await this.#look(id);
       }
@@ -92,7 +92,7 @@ export class CollectionPurger {
   async #purge(id: string, before: PurgeMark): Promise<void> {
     const { catalog, folder, pool, opener, forker, afterMs } = this.#options;
     const isForgotten = before.forgotten === before.sequence;
-    if (isForgotten && catalog.collectionById(id).logPosition === before.sequence) return;
+    if (isForgotten && (await catalog.collectionById(id)).logPosition === before.sequence) return;
     const at = Date.now();
     const { sequence, nextOffset } = await this.#head(id);
     const mark = { at, sequence, nextOffset };

@@ -127,9 +127,9 @@ export class DataFolder {
   }
 
   /** Removes what a crash left: trash, and collections the catalog does not know. */
-  async sweep(isUnknown: (id: string) => boolean): Promise<void> {
+  async sweep(isUnknown: (id: string) => Promise<boolean>): Promise<void> {
     for (const id of this.collectionIds()) {
-      if (isUnknown(id)) await this.discardCollection(id);
+      if (await isUnknown(id)) await this.discardCollection(id);
     }
     await rm(this.#trash, { recursive: true, force: true });
   }

@@ -10,6 +10,12 @@ export interface KeyRange {
   readonly isCommitted?: boolean | undefined;
 }
 
+/** All keys there are. */
+export const EVERY_KEY: Readonly<Record<"start" | "end", Uint8Array>> = {
+  start: Uint8Array.of(0x00),
+  end: Uint8Array.of(0xff),
+};
+
 export function toOptions({ start, end, limit, offset }: KeyRange): {
   start: Uint8Array;
   end: Uint8Array;

@@ -12,33 +12,32 @@ import type {
   CatalogStore,
 } from "../catalog/catalog-store.ts";
 import type { DiskSpace } from "../folder/disk-space.ts";
+import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 
 /** What is done between two looks at the clock. */
 const PER_STEP = 16;
-const EVERYTHING: CatalogRange = { start: Uint8Array.of(0x00), end: Uint8Array.of(0xff) };
 
 export interface LmdbCatalogOptions {
   readonly folder: string;
   readonly disk: DiskSpace;
+  /** Go through all pages first, and throw `collection_unavailable` where one of them is damaged. */
+  readonly thorough?: boolean;
+  /** Nothing can be written; the folder has to be there. */
+  readonly readOnly?: boolean;
 }
 
 export class LmdbCatalogStore implements CatalogStore {
   readonly #environment: LmdbEnvironment;
 
-  /** Goes through all pages of a file that is there; throws `collection_unavailable` where one of them is damaged. */
-  constructor({ folder, disk }: LmdbCatalogOptions) {
-    this.#environment = new LmdbEnvironment({
-      ...{ folder, disk, name: "catalog" },
-      usesReserve: true,
-      thorough: true,
-    });
+  constructor(options: LmdbCatalogOptions) {
+    this.#environment = new LmdbEnvironment({ ...options, name: "catalog", usesReserve: true });
   }
 
   /** Throws `collection_unavailable` unless every entry can be reached. */
   requireWhole(): void {
     const { entryCount } = this.#environment;
-    const found = this.#environment.count(EVERYTHING);
+    const found = this.#environment.count(EVERY_KEY);
     if (found !== entryCount)
       throw damagedStore("catalog", `${found} of its ${entryCount} entries can be reached`);
   }
@@ -77,6 +76,11 @@ export class LmdbCatalogStore implements CatalogStore {
 
   async size(): Promise<number> {
     return this.#environment.bytes;
+  }
+
+  /** As `LmdbEnvironment.copyTo`. */
+  copyTo(folder: string): Promise<void> {
+    return this.#environment.copyTo(folder);
   }
 
   close(): Promise<void> {

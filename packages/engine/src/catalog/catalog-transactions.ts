@@ -1,0 +1,115 @@
+/**
+ * Changes of the catalog, one after the other: each sees what those before it have written. Those that are asked for at
+ * once share a commit. Where another server has changed what they went by, all of them are planned again, in order; one
+ * that fails then drops out alone. An action may therefore run several times, and must do nothing but read and write its
+ * transaction.
+ */
+import { SheafError } from "@sheaf/protocol";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
+import { CatalogChanges, CatalogTransaction } from "./catalog-transaction.ts";
+
+/** What the actions of one commit may take, but for the last one; the event loop turns in between. */
+const GROUP_MS = 20;
+/** Every one of them is a round trip to a server whose catalog others change all the time. */
+const MOST_ATTEMPTS = 16;
+/** Before a later attempt, times its number and a random share: others that failed with it come at another time. */
+const PAUSE_MS = 4;
+
+interface Queued {
+  /** Returns what resolves its caller. */
+  readonly run: (transaction: CatalogTransaction) => Promise<() => void>;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Planned {
+  readonly action: Queued;
+  readonly resolve: () => void;
+}
+
+export class CatalogTransactions {
+  readonly #store: CatalogStore;
+  readonly #onConflict: () => void;
+  readonly #queue: Queued[] = [];
+  /** Settles when the queue is empty; `null` while it is. Never rejects. */
+  #draining: Promise<void> | null = null;
+
+  /** @param onConflict Told where what was planned was not committed. */
+  constructor(store: CatalogStore, onConflict: () => void = () => {}) {
+    this.#store = store;
+    this.#onConflict = onConflict;
+  }
+
+  /** Durable when it resolves; where `action` throws, nothing of it is written. 429 where others are always faster. */
+  transact<T>(action: (transaction: CatalogTransaction) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const run = async (transaction: CatalogTransaction): Promise<() => void> => {
+        const value = await action(transaction);
+        return () => resolve(value);
+      };
+      this.#queue.push({ run, reject });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  /** After the changes that were asked for. */
+  async idle(): Promise<void> {
+    await this.#draining;
+  }
+
+  async #drain(): Promise<void> {
+    // Callers whose requests came in one message ask in the same turn.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      const startedAt = performance.now();
+      await this.#commitGroup();
+      // What callers do with a large change is long too, and others have asked meanwhile.
+      if (performance.now() - startedAt >= GROUP_MS) await nextTurn();
+    }
+    this.#draining = null;
+  }
+
+  async #commitGroup(): Promise<void> {
+    let changes = new CatalogChanges();
+    let planned: Planned[] = [];
+    for (let spent = 0; spent < GROUP_MS && this.#queue.length > 0;) {
+      const startedAt = performance.now();
+      await this.#plan(this.#queue.shift()!, changes, planned);
+      spent += performance.now() - startedAt;
+    }
+    try {
+      for (let attempt = 1; !(await this.#isCommitted(changes)); attempt++) {
+        this.#onConflict();
+        if (attempt === MOST_ATTEMPTS) throw tooBusy();
+        await sleep(PAUSE_MS * attempt * Math.random());
+        const again = planned;
+        [changes, planned] = [new CatalogChanges(), []];
+        for (const { action } of again) await this.#plan(action, changes, planned);
+      }
+      for (const { resolve } of planned) resolve();
+    } catch (error) {
+      this.#onConflict();
+      for (const { action } of planned) action.reject(error);
+    }
+  }
+
+  async #isCommitted(changes: CatalogChanges): Promise<boolean> {
+    return changes.isEmpty || (await this.#store.commit(changes.commit)) === "done";
+  }
+
+  async #plan(action: Queued, changes: CatalogChanges, planned: Planned[]): Promise<void> {
+    const transaction = new CatalogTransaction(this.#store, changes);
+    try {
+      const resolve = await action.run(transaction);
+      changes.add(transaction.changes);
+      planned.push({ action, resolve });
+    } catch (error) {
+      action.reject(error);
+    }
+  }
+}
+
+function tooBusy(): SheafError {
+  const retry = { retryAfterSeconds: 1 };
+  return new SheafError("rate_limited", "the catalog is being changed by others; try again", retry);
+}

@@ -1,0 +1,59 @@
+/** What the catalog has been told of collections' records, and which collections have records that it was not told of yet. */
+import type { JsonObject } from "@sheaf/protocol";
+import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
+import { ALL_DIRTY, dirtyKey, formatUuid, idBytes } from "./catalog-keys.ts";
+import { allEntries } from "./catalog-transaction.ts";
+import type { CatalogTransactions } from "./catalog-transactions.ts";
+import { hasCollection, putCollection, readCollection } from "./collection-entries.ts";
+
+/** What the index has learnt of a collection's records. */
+export interface CollectionProgress {
+  readonly logPosition?: number;
+  readonly dimension?: number | null;
+  /** The schema with new keys; `null`: nothing new. */
+  readonly extend?: (schema: JsonObject) => JsonObject | null;
+  /** Every write is checkpointed: removes the mark of `markDirty`. */
+  readonly checkpointed?: boolean;
+}
+
+export class CheckpointCatalog {
+  readonly #store: CatalogStore;
+  readonly #transactions: CatalogTransactions;
+
+  constructor(store: CatalogStore, transactions: CatalogTransactions) {
+    this.#store = store;
+    this.#transactions = transactions;
+  }
+
+  /** Remembers that the collection has writes since its last checkpoint, for a start after a crash. */
+  markDirty(id: string): Promise<void> {
+    return this.#transactions.transact(async (transaction) => {
+      if (await hasCollection(transaction, id)) transaction.put(dirtyKey(idBytes(id)), idBytes(id));
+    });
+  }
+
+  async isDirty(id: string): Promise<boolean> {
+    return (await this.#store.get(dirtyKey(idBytes(id)))) !== null;
+  }
+
+  async dirtyCollections(): Promise<readonly string[]> {
+    return (await allEntries(this.#store, ALL_DIRTY)).map(({ value }) => formatUuid(value));
+  }
+
+  /** Records progress and raises `version` when `logPosition` rises; does nothing if the collection is gone. */
+  advance(id: string, progress: CollectionProgress): Promise<void> {
+    return this.#transactions.transact(async (transaction) => {
+      const entry = await readCollection(transaction, id);
+      if (entry === null) return;
+      const logPosition = Math.max(entry.logPosition, progress.logPosition ?? 0);
+      putCollection(transaction, {
+        ...entry,
+        schema: progress.extend?.(entry.schema) ?? entry.schema,
+        dimension: progress.dimension ?? entry.dimension,
+        version: entry.version + (logPosition > entry.logPosition ? 1 : 0),
+        logPosition,
+      });
+      if (progress.checkpointed === true) transaction.remove(dirtyKey(idBytes(id)));
+    });
+  }
+}
