@@ -86,6 +86,28 @@ describe("the tree", () => {
     expect(strangers.filter((path) => /from "[./]+storage\/(?:lmdb|folder)\//u.test(text(path)))).toEqual([]);
   });
 
+  it("opens LMDB in few places, and hands on what the seams offer", () => {
+    // These two read, check and copy files of a data folder, as they lie there.
+    const ofFiles = /^packages\/engine\/src\/(?:storage\/lmdb|doctor|backup)\//u;
+    const mayImport: Readonly<Record<string, readonly string[]>> = {
+      "lmdb-catalog-store": ["catalog/open-catalog.ts"],
+      "lmdb-record-store": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],
+      // What a failed call of the system says, and nothing of LMDB.
+      "commit-cause": ["collection/index-keeper.ts", "host/data-lock.ts", "storage/files/folder-files.ts"],
+    };
+    const wrong = sources
+      .filter((path) => path.startsWith("packages/") && !isTest(path) && !ofFiles.test(path))
+      .flatMap((path) => {
+        const imported = [...text(path).matchAll(/from "[^"]*\blmdb\/([\w-]+)\.ts"/gu)].map(
+          (match) => match[1] ?? "",
+        );
+        return imported
+          .filter((name) => mayImport[name]?.includes(path.replace("packages/engine/src/", "")) !== true)
+          .map((name) => `${path} imports ${name}`);
+      });
+    expect(wrong).toEqual([]);
+  });
+
   it("keeps kinds of segments, and how they are made, out of the query stages", () => {
     const hidden =
       /from "(?:\.\.\/)+(?:segment\/(?:dense\/|mutable-|sealed-|.*-writer)|index\/(?:indexer|segment-list|merge-))/u;
