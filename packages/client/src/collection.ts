@@ -1,6 +1,8 @@
 /** One collection of a server: record writes, reads and search. Made by `SheafClient`. */
-import type { RankExpression } from "./rank.ts";
 import { type MembersOf, requireArray, requireKnown } from "./require-known.ts";
+import { GroupBy, type GroupByInput } from "./search/group-by.ts";
+import { RankExpression, type RankInput } from "./search/rank.ts";
+import type { WhereInput } from "./search/where.ts";
 import type { RequestOptions, Transport } from "./transport.ts";
 
 export type MetadataJson = Readonly<
@@ -16,19 +18,10 @@ export interface RecordInput {
   readonly metadata?: MetadataJson;
 }
 
-/** A filter of a search, e.g. `{ year: { $gte: 2020 } }`. */
-export type WhereJson = Readonly<Record<string, unknown>>;
-
 export interface SearchParams {
-  readonly where?: WhereJson;
-  readonly rank?: RankExpression;
-  readonly groupBy?: {
-    readonly keys: readonly string[];
-    readonly aggregate: Readonly<
-      | Record<"$min_k", { keys: readonly string[]; k: number }>
-      | Record<"$max_k", { keys: readonly string[]; k: number }>
-    >;
-  };
+  readonly where?: WhereInput;
+  readonly rank?: RankInput;
+  readonly groupBy?: GroupByInput;
   readonly limit?: number;
   readonly offset?: number;
   /** `#document`, `#embedding`, `#metadata`, `#score` or names of metadata fields. */
@@ -38,7 +31,7 @@ export interface SearchParams {
 /** By ids, by a filter, or by both. */
 export interface DeleteSelector {
   readonly ids?: readonly string[];
-  readonly where?: WhereJson;
+  readonly where?: WhereInput;
 }
 
 export interface Hit {
@@ -148,12 +141,12 @@ export class Collection {
 }
 
 function searchJson(search: SearchParams, path: string): object {
-  const { where, rank, groupBy, limit, offset, select } = requireKnown(search, SEARCH, path);
+  const { where, rank, groupBy, limit, offset = 0, select } = requireKnown(search, SEARCH, path);
   return {
     ...(where === undefined ? {} : { where }),
-    ...(rank === undefined ? {} : { rank }),
-    ...(groupBy === undefined ? {} : { group_by: groupBy }),
-    limit: { offset: offset ?? 0, ...(limit === undefined ? {} : { limit }) },
+    ...(rank === undefined ? {} : { rank: RankExpression.jsonFor(rank, offset + (limit ?? 0)) }),
+    ...(groupBy === undefined ? {} : { group_by: GroupBy.from(groupBy) }),
+    limit: { offset, ...(limit === undefined ? {} : { limit }) },
     select: { keys: select ?? ["#document", "#metadata", "#score"] },
   };
 }

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { SheafClient } from "./client.ts";
 import { Collection } from "./collection.ts";
 import { UnreachableError } from "./errors.ts";
-import { knn, rrf } from "./rank.ts";
 import { hybridSchema } from "./schema.ts";
+import { knn } from "./search/knn.ts";
+import { rrf } from "./search/rrf.ts";
 import { Transport } from "./transport.ts";
 
 const sent: string[] = [];

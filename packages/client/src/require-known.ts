@@ -12,7 +12,8 @@ export type MembersOf<T> = Readonly<Record<keyof T, true>>;
  * @throws TypeError for what is no object, and for the first unknown member, by its path, with what is known.
  */
 export function requireKnown<T extends object>(value: T, members: MembersOf<T>, path: string): T {
-  if (!isObject(value)) throw new TypeError(`${path}: must be an object; known members: ${known(members)}`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new TypeError(`${path}: must be an object; known members: ${known(members)}`);
   for (const member of Object.keys(value)) {
     if (Object.hasOwn(members, member)) continue;
     throw new TypeError(`${path}.${member}: unknown member; known: ${known(members)}`);
@@ -20,14 +21,17 @@ export function requireKnown<T extends object>(value: T, members: MembersOf<T>, 
   return value;
 }
 
+/** An object whose members count: no list, no typed array, nothing made by a class. */
+export function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 /** @throws TypeError for what is no array. */
 export function requireArray<T>(value: readonly T[], path: string): readonly T[] {
   if (!Array.isArray(value)) throw new TypeError(`${path}: must be an array`);
   return value;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function known(members: object): string {

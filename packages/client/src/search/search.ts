@@ -1,0 +1,125 @@
+/** A search put together step by step, to the same JSON as in Chroma's clients. */
+import { GroupBy, type GroupByInput, type GroupByJson } from "./group-by.ts";
+import type { KeyInput, KeyName } from "./key.ts";
+import { Limit, type LimitInput, type LimitJson } from "./limit.ts";
+import { RankExpression, type RankInput, type RankJson } from "./rank.ts";
+import { Select, type SelectInput, type SelectJson } from "./select.ts";
+import { WhereExpression, type WhereInput, type WhereJson } from "./where.ts";
+
+export interface SearchInit {
+  readonly where?: WhereInput;
+  readonly rank?: RankInput | null | undefined;
+  readonly groupBy?: GroupByInput | null | undefined;
+  readonly limit?: LimitInput;
+  readonly select?: SelectInput;
+}
+
+export interface SearchPayload {
+  readonly limit: LimitJson;
+  readonly select: SelectJson;
+  readonly filter?: WhereJson;
+  readonly rank?: RankJson;
+  readonly group_by?: GroupByJson;
+}
+
+interface Parts {
+  readonly where: WhereExpression | undefined;
+  readonly rank: RankExpression | undefined;
+  readonly groupBy: GroupBy | undefined;
+  readonly limit: Limit;
+  readonly select: Select;
+}
+
+/**
+ * Every method gives a new search and leaves this one as it is. Without `select` only ids are answered.
+ *
+ * @typeParam N Keys that are selected; they give the rows of the answer their type.
+ * @example
+ * new Search().where(K("year").gte(1990)).rank(Knn({ query: "boats" })).limit(5).select("#document", "#score")
+ */
+export class Search<N extends string = never> {
+  readonly #parts: Parts;
+  /** Only for the compiler. */
+  declare readonly selected?: N;
+
+  constructor(init: SearchInit = {}) {
+    this.#parts = {
+      where: WhereExpression.from(init.where),
+      rank: RankExpression.from(init.rank),
+      groupBy: GroupBy.from(init.groupBy),
+      limit: Limit.from(init.limit),
+      select: Select.from(init.select),
+    };
+  }
+
+  where(where?: WhereInput): Search<N> {
+    return this.#with({ where: WhereExpression.from(where) ?? this.#parts.where });
+  }
+
+  rank(rank?: RankInput | null): Search<N> {
+    return this.#with({ rank: RankExpression.from(rank) ?? this.#parts.rank });
+  }
+
+  groupBy(groupBy?: GroupByInput | null): Search<N> {
+    return this.#with({ groupBy: GroupBy.from(groupBy) ?? this.#parts.groupBy });
+  }
+
+  limit(limit?: LimitInput, offset?: number): Search<N> {
+    return this.#with({ limit: Limit.from(limit, offset) });
+  }
+
+  select<const T extends readonly KeyInput[]>(...keys: T): Search<KeyName<T[number]>>;
+  select<const T extends readonly KeyInput[]>(keys: T): Search<KeyName<T[number]>>;
+  select(keys?: SelectInput): Search<string>;
+  select(first?: SelectInput | KeyInput, ...rest: readonly KeyInput[]): Search<string> {
+    const isList = first === undefined || first === null || (typeof first === "object" && !("name" in first));
+    const select = isList ? Select.from(first) : new Select([first, ...rest]);
+    return this.#with<string>({ select });
+  }
+
+  selectAll(): Search<"#document" | "#embedding" | "#metadata" | "#score"> {
+    return this.#with({ select: Select.all() });
+  }
+
+  get whereClause(): WhereExpression | undefined {
+    return this.#parts.where;
+  }
+
+  get rankExpression(): RankExpression | undefined {
+    return this.#parts.rank;
+  }
+
+  get groupByConfig(): GroupBy | undefined {
+    return this.#parts.groupBy;
+  }
+
+  get limitConfig(): Limit {
+    return this.#parts.limit;
+  }
+
+  get selectConfig(): Select {
+    return this.#parts.select;
+  }
+
+  toPayload(): SearchPayload {
+    const { where, rank, groupBy, limit, select } = this.#parts;
+    return {
+      limit: limit.toJSON(),
+      select: select.toJSON(),
+      ...(where === undefined ? {} : { filter: where.toJSON() }),
+      ...(rank === undefined ? {} : { rank: rank.toJSON() }),
+      ...(groupBy === undefined ? {} : { group_by: groupBy.toJSON() }),
+    };
+  }
+
+  #with<T extends string = N>(change: Partial<Parts>): Search<T> {
+    return new Search<T>({ ...this.#parts, ...change });
+  }
+}
+
+export type SearchLike = Search<string> | SearchInit;
+
+/** A search out of its parts, unless it is one. */
+export function toSearch(input: SearchLike): Search<string> {
+  return input instanceof Search ? input : new Search<string>(input);
+}
