@@ -51,7 +51,7 @@ export class SearchedSet {
     let written = 0;
     const writer = async (): Promise<void> => {
       for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
-        await collection.add(batch.map(({ id, text }) => ({ id, document: text })));
+        await collection.add({ records: batch.map(({ id, text }) => ({ id, document: text })) });
         written += batch.length;
         onProgress(written);
       }
@@ -65,7 +65,7 @@ export class SearchedSet {
     const rankings: string[][] = [];
     for (const batch of slices(queries, QUERIES_PER_CALL)) {
       const searches = batch.map(({ text }) => ({ rank: rankOf(system, text), limit: RESULTS, select: [] }));
-      const answers = await this.#collection.searchAll(searches);
+      const answers = await this.#collection.searchAll({ searches });
       rankings.push(...answers.map((hits) => hits.map(({ id }) => id)));
     }
     return rankings;
@@ -90,7 +90,7 @@ async function measureAverageTerms(
   const counts: number[] = [];
   for (const batch of slices(documents, TEXTS_PER_EMBED)) {
     const texts = batch.map(({ text }) => text);
-    counts.push((await client.embedSparse({ model: SPARSE_MODEL, texts })).num_tokens);
+    counts.push((await client.embedSparse({ model: SPARSE_MODEL, texts })).numTokens);
   }
   return Math.round(sum(counts) / documents.length);
 }

@@ -35,7 +35,7 @@ const handbook = await client.createCollection({
 const chunks = Object.entries(HANDBOOK).flatMap(([file, text]) =>
   text.split("\n\n").map((document, n) => ({ id: `${file}#${n}`, document, metadata: { file } })),
 );
-await handbook.upsert(chunks);
+await handbook.upsert({ records: chunks });
 
 // Dense finds what means the same, BM25 finds what is written the same, such as the name of a code.
 const hits = await handbook.search({

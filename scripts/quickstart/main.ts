@@ -5,7 +5,15 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Collection, type Hit, TooLargeError, hybridSchema, knn, rrf } from "@sheaf/client";
+import {
+  type Collection,
+  type RecordInput,
+  type Row,
+  TooLargeError,
+  hybridSchema,
+  knn,
+  rrf,
+} from "@sheaf/client";
 import { Presets, SingleBar } from "cli-progress";
 import { describeLeftOut, halve, readSections, type Section } from "./sections.ts";
 import { startServer } from "./server.ts";
@@ -17,6 +25,15 @@ const HITS = 5;
 const CANDIDATES = 50;
 
 const WRONG_USAGE = 2;
+
+interface SectionMetadata {
+  readonly path: string;
+  readonly title: string;
+  readonly folder: string;
+}
+
+/** What a search of the tour answers. */
+type Found = Row<SectionMetadata, "title" | "path" | "#score">;
 
 const place = resolve(process.argv[2] ?? PROJECT);
 
@@ -37,7 +54,10 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => void stop().finally(() => process.exit(130)));
 }
 try {
-  const collection = await server.client.createCollection({ name: "quickstart", schema: hybridSchema() });
+  const collection = await server.client.createCollection<SectionMetadata>({
+    name: "quickstart",
+    schema: hybridSchema(),
+  });
   await indexSections(collection, sections);
   await tour(collection);
 } catch (error) {
@@ -65,7 +85,10 @@ function refuse(problem: string): never {
   process.exit(WRONG_USAGE);
 }
 
-async function indexSections(collection: Collection, all: readonly Section[]): Promise<void> {
+async function indexSections(
+  collection: Collection<SectionMetadata>,
+  all: readonly Section[],
+): Promise<void> {
   const files = new Set(all.map(({ path }) => path)).size;
   console.log(`Indexing ${counted(all.length, "section")} of ${counted(files, "file")} from ${place}`);
   const bar = new SingleBar(
@@ -84,12 +107,12 @@ async function indexSections(collection: Collection, all: readonly Section[]): P
 
 /** Adds sections; where the server says that one is over the model's limit, that one is halved. */
 async function addSections(
-  collection: Collection,
+  collection: Collection<SectionMetadata>,
   batch: readonly Section[],
   nextId: number,
 ): Promise<number> {
   try {
-    await collection.add(batch.map((section, position) => recordOf(section, nextId + position)));
+    await collection.add({ records: batch.map((section, position) => recordOf(section, nextId + position)) });
     return nextId + batch.length;
   } catch (error) {
     if (!(error instanceof TooLargeError)) throw error;
@@ -105,7 +128,7 @@ async function addSections(
   }
 }
 
-function recordOf({ path, title, text }: Section, id: number): Parameters<Collection["add"]>[0][number] {
+function recordOf({ path, title, text }: Section, id: number): RecordInput<SectionMetadata> {
   const folderName = path.includes("/") ? path.slice(0, path.indexOf("/")) : ".";
   return {
     id: String(id),
@@ -114,7 +137,7 @@ function recordOf({ path, title, text }: Section, id: number): Parameters<Collec
   };
 }
 
-async function tour(collection: Collection): Promise<void> {
+async function tour(collection: Collection<SectionMetadata>): Promise<void> {
   console.log("\nLower scores are better. dense: cosine distance; sparse: the BM25 score, negated;");
   console.log(
     "hybrid and grouped: the sum of 1 / (60 + position) over the dense and the sparse ranking, from position 0, negated;",
@@ -126,7 +149,7 @@ async function tour(collection: Collection): Promise<void> {
   const sparse = { query: question, key: "bm25", limit: CANDIDATES };
   const hybrid = rrf({ ranks: [dense, sparse] });
   const folder = mostCommonFolder(sections);
-  const select = ["title", "path", "#score"];
+  const select = ["title", "path", "#score"] as const;
   const groupBy = { keys: ["path"], aggregate: { $min_k: { keys: ["#score"], k: 1 } } };
   const where = { folder };
   await show("dense", "", () => collection.search({ rank: knn(dense), limit: HITS, select }));
@@ -140,23 +163,18 @@ async function tour(collection: Collection): Promise<void> {
   );
 }
 
-async function show(kind: string, note: string, search: () => Promise<readonly Hit[]>): Promise<void> {
+async function show(kind: string, note: string, search: () => Promise<readonly Found[]>): Promise<void> {
   const startedAt = performance.now();
   const hits = await search();
   const milliseconds = (performance.now() - startedAt).toFixed(1);
   console.log(`\n${kind}${note} "${question}" (${milliseconds} ms)`);
   for (const [position, { metadata, score }] of hits.entries()) {
-    const [path, title] = [metadata?.["path"], metadata?.["title"]];
-    console.log(`${position + 1}. ${text(path)} ${text(title)} ${score?.toFixed(4) ?? ""}`);
+    console.log(`${position + 1}. ${metadata?.path ?? ""} ${metadata?.title ?? ""} ${score.toFixed(4)}`);
   }
 }
 
 function counted(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 function mostCommonFolder(all: readonly Section[]): string {

@@ -15,7 +15,7 @@ const clientOf = (tenant: string, database: string): SheafClient =>
 describe("a tenant of @sheaf/client", () => {
   it("has no database until one is made, and is told how where a collection needs it", async () => {
     const client = clientOf("acme / 1", "notes");
-    await client.createTenant("acme / 1");
+    await client.createTenant({ name: "acme / 1" });
     expect(await client.listDatabases()).toEqual([]);
     const refused = await client.createCollection({ name: "meetings" }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(InvalidRequestError);
@@ -23,21 +23,21 @@ describe("a tenant of @sheaf/client", () => {
       message:
         "Database [notes] not found; create it first, with POST /api/v2/tenants/acme%20%2F%201/databases",
     });
-    await client.createDatabase("notes");
-    await client.createDatabase("archive");
-    expect(await client.getDatabase("notes")).toEqual({
+    await client.createDatabase({ name: "notes" });
+    await client.createDatabase({ name: "archive" });
+    expect(await client.getDatabase({ name: "notes" })).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/u),
       name: "notes",
       tenant: "acme / 1",
     });
-    expect(await client.listDatabases()).toEqual(["archive", "notes"]);
+    expect((await client.listDatabases()).map(({ name }) => name)).toEqual(["archive", "notes"]);
     expect(await (await client.createCollection({ name: "meetings" })).count()).toBe(0);
   });
 
   it("lists its collections, all or a page of them", async () => {
     const client = clientOf("lists", "notes");
-    await client.createTenant("lists");
-    await client.createDatabase("notes");
+    await client.createTenant({ name: "lists" });
+    await client.createDatabase({ name: "notes" });
     expect(await client.listCollections()).toEqual([]);
     const names = ["one", "two", "three"];
     for (const name of names) await client.createCollection({ name });
@@ -50,15 +50,15 @@ describe("a tenant of @sheaf/client", () => {
 
   it("loses the databases that are deleted, and all of them with itself", async () => {
     const client = clientOf("library", "books");
-    await client.createTenant("library");
-    for (const name of ["atlas", "books"]) await client.createDatabase(name);
+    await client.createTenant({ name: "library" });
+    for (const name of ["atlas", "books"]) await client.createDatabase({ name });
     await client.createCollection({ name: "novels" });
-    await client.deleteDatabase("books");
-    expect(await client.listDatabases()).toEqual(["atlas"]);
-    await expect(client.getDatabase("books")).rejects.toBeInstanceOf(NotFoundError);
-    await expect(client.getCollection("novels")).rejects.toBeInstanceOf(NotFoundError);
-    await client.deleteTenant("library");
-    await expect(client.getDatabase("atlas")).rejects.toBeInstanceOf(NotFoundError);
-    await expect(client.createDatabase("atlas")).rejects.toBeInstanceOf(NotFoundError);
+    await client.deleteDatabase({ name: "books" });
+    expect(await client.listDatabases()).toMatchObject([{ name: "atlas", tenant: "library" }]);
+    await expect(client.getDatabase({ name: "books" })).rejects.toBeInstanceOf(NotFoundError);
+    await expect(client.getCollection({ name: "novels" })).rejects.toBeInstanceOf(NotFoundError);
+    await client.deleteTenant({ name: "library" });
+    await expect(client.getDatabase({ name: "atlas" })).rejects.toBeInstanceOf(NotFoundError);
+    await expect(client.createDatabase({ name: "atlas" })).rejects.toBeInstanceOf(NotFoundError);
   });
 });

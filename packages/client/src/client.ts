@@ -1,177 +1,375 @@
-/** Entry of the TypeScript client: embedding, tenants, databases and collections of one server. */
-import { Collection, type CollectionInfo, type MetadataJson } from "./collection.ts";
+/** Entry of the TypeScript client: embedding, tenants, databases, collections and keys of one server. */
+import {
+  type ApiKey,
+  CREATE_KEY,
+  type CreateKeyParams,
+  type IssuedKey,
+  type KeyReply,
+  ROTATE_KEY,
+  type RotateKeyParams,
+  apiKey,
+  issuedKey,
+  keyBody,
+} from "./catalog/api-key.ts";
+import {
+  type CollectionReply,
+  CREATE_COLLECTION,
+  type CreateCollectionParams,
+} from "./catalog/collection-info.ts";
+import {
+  type DatabaseInfo,
+  ID,
+  type IdParams,
+  type Identity,
+  NAME,
+  type NameParams,
+  PAGE,
+  PAGES,
+  type PageParams,
+  type PagesParams,
+  RESOURCE,
+  type ResourceParams,
+  type TenantInfo,
+  UPDATE_TENANT,
+  type UpdateTenantParams,
+  pageQuery,
+} from "./catalog/params.ts";
+import { Collection } from "./collection.ts";
+import {
+  type EmbedParams,
+  type EmbedReply,
+  type EmbedSparseParams,
+  type Embeddings,
+  type SparseEmbedding,
+  denseRequest,
+  embeddings,
+  sparseRequest,
+} from "./embedding.ts";
+import { BusyError } from "./errors.ts";
+import { Pages } from "./pages.ts";
+import type { Metadata, MetadataShape } from "./records/metadata.ts";
+import type { WriteLimits } from "./records/write.ts";
 import { type MembersOf, requireKnown } from "./require-known.ts";
-import { type RequestOptions, Transport, type TransportOptions } from "./transport.ts";
+import { ServerLimits } from "./server-limits.ts";
+import {
+  CALL,
+  type CallOptions,
+  type ClientRequest,
+  TRANSPORT,
+  Transport,
+  type TransportOptions,
+} from "./transport.ts";
 
 export interface SheafClientOptions extends TransportOptions {
-  readonly tenant?: string;
-  readonly database?: string;
+  /** `default_tenant` if omitted. */
+  readonly tenant?: string | undefined;
+  /** `default_database` if omitted. */
+  readonly database?: string | undefined;
 }
 
-export interface CreateCollectionParams {
-  readonly name: string;
-  readonly metadata?: MetadataJson;
-  readonly schema?: object;
-  readonly configuration?: object;
-  readonly getOrCreate?: boolean;
-}
+export type ScopeParams = Pick<SheafClientOptions, "tenant" | "database">;
 
-export interface PageParams {
-  readonly limit?: number;
-  readonly offset?: number;
-}
+/** A request that has no method of its own. */
+export interface RequestParams extends ClientRequest, CallOptions {}
 
-export interface DatabaseInfo {
-  readonly id: string;
-  readonly name: string;
-  readonly tenant: string;
-}
-
-export interface EmbedParams {
-  readonly model: string;
-  readonly texts: readonly string[];
-  /** Task sentence for models that take one. */
-  readonly instructions?: string;
-}
-
-const CLIENT_OPTIONS: MembersOf<SheafClientOptions> = {
-  url: true,
-  key: true,
-  tenant: true,
-  database: true,
-  fetch: true,
+const SCOPE: MembersOf<ScopeParams> = { tenant: true, database: true };
+const CLIENT_OPTIONS: MembersOf<SheafClientOptions> = { ...TRANSPORT, ...SCOPE };
+const REQUEST: MembersOf<RequestParams> = {
+  method: true,
+  path: true,
+  json: true,
+  headers: true,
+  repeatable: true,
+  text: true,
+  ...CALL,
 };
-const CREATE_COLLECTION: MembersOf<CreateCollectionParams> = {
-  name: true,
-  metadata: true,
-  schema: true,
-  configuration: true,
-  getOrCreate: true,
-};
-const PAGE: MembersOf<PageParams> = { limit: true, offset: true };
-const EMBED: MembersOf<EmbedParams> = { model: true, texts: true, instructions: true };
 
-export interface SparseEmbedding {
-  readonly indices: readonly number[];
-  readonly values: readonly number[];
-  readonly labels?: readonly string[] | null;
-}
+const PAGE_SIZE = 100;
+const KEYS = "/api/v2/keys";
+const TENANTS = "/api/v2/tenants";
 
 /**
- * Every method throws a `TypeError` for a member of its arguments that it does not know.
+ * One params object for each method, with `signal` and `timeoutMs` among its members. A member that is not known is a
+ * `TypeError`, and nothing is sent.
  *
  * @example
  * const client = new SheafClient({ url: "http://127.0.0.1:8000", key });
- * const notes = await client.createCollection({ name: "notes", getOrCreate: true });
- * await notes.add([{ id: "1", document: "Ships rise with the tide." }]);
+ * const notes = await client.createCollection<{ year: number }>({ name: "notes", schema: hybridSchema(), getOrCreate: true });
+ * await notes.upsert({ records: [{ id: "1", document: "Ships rise with the tide.", metadata: { year: 1998 } }] });
  * const hits = await notes.search({ rank: knn({ query: "boats at sea" }), limit: 3 });
  */
 export class SheafClient {
+  readonly #options: SheafClientOptions;
   readonly #transport: Transport;
+  readonly #limits: ServerLimits;
   readonly #tenantPath: string;
   readonly #databasePath: string;
 
   constructor(options: SheafClientOptions) {
-    requireKnown(options, CLIENT_OPTIONS, "options");
+    this.#options = requireKnown(options, CLIENT_OPTIONS, "options");
     this.#transport = new Transport(options);
-    const tenant = encodeURIComponent(options.tenant ?? "default_tenant");
-    const database = encodeURIComponent(options.database ?? "default_database");
-    this.#tenantPath = `/api/v2/tenants/${tenant}`;
-    this.#databasePath = `${this.#tenantPath}/databases/${database}`;
+    this.#limits = new ServerLimits(this.#transport);
+    const { tenant = "default_tenant", database = "default_database" } = options;
+    this.#tenantPath = `${TENANTS}/${encodeURIComponent(tenant)}`;
+    this.#databasePath = `${this.#tenantPath}/databases/${encodeURIComponent(database)}`;
+  }
+
+  /** A client for another tenant or database of the same server. */
+  scoped(params: ScopeParams): SheafClient {
+    return new SheafClient({ ...this.#options, ...requireKnown(params, SCOPE, "params") });
+  }
+
+  /** Sends a request that has no method here, and gives the server's JSON. */
+  async request<T>(params: RequestParams): Promise<T> {
+    return this.#transport.send<T>(requireKnown(params, REQUEST, "params"), params);
   }
 
   /** Nanoseconds since 1970 by the server's clock. */
-  async heartbeat(options?: RequestOptions): Promise<number> {
-    const reply = await this.#transport.get<Record<string, number>>("/api/v2/heartbeat", options);
+  async heartbeat(params: CallOptions = {}): Promise<number> {
+    const reply = await this.#get<Record<string, number>>("/api/v2/heartbeat", known(params));
     return reply["nanosecond heartbeat"] ?? 0;
   }
 
-  async createTenant(name: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.post("/api/v2/tenants", { name }, options);
+  /** Whether the server serves: not while it starts or stops, or while its engine does not answer. */
+  async isReady(params: CallOptions = {}): Promise<boolean> {
+    try {
+      await this.#transport.send({ method: "GET", path: "/readyz", repeatable: false }, known(params));
+      return true;
+    } catch (error) {
+      if (error instanceof BusyError) return false;
+      throw error;
+    }
+  }
+
+  /** Of the interface, not of the server. */
+  async version(params: CallOptions = {}): Promise<string> {
+    return this.#get("/api/v2/version", known(params));
+  }
+
+  /** What the server takes in one write. Writes ask for it by themselves. */
+  async preFlightChecks(params: CallOptions = {}): Promise<WriteLimits> {
+    return this.#limits.get(known(params));
+  }
+
+  /** Who the key speaks for. */
+  async identity(params: CallOptions = {}): Promise<Identity> {
+    const reply = await this.#get<{ user_id: string; tenant: string; databases: readonly string[] }>(
+      "/api/v2/auth/identity",
+      known(params),
+    );
+    return { userId: reply.user_id, tenant: reply.tenant, databases: reply.databases };
+  }
+
+  /** In the text format of Prometheus. */
+  async metrics(params: CallOptions = {}): Promise<string> {
+    return this.#transport.send({ method: "GET", path: "/metrics", text: true }, known(params));
+  }
+
+  /** Removes everything, where the server allows it. */
+  async reset(params: CallOptions = {}): Promise<void> {
+    await this.#transport.send({ method: "POST", path: "/api/v2/reset" }, known(params));
+  }
+
+  async createTenant(params: NameParams): Promise<void> {
+    const { name } = requireKnown(params, NAME, "params");
+    await this.#make(TENANTS, { name }, params);
+  }
+
+  async getTenant(params: NameParams): Promise<TenantInfo> {
+    const { name } = requireKnown(params, NAME, "params");
+    return tenantInfo(await this.#get<TenantReply>(`${TENANTS}/${encodeURIComponent(name)}`, params));
+  }
+
+  /** By name: all, or a page of them. */
+  async listTenants(params: PageParams = {}): Promise<readonly TenantInfo[]> {
+    const query = pageQuery(requireKnown(params, PAGE, "params"));
+    return (await this.#get<readonly TenantReply[]>(`${TENANTS}${query}`, params)).map(tenantInfo);
+  }
+
+  tenants(params: PagesParams = {}): Pages<TenantInfo> {
+    return pages(params, (page) => this.listTenants(page));
+  }
+
+  async updateTenant(params: UpdateTenantParams): Promise<void> {
+    const { name, resourceName } = requireKnown(params, UPDATE_TENANT, "params");
+    const path = `${TENANTS}/${encodeURIComponent(name)}`;
+    await this.#transport.send({ method: "PATCH", path, json: { resource_name: resourceName } }, params);
   }
 
   /** With its databases and collections. */
-  async deleteTenant(name: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.delete(`/api/v2/tenants/${encodeURIComponent(name)}`, options);
+  async deleteTenant(params: NameParams): Promise<void> {
+    const { name } = requireKnown(params, NAME, "params");
+    await this.#delete(`${TENANTS}/${encodeURIComponent(name)}`, params);
   }
 
   /** In the client's tenant. A new tenant has none. */
-  async createDatabase(name: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.post(`${this.#tenantPath}/databases`, { name }, options);
+  async createDatabase(params: NameParams): Promise<void> {
+    const { name } = requireKnown(params, NAME, "params");
+    await this.#make(`${this.#tenantPath}/databases`, { name }, params);
   }
 
   /** Of the client's tenant; a `NotFoundError` if it is not there. */
-  getDatabase(name: string, options?: RequestOptions): Promise<DatabaseInfo> {
-    return this.#transport.get<DatabaseInfo>(
-      `${this.#tenantPath}/databases/${encodeURIComponent(name)}`,
-      options,
-    );
+  async getDatabase(params: NameParams): Promise<DatabaseInfo> {
+    const { name } = requireKnown(params, NAME, "params");
+    return this.#get(`${this.#tenantPath}/databases/${encodeURIComponent(name)}`, params);
   }
 
-  /** Names of all databases of the client's tenant, in order. */
-  async listDatabases(options?: RequestOptions): Promise<readonly string[]> {
-    const path = `${this.#tenantPath}/databases`;
-    const databases = await this.#transport.get<readonly DatabaseInfo[]>(path, options);
-    return databases.map(({ name }) => name);
+  /** Of the client's tenant, by name: all, or a page of them. */
+  async listDatabases(params: PageParams = {}): Promise<readonly DatabaseInfo[]> {
+    const query = pageQuery(requireKnown(params, PAGE, "params"));
+    return this.#get(`${this.#tenantPath}/databases${query}`, params);
+  }
+
+  databases(params: PagesParams = {}): Pages<DatabaseInfo> {
+    return pages(params, (page) => this.listDatabases(page));
   }
 
   /** Of the client's tenant, with its collections. */
-  async deleteDatabase(name: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.delete(`${this.#tenantPath}/databases/${encodeURIComponent(name)}`, options);
+  async deleteDatabase(params: NameParams): Promise<void> {
+    const { name } = requireKnown(params, NAME, "params");
+    await this.#delete(`${this.#tenantPath}/databases/${encodeURIComponent(name)}`, params);
   }
 
-  async createCollection(params: CreateCollectionParams, options?: RequestOptions): Promise<Collection> {
-    const { name, metadata, schema, configuration, getOrCreate } = requireKnown(
-      params,
-      CREATE_COLLECTION,
-      "params",
-    );
-    const body = { name, metadata, schema, configuration, get_or_create: getOrCreate ?? false };
-    const info = await this.#transport.post<CollectionInfo>(
-      `${this.#databasePath}/collections`,
-      body,
-      options,
-    );
-    return new Collection(this.#transport, info);
+  /** @typeParam M Metadata of its records; nothing checks it but the compiler. */
+  async createCollection<M extends MetadataShape<M> = Metadata>(
+    params: CreateCollectionParams,
+  ): Promise<Collection<M>> {
+    const {
+      name,
+      metadata,
+      schema,
+      configuration,
+      getOrCreate = false,
+    } = requireKnown(params, CREATE_COLLECTION, "params");
+    const json = { name, metadata, schema, configuration, get_or_create: getOrCreate };
+    const path = `${this.#databasePath}/collections`;
+    const request = { method: "POST", path, json, repeatable: getOrCreate } as const;
+    return this.#collection(await this.#transport.send(request, params));
   }
 
-  async getCollection(name: string, options?: RequestOptions): Promise<Collection> {
+  async getCollection<M extends MetadataShape<M> = Metadata>(params: NameParams): Promise<Collection<M>> {
+    const { name } = requireKnown(params, NAME, "params");
     const path = `${this.#databasePath}/collections/${encodeURIComponent(name)}`;
-    return new Collection(this.#transport, await this.#transport.get<CollectionInfo>(path, options));
+    return this.#collection(await this.#get(path, params));
+  }
+
+  async getCollectionById<M extends MetadataShape<M> = Metadata>(params: IdParams): Promise<Collection<M>> {
+    const { id } = requireKnown(params, ID, "params");
+    const path = `${this.#databasePath}/collections/by-id/${encodeURIComponent(id)}`;
+    return this.#collection(await this.#get(path, params));
+  }
+
+  /** Of another tenant or database, by the resource name of the tenant. */
+  async getCollectionByResource<M extends MetadataShape<M> = Metadata>(
+    params: ResourceParams,
+  ): Promise<Collection<M>> {
+    const { tenant, database, name } = requireKnown(params, RESOURCE, "params");
+    const resource = [tenant, database, name].map(encodeURIComponent).join(":");
+    return this.#collection(await this.#get(`/api/v2/collections/${resource}`, params));
   }
 
   /** Of the client's database, in the order in which they were made: all, or a page of them. */
-  async listCollections(params: PageParams = {}, options?: RequestOptions): Promise<readonly Collection[]> {
-    const { limit, offset = 0 } = requireKnown(params, PAGE, "params");
-    const page = `?offset=${offset}${limit === undefined ? "" : `&limit=${limit}`}`;
-    const path = `${this.#databasePath}/collections${page}`;
-    const infos = await this.#transport.get<readonly CollectionInfo[]>(path, options);
-    return infos.map((info) => new Collection(this.#transport, info));
+  async listCollections(params: PageParams = {}): Promise<readonly Collection[]> {
+    const query = pageQuery(requireKnown(params, PAGE, "params"));
+    const path = `${this.#databasePath}/collections${query}`;
+    return (await this.#get<readonly CollectionReply[]>(path, params)).map((reply) =>
+      this.#collection(reply),
+    );
   }
 
-  async deleteCollection(name: string, options?: RequestOptions): Promise<void> {
-    await this.#transport.delete(`${this.#databasePath}/collections/${encodeURIComponent(name)}`, options);
+  collections(params: PagesParams = {}): Pages<Collection> {
+    return pages(params, (page) => this.listCollections(page));
   }
 
-  /** Dense vectors, one per text, and the tokens counted. */
-  embed(
-    params: EmbedParams,
-    options?: RequestOptions,
-  ): Promise<{ readonly embeddings: readonly (readonly number[])[]; readonly num_tokens: number }> {
-    return this.#embed("/embed", params, options);
+  async countCollections(params: CallOptions = {}): Promise<number> {
+    return this.#get(`${this.#databasePath}/collections_count`, known(params));
   }
 
-  /** Sparse vectors with the term behind each index. */
-  embedSparse(
-    params: EmbedParams,
-    options?: RequestOptions,
-  ): Promise<{ readonly embeddings: readonly SparseEmbedding[]; readonly num_tokens: number }> {
-    return this.#embed("/embed_sparse", params, options);
+  async deleteCollection(params: NameParams): Promise<void> {
+    const { name } = requireKnown(params, NAME, "params");
+    await this.#delete(`${this.#databasePath}/collections/${encodeURIComponent(name)}`, params);
   }
 
-  async #embed<T>(path: string, params: EmbedParams, options: RequestOptions | undefined): Promise<T> {
-    const { model, texts, instructions } = requireKnown(params, EMBED, "params");
-    const body = { texts, instructions: instructions ?? "", fetch_labels: path === "/embed_sparse" };
-    return this.#transport.post<T>(path, body, options, { "x-service-embedding-model": model });
+  /** The answer holds the key itself, this once. */
+  async createKey(params: CreateKeyParams): Promise<IssuedKey> {
+    const json = keyBody(requireKnown(params, CREATE_KEY, "params"));
+    return issuedKey(await this.#make(KEYS, json, params));
   }
+
+  /** Oldest first: all, or a page of them. */
+  async listKeys(params: PageParams = {}): Promise<readonly ApiKey[]> {
+    const query = pageQuery(requireKnown(params, PAGE, "params"));
+    return (await this.#get<readonly KeyReply[]>(`${KEYS}${query}`, params)).map(apiKey);
+  }
+
+  keys(params: PagesParams = {}): Pages<ApiKey> {
+    return pages(params, (page) => this.listKeys(page));
+  }
+
+  /** A key in the place of another, which goes on for an overlap. */
+  async rotateKey(params: RotateKeyParams): Promise<IssuedKey> {
+    const { id, overlapSeconds, expiresAt } = requireKnown(params, ROTATE_KEY, "params");
+    const json = { overlap_seconds: overlapSeconds, expires_at: expiresAt?.toISOString() };
+    return issuedKey(await this.#make(`${KEYS}/${encodeURIComponent(id)}/rotate`, json, params));
+  }
+
+  /** Ends a key at once. */
+  async revokeKey(params: IdParams): Promise<void> {
+    const { id } = requireKnown(params, ID, "params");
+    await this.#delete(`${KEYS}/${encodeURIComponent(id)}`, params);
+  }
+
+  /** Dense vectors, one per text. */
+  async embed(params: EmbedParams): Promise<Embeddings<readonly number[]>> {
+    const { value, headers } = await this.#transport.sendForAnswer<EmbedReply<readonly number[]>>(
+      denseRequest(params),
+      params,
+    );
+    return embeddings(value, headers);
+  }
+
+  /** Sparse vectors, one per text. */
+  async embedSparse(params: EmbedSparseParams): Promise<Embeddings<SparseEmbedding>> {
+    const { value, headers } = await this.#transport.sendForAnswer<EmbedReply<SparseEmbedding>>(
+      sparseRequest(params),
+      params,
+    );
+    return embeddings(value, headers);
+  }
+
+  #collection<M extends MetadataShape<M>>(reply: CollectionReply): Collection<M> {
+    return new Collection<M>({ transport: this.#transport, limits: this.#limits }, reply);
+  }
+
+  #get<T>(path: string, options: CallOptions): Promise<T> {
+    return this.#transport.send({ method: "GET", path }, options);
+  }
+
+  /** What is gone the second time is refused. */
+  #delete(path: string, options: CallOptions): Promise<unknown> {
+    return this.#transport.send({ method: "DELETE", path, repeatable: false }, options);
+  }
+
+  /** What a second time would be refused, or make twice. */
+  #make<T>(path: string, json: object, options: CallOptions): Promise<T> {
+    return this.#transport.send({ method: "POST", path, json, repeatable: false }, options);
+  }
+}
+
+interface TenantReply {
+  readonly name: string;
+  readonly resource_name: string | null;
+}
+
+function tenantInfo({ name, resource_name }: TenantReply): TenantInfo {
+  return { name, resourceName: resource_name };
+}
+
+function known(params: CallOptions): CallOptions {
+  return requireKnown(params, CALL, "params");
+}
+
+function pages<T>(params: PagesParams, list: (page: PageParams) => Promise<readonly T[]>): Pages<T> {
+  const { pageSize = PAGE_SIZE, ...call } = requireKnown(params, PAGES, "params");
+  return new Pages((page) => list({ ...page, ...call }), pageSize);
 }

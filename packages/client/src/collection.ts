@@ -1,169 +1,334 @@
-/** One collection of a server: record writes, reads and search. Made by `SheafClient`. */
-import { type MembersOf, requireArray, requireKnown } from "./require-known.ts";
-import { GroupBy, type GroupByInput } from "./search/group-by.ts";
-import { RankExpression, type RankInput } from "./search/rank.ts";
-import type { WhereInput } from "./search/where.ts";
-import type { RequestOptions, Transport } from "./transport.ts";
+/** One collection of a server: writes, reads and searches of its records. Made by `SheafClient`. */
+import {
+  type CollectionInfo,
+  type CollectionReply,
+  MODIFY_COLLECTION,
+  type ModifyCollectionParams,
+  collectionInfo,
+} from "./catalog/collection-info.ts";
+import { NAME, type NameParams } from "./catalog/params.ts";
+import { SheafClientError } from "./errors.ts";
+import { Pages } from "./pages.ts";
+import type { Metadata, MetadataShape } from "./records/metadata.ts";
+import {
+  DELETE,
+  type DeleteParams,
+  GET,
+  type GetParams,
+  type QueryParams,
+  RECORDS,
+  type RecordsParams,
+  SEARCH_ALL,
+  type SearchAllParams,
+  type SearchInput,
+  type SearchParams,
+  getReading,
+  queryReading,
+  searchReading,
+  searchReadings,
+  selectorJson,
+} from "./records/read.ts";
+import {
+  type Columns,
+  type DefaultGetKey,
+  type DefaultQueryKey,
+  type DefaultSearchKey,
+  type GetKey,
+  type QueryKey,
+  type Row,
+  type SearchKey,
+  rowsOf,
+} from "./records/row.ts";
+import { type CommitParams, type Committed, commitJson } from "./records/transaction.ts";
+import {
+  type RecordChange,
+  type RecordInput,
+  WRITE,
+  type WriteLimits,
+  type WriteParams,
+  columnsOf,
+  needsLimits,
+  requireRecords,
+  writeBatches,
+} from "./records/write.ts";
+import { requireKnown } from "./require-known.ts";
+import type { KeyInput, KeyName } from "./search/key.ts";
+import type { Search } from "./search/search.ts";
+import type { ServerLimits } from "./server-limits.ts";
+import { CALL, type CallOptions, type Transport } from "./transport.ts";
 
-export type MetadataJson = Readonly<
-  Record<string, string | number | boolean | readonly (string | number | boolean)[] | object | null>
->;
-
-export interface RecordInput {
-  readonly id: string;
-  /** Left out, the server embeds `document` with the collection's model. */
-  readonly embedding?: readonly number[];
-  readonly document?: string;
-  readonly uri?: string;
-  readonly metadata?: MetadataJson;
+export interface IndexingStatus {
+  /** From 0 to 1. */
+  readonly progress: number;
+  /** Operations that searches see, but that are not counted as indexed yet. */
+  readonly unindexedOperations: number;
+  readonly indexedOperations: number;
+  readonly totalOperations: number;
 }
 
-export interface SearchParams {
-  readonly where?: WhereInput;
-  readonly rank?: RankInput;
-  readonly groupBy?: GroupByInput;
-  readonly limit?: number;
-  readonly offset?: number;
-  /** `#document`, `#embedding`, `#metadata`, `#score` or names of metadata fields. */
-  readonly select?: readonly string[];
+export interface ModelWeights {
+  readonly revision: string;
+  readonly digest: string;
 }
 
-/** By ids, by a filter, or by both. */
-export interface DeleteSelector {
-  readonly ids?: readonly string[];
-  readonly where?: WhereInput;
+/** A model whose weights were others when the collection was written. */
+export interface AcceptedModel extends ModelWeights {
+  readonly model: string;
+  readonly before: ModelWeights;
 }
 
-export interface Hit {
-  readonly id: string;
-  readonly document: string | null;
-  readonly embedding: readonly number[] | null;
-  readonly metadata: MetadataJson | null;
-  /** Lower is better; `null` if `#score` was not selected. */
-  readonly score: number | null;
+/** What the answer to one search of `searchAll` is. */
+export type SearchRow<M, P> =
+  P extends Search<infer N>
+    ? Row<M, N>
+    : P extends { readonly select: infer S extends readonly KeyInput[] }
+      ? Row<M, KeyName<S[number]>>
+      : Row<M, DefaultSearchKey>;
+
+interface Server {
+  readonly transport: Transport;
+  readonly limits: ServerLimits;
 }
 
-export interface CollectionInfo {
-  readonly id: string;
-  readonly name: string;
-  readonly tenant: string;
-  readonly database: string;
-  readonly dimension: number | null;
-  readonly metadata: MetadataJson | null;
-}
+type WriteKind = "add" | "upsert" | "update";
 
-const RECORD: MembersOf<RecordInput> = {
-  id: true,
-  embedding: true,
-  document: true,
-  uri: true,
-  metadata: true,
-};
-const SEARCH: MembersOf<SearchParams> = {
-  where: true,
-  rank: true,
-  groupBy: true,
-  limit: true,
-  offset: true,
-  select: true,
-};
-const DELETE: MembersOf<DeleteSelector> = { ids: true, where: true };
+const NO_LIMITS: WriteLimits = { maxBatchSize: Number.POSITIVE_INFINITY, supportsBase64Encoding: false };
+const RECORDS_PER_PAGE = 500;
 
-interface SearchReply {
-  readonly ids: readonly (readonly string[])[];
-  readonly documents: readonly (readonly (string | null)[] | null)[];
-  readonly embeddings: readonly (readonly (readonly number[] | null)[] | null)[];
-  readonly metadatas: readonly (readonly (MetadataJson | null)[] | null)[];
-  readonly scores: readonly (readonly (number | null)[] | null)[];
-}
-
-export class Collection {
-  readonly info: CollectionInfo;
-  readonly #transport: Transport;
+/** @typeParam M Metadata of its records; nothing checks it but the compiler. */
+export class Collection<M extends MetadataShape<M> = Metadata> {
+  readonly #server: Server;
   readonly #path: string;
+  #info: CollectionInfo;
 
-  constructor(transport: Transport, info: CollectionInfo) {
-    this.info = info;
-    this.#transport = transport;
-    const { tenant, database, id } = info;
-    this.#path = `/api/v2/tenants/${encodeURIComponent(tenant)}/databases/${encodeURIComponent(database)}/collections/${id}`;
+  /** Use the methods of `SheafClient`. */
+  constructor(server: Server, reply: CollectionReply) {
+    this.#server = server;
+    this.#info = collectionInfo(reply);
+    const { tenant, database } = reply;
+    this.#path = `/api/v2/tenants/${encodeURIComponent(tenant)}/databases/${encodeURIComponent(database)}/collections`;
   }
 
-  /** Adds records; an id that exists already is left as it is. */
-  async add(records: readonly RecordInput[], options?: RequestOptions): Promise<void> {
-    await this.#transport.post(`${this.#path}/add`, columns(records), options);
+  /** As of the last call that read it; `refresh` reads it again. */
+  get info(): CollectionInfo {
+    return this.#info;
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  get name(): string {
+    return this.#info.name;
+  }
+
+  async refresh(params: CallOptions = {}): Promise<CollectionInfo> {
+    const path = `${this.#path}/by-id/${this.id}`;
+    const reply = await this.#server.transport.send<CollectionReply>({ method: "GET", path }, known(params));
+    this.#info = collectionInfo(reply);
+    return this.#info;
+  }
+
+  /** Changes the name, the metadata as a whole, or the configuration. */
+  async modify(params: ModifyCollectionParams): Promise<void> {
+    const { name, metadata, configuration, ...call } = requireKnown(params, MODIFY_COLLECTION, "params");
+    const json = { new_name: name, new_metadata: metadata, new_configuration: configuration };
+    await this.#server.transport.send({ method: "PUT", path: `${this.#path}/${this.id}`, json }, call);
+    await this.refresh(call);
+  }
+
+  /** A collection of its own with all records at one moment. */
+  async fork(params: NameParams): Promise<Collection<M>> {
+    const { name, ...call } = requireKnown(params, NAME, "params");
+    const path = `${this.#path}/${this.id}/fork`;
+    const request = { method: "POST", path, json: { new_name: name }, repeatable: false } as const;
+    return new Collection<M>(this.#server, await this.#server.transport.send(request, call));
+  }
+
+  /** Forks made in the tree of forks that this belongs to, deleted ones too. */
+  async forkCount(params: CallOptions = {}): Promise<number> {
+    return (await this.#get<{ count: number }>("fork_count", params)).count;
+  }
+
+  async indexingStatus(params: CallOptions = {}): Promise<IndexingStatus> {
+    const reply = await this.#get<Record<string, number>>("indexing_status", params);
+    return {
+      progress: reply["op_indexing_progress"] ?? 0,
+      unindexedOperations: reply["num_unindexed_ops"] ?? 0,
+      indexedOperations: reply["num_indexed_ops"] ?? 0,
+      totalOperations: reply["total_ops"] ?? 0,
+    };
+  }
+
+  /** Lets texts be embedded with the weights that the server has now. Gives the models whose weights were others. */
+  async acceptModel(params: CallOptions = {}): Promise<readonly AcceptedModel[]> {
+    const reply = await this.#post<{ accepted: readonly AcceptedModel[] }>(
+      "accept-model",
+      undefined,
+      known(params),
+    );
+    return reply.accepted;
+  }
+
+  /** Adds records; an id that exists already is left as it is. A large write is sent in several requests, in order. */
+  add(params: WriteParams<RecordInput<M>>): Promise<void> {
+    return this.#write("add", params);
   }
 
   /** Adds records or merges into those that exist. */
-  async upsert(records: readonly RecordInput[], options?: RequestOptions): Promise<void> {
-    await this.#transport.post(`${this.#path}/upsert`, columns(records), options);
+  upsert(params: WriteParams<RecordChange<M>>): Promise<void> {
+    return this.#write("upsert", params);
   }
 
-  async update(records: readonly RecordInput[], options?: RequestOptions): Promise<void> {
-    await this.#transport.post(`${this.#path}/update`, columns(records), options);
+  /** Changes records; ids that do not exist are left out. */
+  update(params: WriteParams<RecordChange<M>>): Promise<void> {
+    return this.#write("update", params);
   }
 
-  /** Returns how many records existed. */
-  async delete(selector: DeleteSelector, options?: RequestOptions): Promise<number> {
-    const body = requireKnown(selector, DELETE, "selector");
-    const reply = await this.#transport.post<{ deleted: number }>(`${this.#path}/delete`, body, options);
-    return reply.deleted;
+  /** By ids, by a filter, or by both. Returns how many records existed. */
+  async delete(params: DeleteParams): Promise<number> {
+    const { limit } = requireKnown(params, DELETE, "params");
+    const json = { ...selectorJson(params), limit };
+    return (await this.#post<{ deleted: number }>("delete", json, params)).deleted;
   }
 
-  async count(options?: RequestOptions): Promise<number> {
-    return this.#transport.get<number>(`${this.#path}/count`, options);
+  async count(params: CallOptions = {}): Promise<number> {
+    return this.#get("count", params);
   }
 
-  /** One search; `searchAll` sends several in one call. */
-  async search(params: SearchParams, options?: RequestOptions): Promise<readonly Hit[]> {
-    const [hits = []] = await this.searchAll([requireKnown(params, SEARCH, "params")], options);
-    return hits;
+  /** By id and filter, in the order in which the records were made. */
+  async get<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
+    params: GetParams<S> = {},
+  ): Promise<readonly Row<M, KeyName<S[number]>>[]> {
+    const { json, names } = getReading(requireKnown(params, GET, "params"));
+    return rowsOf(await this.#post<Columns>("get", json, params), names);
   }
 
-  async searchAll(
-    searches: readonly SearchParams[],
-    options?: RequestOptions,
-  ): Promise<readonly (readonly Hit[])[]> {
-    const body = {
-      searches: requireArray(searches, "searches").map((search, i) => searchJson(search, `searches[${i}]`)),
-    };
-    const reply = await this.#transport.post<SearchReply>(`${this.#path}/search`, body, options);
-    return reply.ids.map((ids, search) =>
-      ids.map((id, row) => ({
-        id,
-        document: reply.documents[search]?.[row] ?? null,
-        embedding: reply.embeddings[search]?.[row] ?? null,
-        metadata: reply.metadatas[search]?.[row] ?? null,
-        score: reply.scores[search]?.[row] ?? null,
-      })),
+  /** As `get`, for any number of records, read page by page. */
+  records<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
+    params: RecordsParams<S> = {},
+  ): Pages<Row<M, KeyName<S[number]>>> {
+    const { pageSize = RECORDS_PER_PAGE, ...get } = requireKnown(params, RECORDS, "params");
+    return new Pages((page) => this.get<S>({ ...get, ...page }), pageSize);
+  }
+
+  /** The nearest records of each embedding. `search` takes texts, and more. */
+  async query<const S extends readonly KeyInput<QueryKey<M>>[] = readonly DefaultQueryKey[]>(
+    params: QueryParams<S>,
+  ): Promise<readonly (readonly Row<M, KeyName<S[number]>>[])[]> {
+    const { json, names } = queryReading(params);
+    return splitRows(await this.#post<ColumnRows>("query", json, params), () => names);
+  }
+
+  /** Rows have the members that `select` names: without it document, metadata and score. */
+  search<N extends string>(search: Search<N>): Promise<readonly Row<M, N>[]>;
+  search<const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[]>(
+    params: SearchParams<S>,
+  ): Promise<readonly Row<M, KeyName<S[number]>>[]>;
+  async search(params: SearchParams | Search<string>): Promise<readonly Row<M, string>[]> {
+    const { json, names } = searchReading(params);
+    const call = "toPayload" in params ? {} : params;
+    const reply = await this.#post<ColumnRows>("search", { searches: [json] }, call);
+    return splitRows(reply, () => names)[0] ?? [];
+  }
+
+  /** Several searches in one call, on one state of the collection. */
+  async searchAll<
+    const P extends readonly (SearchInput<readonly KeyInput<SearchKey<M>>[]> | Search<string>)[],
+  >(params: SearchAllParams<P>): Promise<{ readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] }> {
+    const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
+    const json = { searches: readings.map((reading) => reading.json) };
+    const rows = splitRows(
+      await this.#post<ColumnRows>("search", json, params),
+      (i) => readings[i]?.names ?? [],
+    );
+    return rows as { readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] };
+  }
+
+  /** As `get`, with the token of the state that was read, to go on with it and to commit against it. */
+  async conditionalGet<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
+    params: GetParams<S> & { readonly readToken?: number | undefined } = {},
+  ): Promise<{ readonly records: readonly Row<M, KeyName<S[number]>>[]; readonly readToken: number }> {
+    const { readToken, ...get } = requireKnown(params, { ...GET, readToken: true }, "params");
+    const { json, names } = getReading(get);
+    const body = { ...json, read_token: readToken };
+    const reply = await this.#post<Columns & { read_token: number }>("conditional/get", body, params);
+    return { records: rowsOf(reply, names), readToken: reply.read_token };
+  }
+
+  /** Writes all or nothing; a `ConflictError` where a record of `readIds` is not any more as it was read. */
+  async conditionalCommit(params: CommitParams<M>): Promise<Committed> {
+    const path = `${this.#path}/${this.id}/conditional/commit`;
+    const request = {
+      method: "POST",
+      path,
+      json: commitJson(params as CommitParams),
+      repeatable: false,
+    } as const;
+    const reply = await this.#server.transport.send<CommitReply>(request, params);
+    return { firstInsertedRecordOffset: reply.first_inserted_record_offset, recordCount: reply.record_count };
+  }
+
+  async #write(kind: WriteKind, params: WriteParams<RecordChange<M>>): Promise<void> {
+    const { records, batchSize, onProgress, ...call } = requireKnown(params, WRITE, "params");
+    requireRecords(records, "params.records");
+    const limits = needsLimits(records) ? await this.#server.limits.get(call) : NO_LIMITS;
+    const { length: total } = records;
+    let written = 0;
+    for (const batch of writeBatches(records, limits, batchSize)) {
+      try {
+        await this.#post(kind, columnsOf(batch, limits.supportsBase64Encoding), call);
+      } catch (error) {
+        if (error instanceof SheafClientError) error.recordsWritten = written;
+        throw error;
+      }
+      written += batch.length;
+      onProgress?.({ written, total });
+    }
+  }
+
+  async #get<T>(route: string, params: CallOptions): Promise<T> {
+    return this.#server.transport.send(
+      { method: "GET", path: `${this.#path}/${this.id}/${route}` },
+      known(params),
     );
   }
+
+  #post<T>(route: string, json: object | undefined, options: CallOptions): Promise<T> {
+    const path = `${this.#path}/${this.id}/${route}`;
+    return this.#server.transport.send({ method: "POST", path, json }, options);
+  }
 }
 
-function searchJson(search: SearchParams, path: string): object {
-  const { where, rank, groupBy, limit, offset = 0, select } = requireKnown(search, SEARCH, path);
-  return {
-    ...(where === undefined ? {} : { where }),
-    ...(rank === undefined ? {} : { rank: RankExpression.jsonFor(rank, offset + (limit ?? 0)) }),
-    ...(groupBy === undefined ? {} : { group_by: GroupBy.from(groupBy) }),
-    limit: { offset, ...(limit === undefined ? {} : { limit }) },
-    select: { keys: select ?? ["#document", "#metadata", "#score"] },
-  };
+interface CommitReply {
+  readonly first_inserted_record_offset: number | null;
+  readonly record_count: number;
 }
 
-/** The wire is column-major; a column that no record fills is left out. */
-function columns(records: readonly RecordInput[]): object {
-  for (const [i, record] of requireArray(records, "records").entries())
-    requireKnown(record, RECORD, `records[${i}]`);
-  const column = <T>(pick: (record: RecordInput) => T | undefined): (T | null)[] | undefined =>
-    records.some((record) => pick(record) !== undefined)
-      ? records.map((record) => pick(record) ?? null)
-      : undefined;
-  return {
-    ids: records.map(({ id }) => id),
-    embeddings: column((record) => record.embedding),
-    documents: column((record) => record.document),
-    uris: column((record) => record.uri),
-    metadatas: column((record) => record.metadata),
-  };
+/** Columns with one row for each search or embedding. */
+type ColumnRows = {
+  readonly [K in Exclude<keyof Columns, "ids">]: readonly (Columns[K] | null)[] | null;
+} & { readonly ids: readonly (readonly string[])[] };
+
+function splitRows(
+  reply: ColumnRows,
+  namesOf: (i: number) => readonly string[],
+): readonly (readonly never[])[] {
+  const { documents, embeddings, metadatas, uris, scores, distances } = reply;
+  return reply.ids.map((ids, i) => {
+    const columns: Columns = {
+      ids,
+      documents: documents?.[i] ?? null,
+      embeddings: embeddings?.[i] ?? null,
+      metadatas: metadatas?.[i] ?? null,
+      uris: uris?.[i] ?? null,
+      scores: scores?.[i] ?? null,
+      distances: distances?.[i] ?? null,
+    };
+    return rowsOf(columns, namesOf(i));
+  });
+}
+
+function known(params: CallOptions): CallOptions {
+  return requireKnown(params, CALL, "params");
 }

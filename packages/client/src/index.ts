@@ -1,31 +1,97 @@
-export {
-  SheafClient,
-  type CreateCollectionParams,
-  type DatabaseInfo,
-  type EmbedParams,
-  type PageParams,
-  type SheafClientOptions,
-  type SparseEmbedding,
-} from "./client.ts";
+export type {
+  ApiKey,
+  CreateKeyParams,
+  IssuedKey,
+  KeyLimits,
+  KeyScope,
+  RotateKeyParams,
+} from "./catalog/api-key.ts";
+export type {
+  CollectionInfo,
+  CreateCollectionParams,
+  ModifyCollectionParams,
+} from "./catalog/collection-info.ts";
+export { hybridSchema, type HybridSchemaParams } from "./catalog/hybrid-schema.ts";
+export type {
+  DatabaseInfo,
+  Identity,
+  IdParams,
+  NameParams,
+  PageParams,
+  PagesParams,
+  ResourceParams,
+  TenantInfo,
+  UpdateTenantParams,
+} from "./catalog/params.ts";
+export type {
+  Configuration,
+  EmbeddingFunction,
+  IndexSwitch,
+  Schema,
+  Space,
+  SparseIndex,
+  ValueTypes,
+  VectorIndex,
+} from "./catalog/schema.ts";
+export { SheafClient, type RequestParams, type ScopeParams, type SheafClientOptions } from "./client.ts";
 export {
   Collection,
-  type CollectionInfo,
-  type DeleteSelector,
-  type Hit,
-  type MetadataJson,
-  type RecordInput,
-  type SearchParams,
+  type AcceptedModel,
+  type IndexingStatus,
+  type ModelWeights,
+  type SearchRow,
 } from "./collection.ts";
+export type {
+  DenseModel,
+  Embeddings,
+  EmbedParams,
+  EmbedSparseParams,
+  SparseEmbedding,
+  SparseModel,
+} from "./embedding.ts";
 export {
   AuthorizationError,
   BusyError,
   ConflictError,
   InvalidRequestError,
   NotFoundError,
+  RequestTimeoutError,
+  ServerError,
   SheafApiError,
+  SheafClientError,
   TooLargeError,
   UnreachableError,
+  UnsupportedError,
 } from "./errors.ts";
+export { Pages } from "./pages.ts";
+export type {
+  Metadata,
+  MetadataPatch,
+  MetadataShape,
+  MetadataValue,
+  SparseVector,
+} from "./records/metadata.ts";
+export type {
+  DeleteParams,
+  GetParams,
+  QueryParams,
+  RecordsParams,
+  SearchAllParams,
+  SearchInput,
+  SearchParams,
+  Selector,
+} from "./records/read.ts";
+export type {
+  DefaultGetKey,
+  DefaultQueryKey,
+  DefaultSearchKey,
+  GetKey,
+  QueryKey,
+  Row,
+  SearchKey,
+} from "./records/row.ts";
+export type { CommitOperation, CommitParams, Committed } from "./records/transaction.ts";
+export type { RecordChange, RecordInput, WriteLimits, WriteParams, WriteProgress } from "./records/write.ts";
 export {
   Aggregate,
   type AggregateInput,
@@ -60,5 +126,4 @@ export { type ChromaRrfParams, Rrf, rrf, type RrfParams } from "./search/rrf.ts"
 export { Search, type SearchInit, type SearchLike, type SearchPayload, toSearch } from "./search/search.ts";
 export { Select, type SelectInput, type SelectJson } from "./search/select.ts";
 export { WhereExpression, type WhereInput, type WhereJson } from "./search/where.ts";
-export { hybridSchema, type HybridSchemaParams } from "./schema.ts";
-export type { RequestOptions } from "./transport.ts";
+export type { CallOptions, ClientRequest, TransportOptions } from "./transport.ts";

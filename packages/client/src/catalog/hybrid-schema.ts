@@ -1,10 +1,11 @@
 /** Schemas whose vectors the server computes. */
-import { type MembersOf, requireKnown } from "./require-known.ts";
+import { type MembersOf, requireKnown } from "../require-known.ts";
+import type { EmbeddingFunction, Schema, Space } from "./schema.ts";
 
 export interface HybridSchemaParams {
   /** Dense model of the documents; the bundled one if omitted. */
   readonly model?: string;
-  readonly space?: "l2" | "cosine" | "ip";
+  readonly space?: Space;
   /** Metadata key that holds each document's BM25 vector. */
   readonly sparseKey?: string;
   /** Cut documents over the model's limit instead of refusing them. */
@@ -14,11 +15,15 @@ export interface HybridSchemaParams {
 const HYBRID: MembersOf<HybridSchemaParams> = { model: true, space: true, sparseKey: true, truncate: true };
 
 /** A dense index and a BM25 index over `#document`, both filled on the server at every write. */
-export function hybridSchema(params: HybridSchemaParams = {}): object {
+export function hybridSchema(params: HybridSchemaParams = {}): Schema {
   requireKnown(params, HYBRID, "params");
   const model = params.model ?? "sentence-transformers/all-MiniLM-L6-v2";
-  const dense = { type: "known", name: "sheaf", config: { model, truncate: params.truncate ?? false } };
-  const sparse = { type: "known", name: "chroma_bm25", config: {} };
+  const dense: EmbeddingFunction = {
+    type: "known",
+    name: "sheaf",
+    config: { model, truncate: params.truncate ?? false },
+  };
+  const sparse: EmbeddingFunction = { type: "known", name: "chroma_bm25", config: {} };
   const vector = {
     space: params.space ?? "cosine",
     embedding_function: dense,

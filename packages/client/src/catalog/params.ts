@@ -1,0 +1,68 @@
+/** Parameters that many methods share, and what the server says of tenants and databases. */
+import type { MembersOf } from "../require-known.ts";
+import { CALL, type CallOptions } from "../transport.ts";
+
+export interface NameParams extends CallOptions {
+  readonly name: string;
+}
+
+export interface IdParams extends CallOptions {
+  readonly id: string;
+}
+
+/** One page; all that is there if both are left out. */
+export interface PageParams extends CallOptions {
+  readonly limit?: number | undefined;
+  readonly offset?: number | undefined;
+}
+
+/** Of lists that are gone through page by page. */
+export interface PagesParams extends CallOptions {
+  /** 100 if omitted. */
+  readonly pageSize?: number | undefined;
+}
+
+export interface UpdateTenantParams extends NameParams {
+  /** Another name, by which `getCollectionByResource` finds the tenant. */
+  readonly resourceName: string;
+}
+
+export interface ResourceParams extends NameParams {
+  /** Resource name of the tenant, or its name. */
+  readonly tenant: string;
+  readonly database: string;
+}
+
+export interface TenantInfo {
+  readonly name: string;
+  readonly resourceName: string | null;
+}
+
+export interface DatabaseInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+}
+
+export interface Identity {
+  /** Id of the key; empty on a server without keys. */
+  readonly userId: string;
+  /** The tenant that the key is bound to, or `*`. */
+  readonly tenant: string;
+  readonly databases: readonly string[];
+}
+
+export const NAME: MembersOf<NameParams> = { name: true, ...CALL };
+export const ID: MembersOf<IdParams> = { id: true, ...CALL };
+export const PAGE: MembersOf<PageParams> = { limit: true, offset: true, ...CALL };
+export const PAGES: MembersOf<PagesParams> = { pageSize: true, ...CALL };
+export const UPDATE_TENANT: MembersOf<UpdateTenantParams> = { resourceName: true, ...NAME };
+export const RESOURCE: MembersOf<ResourceParams> = { tenant: true, database: true, ...NAME };
+
+/** The query of a page. */
+export function pageQuery({ limit, offset }: PageParams): string {
+  const query = new URLSearchParams();
+  if (limit !== undefined) query.set("limit", String(limit));
+  if (offset !== undefined) query.set("offset", String(offset));
+  return query.size === 0 ? "" : `?${query.toString()}`;
+}

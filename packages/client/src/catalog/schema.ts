@@ -1,0 +1,58 @@
+/** How collections are described: which values are indexed, and which vectors the server computes. Member names are the wire's. */
+
+export type Space = "l2" | "cosine" | "ip";
+
+/**
+ * `default`, `sheaf`, `chroma-cloud-qwen`, `chroma-cloud-splade` and `chroma_bm25` are known to the server. Any other is
+ * kept, and its vectors come from clients.
+ */
+export type EmbeddingFunction =
+  | { readonly type: "known"; readonly name: string; readonly config?: object }
+  | { readonly type: "legacy" | "unknown" };
+
+export interface IndexSwitch<C = object> {
+  readonly enabled: boolean;
+  readonly config?: C;
+}
+
+export interface VectorIndex {
+  readonly space?: Space;
+  readonly embedding_function?: EmbeddingFunction;
+  /** `#document`. */
+  readonly source_key?: string;
+  readonly hnsw?: object;
+  readonly spann?: object;
+}
+
+export interface SparseIndex {
+  readonly embedding_function?: EmbeddingFunction;
+  /** `#document` or a metadata field that a missing vector is made from. */
+  readonly source_key?: string;
+  /** Weigh query terms by how rare they are in the collection. */
+  readonly bm25?: boolean;
+  readonly algorithm?: "wand" | "max_score";
+}
+
+/** Kinds of values and their indexes. */
+export interface ValueTypes {
+  readonly string?: { readonly fts_index?: IndexSwitch; readonly string_inverted_index?: IndexSwitch };
+  readonly float_list?: { readonly vector_index?: IndexSwitch<VectorIndex> };
+  readonly sparse_vector?: { readonly sparse_vector_index?: IndexSwitch<SparseIndex> };
+  readonly int?: { readonly int_inverted_index?: IndexSwitch };
+  readonly float?: { readonly float_inverted_index?: IndexSwitch };
+  readonly bool?: { readonly bool_inverted_index?: IndexSwitch };
+}
+
+/** Laid over the server's default schema. `hybridSchema` makes one. */
+export interface Schema {
+  /** For keys that the schema does not list. */
+  readonly defaults?: ValueTypes;
+  readonly keys?: Readonly<Record<string, ValueTypes>>;
+}
+
+/** Instead of a schema, as older clients describe a collection. */
+export interface Configuration {
+  readonly hnsw?: object | null;
+  readonly spann?: object | null;
+  readonly embedding_function?: EmbeddingFunction | null;
+}

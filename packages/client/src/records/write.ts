@@ -1,0 +1,116 @@
+/** Records to write, as a program has them and as columns of a request. */
+import { type MembersOf, requireArray, requireKnown } from "../require-known.ts";
+import { CALL, type CallOptions } from "../transport.ts";
+import { base64OfFloats } from "./base64.ts";
+import { type BatchLimits, batchesOf } from "./batches.ts";
+import { type Metadata, type MetadataPatch, metadataJson } from "./metadata.ts";
+
+interface RecordParts {
+  readonly id: string;
+  /** Left out, the server embeds `document` with the collection's model. */
+  readonly embedding?: ArrayLike<number> | null | undefined;
+  readonly document?: string | null | undefined;
+  readonly uri?: string | null | undefined;
+}
+
+/** A record to add. */
+export interface RecordInput<M = Metadata> extends RecordParts {
+  readonly metadata?: M | null | undefined;
+}
+
+/** A record to change: what is left out stays as it is. */
+export interface RecordChange<M = Metadata> extends RecordParts {
+  readonly metadata?: MetadataPatch<M> | null | undefined;
+}
+
+export interface WriteProgress {
+  /** Records that are stored so far. */
+  readonly written: number;
+  readonly total: number;
+}
+
+export interface WriteParams<R> extends CallOptions {
+  readonly records: readonly R[];
+  /** Records in one request at most; what the server takes if omitted, and 100 where it embeds their documents. */
+  readonly batchSize?: number | undefined;
+  /** Called after each request. */
+  readonly onProgress?: ((progress: WriteProgress) => void) | undefined;
+}
+
+/** What the server takes in one request. */
+export interface WriteLimits {
+  readonly maxBatchSize: number;
+  readonly supportsBase64Encoding: boolean;
+}
+
+type AnyRecord = RecordInput | RecordChange;
+
+const RECORD: MembersOf<RecordInput> = {
+  id: true,
+  embedding: true,
+  document: true,
+  uri: true,
+  metadata: true,
+};
+export const WRITE: MembersOf<WriteParams<AnyRecord>> = {
+  records: true,
+  batchSize: true,
+  onProgress: true,
+  ...CALL,
+};
+
+/** A batch is embedded whole before it is stored: small ones report progress and stay within deadlines. */
+const EMBEDDED_BATCH = 100;
+/** A fourth of what a server takes: escapes and other letters than Latin ones may take three bytes a character. */
+const BATCH_BYTES = 16 * 1024 * 1024;
+const BYTES_PER_BASE64_FLOAT = 16 / 3;
+const BYTES_PER_DECIMAL = 20;
+
+/** Whether the server's limits matter: else a write of a few texts goes without asking for them. */
+export function needsLimits(records: readonly AnyRecord[]): boolean {
+  return records.length > EMBEDDED_BATCH || records.some(hasEmbedding);
+}
+
+export function requireRecords(records: readonly AnyRecord[], path: string): void {
+  for (const [i, record] of requireArray(records, path).entries())
+    requireKnown(record, RECORD, `${path}[${i}]`);
+}
+
+export function writeBatches(
+  records: readonly AnyRecord[],
+  { maxBatchSize, supportsBase64Encoding }: WriteLimits,
+  batchSize = Number.POSITIVE_INFINITY,
+): Iterable<readonly AnyRecord[]> {
+  if (!(batchSize >= 1)) throw new TypeError("params.batchSize: must be an integer of at least 1");
+  const isEmbedded = records.some((record) => !hasEmbedding(record) && typeof record.document === "string");
+  const most = batchSize === Number.POSITIVE_INFINITY && isEmbedded ? EMBEDDED_BATCH : Math.floor(batchSize);
+  const limits: BatchLimits = { records: Math.min(most, maxBatchSize), bytes: BATCH_BYTES };
+  const perNumber = supportsBase64Encoding ? BYTES_PER_BASE64_FLOAT : BYTES_PER_DECIMAL;
+  return batchesOf(records, limits, ({ id, document, uri, embedding, metadata }) => {
+    const texts = [id, document, uri].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+    const numbers = (embedding?.length ?? 0) * perNumber;
+    return texts + numbers + (metadata === undefined ? 0 : JSON.stringify(metadata).length);
+  });
+}
+
+/** The wire is column-major; a column that no record fills is left out. */
+export function columnsOf(records: readonly AnyRecord[], isBase64: boolean): object {
+  const column = <T>(pick: (record: AnyRecord) => T): (T | null)[] | undefined => {
+    const values = records.map((record) => pick(record) ?? null);
+    return values.every((value) => value === null) ? undefined : values;
+  };
+  return {
+    ids: records.map(({ id }) => id),
+    embeddings: column(({ embedding }) => {
+      if (embedding === null || embedding === undefined) return null;
+      return isBase64 ? base64OfFloats(embedding) : Array.from(embedding);
+    }),
+    documents: column(({ document }) => document),
+    uris: column(({ uri }) => uri),
+    metadatas: column(({ metadata }) => metadataJson(metadata)),
+  };
+}
+
+function hasEmbedding({ embedding }: AnyRecord): boolean {
+  return embedding !== null && embedding !== undefined;
+}
