@@ -1,4 +1,5 @@
-/** One request of a command to a running server: JSON there, JSON back, and its own words where it refuses. */
+/** Requests of commands to a running server, through its client, and in the server's own words where it refuses. */
+import { AuthorizationError, SheafApiError, SheafClient, UnreachableError } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
 import { readServerAddress } from "../config.ts";
 import type { CommandOption } from "./command.ts";
@@ -21,8 +22,8 @@ export class ServerRefusal extends Error {
   /** Shown without a stack, as the errors of the system are. */
   readonly code: string;
 
-  constructor(status: number, message: string) {
-    super(message);
+  constructor(status: number, message: string, cause: unknown) {
+    super(message, { cause });
     this.code = `HTTP_${status}`;
   }
 }
@@ -34,43 +35,38 @@ export interface ServerRequest {
   readonly json?: unknown;
 }
 
-/** @throws ServerRefusal for an answer that is no success, `unavailable` where no server answers. */
-export async function askServer<T>(
-  { method, path, json }: ServerRequest,
-  options: { readonly url?: string | undefined; readonly key?: string | undefined },
+interface ServerOptions {
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** The server's JSON. @throws as `withServer` does. */
+export function askServer<T>({ method, path, json }: ServerRequest, options: ServerOptions): Promise<T> {
+  const repeatable = method === "GET";
+  return withServer(options, (client) => client.request<T>({ method, path, json, repeatable }));
+}
+
+/**
+ * A command waits as long as the server takes: whoever started it can end it.
+ *
+ * @throws ServerRefusal for an answer that is no success, `unavailable` where no server answers.
+ */
+export async function withServer<T>(
+  options: ServerOptions,
+  ask: (client: SheafClient) => Promise<T>,
 ): Promise<T> {
   const { url, key } = readServerAddress(options);
-  const headers = {
-    ...(key === null ? {} : { "x-service-token": key }),
-    ...(json === undefined ? {} : { "content-type": "application/json" }),
-  };
-  const body = json === undefined ? null : JSON.stringify(json);
-  const response = await reach(`${url}${path}`, { method, headers, body }, url);
-  const text = await response.text();
-  if (response.status === UNAUTHORIZED && key === null)
-    throw new ServerRefusal(response.status, "the server requires an API key; set SHEAF_KEY or --key");
-  if (!response.ok)
-    throw new ServerRefusal(response.status, messageOf(text) ?? `${url} said ${response.status}`);
-  return JSON.parse(text) as T;
-}
-
-async function reach(address: string, init: RequestInit, url: string): Promise<Response> {
+  const client = new SheafClient({ url, key: key ?? undefined, timeoutMs: Number.POSITIVE_INFINITY });
   try {
-    return await fetch(address, init);
-  } catch (error) {
-    throw new SheafError("unavailable", `no server answers at ${url}; name another with --url`, {
-      cause: error,
-    });
-  }
-}
-
-function messageOf(text: string): string | null {
-  try {
-    const body: unknown = JSON.parse(text);
-    const isRefusal = typeof body === "object" && body !== null && "message" in body;
-    return isRefusal && typeof body.message === "string" ? body.message : null;
-  } catch {
-    // A proxy's page, not an answer of ours.
-    return null;
+    return await ask(client);
+  } catch (cause) {
+    if (cause instanceof UnreachableError) {
+      const message = `no server answers at ${url}; name another with --url`;
+      throw new SheafError("unavailable", message, { cause });
+    }
+    if (!(cause instanceof SheafApiError)) throw cause;
+    const needsKey = cause instanceof AuthorizationError && cause.status === UNAUTHORIZED && key === null;
+    const message = needsKey ? "the server requires an API key; set SHEAF_KEY or --key" : cause.message;
+    throw new ServerRefusal(cause.status, message, cause);
   }
 }
