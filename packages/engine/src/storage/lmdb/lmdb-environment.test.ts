@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
+import * as lmdb from "lmdb";
 import { afterAll, describe, expect, it } from "vitest";
 import { crc32c } from "../values/crc32c.ts";
 import { createDiskSpace } from "../folder/disk-space.ts";
@@ -75,6 +76,15 @@ function check(environment: LmdbEnvironment, model: Model, range: KeyRange): voi
 function digest(value: Uint8Array): string {
   return `${value.length} ${crc32c(value)}`;
 }
+
+it("leaves nothing behind in lmdb-js once it is closed", async () => {
+  const { allDbs } = lmdb as unknown as { readonly allDbs: Map<string, unknown> };
+  const before = allDbs.size;
+  const environment = open();
+  expect(allDbs.size).toBe(before + 1);
+  await environment.close();
+  expect(allDbs.size).toBe(before);
+});
 
 describe("an LMDB environment", () => {
   it("lets the loop turn between the steps of an action, and shows readers what is committed", async () => {

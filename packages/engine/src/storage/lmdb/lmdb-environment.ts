@@ -18,6 +18,7 @@ import { DescribedCommit } from "./described-commit.ts";
 import { type DataOrigin, damagedStore } from "../corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "../folder/disk-space.ts";
 import { CommitSize } from "../commit-size.ts";
+import { forgetDatabase } from "./forget-database.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns, startSteps } from "../steps.ts";
@@ -257,6 +258,7 @@ export class LmdbEnvironment {
   async close(): Promise<void> {
     await this.#draining;
     await this.#database.close();
+    forgetDatabase(this.#options.folder, this.#database);
   }
 
   async #drain(): Promise<void> {
