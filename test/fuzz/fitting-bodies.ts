@@ -38,6 +38,7 @@ export const FITTING_BODIES: Readonly<Record<string, readonly object[]>> = {
     { ids: ["a", "b", "none"], offset: 1 },
     { where_document: { $not_regex: "(?i)TEXT 1" } },
   ],
+  CountBody: [{}, ...wheres.map((where) => ({ where }))],
   QueryBody: wheres.map((where, i) => ({ query_embeddings: vectors, where, n_results: i * 7 })),
   ReadBody: [{ ids: ["a"] }, { where: wheres[0] }],
   SearchBody: [

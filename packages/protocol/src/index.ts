@@ -75,6 +75,7 @@ export {
   type ReadRequest,
   writeCommitResult,
 } from "./records/commit-request.ts";
+export { parseCountRequest } from "./records/count-request.ts";
 export { parseDeleteRequest } from "./records/delete-request.ts";
 export { parseGetRequest } from "./records/get-request.ts";
 export { parseQueryRequest } from "./records/query-request.ts";

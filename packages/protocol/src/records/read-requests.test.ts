@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { readJson } from "../json/json-reader.ts";
 import { LIMITS } from "../limits.ts";
 import { refusal } from "../testing/refusal.ts";
+import { parseCountRequest } from "./count-request.ts";
 import { parseDeleteRequest } from "./delete-request.ts";
 import { parseGetRequest } from "./get-request.ts";
 import { parseQueryRequest } from "./query-request.ts";
@@ -87,6 +88,26 @@ describe("get", () => {
     expect(refusal(() => parseGetRequest(ids(LIMITS.whereValues + 1)))).toBe(
       "400 ids: must hold at most 100000 ids",
     );
+  });
+});
+
+describe("count", () => {
+  it("reads the selection of a get, and nothing selects everything", () => {
+    expect(parseCountRequest({})).toEqual({ ids: null, where: null });
+    expect(parseCountRequest(read('{"ids":["a"],"where":{"a":1},"where_document":null}'))).toEqual({
+      ids: ["a"],
+      where: aIsOne,
+    });
+  });
+
+  it.each([
+    ["[]", "422 must be an object"],
+    ['{"where":{}}', "400 where: must hold exactly one key"],
+    ['{"filter":{"a":1}}', "422 filter: is unknown here; a filter goes into `where`"],
+    ['{"wehre":{"a":1}}', "400 wehre: is unknown, expected `ids`, `where` or `where_document`"],
+    ['{"where_document":{}}', "400 where_document: must hold exactly one key"],
+  ])("refuses %s", (body, message) => {
+    expect(refusal(() => parseCountRequest(read(body)))).toBe(message);
   });
 });
 

@@ -85,6 +85,14 @@ export const RECORDS = {
     replies: answers(count()),
     errors: ["collection_unavailable"],
   },
+  countMatches: {
+    summary: "Count the records that match",
+    details: "As many as a `get` with the same selection finds. Other members are refused.",
+    tag: "Records",
+    body: ref("CountBody"),
+    replies: answers(count()),
+    errors: ["collection_unavailable"],
+  },
   search: {
     summary: "Search",
     details: "Several searches in one call; their results come in the same order.",

@@ -121,6 +121,8 @@ describe("writing and reading", () => {
     ["get", { where: {} }, 400],
     ["get", { include: ["data"] }, 422],
     ["get", { limit: -1 }, 422],
+    ["count", { where: { n: { $foo: 1 } } }, 400],
+    ["count", { where_document: { $regex: "(" } }, 400],
     ["delete", { where_document: { $regex: "(" } }, 400],
     ["query", { query_embeddings: Array.from({ length: LIMITS.queriesPerCall + 1 }, () => [1]) }, 400],
     ["delete", { ids: [] }, 400],
@@ -133,15 +135,33 @@ describe("writing and reading", () => {
     expect((await test.ask(`GET ${path}/count`)).text).toBe("0");
   });
 
+  it("counts what a get would find", async () => {
+    const path = await collection();
+    const write = {
+      ids: ["a", "b", "c"],
+      embeddings: [[1], [2], [3]],
+      documents: ["one tide", "two tides", null],
+      metadatas: [{ n: 1 }, { n: 2 }, null],
+    };
+    await test.ask(`POST ${path}/add`, { json: write });
+    const counted = async (json: object): Promise<string> =>
+      (await test.ask(`POST ${path}/count`, { json })).text;
+    expect(await counted({})).toBe("3");
+    expect(await counted({ where: { n: { $gte: 1.5 } } })).toBe("1");
+    expect(await counted({ where: { n: { $ne: 2 } }, where_document: { $contains: "tide" } })).toBe("1");
+    expect(await counted({ ids: ["c", "nobody"] })).toBe("1");
+    expect((await test.ask(`POST ${path}/count`, { json: { wehre: { n: 1 } } })).status).toBe(400);
+  });
+
   it("refuses a read level that is none", async () => {
     const path = await collection();
     expect((await test.ask(`GET ${path}/count?read_level=sometimes`)).status).toBe(400);
   });
 
-  it.each(["add", "update", "upsert", "delete", "get", "query"])(
+  it.each(["add", "update", "upsert", "delete", "get", "query", "count"])(
     "%s of an unknown collection is 404",
     async (verb) => {
-      const json = { ids: ["a"], embeddings: [[1]], query_embeddings: [[1]] };
+      const json = verb === "count" ? {} : { ids: ["a"], embeddings: [[1]], query_embeddings: [[1]] };
       const reply = await test.ask(`POST ${COLLECTIONS}/${UNKNOWN_ID}/${verb}`, { json });
       expect(reply).toMatchObject({ status: 404, body: { error: "NotFoundError" } });
       expect((await test.ask(`POST ${COLLECTIONS}/no-uuid/${verb}`, { json })).status).toBe(400);

@@ -61,6 +61,16 @@ export function recordRoutes({ engine, replies, write }: Services): readonly Rou
         return ok(String(await engine().count(collectionParams(params), EVERYTHING, budget)));
       },
     },
+    {
+      ...READ,
+      method: "POST",
+      path: `${COLLECTION}/count`,
+      description: RECORDS.countMatches,
+      async handle(call) {
+        const ref = collectionParams(call.params);
+        return ok(String(await engine().count(ref, await call.parse("count"), call.budget)));
+      },
+    },
   ];
 }
 

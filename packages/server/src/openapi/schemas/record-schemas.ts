@@ -1,7 +1,7 @@
 /** Bodies and replies of the record routes. */
 import { LIMITS } from "@sheaf/protocol";
 import { type SchemaMembers, type JsonSchema, Type } from "../json-schema.ts";
-import { anyObject, arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
+import { anyObject, arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 
 const INCLUDE_KEYS = ["documents", "embeddings", "metadatas", "uris", "distances"];
 export const READ_LEVELS: readonly string[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
@@ -84,6 +84,7 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     { examples: [{ where: { year: { $lt: 2000 } }, limit: 10 }] },
   ),
   GetResult: Type.Object(columns(1), { description: "Columns in insertion order." }),
+  CountBody: closed(SELECTOR, { description: "The selection of a `get`; `{}` counts all records." }),
   QueryBody: Type.Object(
     {
       ...SELECTOR,

@@ -52,6 +52,11 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     { where_document: { $or: [{ $contains: "a" }, { $not_regex: "b+" }] } },
     { ids: null, where: null, where_document: null, limit: null, offset: null, include: null },
   ],
+  CountBody: [
+    {},
+    { where: { a: 1 }, where_document: { $contains: "a" } },
+    { ids: ["a"], where: null, where_document: null },
+  ],
   ReadBody: [{}, { ids: ["a"], read_token: null }, { read_token: READ_TOKEN }],
   CommitBody: [
     { operations: [] },
