@@ -39,6 +39,10 @@ export const FITTING_BODIES: Readonly<Record<string, readonly object[]>> = {
     { where_document: { $not_regex: "(?i)TEXT 1" } },
   ],
   CountBody: [{}, ...wheres.map((where) => ({ where }))],
+  FacetsBody: wheres.map((where, i) => ({
+    ...(i % 2 === 0 && { where, histogram: i + 1 }),
+    ...{ keys: ["n", "s", "tags", "x", "flag", "none"], limit: i },
+  })),
   QueryBody: wheres.map((where, i) => ({ query_embeddings: vectors, where, n_results: i * 7 })),
   ReadBody: [{ ids: ["a"] }, { where: wheres[0] }],
   SearchBody: [

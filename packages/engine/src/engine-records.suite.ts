@@ -197,4 +197,26 @@ export function engineRecordsSuite(current: () => Engine): void {
       expect(await idsOf(engine, ref)).toEqual(["r1", "r2", "r3", "r4", "r0"]);
     });
   });
+
+  it("counts the values of keys as they are after each write", async () => {
+    const metadata = (n: bigint | number): Map<string, bigint | number> => new Map([["n", n]]);
+    await write(
+      engine,
+      ref,
+      "add",
+      record("i", { metadata: metadata(1n) }),
+      record("f", { metadata: metadata(1) }),
+    );
+    await write(engine, ref, "add", record("j", { metadata: metadata(1n) }), record("none"));
+    await engine.delete(ref, { ids: ["f"], where: null, limit: null });
+    const request = { ids: null, where: null, keys: ["n", "absent"], limit: 3, histogram: 2 };
+    const nothing = { values: [], missing: 3, other: 0, min: null, max: null, histogram: [] };
+    expect(await engine.facets(ref, request)).toEqual([
+      {
+        ...{ key: "n", values: [{ value: 1n, count: 2 }], missing: 1, other: 0, min: 1n, max: 1n },
+        histogram: [{ from: 1, to: 1, count: 2 }],
+      },
+      { key: "absent", ...nothing },
+    ]);
+  });
 }

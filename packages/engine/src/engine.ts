@@ -14,6 +14,8 @@ import type {
   CreateCollection,
   Database,
   DeleteRequest,
+  Facet,
+  FacetsRequest,
   GetRequest,
   ModelIdentity,
   QueryRequest,
@@ -38,7 +40,7 @@ export interface EngineOptions {
 }
 
 /** What a call goes through: waiting for its collection, then the stages of a read. */
-export type CallStage = "open" | "filter" | "dense" | "sparse" | "rank" | "group" | "select";
+export type CallStage = "open" | "filter" | "dense" | "sparse" | "rank" | "group" | "facets" | "select";
 
 export interface CallReport {
   /** Milliseconds. */
@@ -241,6 +243,8 @@ export interface Engine {
   /** Ends a read that is not gone on with. */
   closeRead(cursor: number): Promise<void>;
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number>;
+  /** One for each key, in their order. */
+  facets(ref: CollectionRef, request: FacetsRequest, options?: EngineOptions): Promise<readonly Facet[]>;
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus>;
 
   close(): Promise<void>;

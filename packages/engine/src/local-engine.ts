@@ -3,7 +3,6 @@
  * must hold the folder's lock.
  */
 import {
-  type CancelSignal,
   type Collection,
   type CollectionModels,
   type CollectionRef,
@@ -12,6 +11,8 @@ import {
   type CreateCollection,
   type Database,
   type DeleteRequest,
+  type Facet,
+  type FacetsRequest,
   type GetRequest,
   type ModelIdentity,
   type QueryRequest,
@@ -29,14 +30,13 @@ import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
 import { collectionStatistics, indexingStatus } from "./collection/collection-statistics.ts";
+import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionPurger } from "./collection/removal/collection-purger.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
-import type { OpenCollection } from "./collection/open-collection.ts";
-import { OpenReads } from "./collection/open-reads.ts";
 import { NO_QUOTAS, TenantBudgets } from "./collection/tenant-quotas.ts";
 import { type EngineLog, describeError } from "./engine-log.ts";
 import type {
@@ -57,8 +57,6 @@ import type {
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
-import type { StartedRead } from "./query/execute.ts";
-import { CallMeter, type StageTimes } from "./query/stage-times.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
@@ -74,8 +72,7 @@ export class LocalEngine implements Engine {
   readonly #backups: BackupMaker;
   readonly #workers: EngineWorkers;
   readonly #budgets: TenantBudgets;
-  readonly #calls = new CallMeter();
-  readonly #reads = new OpenReads();
+  readonly #calls: CollectionCalls;
   readonly #log: EngineLog;
   readonly #onClosed: () => void;
 
@@ -107,6 +104,7 @@ export class LocalEngine implements Engine {
       refusal: (error, id) => opener.damaged.refusal(error, id),
       onProblem: this.#telling("closing a collection failed"),
     });
+    this.#calls = new CollectionCalls(parts.catalog, this.#pool);
     const onProblem = this.#telling("a fork makes its index of the records");
     const forker = (this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem }));
     this.#backups = new BackupMaker({ ...parts, forker, diskReserve: options.diskReserve });
@@ -232,9 +230,9 @@ export class LocalEngine implements Engine {
   async statistics(): Promise<EngineStatistics> {
     return {
       ...(await collectionStatistics(this.#folder, this.#catalog, this.#pool, this.#opener)),
-      rowsScanned: this.#calls.rowsScanned,
-      runningCalls: this.#calls.running,
-      openReads: this.#reads.size,
+      rowsScanned: this.#calls.meter.rowsScanned,
+      runningCalls: this.#calls.meter.running,
+      openReads: this.#calls.open.size,
       waitingRegexRequests: this.#workers.regexPool.waiting,
       endedRegexThreads: this.#workers.regexPool.endedThreads,
     };
@@ -266,14 +264,14 @@ export class LocalEngine implements Engine {
   }
 
   readToken(ref: CollectionRef): Promise<ReadToken> {
-    return this.#use(ref, undefined, async ({ readable }) =>
+    return this.#calls.use(ref, undefined, async ({ readable }) =>
       makeReadToken(await tokenScope(this.#catalog, ref), readable),
     );
   }
 
   commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
     const { token, readIds, operations } = request;
-    return this.#use(ref, options, async (collection) => {
+    return this.#calls.use(ref, options, async (collection) => {
       if (token === null) return collection.commit(null, operations);
       const scope = await tokenScope(this.#catalog, ref);
       const sequence = readSequence(scope, token, collection.head.sequence);
@@ -283,37 +281,43 @@ export class LocalEngine implements Engine {
   }
 
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
-    return this.#use(ref, options, (collection) => collection.write(request));
+    return this.#calls.use(ref, options, (collection) => collection.write(request));
   }
 
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
-    return this.#use(ref, options, (collection, signal, times) => collection.delete(request, signal, times));
+    return this.#calls.use(ref, options, (collection, signal, times) =>
+      collection.delete(request, signal, times),
+    );
   }
 
   get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#read(ref, options, (collection, signal, times) => collection.get(request, signal, times));
+    return this.#calls.read(ref, options, (reads, signal, times) => reads.get(request, signal, times));
   }
 
   query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#read(ref, options, (collection, signal, times) => collection.query(request, signal, times));
+    return this.#calls.read(ref, options, (reads, signal, times) => reads.query(request, signal, times));
   }
 
   search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#read(ref, options, (collection, signal, times) => collection.search(request, signal, times));
+    return this.#calls.read(ref, options, (reads, signal, times) => reads.search(request, signal, times));
   }
 
   nextBatch(ref: CollectionRef, cursor: number, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#use(ref, options, (_collection, signal, times) =>
-      times.measure("select", () => this.#reads.next(ref.id, cursor, signal)),
+    return this.#calls.use(ref, options, (_collection, signal, times) =>
+      times.measure("select", () => this.#calls.open.next(ref.id, cursor, signal)),
     );
   }
 
   async closeRead(cursor: number): Promise<void> {
-    this.#reads.close(cursor);
+    this.#calls.open.close(cursor);
   }
 
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
-    return this.#use(ref, options, (collection, signal, times) => collection.count(selector, signal, times));
+    return this.#calls.use(ref, options, ({ reads }, signal, times) => reads.count(selector, signal, times));
+  }
+
+  facets(ref: CollectionRef, request: FacetsRequest, options?: EngineOptions): Promise<readonly Facet[]> {
+    return this.#calls.use(ref, options, ({ reads }, signal, times) => reads.facets(request, signal, times));
   }
 
   /** While the collection is opened: how far that is. */
@@ -321,7 +325,7 @@ export class LocalEngine implements Engine {
     const { id, logPosition } = await this.#catalog.collection(ref);
     const opening = this.#pool.progress(id);
     if (opening !== null) return indexingStatus(logPosition, opening.indexedOperations);
-    return this.#use(ref, undefined, async (collection) => {
+    return this.#calls.use(ref, undefined, async (collection) => {
       const { logPosition: indexed } = await this.#catalog.collection(ref);
       return indexingStatus(collection.head.sequence, indexed);
     });
@@ -355,29 +359,6 @@ export class LocalEngine implements Engine {
     await this.#catalog.close();
     await Promise.all(Object.values(this.#workers).map((pool) => pool.close()));
     this.#onClosed();
-  }
-
-  /** `async`, so that a 404 of the catalog is a rejection. */
-  async #use<T>(
-    ref: CollectionRef,
-    options: EngineOptions | undefined,
-    work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
-  ): Promise<T> {
-    const { id } = await this.#catalog.collection(ref);
-    return this.#calls.measure(options, (times) =>
-      this.#pool.use(id, options?.signal, (collection, signal) => work(collection, signal, times.opened())),
-    );
-  }
-
-  #read(
-    ref: CollectionRef,
-    options: EngineOptions | undefined,
-    start: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<StartedRead>,
-  ): Promise<ResultBatch> {
-    return this.#use(ref, options, async (collection, signal, times) => {
-      const started = await start(collection, signal, times);
-      return this.#reads.begin(started, ref, () => this.#pool.hold(collection), signal);
-    });
   }
 
   #discard(ids: readonly string[]): Promise<void> {

@@ -52,6 +52,10 @@ export type {
   CommitResult,
   DeleteOperation,
   DeleteRequest,
+  Facet,
+  FacetBucket,
+  FacetsRequest,
+  FacetValue,
   GetRequest,
   Include,
   QueryRequest,
@@ -77,6 +81,7 @@ export {
 } from "./records/commit-request.ts";
 export { parseCountRequest } from "./records/count-request.ts";
 export { parseDeleteRequest } from "./records/delete-request.ts";
+export { parseFacetsRequest, writeFacet } from "./records/facets-request.ts";
 export { parseGetRequest } from "./records/get-request.ts";
 export { parseQueryRequest } from "./records/query-request.ts";
 export { parseWriteRequest } from "./records/write-request.ts";

@@ -30,6 +30,7 @@ import { embedRoutes } from "./routes/embed.ts";
 import { forkRoutes } from "./routes/forks.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
+import { countRoutes } from "./routes/counts.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { resourceNameRoutes } from "./routes/resource-names.ts";
 import { searchRoutes } from "./routes/search.ts";
@@ -132,6 +133,7 @@ function routesOf(services: Services, options: RouteOptions): readonly Route[] {
     ...forkRoutes(services),
     ...resourceNameRoutes(services),
     ...recordRoutes(services),
+    ...countRoutes(services),
     ...transactionRoutes(services),
     ...searchRoutes(services),
     ...embedRoutes(services),

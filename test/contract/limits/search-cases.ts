@@ -6,6 +6,7 @@ import { type Bench, type CaseOf, type Outcome, bySize, called, times, toCollect
 
 const KNN = { $knn: { query: [1, 2] } };
 const BATCH = 50_000;
+const LONGEST_TEXT = LIMITS.facetTextCharacters;
 const AGGREGATE = { $min_k: { keys: ["#score"], k: 1 } };
 
 export const SEARCH_CASES = {
@@ -36,6 +37,20 @@ export const SEARCH_CASES = {
   aggregateKeys: searched(
     (size) => ({ rank: KNN, group_by: { keys: ["a"], aggregate: { $min_k: { keys: names(size), k: 1 } } } }),
     /^searches\[0\]\.group_by\.aggregate\.\$min_k\.keys/u,
+  ),
+  facetKeys: toCollection("facets", /^keys/u, (size) => ({ keys: names(size) })),
+  facetValues: toCollection("facets", /^limit/u, (size) => ({ keys: ["a"], limit: size })),
+  facetBuckets: toCollection("facets", /^histogram/u, (size) => ({ keys: ["a"], histogram: size })),
+  facetTextCharacters: bySize((bench, size) => facetsOf(bench, ["x".repeat(size)]), /$/u),
+  facetCharacters: bySize(
+    (bench, size) =>
+      facetsOf(
+        bench,
+        times(Math.ceil(size / LONGEST_TEXT), (i) =>
+          `${i}`.padEnd(Math.min(LONGEST_TEXT, size - i * LONGEST_TEXT), "x"),
+        ),
+      ),
+    /^keys: the texts of all facets/u,
   ),
   selectKeys: searched((size) => ({ select: { keys: names(size) } }), /^searches\[0\]\.select\.keys/u),
   whereNodes: filtered((size) => ({ $or: times(size - 1, () => ({ a: 1 })) }), /^where/u),
@@ -75,6 +90,21 @@ async function query(bench: Bench, counts: { records: number; queries: number })
   }
   const json = { query_embeddings: times(counts.queries, () => [1]), n_results: counts.records, include: [] };
   return bench.send(`POST ${path}/query`, { json });
+}
+
+/** Of a collection in which each of these is the value of a record, under one key after the other. */
+async function facetsOf(bench: Bench, texts: readonly string[]): Promise<Outcome> {
+  const path = await bench.collection();
+  const ids = times(Math.min(LIMITS.facetValues, texts.length), (i) => `r${i}`);
+  const keys = names(Math.ceil(texts.length / ids.length));
+  const textsOf = (record: number): [string, string][] =>
+    keys.flatMap((key, i): [string, string][] => {
+      const text = texts[i * ids.length + record];
+      return text === undefined ? [] : [[key, text]];
+    });
+  const metadatas = ids.map((_, i) => Object.fromEntries(textsOf(i)));
+  await bench.ask(`POST ${path}/add`, { json: { ids, embeddings: ids.map(() => [1]), metadatas } });
+  return bench.send(`POST ${path}/facets`, { json: { keys, limit: LIMITS.facetValues } });
 }
 
 function searched(make: (size: number) => object, says: RegExp): CaseOf {

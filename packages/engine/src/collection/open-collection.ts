@@ -8,37 +8,22 @@ import {
   type CommitOperation,
   type CommitResult,
   type DeleteRequest,
-  type GetRequest,
   type IndexPlan,
   type JsonObject,
-  type QueryRequest,
-  type SearchRequest,
-  type Selector,
   type WriteRequest,
-  checkSearchAgainstSchema,
-  checkWhereAgainstSchema,
   extendSchema,
   indexPlan,
-  throwIfAborted,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import { CollectionIndex } from "../index/collection-index.ts";
 import type { StageTimes } from "../query/stage-times.ts";
-import {
-  type StartedRead,
-  executeCount,
-  executeGet,
-  executeQuery,
-  executeSearch,
-  selectOffsets,
-} from "../query/execute.ts";
-import type { QueryContext } from "../query/query-context.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
-import { DamagedRecords, beingRebuilt, lostRecord } from "./damage/damaged-records.ts";
+import { CollectionReads } from "./collection-reads.ts";
+import { DamagedRecords, beingRebuilt } from "./damage/damaged-records.ts";
 import { indexRecords } from "./opening/index-records.ts";
 import { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
@@ -50,6 +35,7 @@ import { StepQueue } from "./step-queue.ts";
 import { WriteGate } from "./write-gate.ts";
 
 export class OpenCollection {
+  readonly reads: CollectionReads;
   readonly #options: OpenCollectionOptions;
   readonly #store: RecordStore;
   readonly #index: CollectionIndex;
@@ -83,6 +69,7 @@ export class OpenCollection {
       onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),
     });
     this.#keeper = this.#newKeeper();
+    this.reads = this.#newReads();
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markDirty,
       checkpoint: (logPosition, checkpointed) => options.advance({ logPosition, checkpointed }),
@@ -166,7 +153,7 @@ export class OpenCollection {
     await this.#progress.track(() =>
       where === null
         ? this.#gate.shared(() => remove(ids ?? []))
-        : this.#gate.exclusive(async () => remove(await this.#select(request, signal, times))),
+        : this.#gate.exclusive(async () => remove(await this.reads.doomed(request, signal, times))),
     );
     return deleted;
   }
@@ -194,27 +181,6 @@ export class OpenCollection {
     return { firstSequence, recordCount };
   }
 
-  get(request: GetRequest, signal: CancelSignal, times: StageTimes): Promise<StartedRead> {
-    this.#checkReadable(request);
-    return executeGet(this.#context(times), request, signal);
-  }
-
-  query(request: QueryRequest, signal: CancelSignal, times: StageTimes): Promise<StartedRead> {
-    this.#checkReadable(request);
-    return executeQuery(this.#context(times), request, signal);
-  }
-
-  search(request: SearchRequest, signal: CancelSignal, times: StageTimes): Promise<StartedRead> {
-    this.#damaged.requireNone(null);
-    checkSearchAgainstSchema(request, this.#schema);
-    return executeSearch(this.#context(times), request, signal);
-  }
-
-  count(selector: Selector, signal: CancelSignal, times: StageTimes): Promise<number> {
-    this.#checkReadable(selector);
-    return executeCount(this.#context(times), selector, signal);
-  }
-
   /** After the calls under way. */
   async close(): Promise<void> {
     await this.#progress.close();
@@ -234,6 +200,17 @@ export class OpenCollection {
     if (!(error instanceof SegmentDamaged)) return false;
     this.#keeper?.fail(error);
     return true;
+  }
+
+  #newReads(): CollectionReads {
+    return new CollectionReads({
+      ...this.#options,
+      ...{ index: this.#index, versions: this.#versions, damaged: this.#damaged, kinds: this.#kinds },
+      state: () => ({
+        ...{ schema: this.#schema, plan: this.#plan, dimension: this.#dimension },
+        ...{ readable: this.#readable, broken: this.#broken },
+      }),
+    });
   }
 
   #newKeeper(): IndexKeeper | null {
@@ -355,45 +332,5 @@ export class OpenCollection {
   /** Everything acknowledged before the call, whole batches only, into a folder that does not exist yet. */
   copyTo(folder: string): Promise<void> {
     return this.#options.copyTo(folder);
-  }
-
-  /** Ids of the matching records; nothing else writes meanwhile. */
-  async #select(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<string[]> {
-    this.#checkReadable(request);
-    const offsets = await selectOffsets(this.#context(times), request, request.limit, signal);
-    throwIfAborted(signal);
-    return offsets.flatMap((offset) => this.#store.read(offset)?.id ?? []);
-  }
-
-  #checkReadable({ ids, where }: Selector): void {
-    this.#damaged.requireNone(ids);
-    if (where !== null) checkWhereAgainstSchema(where, this.#schema, "where");
-  }
-
-  /** Nothing is known of a record as long as the index has not heard of all that the store has committed. */
-  #requireStored(id: string): void {
-    const position = this.#index.position(id);
-    const isSettled = (): boolean => this.#store.head.sequence === this.#readable;
-    if (position === null || !isSettled()) return;
-    const snapshot = this.#index.snapshot();
-    const stored = this.#store.read(snapshot.offset(position));
-    if (stored?.sequence !== snapshot.sequence(position) && isSettled()) throw lostRecord(id);
-  }
-
-  #context(times: StageTimes): QueryContext {
-    if (this.#broken) throw beingRebuilt();
-    return {
-      index: this.#index,
-      reader: this.#store,
-      versions: this.#versions,
-      requireStored: (id) => this.#requireStored(id),
-      dimension: this.#dimension,
-      plan: this.#plan,
-      scanPool: this.#options.scanPool,
-      tenant: this.#options.tenant,
-      regexes: this.#options.regexes,
-      documents: this.#options.documents,
-      times,
-    };
   }
 }

@@ -79,6 +79,7 @@ const METHODS = {
   nextBatch: true,
   closeRead: false,
   count: true,
+  facets: true,
   indexingStatus: false,
   dirtyCollections: false,
   setQuarantined: false,

@@ -13,6 +13,8 @@ import {
   type CreateCollection,
   type Database,
   type DeleteRequest,
+  type Facet,
+  type FacetsRequest,
   type GetRequest,
   type ModelIdentity,
   type QueryRequest,
@@ -292,6 +294,10 @@ export class HostedEngine implements Engine {
 
   count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
     return this.#onCollection("count", ref, [selector], options);
+  }
+
+  facets(ref: CollectionRef, request: FacetsRequest, options?: EngineOptions): Promise<readonly Facet[]> {
+    return this.#onCollection("facets", ref, [request], options);
   }
 
   indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {

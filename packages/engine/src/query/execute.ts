@@ -6,6 +6,8 @@
  */
 import {
   type CancelSignal,
+  type Facet,
+  type FacetsRequest,
   type GetRequest,
   LIMITS,
   type QueryRequest,
@@ -17,6 +19,7 @@ import {
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
+import { countFacets } from "./facet/facets.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
 import { denseKnn } from "./rank/knn.ts";
 import { inInsertionOrder, insertionOrder } from "./insertion-order.ts";
@@ -167,6 +170,18 @@ export async function executeCount(
 ): Promise<number> {
   if (selector.ids === null && selector.where === null) return context.index.size;
   return readRows(context, selector, signal, (rows, snapshot) => snapshot.countOf(rows));
+}
+
+/** One facet for each key, of the matching records. */
+export async function executeFacets(
+  context: QueryContext,
+  request: FacetsRequest,
+  signal?: CancelSignal,
+): Promise<readonly Facet[]> {
+  const { kindsOf = () => undefined, times } = context;
+  return readRows(context, request, signal, (rows, snapshot, pace) =>
+    times.measure("facets", () => countFacets(request, rows, { snapshot, pace, kindsOf })),
+  );
 }
 
 /** Offsets of the matching records in insertion order, `limit` of them or all (`null`). */

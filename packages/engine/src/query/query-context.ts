@@ -3,7 +3,7 @@
  * run in this thread, in slices between which other work gets its turn; with one (see `createScanPool`) the large
  * ones run on worker threads. Whoever makes the pool shares it between collections and closes it.
  */
-import type { IndexPlan } from "@sheaf/protocol";
+import type { IndexPlan, MetadataKind } from "@sheaf/protocol";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { CollectionIndex } from "../index/collection-index.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
@@ -21,6 +21,8 @@ export interface QueryContext {
   readonly requireStored?: ((id: string) => void) | undefined;
   readonly dimension: number | null;
   readonly plan: IndexPlan;
+  /** Kinds that values of a metadata key may have; `undefined`, and where it is left out: any. */
+  readonly kindsOf?: ((key: string) => ReadonlySet<MetadataKind> | undefined) | undefined;
   readonly scanPool?: ScanPool | undefined;
   /** Keeps documents that filters have read. */
   readonly documents?: DocumentMemory | undefined;

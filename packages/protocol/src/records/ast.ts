@@ -1,5 +1,5 @@
 /** Record writes and reads after parsing: frozen, complete, with absent and `null` made the same. */
-import type { Metadata, MetadataPatch } from "../metadata.ts";
+import type { Metadata, MetadataPatch, MetadataScalar } from "../metadata.ts";
 import type { Where } from "../search/ast.ts";
 import type { DocumentText } from "./document-text.ts";
 
@@ -49,6 +49,43 @@ export interface CommitResult {
 export interface Selector {
   readonly ids: readonly string[] | null;
   readonly where: Where | null;
+}
+
+export interface FacetsRequest extends Selector {
+  /** Metadata keys, each once. */
+  readonly keys: readonly string[];
+  /** Values of each key at most. */
+  readonly limit: number;
+  /** Buckets for the numbers of each key; `null`: none are asked for. */
+  readonly histogram: number | null;
+}
+
+export interface FacetValue {
+  readonly value: MetadataScalar;
+  readonly count: number;
+}
+
+/** Numbers from `from` on and below `to`; the last bucket has its `to` as well. */
+export interface FacetBucket {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+/** What the records of a selection have under one key. */
+export interface Facet {
+  readonly key: string;
+  /** The most frequent first. */
+  readonly values: readonly FacetValue[];
+  /** Records that have no value there. */
+  readonly missing: number;
+  /** Occurrences of values that are not listed. */
+  readonly other: number;
+  /** Of the numbers; `null`: there are none. */
+  readonly min: bigint | number | null;
+  readonly max: bigint | number | null;
+  /** `null`: not asked for. */
+  readonly histogram: readonly FacetBucket[] | null;
 }
 
 export interface DeleteRequest extends Selector {

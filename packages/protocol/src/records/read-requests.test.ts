@@ -5,6 +5,7 @@ import { LIMITS } from "../limits.ts";
 import { refusal } from "../testing/refusal.ts";
 import { parseCountRequest } from "./count-request.ts";
 import { parseDeleteRequest } from "./delete-request.ts";
+import { parseFacetsRequest } from "./facets-request.ts";
 import { parseGetRequest } from "./get-request.ts";
 import { parseQueryRequest } from "./query-request.ts";
 
@@ -108,6 +109,33 @@ describe("count", () => {
     ['{"where_document":{}}', "400 where_document: must hold exactly one key"],
   ])("refuses %s", (body, message) => {
     expect(refusal(() => parseCountRequest(read(body)))).toBe(message);
+  });
+});
+
+describe("facets", () => {
+  it("has defaults, and takes each key once", () => {
+    const expected = { ids: null, where: null, keys: ["b", "a"], limit: 10, histogram: null };
+    expect(parseFacetsRequest({ keys: ["b", "a", "b"] })).toEqual(expected);
+    expect(parseFacetsRequest({ keys: ["b", "a"], limit: null, histogram: null, where: null })).toEqual(
+      expected,
+    );
+  });
+
+  it.each([
+    ["{}", "422 keys: is required"],
+    ['{"keys":[]}', "400 keys: must hold at least 1 key"],
+    ['{"keys":["a",1]}', "422 keys[1]: must be a string"],
+    ['{"keys":["a","#document"]}', "400 keys[1]: must be a metadata field"],
+    ['{"keys":["a"],"limit":-1}', "422 limit: must be a non-negative integer"],
+    ['{"keys":["a"],"histogram":0}', "400 histogram: must be a positive integer"],
+    ['{"keys":["a"],"histogram":1.5}', "422 histogram: must be a positive integer"],
+    ['{"keys":["a"],"filter":{}}', "422 filter: is unknown here; a filter goes into `where`"],
+    [
+      '{"keys":["a"],"buckets":3}',
+      "400 buckets: is unknown, expected `keys`, `ids`, `where`, `where_document`, `limit` or `histogram`",
+    ],
+  ])("refuses %s", (body, message) => {
+    expect(refusal(() => parseFacetsRequest(read(body)))).toBe(message);
   });
 });
 

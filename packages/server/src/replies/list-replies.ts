@@ -34,6 +34,19 @@ export class ListReplies {
     return this.#make(list, LIMITS.listBytes);
   }
 
+  /** A JSON object whose members are all there: `write` gives those of an item. */
+  object<T>(
+    owner: { readonly tenant: string; readonly budget: RequestBudget },
+    items: readonly T[],
+    write: List<T>["write"],
+  ): Promise<string | ReplyBody> {
+    const list: List<T> = {
+      ...{ ...owner, page: { limit: null, offset: 0 }, around: ["{", "}"], write },
+      fetch: () => Promise.resolve({ items, next: null }),
+    };
+    return this.#make(list, this.#store.replyBytes);
+  }
+
   /** Of one that is looked up, or was just made. */
   collection(
     { tenant, budget }: { readonly tenant: string; readonly budget: RequestBudget },

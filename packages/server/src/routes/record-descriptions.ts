@@ -93,6 +93,15 @@ export const RECORDS = {
     replies: answers(count()),
     errors: ["collection_unavailable"],
   },
+  facets: {
+    summary: "Count the values of metadata keys",
+    details:
+      "Exactly, among the records that a `get` with the same selection finds. Other members are refused.",
+    tag: "Records",
+    body: ref("FacetsBody"),
+    replies: answers(ref("Facets")),
+    errors: ["too_large", "collection_unavailable"],
+  },
   search: {
     summary: "Search",
     details: "Several searches in one call; their results come in the same order.",

@@ -122,6 +122,9 @@ describe("writing and reading", () => {
     ["get", { include: ["data"] }, 422],
     ["get", { limit: -1 }, 422],
     ["count", { where: { n: { $foo: 1 } } }, 400],
+    ["facets", {}, 422],
+    ["facets", { keys: ["#document"] }, 400],
+    ["facets", { keys: ["a"], limt: 3 }, 400],
     ["count", { where_document: { $regex: "(" } }, 400],
     ["delete", { where_document: { $regex: "(" } }, 400],
     ["query", { query_embeddings: Array.from({ length: LIMITS.queriesPerCall + 1 }, () => [1]) }, 400],
@@ -153,15 +156,38 @@ describe("writing and reading", () => {
     expect((await test.ask(`POST ${path}/count`, { json: { wehre: { n: 1 } } })).status).toBe(400);
   });
 
+  it("counts the values of keys", async () => {
+    const path = await collection();
+    const raw =
+      '{"ids":["a","b","c"],"embeddings":[[1],[2],[3]],"metadatas":[{"n":1,"t":["x","y"]},{"n":1.0,"t":["x"]},{"n":3}]}';
+    await test.ask(`POST ${path}/add`, { raw });
+    const json = { keys: ["n", "t", "__proto__"], limit: 1, histogram: 2 };
+    expect((await test.ask(`POST ${path}/facets`, { json })).text).toBe(
+      '{"n":{"values":[{"value":1,"count":1}],"missing":0,"other":2,"min":1,"max":3,' +
+        '"histogram":[{"from":1.0,"to":2.0,"count":2},{"from":2.0,"to":3.0,"count":1}]},' +
+        '"t":{"values":[{"value":"x","count":2}],"missing":1,"other":1,"min":null,"max":null,"histogram":[]},' +
+        '"__proto__":{"values":[],"missing":3,"other":0,"min":null,"max":null,"histogram":[]}}',
+    );
+    const where = { where: { t: { $contains: "y" } } };
+    expect((await test.ask(`POST ${path}/facets`, { json: { keys: ["n"], ...where } })).body).toEqual({
+      n: { values: [{ value: 1, count: 1 }], missing: 0, other: 0, min: 1, max: 1 },
+    });
+  });
+
   it("refuses a read level that is none", async () => {
     const path = await collection();
     expect((await test.ask(`GET ${path}/count?read_level=sometimes`)).status).toBe(400);
   });
 
-  it.each(["add", "update", "upsert", "delete", "get", "query", "count"])(
+  it.each(["add", "update", "upsert", "delete", "get", "query", "count", "facets"])(
     "%s of an unknown collection is 404",
     async (verb) => {
-      const json = verb === "count" ? {} : { ids: ["a"], embeddings: [[1]], query_embeddings: [[1]] };
+      const json =
+        verb === "count"
+          ? {}
+          : verb === "facets"
+            ? { keys: ["a"] }
+            : { ids: ["a"], embeddings: [[1]], query_embeddings: [[1]] };
       const reply = await test.ask(`POST ${COLLECTIONS}/${UNKNOWN_ID}/${verb}`, { json });
       expect(reply).toMatchObject({ status: 404, body: { error: "NotFoundError" } });
       expect((await test.ask(`POST ${COLLECTIONS}/no-uuid/${verb}`, { json })).status).toBe(400);

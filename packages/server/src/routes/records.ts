@@ -1,5 +1,5 @@
-/** Records of a collection: writing, deleting, reading by id and filter, nearest neighbours, counting. */
-import { type WriteKind, getShape, parseReadLevel, queryShape } from "@sheaf/protocol";
+/** Records of a collection: writing, deleting, reading by id and filter, nearest neighbours. */
+import { type WriteKind, getShape, queryShape } from "@sheaf/protocol";
 import { collectionParams } from "../http/path-params.ts";
 import { DONE, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -7,7 +7,6 @@ import { RECORDS } from "./record-descriptions.ts";
 
 const COLLECTION = "/api/v2/tenants/:tenant/databases/:database/collections/:collection";
 const READ = { scope: "read", tenant: "path" } as const;
-const EVERYTHING = { ids: null, where: null };
 const WRITE = { scope: "write", tenant: "path" } as const;
 
 export function recordRoutes({ engine, replies, write }: Services): readonly Route[] {
@@ -49,26 +48,6 @@ export function recordRoutes({ engine, replies, write }: Services): readonly Rou
         const first = await engine().query(ref, request, call.budget);
         const shape = queryShape(request.include, request.embeddings.length);
         return ok(await replies.body({ ref, first, budget: call.budget }, shape));
-      },
-    },
-    {
-      ...READ,
-      method: "GET",
-      path: `${COLLECTION}/count`,
-      description: RECORDS.count,
-      async handle({ params, query, budget }) {
-        parseReadLevel(query["read_level"]);
-        return ok(String(await engine().count(collectionParams(params), EVERYTHING, budget)));
-      },
-    },
-    {
-      ...READ,
-      method: "POST",
-      path: `${COLLECTION}/count`,
-      description: RECORDS.countMatches,
-      async handle(call) {
-        const ref = collectionParams(call.params);
-        return ok(String(await engine().count(ref, await call.parse("count"), call.budget)));
       },
     },
   ];

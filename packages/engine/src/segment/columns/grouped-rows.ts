@@ -3,6 +3,7 @@
  * bytes. Views of the bytes of a column.
  */
 import type { MetadataScalar } from "@sheaf/protocol";
+import { countOnes } from "../bits.ts";
 import { lowerBound } from "../lower-bound.ts";
 import { type RowSelection, noRows, setRows } from "./row-selection.ts";
 import type { ValueBytes } from "./value-bytes.ts";
@@ -37,6 +38,52 @@ export class GroupedRows {
     this.#groups = groups;
   }
 
+  /** How many values there are; each is known by its number. */
+  get size(): number {
+    return this.#groups.hashes.length;
+  }
+
+  startOf(group: number): number {
+    return group === 0 ? this.#groups.firstByte : this.endOf(group - 1);
+  }
+
+  endOf(group: number): number {
+    return this.#groups.firstByte + this.#groups.ends[group]!;
+  }
+
+  hashOf(group: number): number {
+    return this.#groups.hashes[group]!;
+  }
+
+  /** The codes of all values, see `scalarCode`; each is from its `startOf` to its `endOf`. */
+  codes(): Buffer {
+    return this.#groups.values.whole();
+  }
+
+  /** How many rows of the mask hold the value. */
+  countIn(group: number, mask: Uint32Array): number {
+    const bitset = this.#bitset(group);
+    let count = 0;
+    if (bitset === null) {
+      const { counts, starts, rows } = this.#groups;
+      for (let i = starts[group]!, end = i + counts[group]!; i < end; i++) {
+        const row = rows[i]!;
+        count += (mask[row >>> 5]! >>> (row & 31)) & 1;
+      }
+    } else for (let word = 0; word < this.#words; word++) count += countOnes(bitset[word]! & mask[word]!);
+    return count;
+  }
+
+  /** The rows that hold the value, into others. */
+  addRows(group: number, into: Uint32Array): void {
+    const bitset = this.#bitset(group);
+    if (bitset !== null) for (let word = 0; word < this.#words; word++) into[word]! |= bitset[word]!;
+    else {
+      const { counts, starts, rows } = this.#groups;
+      setRows(into, rows, starts[group], starts[group]! + counts[group]!);
+    }
+  }
+
   select(value: MetadataScalar): RowSelection {
     const group = this.#find(scalarCode(value));
     if (group < 0) return noRows(this.#words);
@@ -58,7 +105,7 @@ export class GroupedRows {
     if (values.size > count) {
       const bytes = this.#groups.values.whole();
       for (let group = 0; group < count; group++) {
-        const value = decodeScalar(bytes.subarray(this.#startOf(group), this.#endOf(group)));
+        const value = decodeScalar(bytes.subarray(this.startOf(group), this.endOf(group)));
         if (value !== undefined && values.has(value)) found.push(group);
       }
       return found;
@@ -74,16 +121,8 @@ export class GroupedRows {
   #find({ hash, bytes }: ScalarCode): number {
     const { hashes, values } = this.#groups;
     for (let group = lowerBound(hashes.length, (i) => hashes[i]! < hash); hashes[group] === hash; group++)
-      if (values.read(this.#startOf(group), this.#endOf(group)).equals(bytes)) return group;
+      if (values.read(this.startOf(group), this.endOf(group)).equals(bytes)) return group;
     return -1;
-  }
-
-  #startOf(group: number): number {
-    return group === 0 ? this.#groups.firstByte : this.#endOf(group - 1);
-  }
-
-  #endOf(group: number): number {
-    return this.#groups.firstByte + this.#groups.ends[group]!;
   }
 
   /** `null`: the group has a list. */
@@ -95,12 +134,7 @@ export class GroupedRows {
 
   #bitsOf(groups: readonly number[]): Uint32Array {
     const bits = new Uint32Array(this.#words);
-    const { counts, starts, rows } = this.#groups;
-    for (const group of groups) {
-      const bitset = this.#bitset(group);
-      if (bitset === null) setRows(bits, rows, starts[group], starts[group]! + counts[group]!);
-      else for (let word = 0; word < bits.length; word++) bits[word]! |= bitset[word]!;
-    }
+    for (const group of groups) this.addRows(group, bits);
     return bits;
   }
 }

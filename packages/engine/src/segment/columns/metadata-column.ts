@@ -31,10 +31,10 @@ const ALIGNMENT = 8;
 
 export class MetadataColumn {
   /** By string or boolean. */
-  readonly #scalars: GroupedRows;
+  readonly scalars: GroupedRows;
   /** By member of an array. */
-  readonly #members: GroupedRows;
-  readonly #numbers: SortedNumbers;
+  readonly members: GroupedRows;
+  readonly numbers: SortedNumbers;
 
   /** Of 32 * `words` rows. */
   constructor({ fields, values: bytes }: ColumnParts, words: number) {
@@ -56,9 +56,9 @@ export class MetadataColumn {
     if (left < 0 || left >= ALIGNMENT) throw fields.fail(`values of ${bytes.length} bytes`);
     fields.end();
     for (const group of groups) requireRows(fields, group, words);
-    this.#scalars = new GroupedRows(words, groups[0]!);
-    this.#members = new GroupedRows(words, groups[1]!);
-    this.#numbers = new SortedNumbers(words, { values, rows: numberRows });
+    this.scalars = new GroupedRows(words, groups[0]!);
+    this.members = new GroupedRows(words, groups[1]!);
+    this.numbers = new SortedNumbers(words, { values, rows: numberRows });
   }
 
   /** As a `ColumnBuilder` packed it. */
@@ -69,14 +69,14 @@ export class MetadataColumn {
 
   /** The rows that match; a row without the key never does. */
   select(query: ColumnQuery): RowSelection {
-    if (query.type === "member") return this.#members.select(query.value);
-    if (query.type === "range") return this.#numbers.range(query.operator, query.bound);
+    if (query.type === "member") return this.members.select(query.value);
+    if (query.type === "range") return this.numbers.range(query.operator, query.bound);
     const { values } = query;
     if (values.size > 1)
-      return selectionOfAny([this.#scalars.selectAny(values), this.#numbers.selectAny(values)]);
+      return selectionOfAny([this.scalars.selectAny(values), this.numbers.selectAny(values)]);
     const [value] = values;
-    if (typeof value === "bigint" || typeof value === "number") return this.#numbers.equal(value);
-    return value === undefined ? this.#scalars.selectAny(values) : this.#scalars.select(value);
+    if (typeof value === "bigint" || typeof value === "number") return this.numbers.equal(value);
+    return value === undefined ? this.scalars.selectAny(values) : this.scalars.select(value);
   }
 }
 

@@ -51,6 +51,14 @@ export class ScalarCodes {
   }
 }
 
+/** What the bytes of a key, from `at` on, stand for: a text itself, or the digest of a long one. */
+export function kindOfCode(bytes: Uint8Array, at: number): "text" | "digest" | "boolean" | "number" {
+  const form = bytes[at];
+  if (form === FORM.latin1 || form === FORM.utf16) return "text";
+  if (form === FORM.digest) return "digest";
+  return form === FORM.bool ? "boolean" : "number";
+}
+
 /** `undefined`: these are no bytes of a key. */
 export function decodeScalar(bytes: Buffer): MetadataScalar | undefined {
   const form = bytes[0];

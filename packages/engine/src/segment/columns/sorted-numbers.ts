@@ -11,9 +11,10 @@ export type NumericValues = Int8Array | Int16Array | Int32Array | Float64Array |
 
 export class SortedNumbers {
   /** Ascending. A plain array only where a number needs to be a bigint. */
-  readonly #values: NumericValues;
+  readonly values: NumericValues;
   readonly #words: number;
-  readonly #rows: Uint16Array;
+  /** Of each value its row. */
+  readonly rows: Uint16Array;
   /** All rows that have a number. */
   readonly #all: Uint32Array;
 
@@ -22,9 +23,9 @@ export class SortedNumbers {
     words: number,
     { values, rows }: { readonly values: NumericValues; readonly rows: Uint16Array },
   ) {
-    this.#values = values;
+    this.values = values;
     this.#words = words;
-    this.#rows = rows;
+    this.rows = rows;
     this.#all = new Uint32Array(words);
     setRows(this.#all, rows);
   }
@@ -36,18 +37,18 @@ export class SortedNumbers {
   range(operator: "$gt" | "$gte" | "$lt" | "$lte", bound: Numeric): RowSelection {
     const above = operator === "$gt" || operator === "$gte";
     const at = operator === "$gt" || operator === "$lte" ? this.#upperBound(bound) : this.#lowerBound(bound);
-    return above ? this.#slice(at, this.#rows.length) : this.#slice(0, at);
+    return above ? this.#slice(at, this.rows.length) : this.#slice(0, at);
   }
 
   /** Values that are no numbers are passed over. */
   selectAny(wanted: ReadonlySet<MetadataScalar>): RowSelection {
     const rows: number[] = [];
-    if (wanted.size > this.#rows.length) {
-      for (const [i, row] of this.#rows.entries()) if (wanted.has(this.#values[i]!)) rows.push(row);
+    if (wanted.size > this.rows.length) {
+      for (const [i, row] of this.rows.entries()) if (wanted.has(this.values[i]!)) rows.push(row);
     } else {
       for (const value of wanted) {
         if (typeof value !== "number" && typeof value !== "bigint") continue;
-        rows.push(...this.#rows.subarray(this.#lowerBound(value), this.#upperBound(value)));
+        rows.push(...this.rows.subarray(this.#lowerBound(value), this.#upperBound(value)));
       }
     }
     return {
@@ -66,26 +67,26 @@ export class SortedNumbers {
   }
 
   #bits(start: number, end: number): Uint32Array {
-    if (end - start === this.#rows.length) return this.#all;
+    if (end - start === this.rows.length) return this.#all;
     const bits = new Uint32Array(this.#words);
-    if (2 * (end - start) <= this.#rows.length) {
-      setRows(bits, this.#rows, start, end);
+    if (2 * (end - start) <= this.rows.length) {
+      setRows(bits, this.rows, start, end);
       return bits;
     }
     // The rows outside are fewer.
-    setRows(bits, this.#rows, 0, start);
-    setRows(bits, this.#rows, end);
+    setRows(bits, this.rows, 0, start);
+    setRows(bits, this.rows, end);
     for (let i = 0; i < bits.length; i++) bits[i] = this.#all[i]! & ~bits[i]!;
     return bits;
   }
 
   /** First place whose value is not below `bound`. */
   #lowerBound(bound: Numeric): number {
-    return lowerBound(this.#rows.length, (place) => this.#values[place]! < bound);
+    return lowerBound(this.rows.length, (place) => this.values[place]! < bound);
   }
 
   /** First place whose value is above `bound`. */
   #upperBound(bound: Numeric): number {
-    return lowerBound(this.#rows.length, (place) => this.#values[place]! <= bound);
+    return lowerBound(this.rows.length, (place) => this.values[place]! <= bound);
   }
 }

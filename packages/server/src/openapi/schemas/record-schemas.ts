@@ -85,6 +85,40 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ),
   GetResult: Type.Object(columns(1), { description: "Columns in insertion order." }),
   CountBody: closed(SELECTOR, { description: "The selection of a `get`; `{}` counts all records." }),
+  FacetsBody: closed(
+    {
+      ...SELECTOR,
+      keys: arrayOf(Type.String({ pattern: "^[^#]" }), { minItems: 1, maxItems: LIMITS.facetKeys }),
+      limit: maybe(
+        count(undefined, LIMITS.facetValues),
+        "Values that are listed of each key, 10 by default.",
+      ),
+      histogram: maybe(
+        Type.Integer({ minimum: 1, maximum: LIMITS.facetBuckets }),
+        "Buckets of equal width for the numbers of each key.",
+      ),
+    },
+    { description: "Metadata keys, and the selection of a `get`." },
+  ),
+  Facets: Type.Object(
+    {},
+    { additionalProperties: ref("Facet"), description: "By key, in the order that was asked for." },
+  ),
+  Facet: Type.Object({
+    values: arrayOf(
+      Type.Object({ value: Type.Union([Type.String(), Type.Boolean(), Type.Number()]), count: count() }),
+      {
+        description: "The most frequent first, then by value.",
+      },
+    ),
+    missing: count("Records without a value under the key."),
+    other: count("Occurrences of values that are not listed."),
+    min: orNull(Type.Number(), "Of the numbers."),
+    max: orNull(Type.Number(), "Of the numbers."),
+    histogram: Type.Optional(
+      arrayOf(Type.Object({ from: Type.Number(), to: Type.Number(), count: count() })),
+    ),
+  }),
   QueryBody: Type.Object(
     {
       ...SELECTOR,

@@ -57,6 +57,11 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     { where: { a: 1 }, where_document: { $contains: "a" } },
     { ids: ["a"], where: null, where_document: null },
   ],
+  FacetsBody: [
+    { keys: ["a"] },
+    { keys: ["a", "a", "b"], ids: null, where: { a: { $gt: 1 } }, limit: 0, histogram: 1 },
+    { keys: ["a"], where_document: { $contains: "a" }, limit: null, histogram: null },
+  ],
   ReadBody: [{}, { ids: ["a"], read_token: null }, { read_token: READ_TOKEN }],
   CommitBody: [
     { operations: [] },

@@ -150,14 +150,16 @@ export class SweptCollection {
     const signal = new Cancellation();
     const times = new StageTimes();
     const request = { searches: SEARCHES, readLevel: "index_and_wal" } as const;
-    const found = await recordsOf(collection.search(request, signal, times));
+    const found = await recordsOf(collection.reads.search(request, signal, times));
     const ids = ["record 3", `record ${ROWS - 1}`, "record 7", "nobody"];
     const page = { ids: null, where: null, limit: 50, offset: 70, include: INCLUDE };
-    const named = await recordsOf(collection.get({ ...page, ids, limit: null, offset: 0 }, signal, times));
-    const listed = await recordsOf(collection.get(page, signal, times));
+    const named = await recordsOf(
+      collection.reads.get({ ...page, ids, limit: null, offset: 0 }, signal, times),
+    );
+    const listed = await recordsOf(collection.reads.get(page, signal, times));
     const counts: number[] = [];
     for (const where of [null, ...WHERES])
-      counts.push(await collection.count({ ids: null, where }, signal, times));
+      counts.push(await collection.reads.count({ ids: null, where }, signal, times));
     return serialize([found, named, listed, counts]).toString("latin1");
   }
 }

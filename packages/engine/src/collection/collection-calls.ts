@@ -1,0 +1,45 @@
+/** How a call of the engine gets its collection: opened, measured, and with what is left of a read kept for later. */
+import type { CancelSignal, CollectionRef } from "@sheaf/protocol";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { EngineOptions, ResultBatch } from "../engine.ts";
+import type { StartedRead } from "../query/execute.ts";
+import { CallMeter, type StageTimes } from "../query/stage-times.ts";
+import type { CollectionPool } from "./collection-pool.ts";
+import type { CollectionReads } from "./collection-reads.ts";
+import type { OpenCollection } from "./open-collection.ts";
+import { OpenReads } from "./open-reads.ts";
+
+export class CollectionCalls {
+  readonly meter = new CallMeter();
+  readonly open = new OpenReads();
+  readonly #catalog: Catalog;
+  readonly #pool: CollectionPool;
+
+  constructor(catalog: Catalog, pool: CollectionPool) {
+    this.#catalog = catalog;
+    this.#pool = pool;
+  }
+
+  /** `async`, so that a 404 of the catalog is a rejection. */
+  async use<T>(
+    ref: CollectionRef,
+    options: EngineOptions | undefined,
+    work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
+  ): Promise<T> {
+    const { id } = await this.#catalog.collection(ref);
+    return this.meter.measure(options, (times) =>
+      this.#pool.use(id, options?.signal, (collection, signal) => work(collection, signal, times.opened())),
+    );
+  }
+
+  read(
+    ref: CollectionRef,
+    options: EngineOptions | undefined,
+    start: (reads: CollectionReads, signal: CancelSignal, times: StageTimes) => Promise<StartedRead>,
+  ): Promise<ResultBatch> {
+    return this.use(ref, options, async (collection, signal, times) => {
+      const started = await start(collection.reads, signal, times);
+      return this.open.begin(started, ref, () => this.#pool.hold(collection), signal);
+    });
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * The facets of a selection: for each key how often which values occur, exactly. Of each key all values are counted at
+ * once where they take little memory, else part by part, one key at a time over all calls, tenants in turn.
+ */
+import {
+  type Facet,
+  type FacetBucket,
+  type FacetsRequest,
+  LIMITS,
+  type MetadataKind,
+  SheafError,
+} from "@sheaf/protocol";
+import type { IndexSnapshot } from "../../index/index-snapshot.ts";
+import type { RowSet } from "../../index/row-set.ts";
+import { BLOCK_WORDS } from "../../segment/block-docs.ts";
+import type { DocBlock } from "../../segment/doc-block.ts";
+import { TurnLock } from "../../storage/turn-lock.ts";
+import type { Pace } from "../pace.ts";
+import { numberKinds, tallyBlock } from "./block-tally.ts";
+import { Histogram } from "./histogram.ts";
+import { TopValues } from "./top-values.ts";
+import { type TalliedValue, type TallyPart, ValueTally } from "./value-tally.ts";
+
+/** Bytes of values of a key that any number of calls may hold, and that one call may. */
+const DEFAULT_ROOM: TallyRoom = { small: 1024 * 1024, large: 32 * 1024 * 1024 };
+/** Into so many more parts a key is divided whose parts were too large, and the most that it is. */
+const MORE_PARTS = 4;
+const MAX_PARTS = 4_096;
+const ENTRIES_PER_BREATH = 1_024;
+
+const largeTallies = new TurnLock();
+
+export interface TallyRoom {
+  readonly small: number;
+  readonly large: number;
+}
+
+export interface FacetContext {
+  readonly snapshot: IndexSnapshot;
+  readonly pace: Pace;
+  /** Kinds that the values of a key may have; `undefined`: any. */
+  readonly kindsOf: (key: string) => ReadonlySet<MetadataKind> | undefined;
+  readonly room?: TallyRoom;
+}
+
+/** Rows of a block. */
+interface Share {
+  readonly block: DocBlock;
+  readonly wanted: Uint32Array;
+}
+
+/** What a key is counted with. */
+interface Counting extends Pick<FacetsRequest, "limit" | "histogram">, FacetContext {
+  readonly key: string;
+  readonly shares: readonly Share[];
+  readonly rows: number;
+}
+
+export async function countFacets(
+  { keys, limit, histogram }: FacetsRequest,
+  rows: RowSet,
+  context: FacetContext,
+): Promise<readonly Facet[]> {
+  const { snapshot, pace } = context;
+  const counting = {
+    limit,
+    histogram,
+    ...context,
+    rows: snapshot.countOf(rows),
+    shares: sharesOf(rows, snapshot),
+  };
+  const facets: Facet[] = [];
+  let characters = 0;
+  for (const key of keys) {
+    const facet = await countFacet({ ...counting, key });
+    for (const { value } of facet.values) if (typeof value === "string") characters += value.length;
+    if (characters > LIMITS.facetCharacters) throw tooLong();
+    facets.push(facet);
+    await pace.breathe();
+  }
+  return facets;
+}
+
+function sharesOf(rows: RowSet, { blocks }: IndexSnapshot): readonly Share[] {
+  const shares: Share[] = [];
+  for (const [i, block] of blocks.entries()) {
+    const wanted = rows.words.subarray(i * BLOCK_WORDS, (i + 1) * BLOCK_WORDS);
+    if (block !== undefined && wanted.some((word) => word !== 0)) shares.push({ block, wanted });
+  }
+  return shares;
+}
+
+/** A key whose values take little memory is counted whatever others are; of the others one at a time. */
+async function countFacet(counting: Counting): Promise<Facet> {
+  const { pace, room = DEFAULT_ROOM } = counting;
+  let leave: (() => void) | null = null;
+  const hasRoom = async ({ heldBytes }: ValueTally): Promise<boolean> => {
+    if (heldBytes > room.small) leave ??= await largeTallies.enter(pace.tenant);
+    return heldBytes <= room.large;
+  };
+  try {
+    for (let parts = 1; parts <= MAX_PARTS; parts *= MORE_PARTS) {
+      const facet = await countIn(counting, parts, hasRoom);
+      if (facet !== null) return facet;
+    }
+  } finally {
+    (leave as (() => void) | null)?.();
+  }
+  throw new SheafError("too_large", `keys: "${counting.key}" has too many different values to count them`);
+}
+
+/** Whether a part of the values may be as large as it is; waits for its turn where need be. */
+type HasRoom = (tally: ValueTally) => Promise<boolean>;
+
+/** `null`: a part was too large. */
+async function countIn(counting: Counting, parts: number, hasRoom: HasRoom): Promise<Facet | null> {
+  const { key, limit, histogram, rows, pace } = counting;
+  const top = new TopValues(limit);
+  const range = new NumberRange();
+  let occurrences = 0;
+  let tally: ValueTally | null = null;
+  for (let part = 0; part < parts; part++) {
+    tally = await tallyPart(counting, { part, parts }, hasRoom);
+    if (tally === null) return null;
+    occurrences += tally.unlisted;
+    await forEntries(tally, pace, (value) => {
+      top.push(value);
+      range.add(value);
+      occurrences += value.count;
+    });
+  }
+  const values = top.sorted();
+  const listed = values.reduce((sum, { count }) => sum + count, 0);
+  return {
+    ...{ key, values, missing: rows - (tally?.holders ?? 0), other: occurrences - listed },
+    ...{ min: range.min, max: range.max },
+    histogram: histogram === null ? null : await bucketsOf(counting, range, { parts, tally, hasRoom }),
+  };
+}
+
+/** `tally`: of the only part, which need not be counted again. */
+async function bucketsOf(
+  counting: Counting,
+  { min, max }: NumberRange,
+  { parts, tally, hasRoom }: { parts: number; tally: ValueTally | null; hasRoom: HasRoom },
+): Promise<readonly FacetBucket[]> {
+  const { histogram, pace } = counting;
+  if (min === null || max === null) return [];
+  const buckets = new Histogram(Number(min), Number(max), histogram ?? 1);
+  for (let part = 0; part < parts; part++) {
+    const counted = parts === 1 ? tally : await tallyPart(counting, { part, parts }, hasRoom);
+    if (counted === null) continue;
+    await forEntries(counted, pace, ({ number, count }) => {
+      if (number !== null) buckets.add(number, count);
+    });
+  }
+  return buckets.buckets();
+}
+
+/** `null`: it is too large. */
+async function tallyPart(
+  { key, shares, pace, kindsOf }: Counting,
+  part: TallyPart,
+  hasRoom: HasRoom,
+): Promise<ValueTally | null> {
+  const tally = new ValueTally(part);
+  const tallied = { key, tally, kinds: numberKinds(kindsOf(key)) };
+  for (const { block, wanted } of shares) {
+    const work = tallyBlock(block, wanted, tallied);
+    for (let isDone = false; !isDone;) {
+      isDone = work.next().done === true;
+      if (!(await hasRoom(tally))) return null;
+      await pace.breathe();
+    }
+  }
+  return tally;
+}
+
+async function forEntries(tally: ValueTally, pace: Pace, use: (value: TalliedValue) => void): Promise<void> {
+  let left = ENTRIES_PER_BREATH;
+  for (const value of tally.entries()) {
+    use(value);
+    if (--left > 0) continue;
+    left = ENTRIES_PER_BREATH;
+    await pace.breathe();
+  }
+}
+
+/** The least and the greatest number; of an integer and a float that are equal the integer. */
+class NumberRange {
+  min: bigint | number | null = null;
+  max: bigint | number | null = null;
+
+  add(tallied: TalliedValue): void {
+    const { number } = tallied;
+    if (number === null) return;
+    // Compared by value: JavaScript does so without rounding. A value is made where it may matter.
+    if (this.min === null || number <= this.min) this.min = chosen(tallied, this.min);
+    if (this.max === null || number >= this.max) this.max = chosen(tallied, this.max);
+  }
+}
+
+/** It is not equal to `other`, or takes its place as the integer. */
+function chosen(tallied: TalliedValue, other: bigint | number | null): bigint | number {
+  const value = tallied.value() as bigint | number;
+  const isEqual = other !== null && !(value < other) && !(value > other);
+  return isEqual && typeof value === "number" ? other : value;
+}
+
+function tooLong(): SheafError {
+  return new SheafError(
+    "too_large",
+    `keys: the texts of all facets are over ${LIMITS.facetCharacters} characters; ask for fewer keys, or for fewer values with limit`,
+  );
+}
