@@ -176,7 +176,7 @@ function metadataOf({ blocks }: FileBlocks, docId: number): void {
 /** As a filter does it: the bits of each block. */
 function selected({ blocks }: FileBlocks, key: string, query: ColumnQuery): number {
   return blocks.reduce(
-    (sum, { columns }) => sum + countOf(runSteps(columns.column(key)).select(query).bits()),
+    (sum, { columns }) => sum + countOf(runSteps(columns.column(key))!.select(query).bits()),
     0,
   );
 }

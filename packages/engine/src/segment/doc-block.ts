@@ -23,10 +23,10 @@ export interface BlockColumns {
   readonly common: readonly string[];
   /** The column if it is in memory. */
   peek(key: string): MetadataColumn | undefined;
-  /** Reads or makes the column if need be; pauses about every millisecond. */
-  column(key: string): Generator<undefined, MetadataColumn>;
+  /** Reads or makes the column if need be; pauses about every millisecond. `null`: it would be too large. */
+  column(key: string): Generator<undefined, MetadataColumn | null>;
   /** Has the column in memory, unless others would have to go for it; pauses as often. `false`: nothing was to be done. */
   preload(key: string): Generator<undefined, boolean>;
-  /** The column as a file has it, if it was made in memory and is there. */
-  packed(key: string): PackedColumn | undefined;
+  /** The column as a file has it, if it was made in memory and is there; `null`: it would be too large. */
+  packed(key: string): PackedColumn | null | undefined;
 }

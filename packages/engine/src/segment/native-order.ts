@@ -15,6 +15,31 @@ export function orderByKey(keys: ArrayLike<number>): Uint32Array {
   return indicesOf(sortedWords(keys.length, (i) => keys[i]!));
 }
 
+/** So many are sorted in a millisecond or two. */
+const SORTED_AT_ONCE = 16_384;
+const PLACED_PER_STEP = 65_536;
+const DIGITS = 2 ** 8;
+
+/** As `orderByKey`; pauses about every millisecond. */
+export function* orderInSteps(keys: Uint32Array): Generator<undefined, Uint32Array> {
+  if (keys.length <= SORTED_AT_ONCE) return orderByKey(keys);
+  let from = Uint32Array.from(keys, (_, i) => i);
+  let into = new Uint32Array(keys.length);
+  // By eight bits after the other, the lowest first; what is equal in them keeps its order.
+  for (let shift = 0; shift < 32; shift += 8) {
+    const places = new Uint32Array(DIGITS + 1);
+    for (let i = 0; i < keys.length; i++) places[((keys[i]! >>> shift) & (DIGITS - 1)) + 1]!++;
+    for (let digit = 0; digit < DIGITS; digit++) places[digit + 1]! += places[digit]!;
+    for (let i = 0; i < from.length; i++) {
+      const index = from[i]!;
+      into[places[(keys[index]! >>> shift) & (DIGITS - 1)]!++] = index;
+      if (i % PLACED_PER_STEP === 0) yield;
+    }
+    [from, into] = [into, from];
+  }
+  return from;
+}
+
 /** Indices of whole numbers from 0 to 2^53 - 1 in ascending order; equal ones keep their order. */
 export function orderByNumber(numbers: ArrayLike<number>): Uint32Array {
   const order = orderByKey(numbers);

@@ -37,6 +37,8 @@ export interface SegmentWriterOptions {
 /** Rows of metadata between two pauses. */
 const ROWS_PER_SLICE = 128;
 const BYTES_PER_SLICE = 1024 * 1024;
+/** Of a segment: eight keys of 131,072 rows with texts of 20 characters, no two alike, take a third. */
+const MOST_COLUMN_BYTES = 128 * 1024 * 1024;
 /** V8 does not see how large shared memory is and collects it late; small blocks, which are soon merged, are not. */
 export const MIN_SHARED_ROWS = 16_384;
 
@@ -182,10 +184,20 @@ export class SegmentWriter {
   }
 }
 
-/** Those that the sources have, and those that filters are likely to ask for: at a search they would take long. */
+/**
+ * Those that the sources have, and those that filters are likely to ask for: at a search they would take long. No more than
+ * the memory should have until they are in a file.
+ */
 function* makeColumns(sources: readonly DocBlock[], blocks: readonly DocBlock[]): Generator<void> {
   const keys = new Set(sources.flatMap(({ columns }) => [...columns.keys]));
   for (const { columns } of sources) for (const key of columns.common) keys.add(key);
-  for (const key of [...keys].slice(0, MAX_COLUMNS))
-    for (const block of blocks) if (yield* block.columns.preload(key)) yield;
+  let bytes = 0;
+  for (const key of [...keys].slice(0, MAX_COLUMNS)) {
+    for (const { columns } of blocks) {
+      if (bytes > MOST_COLUMN_BYTES) return;
+      if (yield* columns.preload(key)) yield;
+      const packed = columns.packed(key);
+      bytes += (packed?.head.length ?? 0) + (packed?.values.length ?? 0);
+    }
+  }
 }

@@ -116,7 +116,7 @@ describe.each(kinds)("a segment (%s)", (_, make) => {
       const { columns } = block;
       expect(columns.rows).toBe(block.metadata.length);
       const query = { type: "equal", values: new Set([7]) } as const;
-      for (const row of listBits(runSteps(columns.column("n")).select(query).bits()))
+      for (const row of listBits(runSteps(columns.column("n"))!.select(query).bits()))
         found.add(i * BLOCK_DOCS + row);
     }
     for (const [i, { metadata }] of rows.entries()) {

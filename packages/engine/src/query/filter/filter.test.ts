@@ -73,6 +73,21 @@ describe("filterRows", () => {
     expect(await count(even)).toBe(COUNT / 2);
   });
 
+  it("looks at the rows where a column would be too large", async () => {
+    const large = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
+    for (let i = 0; i < 128; i++) {
+      const members = Float64Array.from({ length: 4_000 }, (_, m) => (m % 4 === 0 ? m : i * 4_000 + m) + 0.5);
+      const metadata = new Map([["members", members]]);
+      large.put(`r${i}`, { embedding: Float32Array.of(i), document: null, uri: null, metadata });
+    }
+    const holding = (value: number, negated = false): Promise<number> =>
+      executeCount(large.context, { ids: null, where: { type: "contains", key: "members", negated, value } });
+    expect(await holding(4.5)).toBe(128);
+    expect(await holding(7 * 4_000 + 5.5)).toBe(1);
+    expect(await holding(7 * 4_000 + 5.5, true)).toBe(127);
+    expect(await holding(5)).toBe(0);
+  });
+
   it("remembers what a filter on metadata left, until a write", async () => {
     const is = (value: bigint | number | string): Where => ({
       type: "compare",

@@ -4,7 +4,7 @@
  * Regular expressions run in another thread, of all blocks together.
  */
 import assert from "node:assert/strict";
-import type { MetadataValue, Selector } from "@sheaf/protocol";
+import { type MetadataValue, type Selector, isSparseVector } from "@sheaf/protocol";
 import { BLOCK_DOCS, BLOCK_WORDS } from "../../segment/block-docs.ts";
 import type { CollectionIndex } from "../../index/collection-index.ts";
 import { countBits, listBits } from "../../segment/bits.ts";
@@ -26,6 +26,8 @@ const BYTES_PER_ROW = 256;
 /** What a clause takes that a column answers, and so many of the values of a list. */
 const CLAUSE_ROWS = 8;
 const VALUES_PER_ROW = 8;
+/** Members of an array that take as long as a row without one. */
+const MEMBERS_PER_ROW = 16;
 /** Candidates that are sooner tested than a column is made for them. */
 const FEW_ROWS = 64;
 
@@ -181,7 +183,9 @@ class BlockFilter {
     const { key, query, negated } = plan;
     const made = columns.peek(key) !== undefined;
     if (!made && countBits(rows) <= FEW_ROWS) return yield* this.#tested(plan.matches, rows);
-    const found = query === null ? null : this.#select(yield* columns.column(key), query).bits();
+    const column = query === null ? undefined : yield* columns.column(key);
+    if (column === null) return yield* this.#tested(plan.matches, rows);
+    const found = query === null ? null : this.#select(column!, query).bits();
     if (query !== null) this.#selections.delete(query);
     if (this.#isDue(made ? CLAUSE_ROWS : ROWS_PER_BREATH)) yield;
     const matches = new Uint32Array(rows.length);
@@ -296,7 +300,9 @@ class ViewedRow implements FilterRow {
   }
 
   value(key: string): MetadataValue | undefined {
-    return this.#view.snapshot.metadataValue(this.#position, key);
+    const value = this.#view.snapshot.metadataValue(this.#position, key);
+    if (typeof value === "object" && !isSparseVector(value)) this.work += value.length / MEMBERS_PER_ROW;
+    return value;
   }
 
   document(): Uint8Array | null {

@@ -5,10 +5,12 @@
  */
 import {
   type Comparison,
+  type IntegerArray,
   type MetadataArray,
   type MetadataScalar,
   type MetadataValue,
   type Where,
+  isIntegerArray,
   isSparseVector,
 } from "@sheaf/protocol";
 import { scalarKey } from "../../segment/columns/scalar-key.ts";
@@ -109,11 +111,17 @@ function isNumber(value: MetadataScalar): value is bigint | number {
   return typeof value === "bigint" || typeof value === "number";
 }
 
+function isOfNumbers(values: MetadataArray): values is Exclude<IntegerArray, BigInt64Array> | Float64Array {
+  return values instanceof Float64Array || (isIntegerArray(values) && !(values instanceof BigInt64Array));
+}
+
 function isArray(value: MetadataValue): value is MetadataArray {
   return typeof value === "object" && !isSparseVector(value);
 }
 
 function holds(values: MetadataArray, wanted: MetadataScalar): boolean {
+  // Long arrays have no columns. A key that is a number stands for no other number.
+  if (typeof wanted === "number" && isOfNumbers(values)) return values.includes(wanted);
   for (const value of values) if (scalarKey(value) === wanted) return true;
   return false;
 }

@@ -3,16 +3,13 @@
  * grouped by value. The bytes are what `MetadataColumn` looks at, in memory and in index files; `storage-format.md` has the
  * layout.
  */
-import { type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
-import { hasBitset } from "./grouped-rows.ts";
+import { type MetadataArray, type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { GroupBuilder } from "./group-builder.ts";
 import { setRows } from "./row-selection.ts";
 import { lowerBound } from "../lower-bound.ts";
-import { orderByKey } from "../native-order.ts";
-import { ScalarCodes } from "./scalar-code.ts";
 import { scalarKey } from "./scalar-key.ts";
 
 type Numeric = bigint | number;
-type RowsByValue = Map<MetadataScalar, number[]>;
 
 /** How numbers are kept: integers of so many bytes, or one of these. */
 export const NUMBER_FORM = { int8: 1, int16: 2, int32: 4, float64: 8, mixed: 16 } as const;
@@ -27,94 +24,73 @@ export interface PackedColumn {
   readonly values: Buffer;
 }
 
+/** A larger column is not made: it would take several times what its values do, and the rows are looked at instead. */
+const MOST_BYTES = 8 * 1024 * 1024;
+/** Members of an array between two pauses. */
+const MEMBERS_PER_STEP = 4_096;
+
 export class ColumnBuilder {
   /** By string or boolean. */
-  readonly #scalars: RowsByValue = new Map();
+  readonly #scalars = new GroupBuilder();
   /** By member of an array. */
-  readonly #members: RowsByValue = new Map();
+  readonly #members = new GroupBuilder();
   readonly #numbers: Numeric[] = [];
   readonly #numberRows: number[] = [];
 
-  /** `row` is larger than every one before. */
-  add(row: number, value: MetadataValue): void {
+  /** `row` is larger than every one before. What is left of a long array is added in steps. */
+  add(row: number, value: MetadataValue): Generator<undefined, void> | undefined {
     if (typeof value === "object") {
-      if (!isSparseVector(value)) for (const member of value) addRow(this.#members, scalarKey(member), row);
-      return;
+      if (isSparseVector(value)) return undefined;
+      if (value.length > MEMBERS_PER_STEP) return this.#addLong(row, value);
+      for (const member of value) this.#members.add(scalarKey(member), row);
+      return undefined;
     }
     const key = scalarKey(value);
-    if (typeof key === "string" || typeof key === "boolean") addRow(this.#scalars, key, row);
+    if (typeof key === "string" || typeof key === "boolean") this.#scalars.add(key, row);
     else {
       this.#numbers.push(key);
       this.#numberRows.push(row);
     }
+    return undefined;
   }
 
-  /** Of 32 * `words` rows. */
-  pack(words: number): PackedColumn {
+  /** What values and members take once they are packed, about. */
+  get bytes(): number {
+    return this.#scalars.bytes + this.#members.bytes;
+  }
+
+  /** Nothing needs to be added any more: members of arrays are too many. */
+  get isTooLarge(): boolean {
+    return this.#members.bytes > MOST_BYTES;
+  }
+
+  /** Of 32 * `words` rows; `null`: it would be too large. Pauses about every millisecond. */
+  *pack(words: number): Generator<undefined, PackedColumn | null> {
+    if (this.isTooLarge) return null;
     const { values, rows } = sortedByValue(this.#numbers, this.#numberRows);
     const form = formOf(values);
-    const [scalars, members] = [this.#scalars, this.#members].map((rows) => packGroups(rows, words));
+    const groups = [yield* this.#scalars.pack(words), yield* this.#members.pack(words)];
     const header = Uint32Array.of(
       ...[values.length, form],
-      ...[scalars!, members!].flatMap(({ ends, bytes, rows }) => [ends.length, bytes.length, rows.length]),
+      ...groups.flatMap(({ ends, bytes, rows }) => [ends.length, bytes.length, rows.length]),
     );
     const packed = [
       header,
       ...packNumbers(values, form),
-      ...[scalars!, members!].flatMap(({ hashes, ends, starts }) => [hashes, ends, starts]),
-      ...[scalars!.rows, members!.rows],
+      ...groups.flatMap(({ hashes, ends, starts }) => [hashes, ends, starts]),
+      ...groups.map((group) => group.rows),
       rows,
-      ...[scalars!.counts, members!.counts],
+      ...groups.map(({ counts }) => counts),
     ];
-    return { head: concatenated(packed), values: Buffer.concat([scalars!.bytes, members!.bytes]) };
+    return { head: concatenated(packed), values: Buffer.concat(groups.map(({ bytes }) => bytes)) };
   }
-}
 
-interface PackedGroups {
-  readonly hashes: Uint32Array;
-  readonly ends: Uint32Array;
-  readonly starts: Uint32Array;
-  readonly counts: Uint16Array;
-  readonly rows: Uint16Array;
-  readonly bytes: Buffer;
-}
-
-function packGroups(rowsByValue: RowsByValue, words: number): PackedGroups {
-  const lists = [...rowsByValue.values()];
-  const codes = new ScalarCodes([...rowsByValue.keys()]);
-  const order = orderByKey(codes.hashes);
-  const bytes = Buffer.allocUnsafeSlow(codes.bytes.length);
-  const ends = new Uint32Array(order.length);
-  const starts = new Uint32Array(order.length);
-  const isBitset = (list: readonly number[]): boolean => hasBitset(list.length, words);
-  const bitsetUnits = 2 * words * lists.filter(isBitset).length;
-  const listed = lists.reduce((sum, list) => sum + (isBitset(list) ? 0 : list.length), 0);
-  // An even number, so that what follows is aligned.
-  const rows = new Uint16Array(Math.ceil((bitsetUnits + listed) / 2) * 2);
-  let nextBitset = 0;
-  let nextList = bitsetUnits;
-  let end = 0;
-  for (let i = 0; i < order.length; i++) {
-    const list = lists[order[i]!]!;
-    const start = order[i] === 0 ? 0 : codes.ends[order[i]! - 1]!;
-    ends[i] = end += codes.bytes.copy(bytes, end, start, codes.ends[order[i]!]);
-    if (isBitset(list)) {
-      starts[i] = nextBitset;
-      setRows(new Uint32Array(rows.buffer, 2 * nextBitset, words), list);
-      nextBitset += 2 * words;
-    } else {
-      starts[i] = nextList;
-      for (const row of list) rows[nextList++] = row;
+  *#addLong(row: number, members: MetadataArray): Generator<undefined, void> {
+    for (let i = 0; i < members.length && !this.isTooLarge; i++) {
+      this.#members.add(scalarKey(members[i]!), row);
+      if (i % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
     }
   }
-  return {
-    hashes: codes.hashes.map((_, i) => codes.hashes[order[i]!]!),
-    ends,
-    starts,
-    counts: Uint16Array.from(order, (group) => lists[group]!.length),
-    rows,
-    bytes,
-  };
 }
 
 interface NumbersByValue {
@@ -186,11 +162,4 @@ function concatenated(parts: readonly ArrayBufferView[]): Uint8Array<ArrayBuffer
     at += byteLength;
   }
   return bytes;
-}
-
-function addRow(rows: RowsByValue, key: MetadataScalar, row: number): void {
-  const known = rows.get(key);
-  if (known === undefined) rows.set(key, [row]);
-  // An array may have a member twice.
-  else if (known.at(-1) !== row) known.push(row);
 }

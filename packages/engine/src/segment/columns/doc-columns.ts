@@ -26,8 +26,8 @@ export class DocColumns implements BlockColumns {
   /** Rows covered, a multiple of 32. */
   readonly rows: number;
   readonly #metadata: MetadataRows;
-  /** Least recently made first. */
-  readonly #columns = new Map<string, MadeColumn>();
+  /** Least recently made first; `null`: it would be too large. */
+  readonly #columns = new Map<string, MadeColumn | null>();
 
   /** `metadata` only ever grows. */
   constructor(metadata: MetadataRows) {
@@ -54,15 +54,15 @@ export class DocColumns implements BlockColumns {
     return this.#columns.get(key)?.column;
   }
 
-  *column(key: string): Generator<undefined, MetadataColumn> {
+  *column(key: string): Generator<undefined, MetadataColumn | null> {
     const known = this.#columns.get(key);
-    if (known !== undefined) return known.column;
+    if (known !== undefined) return known?.column ?? null;
     const packed = yield* this.#pack(key);
     const [oldest] = this.#columns.keys();
     if (oldest !== undefined && this.#columns.size >= MAX_COLUMNS) this.#columns.delete(oldest);
-    const column = MetadataColumn.packed(packed, this.rows / 32);
-    this.#columns.set(key, { column, packed });
-    return column;
+    const made = packed === null ? null : { column: MetadataColumn.packed(packed, this.rows / 32), packed };
+    this.#columns.set(key, made);
+    return made?.column ?? null;
   }
 
   *preload(key: string): Generator<undefined, boolean> {
@@ -71,21 +71,23 @@ export class DocColumns implements BlockColumns {
     return true;
   }
 
-  packed(key: string): PackedColumn | undefined {
-    return this.#columns.get(key)?.packed;
+  packed(key: string): PackedColumn | null | undefined {
+    const made = this.#columns.get(key);
+    return made === null ? null : made?.packed;
   }
 
-  *#pack(key: string): Generator<undefined, PackedColumn> {
+  *#pack(key: string): Generator<undefined, PackedColumn | null> {
     const builder = new ColumnBuilder();
     let work = 0;
-    for (let row = 0; row < this.rows; row++) {
+    for (let row = 0; row < this.rows && !builder.isTooLarge; row++) {
       const value = this.#metadata.value(row, key);
-      if (value !== undefined) builder.add(row, value);
+      const long = value === undefined ? undefined : builder.add(row, value);
+      if (long !== undefined) yield* long;
       work += ROW_WORK + this.#metadata.bytes(row);
       if (work < WORK_PER_PAUSE) continue;
       work = 0;
       yield;
     }
-    return builder.pack(this.rows / 32);
+    return yield* builder.pack(this.rows / 32);
   }
 }

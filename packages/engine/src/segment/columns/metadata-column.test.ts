@@ -54,7 +54,7 @@ function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn 
   for (const value of list) metadata.push(new Map(value === undefined ? [] : [["k", value]]));
   // Columns are of words of rows.
   while (metadata.length % 32 > 0) metadata.push(null);
-  return runSteps(new DocColumns(metadata).column("k"));
+  return runSteps(new DocColumns(metadata).column("k"))!;
 }
 
 function matches(value: MetadataValue | undefined, query: ColumnQuery): boolean {

@@ -7,6 +7,7 @@ const FORM = { latin1: 1, utf16: 2, bool: 3, float: 4, int: 5, digest: 6 } as co
 const NUMBER_BYTES = 9;
 /** Of a text of 256 units, rounded up. */
 const MAX_BYTES = 1_024;
+const FIRST_CODES = 64;
 
 export interface ScalarCode {
   readonly hash: number;
@@ -26,28 +27,43 @@ export function scalarCode(key: MetadataScalar): ScalarCode {
 
 /** Codes of many keys, one after the other. */
 export class ScalarCodes {
-  readonly hashes: Uint32Array;
-  /** Where each ends in `bytes`. */
-  readonly ends: Uint32Array;
-  readonly bytes: Buffer;
+  #count = 0;
+  #hashes = new Uint32Array(FIRST_CODES);
+  #ends = new Uint32Array(FIRST_CODES);
+  #bytes = Buffer.allocUnsafeSlow(MAX_BYTES);
+  #end = 0;
 
-  constructor(keys: readonly MetadataScalar[]) {
-    this.hashes = new Uint32Array(keys.length);
-    this.ends = new Uint32Array(keys.length);
-    let bytes = Buffer.allocUnsafeSlow(64 * keys.length + MAX_BYTES);
-    let end = 0;
-    for (let i = 0; i < keys.length; i++) {
-      if (end + MAX_BYTES > bytes.length) {
-        const larger = Buffer.allocUnsafeSlow(2 * (end + MAX_BYTES));
-        bytes.copy(larger, 0, 0, end);
-        bytes = larger;
-      }
-      const start = end;
-      end = writeScalar(keys[i]!, bytes, start);
-      this.hashes[i] = hashOf(bytes, start, end);
-      this.ends[i] = end;
+  get hashes(): Uint32Array {
+    return this.#hashes.subarray(0, this.#count);
+  }
+
+  /** Where each ends in `bytes`. */
+  get ends(): Uint32Array {
+    return this.#ends.subarray(0, this.#count);
+  }
+
+  get byteLength(): number {
+    return this.#end;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  add(key: MetadataScalar): void {
+    if (this.#end + MAX_BYTES > this.#bytes.length) {
+      const bytes = Buffer.allocUnsafeSlow(2 * (this.#end + MAX_BYTES));
+      this.#bytes.copy(bytes, 0, 0, this.#end);
+      this.#bytes = bytes;
     }
-    this.bytes = bytes.subarray(0, end);
+    if (this.#count === this.#ends.length) {
+      this.#hashes = larger(this.#hashes);
+      this.#ends = larger(this.#ends);
+    }
+    const start = this.#end;
+    this.#end = writeScalar(key, this.#bytes, start);
+    this.#hashes[this.#count] = hashOf(this.#bytes, start, this.#end);
+    this.#ends[this.#count++] = this.#end;
   }
 }
 
@@ -99,6 +115,12 @@ function writeText(key: string, into: Buffer, at: number): number {
   const latin1 = isLatin1(key);
   into[at] = latin1 ? FORM.latin1 : FORM.utf16;
   return at + 1 + into.write(key, at + 1, latin1 ? "latin1" : "utf16le");
+}
+
+function larger(words: Uint32Array): Uint32Array<ArrayBuffer> {
+  const copy = new Uint32Array(2 * words.length);
+  copy.set(words);
+  return copy;
 }
 
 /** FNV-1a, 32 bits. */

@@ -46,8 +46,8 @@ export class FileColumns implements BlockColumns {
   /** By key. */
   readonly #columns: ReadonlyMap<string, FileColumn>;
   readonly #keyRows: LazyPart<KeyRows>;
-  /** Of other keys, least recently made first. */
-  readonly #made = new Map<string, MetadataColumn>();
+  /** Of other keys, least recently made first; `null`: it would be too large. */
+  readonly #made = new Map<string, MetadataColumn | null>();
 
   constructor(options: FileColumnsOptions) {
     const { section, rows, keys, places, memory } = options;
@@ -81,17 +81,20 @@ export class FileColumns implements BlockColumns {
 
   peek(key: string): MetadataColumn | undefined {
     const column = this.#columns.get(key);
-    if (column === undefined) return this.#made.get(key);
+    if (column === undefined) return this.#made.get(key) ?? undefined;
     return column.head.isLoaded ? column.head.get() : undefined;
   }
 
-  *column(key: string): Generator<undefined, MetadataColumn> {
-    return this.#columns.get(key)?.head.get() ?? this.#made.get(key) ?? (yield* this.#make(key));
+  *column(key: string): Generator<undefined, MetadataColumn | null> {
+    const column = this.#columns.get(key);
+    if (column !== undefined) return isLeftOut(column) ? null : column.head.get();
+    const made = this.#made.get(key);
+    return made === undefined ? yield* this.#make(key) : made;
   }
 
   *preload(key: string): Generator<undefined, boolean> {
     const column = this.#columns.get(key);
-    if (column === undefined || column.head.isLoaded) return false;
+    if (column === undefined || isLeftOut(column) || column.head.isLoaded) return false;
     if (!this.#options.memory.hasRoomFor(column.head.bytes + column.values.smallBytes)) return false;
     column.head.get();
     yield;
@@ -106,6 +109,10 @@ export class FileColumns implements BlockColumns {
   /** So that the column can be had at once. */
   async prepare(key: string, options: ReadOptions): Promise<void> {
     const column = this.#columns.get(key);
+    if (column !== undefined && isLeftOut(column)) {
+      const all = Uint16Array.from({ length: this.rows }, (_, row) => row);
+      return this.#options.rows.prepare(all, options);
+    }
     if (column !== undefined) {
       await column.head.prepare(options);
       await column.values.prepare(options);
@@ -115,7 +122,7 @@ export class FileColumns implements BlockColumns {
     await this.#options.rows.prepare(this.#rowsOf(key), options);
   }
 
-  *#make(key: string): Generator<undefined, MetadataColumn> {
+  *#make(key: string): Generator<undefined, MetadataColumn | null> {
     const builder = new ColumnBuilder();
     let bytes = 0;
     for (const row of this.#rowsOf(key)) {
@@ -126,12 +133,15 @@ export class FileColumns implements BlockColumns {
       }
       const value = this.#options.rows.value(row, key);
       // Another key may have the same hash.
-      if (value !== undefined) builder.add(row, value);
+      const long = value === undefined ? undefined : builder.add(row, value);
+      if (long !== undefined) yield* long;
+      if (builder.isTooLarge) break;
     }
     const [oldest] = this.#made.keys();
     if (oldest !== undefined && this.#made.size >= MAX_COLUMNS) this.#made.delete(oldest);
     const words = this.rows / 32;
-    const column = MetadataColumn.packed(builder.pack(words), words);
+    const packed = yield* builder.pack(words);
+    const column = packed === null ? null : MetadataColumn.packed(packed, words);
     this.#made.set(key, column);
     return column;
   }
@@ -145,6 +155,11 @@ export class FileColumns implements BlockColumns {
     while (hashes[end] === hash) end++;
     return rows.subarray(start, end);
   }
+}
+
+/** It would have been too large. */
+function isLeftOut({ head }: FileColumn): boolean {
+  return head.bytes === 0;
 }
 
 function parseKeyRows(fields: PartFields, rowCount: number): KeyRows {

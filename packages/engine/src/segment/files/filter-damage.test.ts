@@ -72,12 +72,12 @@ async function readAll(reader: SectionReader): Promise<readonly SegmentDamaged[]
         "absent",
       ]) {
         for (const value of ["a", 1, true, 300])
-          await attempt(() => void runSteps(columns.column(key)).select({ type: "member", value }).bits());
+          await attempt(() => void runSteps(columns.column(key))!.select({ type: "member", value }).bits());
         const values = new Set<string | number>(["a", "tag", 1, 2 ** 60, ...Array(100).keys()]);
-        await attempt(() => void runSteps(columns.column(key)).select({ type: "equal", values }).bits());
+        await attempt(() => void runSteps(columns.column(key))!.select({ type: "equal", values }).bits());
         await attempt(
           () =>
-            void runSteps(columns.column(key)).select({ type: "range", operator: "$lt", bound: 9 }).bits(),
+            void runSteps(columns.column(key))!.select({ type: "range", operator: "$lt", bound: 9 }).bits(),
         );
       }
       await attempt(() => void signatures.having(containing("quick")));

@@ -87,7 +87,7 @@ function everythingOf(segment: SealedSegment): unknown {
       segment.blocks[Math.floor(slot / BLOCK_DOCS)]!.metadata.get(slot % BLOCK_DOCS),
     ),
     columns: segment.blocks.map(({ columns }) =>
-      runSteps(columns.column("n"))
+      runSteps(columns.column("n"))!
         .select({ type: "equal", values: new Set([6]) })
         .bits(),
     ),

@@ -25,7 +25,7 @@ import { type FilePostings, openPostings } from "./open-postings.ts";
 import { PartFields } from "../../storage/files/part-fields.ts";
 import { HEADER, HEADER_BYTES, type SegmentHeader, decodeHeader, encodeHeader } from "./segment-header.ts";
 import { writeBlocks } from "./write-blocks.ts";
-import type { Pause } from "./write-cells.ts";
+import { type Pause, inTurns } from "./write-cells.ts";
 import { type ReadWhole, writeCodes, writeVectors } from "./write-dense.ts";
 import { writePostings } from "./write-postings.ts";
 
@@ -124,8 +124,7 @@ export async function moveBlocksToFile(
     const { blocks } = await openBlocks(reader, capacity, { ...options, memory });
     for (const [i, block] of blocks.entries())
       for (const key of segment.blocks[i]!.columns.keys) {
-        const steps = block.columns.preload(key);
-        while (steps.next().done !== true) await pause();
+        await inTurns(block.columns.preload(key), pause);
         await pause();
       }
     segment.moveBlocks(blocks);

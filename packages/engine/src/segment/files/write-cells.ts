@@ -15,6 +15,15 @@ export const FLOATS = 0;
 
 export type Pause = () => Promise<void>;
 
+/** All steps, with a pause wherever there may be one. */
+export async function inTurns<T>(steps: Generator<undefined, T>, pause: Pause): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await pause();
+  }
+}
+
 /** Where the head and the cells of a block begin. */
 export interface CellPlaces {
   readonly head: number;

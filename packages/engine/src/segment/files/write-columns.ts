@@ -2,15 +2,16 @@
  * Writes the columns of a segment, block after block: one for each key that many rows hold, and for all other keys a list
  * of the rows that hold them, by hash. `FileColumns` reads them.
  */
+import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
 import { PagedWriter } from "../../storage/files/paged-section.ts";
 import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import { BLOCK_WORDS } from "../block-docs.ts";
-import { ColumnBuilder } from "../columns/column-builder.ts";
+import { ColumnBuilder, type PackedColumn } from "../columns/column-builder.ts";
 import { MetadataRows } from "../columns/metadata-rows.ts";
 import type { RowMetadata } from "../columns/row-metadata.ts";
 import { scalarCode } from "../columns/scalar-code.ts";
 import type { DocBlock } from "../doc-block.ts";
-import type { Pause } from "./write-cells.ts";
+import { type Pause, inTurns } from "./write-cells.ts";
 
 export const COLUMNS = "columns";
 /** Keys with columns. */
@@ -21,12 +22,20 @@ const COLUMN_SHARE = 0.001;
 const COUNTED_KEYS = 65_536;
 /** Rows between two pauses. */
 const PER_SLICE = 128;
+/** What the columns of a block may take that are made at the same time, packed: before they take several times as much. */
+const MADE_BYTES = 32 * 1024 * 1024;
+/** Members of arrays between two looks at that. */
+const ADDED_PER_LOOK = 65_536;
+const NOTHING: PackedColumn = { head: new Uint8Array(0), values: Buffer.alloc(0) };
 
 export interface ColumnPlaces {
   readonly keys: readonly string[];
   /** Of each block its columns in the order of the keys, each with its values, and its list of other keys; then the end. */
   readonly places: readonly number[];
 }
+
+/** By key: as it is in memory, what makes it here, or `null`: it is left out, for it would be too large. */
+type ColumnParts = Map<string, PackedColumn | ColumnBuilder | null>;
 
 export async function writeColumns(
   writer: SectionWriter,
@@ -39,18 +48,33 @@ export async function writeColumns(
   for (const { metadata, columns } of blocks) {
     const words = Math.min(BLOCK_WORDS, Math.ceil(metadata.length / 32));
     // Those in memory are as the file has them.
-    const parts = new Map(keys.map((key) => [key, columns.packed(key) ?? new ColumnBuilder()]));
+    const parts: ColumnParts = new Map(
+      keys.map((key) => {
+        const made = columns.packed(key);
+        return [key, made === undefined ? new ColumnBuilder() : made];
+      }),
+    );
     const others = new KeyRows();
+    let added = 0;
     for (let row = 0; row < metadata.length; row++) {
       for (const [key, value] of metadata.get(row) ?? []) {
         const part = parts.get(key);
         if (part === undefined) others.add(key, row);
-        else if (part instanceof ColumnBuilder) part.add(row, value);
+        else if (part instanceof ColumnBuilder) {
+          const long = part.add(row, value);
+          if (long !== undefined) await inTurns(long, pause);
+          added += sizeOf(value);
+        }
       }
       if (row % PER_SLICE === 0) await pause();
+      if (added < ADDED_PER_LOOK) continue;
+      added = 0;
+      leaveOutLargest(parts);
     }
     for (const part of parts.values()) {
-      const { head, values } = part instanceof ColumnBuilder ? part.pack(words) : part;
+      const packed = part instanceof ColumnBuilder ? await inTurns(part.pack(words), pause) : part;
+      // Of one that is left out there is nothing.
+      const { head, values } = packed ?? NOTHING;
       places.push(pages.position, pages.position + head.length);
       await pages.write(head);
       await pages.write(values);
@@ -64,6 +88,23 @@ export async function writeColumns(
   places.push(pages.position);
   await pages.end();
   return { keys, places };
+}
+
+/** Members of arrays. */
+function sizeOf(value: MetadataValue): number {
+  return typeof value === "object" && !isSparseVector(value) ? value.length : 0;
+}
+
+/** Until what is left takes no more than `MADE_BYTES`. */
+function leaveOutLargest(parts: ColumnParts): void {
+  const made = [...parts].flatMap(([key, part]) => (part instanceof ColumnBuilder ? [{ key, part }] : []));
+  made.sort((a, b) => b.part.bytes - a.part.bytes);
+  let bytes = made.reduce((sum, { part }) => sum + part.bytes, 0);
+  for (const { key, part } of made) {
+    if (bytes <= MADE_BYTES) return;
+    bytes -= part.bytes;
+    parts.set(key, null);
+  }
 }
 
 /** Hash of a key, as lists of rows know it. */

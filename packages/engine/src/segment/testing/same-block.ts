@@ -65,7 +65,7 @@ export function expectSameColumns(block: DocBlock, twin: DocBlock, keys: Iterabl
   for (const key of new Set(keys)) {
     const values = Array.from({ length: metadata.length }, (_, row) => metadata.value(row, key));
     for (const query of queriesOf(values)) {
-      const [found, expected] = [block, twin].map((one) => runSteps(one.columns.column(key)).select(query));
+      const [found, expected] = [block, twin].map((one) => runSteps(one.columns.column(key))!.select(query));
       const isSame = found!.count === expected!.count && isEqual(found!.bits(), expected!.bits());
       if (!isSame) expect.fail(`${key}: other rows than in memory`);
     }
