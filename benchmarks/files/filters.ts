@@ -131,7 +131,7 @@ async function written(
     postings.add(docId, { indices, values: new Float32Array(TERMS).fill(1.5) });
   }
   blocks.at(-1)!.seal();
-  postings.seal();
+  runSteps(postings.seal());
   const began = performance.now();
   for (const { columns } of blocks) columns.column("url");
   const columns = (performance.now() - began) / blocks.length;

@@ -240,7 +240,7 @@ export class CollectionIndex {
       this.#publish();
       return true;
     }
-    return this.#hasCodes && this.#indexer.step(atRest);
+    return this.#segments.packSparse() || (this.#hasCodes && this.#indexer.step(atRest));
   }
 
   get #hasCodes(): boolean {
@@ -269,6 +269,7 @@ export class CollectionIndex {
     for (const record of puts) {
       this.#write(record);
       this.#moveSome();
+      while (this.#segments.packSparse()) yield;
       if (this.#hasCodes && !this.#mayWait()) this.#work.now(() => this.#indexer.code(2));
       yield;
     }
@@ -297,12 +298,11 @@ export class CollectionIndex {
       assert.equal(dimension, this.#blocks!.dimension, "a record's dimension differs from its collection's");
     if (last !== undefined && !last.isSealed && !last.isFull) return null;
     if (this.#blocks?.dimension !== dimension) this.#blocks = new VectorBlocks(dimension);
-    const { mutableRows } = this.#sizes;
+    const { mutableRows: capacity } = this.#sizes;
     return new MutableSegment({
-      id: this.#nextSegment++,
-      capacity: mutableRows,
+      ...{ id: this.#nextSegment++, capacity },
       plan: this.#plan,
-      vectors: { blocks: this.#blocks, firstRows: rowsOfFirstBlock(this.size, mutableRows) },
+      vectors: { blocks: this.#blocks, firstRows: rowsOfFirstBlock(this.size, capacity) },
       minSparseTail: this.#options.minSparseTail,
     });
   }

@@ -205,6 +205,16 @@ export class SegmentList {
     this.#growth++;
   }
 
+  /** Does one step of packing sparse vectors, which searches walk one by one until then; false: none wait for it. */
+  packSparse(): boolean {
+    for (let i = this.#entries.length - 1; i >= 0; i--) {
+      const { segment } = this.#entries[i]!;
+      if (segment.isSealed) return false;
+      if (segment.packSparse()) return true;
+    }
+    return false;
+  }
+
   /** Stages the end of a row. */
   kill({ entry, docId }: RowPlace): void {
     if (entry.kill(docId)) this.#growth--;

@@ -85,8 +85,7 @@ export function sparseParts({ segments, bases }: IndexSnapshot, key: string): Sp
     if (postings === undefined) continue;
     const base = bases.of(index);
     for (const { block, firstDoc } of postings.blocks) blocks.push(new BlockPart(block, base + firstDoc));
-    const { tail } = postings;
-    if (tail !== null) tails.push(new TailPart(tail.tail, base + tail.firstDoc));
+    for (const { tail, firstDoc } of postings.tails) tails.push(new TailPart(tail, base + firstDoc));
   }
   return { blocks, tails };
 }

@@ -120,6 +120,7 @@ class SealJobRun {
       const sparse = sparseVectorsOf(metadata);
       segment.append({ offset, sequence, id: recordId, document, metadata, vector, sparse });
       segment.vectors.code(1, { shape, centroid: null });
+      while (segment.packSparse()) await this.#pause();
     }
     segment.publish();
     if (segment.count === 0) return null;

@@ -225,9 +225,15 @@ export class MutableSegment implements LookupSegment {
     for (const postings of this.#postings.values()) postings.close();
   }
 
+  /** Does one step of packing sparse vectors; false: none wait for it. */
+  packSparse(): boolean {
+    for (const postings of this.#postings.values()) if (postings.packStep()) return true;
+    return false;
+  }
+
   #seal(last: MemoryBlock): void {
     last.seal();
-    for (const postings of this.#postings.values()) postings.seal();
+    for (const postings of this.#postings.values()) postings.end();
   }
 
   #newPostings(): SparsePostings {
@@ -269,10 +275,11 @@ export function* changedPostings(
     for (const key of added) {
       const vector = vectors.get(key);
       if (vector !== undefined) changed.get(key)!.add(docId, vector);
+      yield* changed.get(key)!.pack();
     }
     yield;
   }
-  if (isFull) for (const key of added) changed.get(key)!.seal();
+  if (isFull) for (const key of added) yield* changed.get(key)!.seal();
   return changed;
 }
 

@@ -23,8 +23,11 @@ const DIGITS = 2 ** 8;
 /** As `orderByKey`; pauses about every millisecond. */
 export function* orderInSteps(keys: Uint32Array): Generator<undefined, Uint32Array> {
   if (keys.length <= SORTED_AT_ONCE) return orderByKey(keys);
-  let from = Uint32Array.from(keys, (_, i) => i);
+  let from = new Uint32Array(keys.length);
   let into = new Uint32Array(keys.length);
+  // Indexed: `from` of a typed array makes an object for each number.
+  for (let i = 0; i < from.length; i++) from[i] = i;
+  yield;
   // By eight bits after the other, the lowest first; what is equal in them keeps its order.
   for (let shift = 0; shift < 32; shift += 8) {
     const places = new Uint32Array(DIGITS + 1);

@@ -169,6 +169,7 @@ export class SegmentWriter {
     yield;
     const postings = new Map<string, SparsePostings>();
     for (const key of this.#options.sparseKeys) {
+      for (const { segment } of this.sources) yield* segment.postings(key)?.seal() ?? [];
       const sources = this.sources.flatMap(({ segment }, i) =>
         (segment.postings(key)?.blocks ?? []).map(({ block, firstDoc }) => {
           return { lists: block.lists, firstDoc, docIds: docIds[i]! };

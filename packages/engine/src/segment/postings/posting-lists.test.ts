@@ -6,6 +6,7 @@ import { randomOf } from "../dense/testing/data-sets.ts";
 import { NO_DOC, type PostingSource, mergePostings } from "./merge-postings.ts";
 import { PostingCursor } from "./posting-cursor.ts";
 import { type ListsSize, MAX_LIST_ROWS, type PostingLists } from "./posting-lists.ts";
+import { runSteps } from "../../storage/steps.ts";
 import { SparseTail } from "./sparse-tail.ts";
 
 /** By row, ascending. */
@@ -25,7 +26,7 @@ const segments: fc.Arbitrary<Rows> = fc
 function packed(rows: Rows): PostingLists {
   const tail = new SparseTail();
   for (const [row, vector] of rows) tail.add(row, vector);
-  return tail.pack(BLOCK_DOCS);
+  return runSteps(tail.pack(BLOCK_DOCS));
 }
 
 function merged(sources: readonly PostingSource[], docCount: number): PostingLists[] {

@@ -1,6 +1,6 @@
 /**
  * The sparse vectors of one key within a segment, by term: packed blocks, and tails of what was added since. A segment
- * that is being filled packs a tail from time to time, a block for each `BLOCK_DOCS` docIds; a sealed one is written
+ * that is being filled has a tail packed from time to time, a block for each `BLOCK_DOCS` docIds; a sealed one is written
  * with larger blocks and has no tails.
  */
 import type { SparseVector } from "@sheaf/protocol";
@@ -37,8 +37,9 @@ export class SparsePostings {
   /** Of the docIds that are being filled. */
   #tail = new SparseTail();
   #firstDoc = 0;
-  /** Packed rows of the same docIds. */
-  #packed: SparseBlock | null = null;
+  /** To be packed, oldest first: nothing is added to them any more. */
+  #waiting: readonly PlacedTail[] = [];
+  #packing: Generator<void, void> | null = null;
   readonly #minTail: number;
 
   /** `minTail`: postings that are not packed yet, at least; small for tests. */
@@ -71,52 +72,84 @@ export class SparsePostings {
       this.#blocks = this.#load();
       this.#load = null;
     }
-    return this.#packed === null
-      ? this.#blocks
-      : [...this.#blocks, { block: this.#packed, firstDoc: this.#firstDoc }];
+    return this.#blocks;
   }
 
-  /** `null`: everything is packed. */
-  get tail(): PlacedTail | null {
-    return this.#tail.postings === 0 ? null : { tail: this.#tail, firstDoc: this.#firstDoc };
+  /** What is not packed yet. */
+  get tails(): readonly PlacedTail[] {
+    if (this.#tail.postings === 0) return this.#waiting;
+    return [...this.#waiting, { tail: this.#tail, firstDoc: this.#firstDoc }];
+  }
+
+  /** Tails are to be packed. */
+  get isDue(): boolean {
+    return this.#waiting.length > 0;
   }
 
   /** `docId` is larger than every one before. */
   add(docId: number, vector: SparseVector): void {
     const firstDoc = docId - (docId % BLOCK_DOCS);
-    if (firstDoc !== this.#firstDoc) this.#begin(firstDoc);
+    if (firstDoc !== this.#firstDoc) {
+      this.end();
+      this.#firstDoc = firstDoc;
+    }
     this.#tail.add(docId - firstDoc, vector);
-    const packed = this.#packed?.values ?? 0;
+    const packed = this.#blockOf(firstDoc)?.values ?? 0;
     const least = vector.indices.length < LONG_VECTOR ? this.#minTail : LONG_VECTORS * vector.indices.length;
-    if (this.#tail.postings >= Math.max(least, packed * MAX_TAIL_SHARE)) this.#pack();
+    if (this.#tail.postings >= Math.max(least, packed * MAX_TAIL_SHARE)) this.end();
+  }
+
+  /** The tail is to be packed, however short it is. */
+  end(): void {
+    if (this.#tail.postings === 0) return;
+    this.#waiting = [...this.#waiting, { tail: this.#tail, firstDoc: this.#firstDoc }];
+    this.#tail = new SparseTail();
+  }
+
+  /** Packs some of what waits, for about a millisecond; false: nothing does. Rows may be added between two steps. */
+  packStep(): boolean {
+    if (!this.isDue) return false;
+    this.#packing ??= this.#packOldest();
+    if (this.#packing.next().done === true) this.#packing = null;
+    return true;
+  }
+
+  /** All of it; several may do it together. */
+  *pack(): Generator<void, void> {
+    while (this.packStep()) yield;
   }
 
   /** Nothing is added afterwards. */
-  seal(): void {
-    if (this.#tail.postings > 0) this.#pack();
+  *seal(): Generator<void, void> {
+    this.end();
+    yield* this.pack();
   }
 
   /** Searches under way may go on, and even begin to read lists. */
   close(): void {
     if (this.#load !== null) return;
-    for (const { block } of this.blocks) block.close();
+    this.#packing?.return();
+    this.#waiting = [];
+    for (const { block } of this.#blocks) block.close();
   }
 
-  #begin(firstDoc: number): void {
-    this.seal();
-    this.#blocks = [...this.blocks];
-    this.#packed = null;
-    this.#firstDoc = firstDoc;
+  #blockOf(firstDoc: number): SparseBlock | undefined {
+    const last = this.#blocks.at(-1);
+    return last?.firstDoc === firstDoc ? last.block : undefined;
   }
 
-  #pack(): void {
-    const sources = [{ lists: this.#tail.pack(BLOCK_DOCS), firstDoc: 0, docIds: null }];
-    if (this.#packed !== null) sources.unshift({ lists: this.#packed.lists, firstDoc: 0, docIds: null });
-    const merge = SparseBlock.merge(sources, BLOCK_DOCS);
-    let step = merge.next();
-    while (step.done !== true) step = merge.next();
-    this.#packed?.close();
-    this.#packed = step.value[0]!;
-    this.#tail = new SparseTail();
+  /** Of the oldest docIds all that waits, together with what is packed. */
+  *#packOldest(): Generator<void, void> {
+    const { firstDoc } = this.#waiting[0]!;
+    const tails = this.#waiting.filter((waiting) => waiting.firstDoc === firstDoc);
+    const known = this.#blockOf(firstDoc);
+    const sources = known === undefined ? [] : [{ lists: known.lists, firstDoc: 0, docIds: null }];
+    for (const { tail } of tails)
+      sources.push({ lists: yield* tail.pack(BLOCK_DOCS), firstDoc: 0, docIds: null });
+    const [block] = yield* SparseBlock.merge(sources, BLOCK_DOCS);
+    const others = known === undefined ? this.#blocks : this.#blocks.slice(0, -1);
+    this.#blocks = [...others, { block: block!, firstDoc }];
+    this.#waiting = this.#waiting.slice(tails.length);
+    known?.close();
   }
 }

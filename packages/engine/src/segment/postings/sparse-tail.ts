@@ -5,10 +5,12 @@
 import type { SparseVector } from "@sheaf/protocol";
 import type { PostingLists } from "./posting-lists.ts";
 import { hasBit } from "../bits.ts";
-import { TermNumbers } from "./term-numbers.ts";
+import { orderInSteps } from "../native-order.ts";
+import type { TermNumbers } from "./term-numbers.ts";
 
 const FIRST_VECTORS = 16;
 const FIRST_POSTINGS = 256;
+const PLACED_PER_STEP = 32_768;
 
 export class SparseTail {
   #count = 0;
@@ -79,40 +81,49 @@ export class SparseTail {
     }
   }
 
-  /** The same, by term, as lists that cover so many rows. */
-  pack(rowCount: number): PostingLists {
-    const numbers = new TermNumbers();
-    const numberOf = new Uint32Array(this.#postings);
-    for (let at = 0; at < this.#postings; at++) numberOf[at] = numbers.add(this.#terms[at]!);
-    const terms = numbers.terms.slice().sort();
-    const sizes = new Uint32Array(terms.length);
-    for (const number of numberOf) sizes[number]!++;
-    const starts = new Uint32Array(terms.length + 1);
-    // By number: where the next posting of the term goes.
-    const places = new Uint32Array(terms.length);
-    for (let list = 0; list < terms.length; list++) {
-      const number = numbers.find(terms[list]!);
-      places[number] = starts[list]!;
-      starts[list + 1] = starts[list]! + sizes[number]!;
-    }
-    const rows = new Uint16Array(this.#postings);
-    const values = new Float32Array(this.#postings);
-    for (let i = 0, at = 0; i < this.#count; i++) {
-      for (; at < this.#ends[i]!; at++) {
-        const place = places[numberOf[at]!]!++;
-        rows[place] = this.#rows[i]!;
-        values[place] = this.#values[at]!;
+  /** The same, by term, as lists that cover so many rows. Pauses about every millisecond. */
+  *pack(rowCount: number): Generator<void, PostingLists> {
+    const postings = this.#postings;
+    // Equal terms keep the order of their rows.
+    const order = yield* orderInSteps(this.#terms.subarray(0, postings));
+    const terms = new Uint32Array(postings);
+    const starts = new Uint32Array(postings + 1);
+    const rows = new Uint16Array(postings);
+    const values = new Float32Array(postings);
+    const rowOf = this.#rowOfEach();
+    yield;
+    let count = 0;
+    for (let place = 0; place < postings; place++) {
+      const at = order[place]!;
+      const term = this.#terms[at]!;
+      if (count === 0 || term !== terms[count - 1]) {
+        terms[count] = term;
+        starts[count++] = place;
       }
+      rows[place] = rowOf[at]!;
+      values[place] = this.#values[at]!;
+      if (place % PLACED_PER_STEP === PLACED_PER_STEP - 1) yield;
     }
+    starts[count] = postings;
     return {
-      terms,
-      starts,
+      terms: terms.subarray(0, count),
+      starts: starts.subarray(0, count + 1),
       rows,
       values,
       columnTerms: new Uint32Array(0),
       columns: new Float32Array(0),
       rowCount,
     };
+  }
+
+  /** By posting. */
+  #rowOfEach(): Uint16Array {
+    const rows = new Uint16Array(this.#postings);
+    for (let i = 0, start = 0; i < this.#count; i++) {
+      rows.fill(this.#rows[i]!, start, this.#ends[i]);
+      start = this.#ends[i]!;
+    }
+    return rows;
   }
 }
 

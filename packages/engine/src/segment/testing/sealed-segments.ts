@@ -26,6 +26,7 @@ export function mutableSegment(rows: readonly SegmentRow[], capacity: number): M
   });
   for (const row of rows) segment.append(row);
   segment.publish();
+  while (segment.packSparse());
   return segment;
 }
 

@@ -2,6 +2,7 @@
 import { type Metadata, type MetadataValue, integerArray } from "@sheaf/protocol";
 import type { SegmentFiles } from "../../../storage/files/segment-files.ts";
 import { type FileIdentity, writeSections } from "../../../storage/files/section-writer.ts";
+import { runSteps } from "../../../storage/steps.ts";
 import { MemoryBlock } from "../../memory-block.ts";
 import { SparsePostings } from "../../postings/sparse-postings.ts";
 import { writeBlocks } from "../write-blocks.ts";
@@ -57,7 +58,7 @@ export function goldenPostings(): ReadonlyMap<string, SparsePostings> {
       const indices = Uint32Array.of(docId % 3, 7, 4_294_967_295);
       postings.add(docId, { indices, values: Float32Array.of(-1, docId, 0.25) });
     }
-    postings.seal();
+    runSteps(postings.seal());
     return postings;
   };
   return new Map([
