@@ -6,7 +6,9 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { SheafError } from "@sheaf/protocol";
 import { readJsonObject } from "../models/read-json-object.ts";
+import { useLinearNormalization } from "./linear-normalization.ts";
 import { useExactCharsmap } from "./precompiled-normalizer.ts";
+import { useBoundedWordPiece } from "./word-piece.ts";
 
 export interface TokenizerFiles {
   readonly tokenizerJson: string;
@@ -32,6 +34,8 @@ export class ModelTokenizer {
   constructor(tokenizerJson: object, tokenizerConfig: object) {
     this.#tokenizer = new Tokenizer({ ...tokenizerJson, truncation: null, padding: null }, tokenizerConfig);
     useExactCharsmap(this.#tokenizer);
+    useLinearNormalization(this.#tokenizer);
+    useBoundedWordPiece(this.#tokenizer);
     const framed: readonly string[] = this.#tokenizer.post_processor?.([PLACEHOLDER], null, true).tokens ?? [
       PLACEHOLDER,
     ];
