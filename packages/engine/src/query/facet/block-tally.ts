@@ -49,18 +49,18 @@ export function numberKinds(kinds: ReadonlySet<MetadataKind> | undefined): Numbe
 
 /** `wanted`: a bit for each row of the block. */
 export function* tallyBlock({ columns, metadata }: DocBlock, wanted: Uint32Array, tallied: TalliedKey): Work {
-  if (columns.peek(tallied.key) === undefined && countBits(wanted) <= FEW_ROWS)
-    yield* tallyRows(metadata, wanted, tallied);
-  else {
-    const { numbers, scalars, members } = yield* columns.column(tallied.key);
-    const rows = { metadata, mask: wanted };
-    yield* tallyNumbers(numbers, rows, tallied);
-    yield* tallyScalars(scalars, rows, tallied);
-    if (members.size > 0) yield* tallyMembers(members, rows, tallied);
-    const newer = wanted.slice();
-    newer.fill(0, 0, columns.rows / 32);
-    yield* tallyRows(metadata, newer, tallied);
-  }
+  const isSoonerAsked = columns.peek(tallied.key) === undefined && countBits(wanted) <= FEW_ROWS;
+  // A column that would be too large is left out.
+  const column = isSoonerAsked ? null : yield* columns.column(tallied.key);
+  if (column === null) return yield* tallyRows(metadata, wanted, tallied);
+  const { numbers, scalars, members } = column;
+  const rows = { metadata, mask: wanted };
+  yield* tallyNumbers(numbers, rows, tallied);
+  yield* tallyScalars(scalars, rows, tallied);
+  if (members.size > 0) yield* tallyMembers(members, rows, tallied);
+  const newer = wanted.slice();
+  newer.fill(0, 0, columns.rows / 32);
+  yield* tallyRows(metadata, newer, tallied);
 }
 
 interface MaskedRows {
