@@ -11,6 +11,7 @@ import {
 } from "@sheaf/protocol";
 import { countBits, listBits } from "../../segment/bits.ts";
 import type { GroupedRows } from "../../segment/columns/grouped-rows.ts";
+import type { MetadataColumn } from "../../segment/columns/metadata-column.ts";
 import type { RowMetadata } from "../../segment/columns/row-metadata.ts";
 import { decodeScalar, kindOfCode } from "../../segment/columns/scalar-code.ts";
 import { scalarKey } from "../../segment/columns/scalar-key.ts";
@@ -52,15 +53,24 @@ export function* tallyBlock({ columns, metadata }: DocBlock, wanted: Uint32Array
   const isSoonerAsked = columns.peek(tallied.key) === undefined && countBits(wanted) <= FEW_ROWS;
   // A column that would be too large is left out.
   const column = isSoonerAsked ? null : yield* columns.column(tallied.key);
-  if (column === null) return yield* tallyRows(metadata, wanted, tallied);
+  if (column === null) yield* tallyRows(metadata, wanted, tallied);
+  else yield* tallyColumn(column, { metadata, mask: wanted }, columns.rows, tallied);
+}
+
+/** Newer rows than the column has are asked. */
+function* tallyColumn(
+  column: MetadataColumn,
+  rows: MaskedRows,
+  columnRows: number,
+  tallied: TalliedKey,
+): Work {
   const { numbers, scalars, members } = column;
-  const rows = { metadata, mask: wanted };
   yield* tallyNumbers(numbers, rows, tallied);
   yield* tallyScalars(scalars, rows, tallied);
   if (members.size > 0) yield* tallyMembers(members, rows, tallied);
-  const newer = wanted.slice();
-  newer.fill(0, 0, columns.rows / 32);
-  yield* tallyRows(metadata, newer, tallied);
+  const newer = rows.mask.slice();
+  newer.fill(0, 0, columnRows / 32);
+  yield* tallyRows(rows.metadata, newer, tallied);
 }
 
 interface MaskedRows {
