@@ -78,6 +78,7 @@ const REQUEST: MembersOf<RequestParams> = {
   method: true,
   path: true,
   json: true,
+  body: true,
   headers: true,
   repeatable: true,
   text: true,

@@ -5,6 +5,7 @@ export { readHeader } from "./backup/backup-files.ts";
 export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 export { type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
 export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
+export { type ExportedCollection, exportCollection } from "./export/export-collection.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
 export { type CompactedStore, compactFolder } from "./doctor/compact-folder.ts";

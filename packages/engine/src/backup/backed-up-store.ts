@@ -1,32 +1,15 @@
-/** The records of a collection in a chain of backups: a whole store, and what has changed since. */
+/** Makes a store of what a chain of backups has of it: a whole one, and what has changed since. */
 import { mkdirSync } from "node:fs";
 import { copyFile as copyPlainFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
-import { type Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
-import { DamagedFile, LmdbFile } from "../storage/lmdb/lmdb-file.ts";
-import { PageWalk } from "../storage/lmdb/page-walk.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
-import { type EntryChange, changed, readChanges } from "./entry-changes.ts";
+import { type EntryChange, readChanges } from "./entry-changes.ts";
 
 /** Of changes that go into one commit. */
 const COMMIT_BYTES = 16 * 2 ** 20;
-
-/** All entries in order. Throws `DamagedFile` with what is wrong with the pages of the whole store. */
-export function* storedEntries({ whole, changes }: StoreParts): Generator<Entry> {
-  const file = new LmdbFile(whole);
-  try {
-    const walk = new PageWalk(file, (problem) => {
-      throw new DamagedFile(problem);
-    });
-    let entries: Iterable<Entry> = walk.entries();
-    for (const path of changes) entries = changed(entries, readChanges(path));
-    yield* entries;
-  } finally {
-    file.close();
-  }
-}
 
 /** Makes a store in a folder that has none. It is on disk when this resolves. */
 export async function restoreStore(

@@ -24,7 +24,7 @@ import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
 import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
 import { decodeHead } from "../storage/values/value-codec.ts";
 import { BackedUpCollections, type StoreParts } from "./backed-up-collections.ts";
-import { storedEntries } from "./backed-up-store.ts";
+import { storedEntries } from "./stored-entries.ts";
 import {
   type BackedUpCollection,
   type BackupHeader,

@@ -3,11 +3,11 @@
  * LMDB's locks, so a folder that a server uses is refused: its pages change while they are read.
  */
 import { closeSync, openSync, writeFileSync } from "node:fs";
-import { SheafError, fromDocumentText, writeDense, writeMetadata } from "@sheaf/protocol";
+import { SheafError } from "@sheaf/protocol";
+import { recordLine } from "../export/record-line.ts";
 import { runningServer } from "../host/data-lock.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
-import type { StoredRecord } from "../storage/stored-record.ts";
 import { decodeRecord } from "../storage/values/value-codec.ts";
 import { examineCatalog } from "./examine-catalog.ts";
 import type { KnownCollection } from "./examine-collection.ts";
@@ -95,13 +95,4 @@ function findCollection(
   const found = examineCatalog(dataFolder).collections.find(isIt);
   if (found !== undefined) return found.id;
   throw new SheafError("not_found", `no collection ${collection} in ${tenant}/${database} of ${dataFolder}`);
-}
-
-function recordLine({ id, embedding, document, uri, metadata }: StoredRecord): string {
-  const vector = writeDense([embedding]).slice(1, -1);
-  const text = document === null ? null : fromDocumentText(document);
-  return (
-    `{"id":${JSON.stringify(id)},"embedding":${vector},"document":${JSON.stringify(text)},` +
-    `"uri":${JSON.stringify(uri)},"metadata":${writeMetadata(metadata)}}`
-  );
 }

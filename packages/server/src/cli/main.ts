@@ -11,6 +11,8 @@ import { closingWords, commandNotes, helpWidth } from "./help-text.ts";
 import { backup, backupList } from "./commands/backup.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
 import { compact } from "./commands/compact.ts";
+import { exportRecords } from "./commands/export.ts";
+import { importRecords } from "./commands/import.ts";
 import { doctor } from "./commands/doctor.ts";
 import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
 import { modelsList } from "./commands/models-list.ts";
@@ -28,6 +30,8 @@ const COMMANDS: readonly Command[] = [
   backupList,
   backupVerify,
   restore,
+  exportRecords,
+  importRecords,
   collectionsAcceptModel,
   collectionsDelete,
   keysCreate,

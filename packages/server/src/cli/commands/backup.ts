@@ -8,6 +8,7 @@ import { readSettings } from "../../config.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import { byteCount } from "../byte-count.ts";
 import type { Command, OptionTexts } from "../command.ts";
+import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, askServer } from "../server-request.ts";
 
 /** As the server describes a backup. */
@@ -25,8 +26,6 @@ interface BackupReply {
 
 const BACKUPS = "/api/v2/backups";
 const POLL_MS = 200;
-/** Between two lines of progress. */
-const TELL_MS = 5_000;
 const DONE = 0;
 const FAILED = 1;
 
@@ -65,16 +64,15 @@ async function ofServer(options: OptionTexts, name: string): Promise<number> {
   const { incremental, tenant, keys } = options;
   const json = { name, incremental, tenant, keys: keys === undefined ? undefined : true };
   let made = await askServer<BackupReply>({ method: "POST", path: BACKUPS, json }, options);
-  let told = performance.now();
+  const tell = progressLines();
   while (made.state === "running") {
     await sleep(POLL_MS);
     made = await askServer<BackupReply>(
       { method: "GET", path: `${BACKUPS}/${encodeURIComponent(name)}` },
       options,
     );
-    if (performance.now() - told < TELL_MS) continue;
-    told = performance.now();
-    console.error(`${name}: ${made.collections} collections, ${byteCount(made.bytes)} so far`);
+    const { collections, bytes } = made;
+    tell(() => `${name}: ${collections} collections, ${byteCount(bytes)} so far`);
   }
   if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
   else if (made.error === null) console.log(summary(name, made));

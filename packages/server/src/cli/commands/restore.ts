@@ -4,12 +4,11 @@ import { type VerifiedBackup, restoreBackup, verifyBackup } from "@sheaf/engine"
 import { readSettings, SETTINGS } from "../../config.ts";
 import { byteCount } from "../byte-count.ts";
 import type { Command } from "../command.ts";
+import { progressLines } from "../progress-lines.ts";
 
 const FOLDER = SETTINGS.dataFolder;
 const DONE = 0;
 const FAILED = 1;
-/** Between two lines of progress. */
-const TELL_MS = 5_000;
 
 export const backupVerify: Command = {
   name: "backup verify",
@@ -18,7 +17,7 @@ export const backupVerify: Command = {
   options: [{ flags: "--json", doc: "Print the result as JSON." }],
   notes: "Exit code 0: it can be restored; 1: it is damaged, or a collection was damaged when it was made.",
   async run(options, [folder = ""]) {
-    const tell = teller();
+    const tell = progressLines();
     const verified = await verifyBackup(resolve(folder), ({ bytes, totalBytes }) =>
       tell(() => `${byteCount(bytes)} of ${byteCount(totalBytes)} read`),
     );
@@ -46,7 +45,7 @@ export const restore: Command = {
     "damaged when the backup was made, and is not in it.",
   async run(options, [backup = ""]) {
     const { dataFolder } = readSettings({ dataFolder: options["data"] });
-    const tell = teller();
+    const tell = progressLines();
     const { verified, collections } = await restoreBackup({
       backup: resolve(backup),
       dataFolder: resolve(dataFolder),
@@ -77,14 +76,4 @@ function describe(
   const made = `made ${new Date(header.started).toISOString()}, ${header.collections} collections`;
   const state = problems.length === 0 ? "can be restored" : "DAMAGED";
   console.log(`${folder}: ${state}; ${made}; ${files} files, ${byteCount(bytes)} read${below}`);
-}
-
-/** Lines of progress, on stderr, not too many. */
-function teller(): (line: () => string) => void {
-  let told = performance.now();
-  return (line) => {
-    if (performance.now() - told < TELL_MS) return;
-    told = performance.now();
-    console.error(line());
-  };
 }

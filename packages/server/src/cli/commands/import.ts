@@ -1,0 +1,50 @@
+/** `sheaf import`: JSON lines into a collection of a running server. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
+import { SettingError } from "../../settings/setting-error.ts";
+import type { Command } from "../command.ts";
+import { importLines } from "../import/import-lines.ts";
+import { progressLines } from "../progress-lines.ts";
+import { SERVER_OPTIONS, withServer } from "../server-request.ts";
+
+export const importRecords: Command = {
+  name: "import",
+  summary: "Upsert the records of a file of JSON lines into a collection of a running server.",
+  operands: ["file"],
+  options: [
+    { flags: "--collection <name>", doc: "Required. Name of the collection." },
+    { flags: "--create", doc: "Create the collection if it does not exist." },
+    { flags: "--tenant <tenant>", doc: `Tenant of the collection. [default ${DEFAULT_TENANT}]` },
+    { flags: "--database <database>", doc: `Database of the collection. [default ${DEFAULT_DATABASE}]` },
+    ...SERVER_OPTIONS,
+  ],
+  notes:
+    'A line is an object with "id" and any of "embedding", "document", "uri" and "metadata", as `sheaf export` and ' +
+    "`sheaf doctor --salvage` write them. Lines that are refused go to FILE.refused.jsonl, with the reason. An import that was " +
+    "interrupted goes on where it ended (FILE.import.json). Exit code 0: all lines were written; 1: it failed, or lines were refused.",
+  run: async (options, [file = ""]) => {
+    const { collection: name, create, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
+    if (name === undefined) throw new SettingError("--collection is required");
+    const path = resolve(file);
+    if (!existsSync(path)) throw new SettingError(`${file} does not exist`);
+    const tell = progressLines();
+    const imported = await withServer(options, async (server) => {
+      const client = server.scoped({ tenant, database });
+      const { id } =
+        create === undefined
+          ? await client.getCollection({ name })
+          : await client.createCollection({ name, getOrCreate: true });
+      const collection = `/api/v2/tenants/${encodeURIComponent(tenant)}/databases/${encodeURIComponent(database)}/collections/${id}`;
+      const onProgress = (records: number): void => tell(() => `${records} records so far`);
+      return importLines({ path, client, collection, onProgress });
+    });
+    if (options["json"] !== undefined) console.log(JSON.stringify(imported, null, 2));
+    else {
+      const from = imported.resumedAt === 0 ? "" : ` (from line ${imported.resumedAt + 1} on)`;
+      const refused = imported.refused === 0 ? "" : `; refused: ${imported.refused}, see ${imported.report}`;
+      console.log(`${imported.written} records written to ${name}${from}${refused}`);
+    }
+    return imported.refused === 0 ? 0 : 1;
+  },
+};

@@ -1,0 +1,154 @@
+/**
+ * Reads a file of JSON lines and upserts them in batches. How far it is stands beside the file, so that an import that was
+ * interrupted goes on; what is written twice then is the same record again.
+ */
+import { appendFileSync, createReadStream, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { SheafApiError, type SheafClient } from "@sheaf/client";
+import { SheafError } from "@sheaf/protocol";
+import { type ReadLine, parseLine, upsertBody } from "./record-batch.ts";
+
+export interface ImportRequest {
+  readonly path: string;
+  readonly client: Pick<SheafClient, "request">;
+  /** Path of the collection at the server. */
+  readonly collection: string;
+  readonly onProgress: (records: number) => void;
+}
+
+export interface ImportedLines {
+  readonly written: number;
+  readonly refused: number;
+  /** Lines that an earlier run had done. */
+  readonly resumedAt: number;
+  /** File with the lines that were refused. */
+  readonly report: string;
+}
+
+const BATCH_RECORDS = 500;
+const BATCH_BYTES = 8 * 2 ** 20;
+const LONGEST_LINE_BYTES = 64 * 2 ** 20;
+const LINE_END = 0x0a;
+/** A batch with one of these is not about its records. */
+const OF_THE_CALL: ReadonlySet<number> = new Set([401, 403, 404, 429]);
+const SERVER_ERROR = 500;
+
+export async function importLines(request: ImportRequest): Promise<ImportedLines> {
+  const run = new Import(request);
+  return run.all();
+}
+
+class Import {
+  readonly #request: ImportRequest;
+  readonly #state: string;
+  readonly #report: string;
+  #batch: ReadLine[] = [];
+  #bytes = 0;
+  #written = 0;
+  #refused = 0;
+
+  constructor(request: ImportRequest) {
+    this.#request = request;
+    this.#state = `${request.path}.import.json`;
+    this.#report = `${request.path}.refused.jsonl`;
+  }
+
+  async all(): Promise<ImportedLines> {
+    const resumedAt = this.#done();
+    if (resumedAt === 0) rmSync(this.#report, { force: true });
+    let number = 0;
+    for await (const line of linesOf(this.#request.path)) {
+      number += 1;
+      if (number <= resumedAt || line === "") continue;
+      this.#take(number, line);
+      if (this.#batch.length >= BATCH_RECORDS || this.#bytes >= BATCH_BYTES) await this.#flush(number);
+    }
+    await this.#flush(number);
+    rmSync(this.#state, { force: true });
+    return { written: this.#written, refused: this.#refused, resumedAt, report: this.#report };
+  }
+
+  /** Lines that an earlier run into the same collection has done. */
+  #done(): number {
+    if (!existsSync(this.#state)) return 0;
+    const { collection, lines } = JSON.parse(readFileSync(this.#state, "utf8")) as {
+      readonly collection?: unknown;
+      readonly lines?: unknown;
+    };
+    return collection === this.#request.collection && typeof lines === "number" ? lines : 0;
+  }
+
+  #take(number: number, line: Uint8Array | ""): void {
+    try {
+      const bytes = line === "" ? new Uint8Array() : line;
+      this.#batch.push({ number, record: parseLine(bytes), bytes: bytes.length });
+      this.#bytes += bytes.length;
+    } catch (error) {
+      if (!(error instanceof SheafError)) throw error;
+      this.#refuse(number, null, error.message);
+    }
+  }
+
+  async #flush(lines: number): Promise<void> {
+    // The last of several records with one id counts, as if each had been written by itself.
+    const newest = new Map(this.#batch.map((line) => [line.record.id, line]));
+    await this.#write([...newest.values()]);
+    this.#written += this.#batch.length - newest.size;
+    [this.#batch, this.#bytes] = [[], 0];
+    writeFileSync(this.#state, JSON.stringify({ collection: this.#request.collection, lines }));
+    this.#request.onProgress(this.#written);
+  }
+
+  /** Where a batch is refused, its halves are tried, down to the records that are the reason. */
+  async #write(lines: readonly ReadLine[]): Promise<void> {
+    if (lines.length === 0) return;
+    const { client, collection } = this.#request;
+    try {
+      await client.request({ method: "POST", path: `${collection}/upsert`, body: upsertBody(lines) });
+      this.#written += lines.length;
+    } catch (error) {
+      if (!(error instanceof SheafApiError) || OF_THE_CALL.has(error.status) || error.status >= SERVER_ERROR)
+        throw error;
+      const [first] = lines;
+      if (lines.length === 1 && first !== undefined)
+        this.#refuse(first.number, first.record.id, error.message);
+      else {
+        const half = lines.length >> 1;
+        await this.#write(lines.slice(0, half));
+        await this.#write(lines.slice(half));
+      }
+    }
+  }
+
+  #refuse(line: number, id: string | null, reason: string): void {
+    this.#refused += 1;
+    appendFileSync(this.#report, `${JSON.stringify({ line, id, reason })}\n`);
+  }
+}
+
+/** Without their ends; an empty one is `""`. */
+async function* linesOf(path: string): AsyncGenerator<Uint8Array | ""> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, start)) {
+      yield whole([...parts, chunk.subarray(start, end)]);
+      [parts, bytes, start] = [[], 0, end + 1];
+    }
+    parts.push(chunk.subarray(start));
+    bytes += chunk.length - start;
+    if (bytes > LONGEST_LINE_BYTES)
+      throw new SheafError(
+        "invalid_argument",
+        `${path} has a line over ${LONGEST_LINE_BYTES} bytes; are these JSON lines?`,
+      );
+  }
+  const last = whole(parts);
+  if (last !== "") yield last;
+}
+
+function whole(parts: readonly Buffer[]): Uint8Array | "" {
+  const line = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
+  const isBlank = line.every((byte) => byte === 0x20 || byte === 0x0d || byte === 0x09);
+  return isBlank ? "" : line;
+}

@@ -1,0 +1,125 @@
+/** `sheaf export` and `sheaf import`, by the real command: nothing is lost on the way, and both go on where they were ended. */
+import { execFile } from "node:child_process";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+
+const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const RECORDS = 700;
+
+let folder: string;
+let served: ServedSheaf;
+let source: string;
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  served = await ServedSheaf.start({ args: ["--backup-folder", join(folder, "backups")] });
+  source = await makeCollection("source");
+  const ids = Array.from({ length: RECORDS }, (_, i) => `record ${i}`);
+  // Numbers that JSON.parse would change.
+  const metadatas = ids.map(
+    (_, i) => `{"n":${i},"whole":${i}.0,"large":9007199254740993,"tags":["a","ü${i}"]}`,
+  );
+  const body =
+    `{"ids":${JSON.stringify(ids)},"embeddings":${JSON.stringify(ids.map((_, i) => [i, 0.1, -1e-20]))},` +
+    `"documents":${JSON.stringify(ids.map((id, i) => (i % 3 === 0 ? null : `text\n${id} \u{1f30a}`)))},"metadatas":[${metadatas.join(",")}]}`;
+  const answer = await served.request(`${source}/add`, {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json" },
+  });
+  expect(answer.status).toBe(201);
+  expect((await sheaf("backup", "one")).code).toBe(0);
+});
+afterAll(async () => {
+  await served.dispose();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function makeCollection(name: string): Promise<string> {
+  const { id } = await served.ask<{ readonly id: string }>(COLLECTIONS, { name, get_or_create: true });
+  return `${COLLECTIONS}/${id}`;
+}
+
+async function sheaf(
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly output: string }> {
+  const env = { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY };
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], { env });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, output: stdout + stderr };
+  }
+}
+
+async function everything(collection: string): Promise<string> {
+  const answer = await served.request(`${collection}/get`, {
+    json: { include: ["documents", "embeddings", "metadatas", "uris"] },
+  });
+  return answer.text();
+}
+
+const exported = (to: string): Promise<{ readonly code: number; readonly output: string }> =>
+  sheaf("export", join(folder, "backups", "one"), "--collection", "source", "--to", to);
+
+describe("sheaf export and sheaf import", () => {
+  it("carry every record over to the byte", async () => {
+    const file = join(folder, "all.jsonl");
+    expect(await exported(file)).toMatchObject({
+      code: 0,
+      output: expect.stringContaining(`${RECORDS} records of `),
+    });
+    expect((await sheaf("import", file, "--collection", "copy", "--create")).code).toBe(0);
+    expect(await everything(await makeCollection("copy"))).toBe(await everything(source));
+    expect(await exported(file)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("exists already"),
+    });
+  });
+
+  it("go on where they were ended", async () => {
+    const [whole, file] = [join(folder, "whole.jsonl"), join(folder, "torn.jsonl")];
+    await exported(whole);
+    const text = await readFile(whole, "utf8");
+    const backup = JSON.parse(await readFile(join(folder, "backups/one/backup.json"), "utf8")) as {
+      readonly id: string;
+    };
+    await writeFile(`${file}.source`, `${backup.id} ${source.split("/").at(-1)}`);
+    await writeFile(`${file}.part`, text.slice(0, text.length >> 1));
+    expect((await exported(file)).code).toBe(0);
+    expect(await readFile(file, "utf8")).toBe(text);
+    const rest = await makeCollection("rest");
+    await writeFile(`${file}.import.json`, JSON.stringify({ collection: rest, lines: RECORDS - 5 }));
+    const { code, output } = await sheaf("import", file, "--collection", "rest");
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("5 records written") });
+    expect(await served.ask<number>(`${rest}/count`)).toBe(5);
+  });
+
+  it("refuse lines one by one, by their number", async () => {
+    const file = join(folder, "odd.jsonl");
+    const lines = [
+      '{"id":"good","embedding":[1,2]}',
+      "no JSON",
+      '{"id":"","embedding":[1,2]}',
+      "",
+      '{"id":"wrong dimension","embedding":[1,2,3]}',
+      '{"id":"strange","vector":[1,2]}',
+      '{"id":"good too","embedding":[3,4],"metadata":{"a":null,"b":1}}',
+    ];
+    await writeFile(file, lines.join("\n"));
+    const { code, output } = await sheaf("import", file, "--collection", "odd", "--create");
+    expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining("refused: 4") });
+    const report = (await readFile(`${file}.refused.jsonl`, "utf8")).trim().split("\n");
+    const refused = report.map((line) => (JSON.parse(line) as { readonly line: number }).line);
+    expect(refused.toSorted((a, b) => a - b)).toEqual([2, 3, 5, 6]);
+    expect(await served.ask<number>(`${await makeCollection("odd")}/count`)).toBe(2);
+    expect((await sheaf("import", join(folder, "absent"), "--collection", "odd")).code).toBe(2);
+    expect((await sheaf("import", file, "--collection", "absent")).code).toBe(1);
+  });
+});
