@@ -88,7 +88,7 @@ describe("the tree", () => {
 
   it("opens LMDB in few places, and hands on what the seams offer", () => {
     // These two read, check and copy files of a data folder, as they lie there.
-    const ofFiles = /^packages\/engine\/src\/(?:storage\/lmdb|doctor|backup)\//u;
+    const ofFiles = /^packages\/engine\/src\/(?:storage\/lmdb|doctor|backup|export)\//u;
     const mayImport: Readonly<Record<string, readonly string[]>> = {
       "lmdb-catalog-store": ["catalog/open-catalog.ts"],
       "lmdb-record-store": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],

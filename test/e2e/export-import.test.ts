@@ -32,8 +32,8 @@ beforeAll(async () => {
     body,
     headers: { "content-type": "application/json" },
   });
-  expect(answer.status).toBe(201);
-  expect((await sheaf("backup", "one")).code).toBe(0);
+  const made = await sheaf("backup", "one");
+  if (answer.status !== 201 || made.code !== 0) throw new Error(`${answer.status} ${made.output}`);
 });
 afterAll(async () => {
   await served.dispose();
