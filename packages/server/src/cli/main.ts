@@ -20,6 +20,7 @@ import { modelsPull } from "./commands/models-pull.ts";
 import { modelsRm } from "./commands/models-rm.ts";
 import { modelsVerify } from "./commands/models-verify.ts";
 import { backupVerify, restore } from "./commands/restore.ts";
+import { databasesCreate, databasesList, tenantsCreate, tenantsList } from "./commands/tenants.ts";
 import { serve } from "./commands/serve.ts";
 
 const COMMANDS: readonly Command[] = [
@@ -32,6 +33,10 @@ const COMMANDS: readonly Command[] = [
   restore,
   exportRecords,
   importRecords,
+  tenantsCreate,
+  tenantsList,
+  databasesCreate,
+  databasesList,
   collectionsAcceptModel,
   collectionsDelete,
   keysCreate,
@@ -46,7 +51,9 @@ const COMMANDS: readonly Command[] = [
 /** Words for the groups of commands in `--help`. */
 const GROUPS: Readonly<Record<string, string>> = {
   collections: "Delete a collection, or accept new model weights for it.",
+  databases: "Create and list databases of a tenant.",
   keys: "Create, list, rotate and revoke API keys.",
+  tenants: "Create and list tenants.",
   models: "List, download, check and remove model weights.",
 };
 const HELP_OPTION = ["-h, --help", "Show this help."] as const;
