@@ -202,6 +202,8 @@ export interface Engine {
   forkCount(ref: CollectionRef): Promise<number>;
   /** The oldest first; never to be shown with their digests. */
   listKeys(page: ListPage): Promise<ListBatch<StoredKey>>;
+  /** One for each digest, in their order; `null`: no key has it. For some hundred digests at most. */
+  findKeys(digests: readonly string[]): Promise<readonly (StoredKey | null)[]>;
   createKey(key: StoredKey): Promise<void>;
   /** The new key: the old one under another id and digest. */
   rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey>;

@@ -211,6 +211,10 @@ export class LocalEngine implements Engine {
     return this.#catalog.keys.list(page);
   }
 
+  findKeys(digests: readonly string[]): Promise<readonly (StoredKey | null)[]> {
+    return this.#catalog.keys.findByDigests(digests);
+  }
+
   createKey(key: StoredKey): Promise<void> {
     return this.#catalog.keys.create(key);
   }

@@ -162,7 +162,6 @@ const table = {
     over: 400,
     doc: "Keys listed in a schema. Further metadata keys follow the defaults and are not listed.",
   },
-  keys: { value: 10_000, over: 422, doc: "API keys of one server. The gateway holds all of them in memory." },
   keyNameCharacters: { value: 128, over: 400, doc: "Name of an API key." },
   keyOverlapSeconds: {
     value: 30 * 24 * 3_600,

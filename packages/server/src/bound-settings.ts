@@ -16,6 +16,7 @@ export interface BoundSettings {
   readonly quotaTokensPerDay: number;
   readonly quotaDatabases: number;
   readonly quotaCollections: number;
+  readonly quotaKeys: number;
   readonly quotaRecords: number;
   readonly quotaBytes: number;
   readonly bodyBytesPerTenant: number;
@@ -56,6 +57,7 @@ export const BOUND_SETTINGS: { readonly [name in keyof BoundSettings]: BoundSett
     "Collections of a tenant, over all its databases.",
     100_000,
   ),
+  quotaKeys: bound("quota-keys", 422, "API keys of the server, over all tenants.", 1_000_000),
   quotaRecords: bound("quota-records", 422, "Records of a tenant, over all its collections."),
   quotaBytes: bound(
     "quota-bytes",

@@ -50,6 +50,7 @@ describe("readSettings", () => {
       quotaTokensPerDay: 0,
       quotaDatabases: 100_000,
       quotaCollections: 100_000,
+      quotaKeys: 1_000_000,
       quotaRecords: 0,
       quotaBytes: 0,
       bodyBytesPerTenant: 134_217_728,

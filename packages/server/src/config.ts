@@ -270,6 +270,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     quotaTokensPerDay: required(read("quotaTokensPerDay")),
     quotaDatabases: required(read("quotaDatabases")),
     quotaCollections: required(read("quotaCollections")),
+    quotaKeys: required(read("quotaKeys")),
     quotaRecords: required(read("quotaRecords")),
     quotaBytes: required(read("quotaBytes")),
     bodyBytesPerTenant: required(read("bodyBytesPerTenant")),

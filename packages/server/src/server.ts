@@ -190,6 +190,7 @@ function startEngine(
     quotas: {
       databases: settings.quotaDatabases,
       collections: settings.quotaCollections,
+      keys: settings.quotaKeys,
       records: settings.quotaRecords,
       bytes: settings.quotaBytes,
     },

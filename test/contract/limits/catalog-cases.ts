@@ -43,13 +43,6 @@ export const CATALOG_CASES = {
       await bench.ask(`POST ${path}/fork`, { json: { new_name: `f${size}-${i}` } });
     return bench.send(`POST ${path}/fork`, { json: { new_name: `f${size}-last` } });
   }, /^Quota exceeded: .*fork/u),
-  keys: bySize(async (_bench, size) => {
-    const own = new Bench();
-    await fillWithKeys(own, size - 1);
-    const outcome = await own.send(KEYS, { json: KEY });
-    await own.close();
-    return outcome;
-  }, /^Quota exceeded: .*keys/u),
   keyNameCharacters: toServer(KEYS, /^name/u, (size) => ({ ...KEY, name: "k".repeat(size) })),
   keyOverlapSeconds: bySize(async (bench, size) => {
     const { id } = await bench.ask<{ id: string }>(KEYS, { json: KEY });
@@ -85,13 +78,4 @@ async function listOfBytes(bench: Bench, size: number): Promise<string> {
   const around = text.length - "[]".length - half;
   await make("other", size - "[,]".length - 2 * around - half);
   return list;
-}
-
-/** Through the engine: a request each would take most of the test. */
-async function fillWithKeys(bench: Bench, count: number): Promise<void> {
-  await bench.ask(KEYS, { json: KEY });
-  const { engine } = await bench.app();
-  const [made] = (await engine.listKeys({ limit: 1, offset: 0 })).items;
-  if (made === undefined) throw new Error("the key is there");
-  await Promise.all(times(count - 1, (i) => engine.createKey({ ...made, id: `key_${i}` })));
 }

@@ -29,7 +29,7 @@ const BOUND: Principal = {
 const LONG_TEXT = "word ".repeat(128);
 const SOON_SECONDS = 0.1;
 const LATE_SECONDS = 60;
-const KEEP = { databases: 0, collections: 0, records: 0, bytes: 0 };
+const KEEP = { databases: 0, collections: 0, keys: 0, records: 0, bytes: 0 };
 
 export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase } = {
   requestSeconds: {
@@ -62,6 +62,7 @@ export const SETTING_CASES: { readonly [name in keyof BoundSettings]: LimitCase 
   quotaCollections: keeping({ collections: 2 }, (test, i) => make(test, `c-${i}`), /collections/u),
   // The default one is there already.
   quotaDatabases: keeping({ databases: 3 }, (test, i) => makeDatabase(test, `d-${i}`), /databases/u),
+  quotaKeys: keeping({ keys: 2 }, (test) => makeKey(test), /API keys/u),
   quotaRecords: keeping({ records: 2 }, (test, i) => add(test, `r${i}`, 10), /records/u),
   quotaBytes: keeping({ bytes: 160_000 }, (test, i) => add(test, `r${i}`, 60_000), /bytes/u),
   // Of what comes over a connection, a body waits for room before it is refused.
@@ -140,6 +141,10 @@ function embedSlowly(test: TestApp, texts: number): Promise<Outcome> {
 
 function make(test: TestApp, name: string): Promise<Outcome> {
   return ask(test, `POST ${COLLECTIONS}`, { json: { name } });
+}
+
+function makeKey(test: TestApp): Promise<Outcome> {
+  return ask(test, "POST /api/v2/keys", { json: { name: "k", tenant: null, scopes: ["read"] } });
 }
 
 function makeDatabase(test: TestApp, name: string): Promise<Outcome> {

@@ -73,7 +73,7 @@ import {
 
 /** Of a change that a tenant asks for, beside the description itself; it must not take what is kept free of the disk. */
 const CHANGE_BYTES = 1024 * 1024;
-const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0 });
+const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0, keys: 0 });
 
 /** What a fork is beside its source. */
 export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name", string>> {
@@ -96,7 +96,7 @@ export class Catalog {
     this.#counts = new TenantCounts(quotas);
     this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
     this.#known = new LookupCache(store);
-    this.keys = new KeyCatalog(store, this.#transactions);
+    this.keys = new KeyCatalog(store, this.#transactions, quotas.keys);
     this.checkpoints = new CheckpointCatalog(store, this.#transactions);
   }
 

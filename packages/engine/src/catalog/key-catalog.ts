@@ -4,7 +4,7 @@
  * access by making a tenant of the same name. Beside its record, each key has entries that lead to it by digest, age and
  * tenant, and all are counted, so that nothing but a list looks at more keys than it is about.
  */
-import { LIMITS, SheafError } from "@sheaf/protocol";
+import { SheafError } from "@sheaf/protocol";
 import type {
   Activity,
   DatabaseRef,
@@ -48,10 +48,13 @@ const KEY_BYTES = 256;
 export class KeyCatalog {
   readonly #store: CatalogStore;
   readonly #transactions: CatalogTransactions;
+  readonly #most: number;
 
-  constructor(store: CatalogStore, transactions: CatalogTransactions) {
+  /** @param most Keys that there may be; 0: any number. */
+  constructor(store: CatalogStore, transactions: CatalogTransactions, most: number) {
     this.#store = store;
     this.#transactions = transactions;
+    this.#most = most;
   }
 
   /** The oldest first. */
@@ -59,11 +62,13 @@ export class KeyCatalog {
     return readBatch(this.#store, ALL_KEYS_BY_AGE, page, (entries) => readListed(this.#store, entries));
   }
 
-  /** `null`: no key has this digest, in hexadecimal. */
-  async findByDigest(digest: string): Promise<StoredKey | null> {
-    const leading = keyByDigest(digest);
-    const id = await this.#store.get(leading);
-    return id === null ? null : readBehind(this.#store, leading, id);
+  /** One for each digest, in hexadecimal; `null`: no key has it. */
+  async findByDigests(digests: readonly string[]): Promise<readonly (StoredKey | null)[]> {
+    const leading = digests.map(keyByDigest);
+    const ids = await this.#store.getAll(leading);
+    const found = ids.flatMap((value, i) => (value === null ? [] : [{ key: leading[i]!, value }]));
+    const listed = (await readListed(this.#store, found)).values();
+    return ids.map((id) => (id === null ? null : (listed.next().value?.item ?? null)));
   }
 
   /** Each key has what leads to it; not so in a folder of a version that did not have it. */
@@ -86,7 +91,7 @@ export class KeyCatalog {
       const { tenant, database } = key;
       if (tenant !== null) await requireTenant(transaction, tenant);
       if (tenant !== null && database !== null) await requireDatabase(transaction, { tenant, database });
-      await addKey(transaction, key);
+      await this.#add(transaction, key);
     });
   }
 
@@ -107,7 +112,7 @@ export class KeyCatalog {
         throw new SheafError("failed_precondition", `API key [${id}] has expired; create a new one`);
       }
       const key = { ...old, ...replacement, expires: replacement.expires ?? old.expires, lastUsed: null };
-      await addKey(transaction, key);
+      await this.#add(transaction, key);
       const expires = Math.min(old.expires ?? Infinity, oldExpires);
       putKey(transaction, { ...old, expires, replacedBy: key.id });
       return key;
@@ -137,6 +142,16 @@ export class KeyCatalog {
       ...decodeTokenUsage(value, this.#store.origin(key)),
     }));
   }
+
+  async #add(transaction: CatalogTransaction, key: StoredKey): Promise<void> {
+    const count = await countKeys(transaction);
+    if (this.#most !== 0 && count >= this.#most) {
+      throw new SheafError("unprocessable", `Quota exceeded: there are ${this.#most} API keys already`);
+    }
+    putKey(transaction, key);
+    putIndexes(transaction, key);
+    setCount(transaction, count + 1);
+  }
 }
 
 /** The keys of a tenant, or those of one of its databases. */
@@ -151,16 +166,6 @@ export async function removeKeysBoundTo(
     if (key !== null && (database === null || key.database === database)) await removeKey(transaction, key);
   }
   if (database === null) transaction.remove(tokenUsageKey(tenant));
-}
-
-async function addKey(transaction: CatalogTransaction, key: StoredKey): Promise<void> {
-  const count = await countKeys(transaction);
-  if (count >= LIMITS.keys) {
-    throw new SheafError("unprocessable", `Quota exceeded: there are ${LIMITS.keys} API keys already`);
-  }
-  putKey(transaction, key);
-  putIndexes(transaction, key);
-  setCount(transaction, count + 1);
 }
 
 async function removeKey(

@@ -4,7 +4,7 @@ import { TenantCounts } from "./tenant-counts.ts";
 const full = "Quota exceeded: the limit of this tenant is 2 collections";
 
 function counted(): { readonly counts: TenantCounts; counted: number; room(next: number): Promise<void> } {
-  const counts = new TenantCounts({ databases: 2, collections: 2 });
+  const counts = new TenantCounts({ databases: 2, collections: 2, keys: 0 });
   const state = {
     counts,
     counted: 0,

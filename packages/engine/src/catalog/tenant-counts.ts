@@ -16,6 +16,8 @@ export interface CatalogQuotas {
   /** That one tenant may have; 0: any number. */
   readonly databases: number;
   readonly collections: number;
+  /** That there may be, of all tenants together; 0: any number. */
+  readonly keys: number;
 }
 
 interface Count {

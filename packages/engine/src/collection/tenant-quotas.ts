@@ -12,11 +12,19 @@ import type { StoreChange, StoreView } from "../storage/record-store.ts";
 export interface TenantQuotas {
   readonly databases: number;
   readonly collections: number;
+  /** API keys of all tenants together. */
+  readonly keys: number;
   readonly records: number;
   readonly bytes: number;
 }
 
-export const NO_QUOTAS: TenantQuotas = Object.freeze({ databases: 0, collections: 0, records: 0, bytes: 0 });
+export const NO_QUOTAS: TenantQuotas = Object.freeze({
+  databases: 0,
+  collections: 0,
+  keys: 0,
+  records: 0,
+  bytes: 0,
+});
 
 /** What one collection holds. */
 export interface CollectionUsage {

@@ -58,6 +58,7 @@ const METHODS = {
   acceptModels: false,
   deleteCollection: false,
   listKeys: false,
+  findKeys: false,
   createKey: false,
   rotateKey: false,
   deleteKey: false,

@@ -211,6 +211,10 @@ export class HostedEngine implements Engine {
     return this.#call("listKeys", [page]);
   }
 
+  findKeys(digests: readonly string[]): Promise<readonly (StoredKey | null)[]> {
+    return this.#call("findKeys", [digests]);
+  }
+
   createKey(key: StoredKey): Promise<void> {
     return this.#call("createKey", [key]);
   }

@@ -9,6 +9,7 @@ import { SheafError } from "@sheaf/protocol";
 import { type Method, intercept } from "../request/intercept.ts";
 import type { DeadlineRegistry, RequestAccess, RequestContext } from "../request/request-context.ts";
 import type { PathParams } from "./authorize.ts";
+import type { KeyEnd } from "./key-end.ts";
 import { keyNotValid } from "./key-store.ts";
 import type { Principal } from "./principal.ts";
 
@@ -18,6 +19,8 @@ type Loss = (access: RequestAccess) => SheafError | null;
 export class AccessWatch {
   readonly #requests: DeadlineRegistry;
   readonly #now: () => number;
+  /** Of this turn: a request may be on its way to its admission with a key that was looked up before. */
+  #justEnded: KeyEnd[] = [];
   /** Removals under way. */
   readonly #removals = new Set<Promise<unknown>>();
 
@@ -32,18 +35,21 @@ export class AccessWatch {
     const { id, expires } = principal;
     const { tenant = null, database = null } = params;
     const owner = tenant ?? principal.tenant;
-    request.belongsTo(owner === null ? `key:${id}` : `tenant:${owner}`, { key: id, tenant, database });
+    const access: RequestAccess = { key: principal, tenant, database };
+    request.belongsTo(owner === null ? `key:${id}` : `tenant:${owner}`, access);
     if (expires !== undefined && expires !== null) request.endAccess(keyNotValid(), expires - this.#now());
+    for (const end of this.#justEnded) this.#endKey(request, access, end);
   }
 
-  /** Keys that are not valid from a time on, by id. All requests are looked through once, however many keys end. */
-  keysEnd(ends: ReadonlyMap<string, number>): void {
-    if (ends.size === 0) return;
-    const now = this.#now();
-    for (const [request, { key }] of this.#requests.admitted()) {
-      const at = ends.get(key);
-      if (at !== undefined) request.endAccess(keyNotValid(), at - now);
-    }
+  /** Keys that are not valid from a time on. All requests are looked through once, however many keys end. */
+  readonly keysEnd = (end: KeyEnd): void => {
+    for (const [request, access] of this.#requests.admitted()) this.#endKey(request, access, end);
+    if (this.#justEnded.length === 0) setImmediate(() => (this.#justEnded = []));
+    this.#justEnded.push(end);
+  };
+
+  #endKey(request: RequestContext, { key }: RequestAccess, { includes, at }: KeyEnd): void {
+    if (includes(key)) request.endAccess(keyNotValid(), Math.min(at, key.expires ?? Infinity) - this.#now());
   }
 
   /** The engine, with the requests ended that each removal leaves without their tenant or database. */

@@ -20,13 +20,22 @@ interface Spent {
 }
 
 const FLUSH_AFTER_MS = 60_000;
+/** Keys whose use is not stored yet: more are stored at once, and where that fails, not remembered. */
+const MANY_UNSAVED = 10_000;
+const MOST_UNSAVED = 2 * MANY_UNSAVED;
+/** Keys of one call: so many do not hold up others. */
+const KEYS_PER_CALL = 500;
 const DAY_MS = 24 * 3_600_000;
 
 export class ActivityLedger {
   readonly #options: ActivityLedgerOptions;
-  readonly #lastUsed = new Map<string, number>();
+  /** By key; of those that the engine does not know yet. */
+  #lastUsed = new Map<string, number>();
+  /** Of those that it is being told. */
+  #saving: ReadonlyMap<string, number> = new Map();
+  /** One at a time. Never rejects. */
+  #flushed: Promise<void> = Promise.resolve();
   readonly #spent = new Map<string, Spent>();
-  readonly #unsavedKeys = new Set<string>();
   readonly #unsavedTenants = new Set<string>();
   #loaded: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -36,14 +45,15 @@ export class ActivityLedger {
   }
 
   keyUsed(id: string): void {
+    if (this.#lastUsed.size >= MOST_UNSAVED && !this.#lastUsed.has(id)) return;
     this.#lastUsed.set(id, this.#options.now());
-    this.#unsavedKeys.add(id);
-    this.#arm();
+    if (this.#lastUsed.size === MANY_UNSAVED) void this.flush();
+    else this.#arm();
   }
 
-  /** `null`: not since the start of this server. */
+  /** `null`: the engine knows. */
   lastUsed(id: string): number | null {
-    return this.#lastUsed.get(id) ?? null;
+    return this.#lastUsed.get(id) ?? this.#saving.get(id) ?? null;
   }
 
   /** Resolves with 0, or, nothing counted, with the seconds until a tenant over `atMost` may go on: the day's end. */
@@ -62,21 +72,32 @@ export class ActivityLedger {
   }
 
   /** Hands over what is new; what cannot be is tried again later. */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    this.#flushed = this.#flushed.then(() => this.#flush());
+    return this.#flushed;
+  }
+
+  async #flush(): Promise<void> {
     const { engine, onProblem } = this.#options;
-    const keys = [...this.#unsavedKeys];
+    const keys = this.#lastUsed;
     const tenants = [...this.#unsavedTenants];
-    if (engine === null || keys.length + tenants.length === 0) return;
-    this.#unsavedKeys.clear();
+    if (engine === null || keys.size + tenants.length === 0) return;
+    this.#saving = keys;
+    this.#lastUsed = new Map();
     this.#unsavedTenants.clear();
     try {
-      await engine().recordActivity(this.#activity(keys, tenants));
+      if (tenants.length > 0) await engine().recordActivity(this.#activity([], tenants));
+      const uses = [...keys];
+      for (let from = 0; from < uses.length; from += KEYS_PER_CALL) {
+        await engine().recordActivity(this.#activity(uses.slice(from, from + KEYS_PER_CALL), []));
+      }
     } catch (error) {
-      for (const id of keys) this.#unsavedKeys.add(id);
+      this.#lastUsed = new Map([...keys, ...this.#lastUsed]);
       for (const tenant of tenants) this.#unsavedTenants.add(tenant);
       onProblem(error);
       this.#arm();
     }
+    this.#saving = new Map();
   }
 
   async close(): Promise<void> {
@@ -85,9 +106,9 @@ export class ActivityLedger {
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  #activity(keys: readonly string[], tenants: readonly string[]): Activity {
+  #activity(uses: readonly (readonly [string, number])[], tenants: readonly string[]): Activity {
     return {
-      lastUsed: keys.map((id) => ({ id, at: this.#lastUsed.get(id) ?? 0 })),
+      lastUsed: uses.map(([id, at]) => ({ id, at })),
       tokens: tenants.flatMap((tenant) => {
         const spent = this.#spent.get(tenant);
         return spent === undefined ? [] : [{ tenant, ...spent }];

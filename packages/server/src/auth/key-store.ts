@@ -17,12 +17,14 @@ export function keyNotValid(): SheafError {
   return new SheafError("unauthenticated", "the API key is not valid");
 }
 
+export const ROOT_KEY_ID = "root";
+
 /** The one key that may do everything and is bound to no tenant. */
 export function createRootKeyStore(rootKey: string): KeyStore {
   const expected = Buffer.from(hexDigest(rootKey));
   const offered = Buffer.alloc(expected.length);
   const principal: Principal = Object.freeze({
-    id: "root",
+    id: ROOT_KEY_ID,
     tenant: null,
     database: null,
     scopes: new Set(ALL_SCOPES),
@@ -51,6 +53,6 @@ export function digest(token: string): Buffer {
 }
 
 /** The same as text, which is made in half the time. */
-function hexDigest(token: string): string {
+export function hexDigest(token: string): string {
   return hash("sha256", token, "hex");
 }

@@ -1,175 +1,232 @@
 /**
- * The keys that were made beside the root key. All of them are held here, so that a request costs no call of the
- * engine; the gateway owns the data folder alone, so nothing changes them behind its back. What an acknowledged call
- * changes is changed here too, before its caller hears of it, and requests in flight of a key that ends are told. After a
- * change whose outcome is unknown, because the engine died over it say, the keys are read again before the next one is
- * looked up.
+ * The keys that were made beside the root key. The engine keeps them; here are those that were used of late, so that most
+ * requests cost no call of the engine, and digests that were looked up in vain.
+ *
+ * What an acknowledged call changes is changed here too, before its caller hears of it, and requests in flight of a key that
+ * ends are told. Besides, no entry is used for longer than a second without a look at the engine: another server may have
+ * changed it. While the engine does not answer at all, keys that were valid stay so for a minute, but not after a change whose
+ * outcome is unknown, because the engine died over it say.
  */
-import { timingSafeEqual } from "node:crypto";
-import type { DatabaseRef, Engine, KeyReplacement, ListBatch, ListPage, StoredKey } from "@sheaf/engine";
+import type { DatabaseRef, Engine, KeyReplacement, StoredKey } from "@sheaf/engine";
 import { SheafError } from "@sheaf/protocol";
-import type { ActivityLedger } from "./activity-ledger.ts";
-import { type Method, intercept } from "../request/intercept.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import { type Method, intercept } from "../request/intercept.ts";
 import type { MaybePromise } from "../request/maybe-promise.ts";
-import { type KeyStore, digest } from "./key-store.ts";
+import type { ActivityLedger } from "./activity-ledger.ts";
+import { BoundedMap } from "./bounded-map.ts";
+import { AT_ONCE, type KeyEnd } from "./key-end.ts";
+import { type FoundKey, KeyLookups } from "./key-lookups.ts";
+import { type KeyStore, ROOT_KEY_ID, hexDigest } from "./key-store.ts";
 import { isMadeKey } from "./make-key.ts";
-import type { Principal } from "./principal.ts";
+import { ANONYMOUS, type Principal } from "./principal.ts";
 
 export interface MadeKeyStoreOptions {
   readonly engine: EngineSource;
   readonly ledger: ActivityLedger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Hears of the keys that are gone, or may expire earlier now than before, and when: by id. */
-  readonly onEnd: (ends: ReadonlyMap<string, number>) => void;
+  /** Hears of the keys that are gone, or may expire earlier now than before. */
+  readonly onEnd: (end: KeyEnd) => void;
+  /** Milliseconds that only ascend; by default of this process. */
+  readonly clock?: () => number;
 }
 
-interface Entry {
-  readonly digest: Buffer;
+interface Known {
   readonly key: StoredKey;
   readonly principal: Principal;
+  /** When the engine was asked. */
+  readonly at: number;
 }
 
-/** Digests are spread evenly, so the start of one finds the only candidate; the whole is compared in constant time. */
-const BUCKET_BYTES = 8;
-/** Of a key that is gone. */
-const AT_ONCE = Number.NEGATIVE_INFINITY;
+/** About a kilobyte each. */
+const MOST_KNOWN = 10_000;
+/** A hundred bytes each. */
+const MOST_MISSING = 10_000;
+/** From this age on the engine is asked for a key that is used, beside the request that uses it… */
+const RENEWED_MS = 500;
+/** … and from this one on before it. */
+const TRUSTED_MS = 1_000;
+/** While the engine cannot be asked. */
+const HELD_MS = 60_000;
+const MISSING_MS = 1_000;
 
 export class MadeKeyStore implements KeyStore {
   readonly #options: MadeKeyStoreOptions;
-  /** By bucket. */
-  readonly #entries = new Map<string, Entry>();
-  /** `#entries` are what the engine has. */
-  #isKnown = false;
-  #reading: Promise<void> | null = null;
-  /** Of the keys, so far: what was read across one may lack it. */
-  #changes = 0;
+  readonly #clock: () => number;
+  readonly #lookups: KeyLookups;
+  /**
+   * By digest in hexadecimal. Whoever measures how long a digest is compared learns of digests, which is nothing to begin
+   * with: no text is found that has one.
+   */
+  readonly #known = new BoundedMap<string, Known>(MOST_KNOWN);
+  /** Digest -> until when it is of no key. */
+  readonly #missing = new BoundedMap<string, number>(MOST_MISSING);
+  /** What the engine was asked before may be wrong. */
+  #doubtedAt = Number.NEGATIVE_INFINITY;
+  /** What changes of unknown outcome were about. */
+  #doubts: KeyEnd[] = [];
 
   constructor(options: MadeKeyStoreOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? performance.now.bind(performance);
+    const onFound = this.#learn.bind(this);
+    this.#lookups = new KeyLookups({ engine: options.engine, onFound, clock: this.#clock });
   }
 
-  /** 503 while the keys cannot be read. */
+  /** 503 while a key that is not known cannot be looked up. */
   find(token: string): MaybePromise<Principal | null> {
     if (!isMadeKey(token)) return null;
-    return this.#isKnown ? this.#lookUp(token) : this.#known().then(() => this.#lookUp(token));
+    const digest = hexDigest(token);
+    const known = this.#known.get(digest);
+    if (known !== undefined && this.#isTrusted(known, TRUSTED_MS)) {
+      if (!this.#isTrusted(known, RENEWED_MS)) this.#renew(digest);
+      return this.#use(known.key, known.principal);
+    }
+    const missing = this.#missing.get(digest);
+    if (missing !== undefined && this.#clock() < missing) return null;
+    return this.#lookUp(digest, known);
   }
 
   /** The engine, with its changes of keys made here as well. */
   watch(engine: Engine): Engine {
     const changes: Readonly<Record<string, (method: Method) => Method>> = {
-      createKey: (method) => (key) => this.#changing(method(key), () => this.#put(key as StoredKey)),
-      rotateKey: (method) => (id, replacement) =>
-        this.#changing(method(id, replacement), (made) => {
-          this.#expire(id as string, (replacement as KeyReplacement).oldExpires);
-          this.#put(made as StoredKey);
-        }),
-      deleteKey: (method) => (id) => this.#removing(method(id), (key) => key.id === id),
-      deleteTenant: (method) => (name) => this.#removing(method(name), ({ tenant }) => tenant === name),
-      deleteDatabase: (method) => (ref) => {
-        const { tenant, database } = ref as DatabaseRef;
-        return this.#removing(method(ref), (key) => key.tenant === tenant && key.database === database);
+      createKey: (method) => (key) => {
+        const made = key as StoredKey;
+        return this.#changing(method(key), endOf(made.id), () => this.#put(made));
       },
-      reset: (method) => () => this.#removing(method(), () => true),
+      rotateKey: (method) => (id, replacement) => {
+        const end = { ...endOf(id), at: (replacement as KeyReplacement).oldExpires };
+        return this.#changing(method(id, replacement), end, (made) => {
+          this.#end(end);
+          this.#put(made as StoredKey);
+        });
+      },
+      deleteKey: (method) => (id) => this.#removing(method(id), endOf(id)),
+      deleteTenant: (method) => (name) =>
+        this.#removing(method(name), { includes: ({ tenant }) => tenant === name, at: AT_ONCE }),
+      deleteDatabase: (method) => (ref) => {
+        const of = ref as DatabaseRef;
+        const includes: KeyEnd["includes"] = ({ tenant, database }) =>
+          tenant === of.tenant && database === of.database;
+        return this.#removing(method(ref), { includes, at: AT_ONCE });
+      },
+      reset: (method) => () =>
+        this.#removing(method(), {
+          includes: ({ id }) => id !== ROOT_KEY_ID && id !== ANONYMOUS.id,
+          at: AT_ONCE,
+        }),
     };
     return intercept(engine, (name, method) => changes[name]?.(method) ?? method);
   }
 
-  #lookUp(token: string): Principal | null {
-    const wanted = digest(token);
-    const entry = this.#entries.get(bucketOf(wanted));
-    if (entry === undefined || !timingSafeEqual(entry.digest, wanted)) return null;
-    const { id, expires } = entry.key;
-    if (expires !== null && expires <= this.#options.now()) return null;
-    this.#options.ledger.keyUsed(id);
-    return entry.principal;
+  #isTrusted({ at }: Known, ms: number): boolean {
+    return at > this.#doubtedAt && this.#clock() - at < ms;
   }
 
-  async #changing(call: unknown, apply: (result: unknown) => void): Promise<unknown> {
+  #use(key: StoredKey, principal: Principal): Principal | null {
+    const { id, expires } = key;
+    if (expires !== null && expires <= this.#options.now()) return null;
+    this.#options.ledger.keyUsed(id);
+    return principal;
+  }
+
+  async #lookUp(digest: string, known: Known | undefined): Promise<Principal | null> {
+    try {
+      const found = await this.#lookups.find(digest, known !== undefined);
+      return found === null ? null : this.#use(found, toPrincipal(found));
+    } catch (error) {
+      const isAway = error instanceof SheafError && error.code === "unavailable";
+      // It may have ended while the engine was asked.
+      const still = this.#known.get(digest);
+      if (!isAway || still === undefined || !this.#isTrusted(still, HELD_MS)) throw error;
+      return this.#use(still.key, still.principal);
+    }
+  }
+
+  /** Whoever uses it after it is trusted no more hears of what goes wrong. */
+  #renew(digest: string): void {
+    this.#lookups.find(digest, true).catch(() => undefined);
+  }
+
+  /** What the engine says of a digest. */
+  #learn(digest: string, key: FoundKey, at: number): void {
+    const before = this.#known.get(digest)?.key;
+    if (key === null) {
+      this.#known.delete(digest);
+      this.#missing.set(digest, at + MISSING_MS);
+    } else {
+      this.#missing.delete(digest);
+      this.#known.set(digest, toKnown(key, at));
+    }
+    if (before !== undefined) this.#tell(before, key);
+    const doubts = this.#doubts.splice(0);
+    if (doubts.length === 0) return;
+    for (const [other, { key: doubtful }] of this.#known.entries())
+      if (other !== digest && doubts.some(({ includes }) => includes(doubtful))) this.#renew(other);
+  }
+
+  /** Requests of a key that is not what it was. */
+  #tell(before: StoredKey, now: FoundKey): void {
+    const at = now === null ? AT_ONCE : now.expires;
+    if (at !== null && at < (before.expires ?? Infinity)) this.#options.onEnd({ ...endOf(before.id), at });
+  }
+
+  async #changing(call: unknown, about: KeyEnd, apply: (result: unknown) => void): Promise<unknown> {
     try {
       const result = await call;
-      this.#changes++;
       apply(result);
       return result;
     } catch (error) {
-      this.#changes++;
-      this.#isKnown = false;
+      // What was refused has changed nothing.
+      if (!(error instanceof SheafError && error.status < 500)) this.#doubt(about);
       throw error;
     }
   }
 
   /** What is not there is as gone as what has just been removed. */
-  #removing(call: unknown, isGone: (key: StoredKey) => boolean): Promise<unknown> {
-    const remove = (): void => {
-      const ends = new Map<string, number>();
-      for (const { key } of this.#entries.values()) if (isGone(key)) ends.set(this.#remove(key), AT_ONCE);
-      this.#options.onEnd(ends);
-    };
+  #removing(call: unknown, end: KeyEnd): Promise<unknown> {
+    const remove = (): void => this.#end(end);
     const removed = Promise.resolve(call).catch((error: unknown) => {
       if (error instanceof SheafError && error.code === "not_found") remove();
       throw error;
     });
-    return this.#changing(removed, remove);
+    return this.#changing(removed, end, remove);
   }
 
   #put(key: StoredKey): void {
-    const bytes = Buffer.from(key.digest, "hex");
-    this.#entries.set(bucketOf(bytes), { digest: bytes, key, principal: toPrincipal(key) });
+    this.#lookups.made(key);
+    this.#missing.delete(key.digest);
+    this.#known.set(key.digest, toKnown(key, this.#clock()));
   }
 
-  #expire(id: string, at: number): void {
-    for (const { key } of this.#entries.values()) {
-      if (key.id !== id || (key.expires !== null && key.expires <= at)) continue;
-      this.#put({ ...key, expires: at });
-      this.#options.onEnd(new Map([[id, at]]));
+  #end(end: KeyEnd): void {
+    const { includes, at } = end;
+    this.#lookups.ended(end);
+    for (const [digest, known] of this.#known.entries()) {
+      const { key } = known;
+      if (!includes(key)) continue;
+      // The entry keeps its place, so that what goes through them comes to its end.
+      if (at === AT_ONCE) this.#known.delete(digest);
+      else if (at < (key.expires ?? Infinity))
+        this.#known.replace(digest, toKnown({ ...key, expires: at }, known.at));
     }
+    this.#options.onEnd(end);
   }
 
-  /** Returns its id. */
-  #remove({ id, digest: text }: StoredKey): string {
-    this.#entries.delete(bucketOf(Buffer.from(text, "hex")));
-    return id;
-  }
-
-  async #known(): Promise<void> {
-    while (!this.#isKnown) {
-      this.#reading ??= this.#read().finally(() => (this.#reading = null));
-      await this.#reading;
-    }
-  }
-
-  async #read(): Promise<void> {
-    const changes = this.#changes;
-    const keys = await this.#listAll();
-    if (changes !== this.#changes) return;
-    const before = new Map([...this.#entries.values()].map(({ key }) => [key.id, key]));
-    this.#entries.clear();
-    const ends = new Map<string, number>();
-    for (const key of keys) {
-      const { id, expires } = key;
-      this.#put(key);
-      if (expires !== null && before.has(id)) ends.set(id, expires);
-      before.delete(id);
-    }
-    this.#isKnown = true;
-    for (const id of before.keys()) ends.set(id, AT_ONCE);
-    this.#options.onEnd(ends);
-  }
-
-  async #listAll(): Promise<readonly StoredKey[]> {
-    const keys: StoredKey[] = [];
-    for (let page: ListPage | null = { limit: null, offset: 0 }; page !== null;) {
-      const { items, next }: ListBatch<StoredKey> = await this.#options.engine().listKeys(page);
-      for (const key of items) keys.push(key);
-      page = next === null ? null : { limit: null, offset: 0, after: next };
-    }
-    return keys;
+  #doubt(about: KeyEnd): void {
+    this.#doubtedAt = this.#clock();
+    this.#missing.clear();
+    this.#lookups.doubt();
+    this.#doubts.push(about);
   }
 }
 
-function bucketOf(bytes: Buffer): string {
-  return bytes.toString("hex", 0, BUCKET_BYTES);
+function endOf(id: unknown): KeyEnd {
+  return { includes: (key) => key.id === id, at: AT_ONCE };
+}
+
+function toKnown(key: StoredKey, at: number): Known {
+  return { key, principal: toPrincipal(key), at };
 }
 
 function toPrincipal({ id, tenant, database, scopes, limits, expires }: StoredKey): Principal {

@@ -40,7 +40,14 @@ export type AdmitTokens = RequestBudget["admitTokens"];
 
 /** By which key a request was admitted, and for what its path names. */
 export interface RequestAccess {
-  readonly key: string;
+  /** With the tenant and database that it is bound to. */
+  readonly key: {
+    readonly id: string;
+    readonly tenant: string | null;
+    readonly database: string | null;
+    /** Milliseconds since 1970. */
+    readonly expires?: number | null;
+  };
   readonly tenant: string | null;
   readonly database: string | null;
 }

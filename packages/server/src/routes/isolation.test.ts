@@ -55,7 +55,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sheaf-isolation-"));
   engine = await createLocalEngine({ dataFolder: folder });
   const recorded = intercept(engine, (name, method) => (...args) => {
-    calls.push(name);
+    // Looking the caller's key up tells nothing of what it asks for.
+    if (name !== "findKeys") calls.push(name);
     return method(...args);
   });
   test = await startTestApp({ engine: () => recorded, now: () => now });
@@ -71,8 +72,6 @@ beforeAll(async () => {
     expired: await make({ scopes: EVERY_SCOPE, expires_at: new Date(now + 1).toISOString() }),
   };
   now += 10;
-  // From here on the keys are known, so that looking one up asks the engine nothing.
-  await test.ask("GET /api/v2/tenants/acme", { key: keys.own });
 });
 
 afterAll(async () => {

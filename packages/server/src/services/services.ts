@@ -93,7 +93,7 @@ export function createServices(
       logger?.warn({ err: error }, "what was used when could not be stored; trying again"),
   });
   const access = new AccessWatch(requests, now);
-  const onEnd = access.keysEnd.bind(access);
+  const onEnd = access.keysEnd;
   const madeKeys = keeps ? new MadeKeyStore({ engine: options.engine, ledger, now, onEnd }) : null;
   let known: { readonly serving: Engine; readonly wrapped: Engine } | null = null;
   const engine: EngineSource = () => {
