@@ -2,7 +2,7 @@
  * What one change of the catalog reads and writes. It sees the committed entries under its own writes and those of the
  * transactions that are to be committed with it. What it has read of committed entries becomes a condition of its commit.
  */
-import { isSliceOver, nextSlice } from "@sheaf/process";
+import { takeSlice } from "@sheaf/process";
 import type {
   CatalogCommit,
   CatalogCondition,
@@ -26,16 +26,22 @@ export class CatalogChanges {
   readonly #counted = new Map<string, CatalogCondition>();
   readonly #clears: CatalogRange[] = [];
 
+  /** Nothing was read or written. */
+  get isNew(): boolean {
+    return this.isEmpty && this.#read.size === 0 && this.#counted.size === 0;
+  }
+
   get isEmpty(): boolean {
     return this.#writes.size === 0 && this.#clears.length === 0;
   }
 
   get commit(): CatalogCommit {
-    return {
-      conditions: [...this.#read.values(), ...this.#counted.values()],
-      clears: [...this.#clears],
-      writes: [...this.#writes.values()],
-    };
+    return { conditions: this.#conditions(), clears: this.#clears, writes: this.#writes.values() };
+  }
+
+  *#conditions(): Generator<CatalogCondition> {
+    yield* this.#read.values();
+    yield* this.#counted.values();
   }
 
   /** `undefined`: what lies below counts. */
@@ -195,7 +201,7 @@ export async function* pagesOf(
     if (page.length > 0) yield page;
     if (page.length < ENTRIES_PER_READ) return;
     from = behind(page.at(-1)!.key);
-    if (isSliceOver()) await nextSlice("");
+    await takeSlice("");
   }
 }
 

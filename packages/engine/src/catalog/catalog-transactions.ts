@@ -74,7 +74,7 @@ export class CatalogTransactions {
     let planned: Planned[] = [];
     for (let spent = 0; spent < GROUP_MS && this.#queue.length > 0;) {
       const startedAt = performance.now();
-      await this.#plan(this.#queue.shift()!, changes, planned);
+      changes = await this.#plan(this.#queue.shift()!, changes, planned);
       spent += performance.now() - startedAt;
     }
     try {
@@ -84,7 +84,7 @@ export class CatalogTransactions {
         await sleep(PAUSE_MS * attempt * Math.random());
         const again = planned;
         [changes, planned] = [new CatalogChanges(), []];
-        for (const { action } of again) await this.#plan(action, changes, planned);
+        for (const { action } of again) changes = await this.#plan(action, changes, planned);
       }
       for (const { resolve } of planned) resolve();
     } catch (error) {
@@ -97,15 +97,19 @@ export class CatalogTransactions {
     return changes.isEmpty || (await this.#store.commit(changes.commit)) === "done";
   }
 
-  async #plan(action: Queued, changes: CatalogChanges, planned: Planned[]): Promise<void> {
+  /** Returns `changes` with those of the action. */
+  async #plan(action: Queued, changes: CatalogChanges, planned: Planned[]): Promise<CatalogChanges> {
     const transaction = new CatalogTransaction(this.#store, changes);
     try {
       const resolve = await action.run(transaction);
-      changes.add(transaction.changes);
       planned.push({ action, resolve });
+      // One alone may be large, and is not copied.
+      if (changes.isNew) return transaction.changes;
+      changes.add(transaction.changes);
     } catch (error) {
       action.reject(error);
     }
+    return changes;
   }
 }
 

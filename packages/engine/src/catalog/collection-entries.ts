@@ -1,4 +1,5 @@
 /** Entries of collections in the catalog and the keys that lead to them: by id, by name and by age inside a database. */
+import { takeSlice } from "@sheaf/process";
 import { type CollectionRef, SheafError } from "@sheaf/protocol";
 import type { CollectionName, ListBatch, ListPage } from "../engine.ts";
 import type { CatalogView } from "../storage/catalog/catalog-store.ts";
@@ -216,6 +217,7 @@ export async function removeCollections(
     transaction.expect(nameKey(idBytes(databaseId), entry.name), value);
     await removeCollection(transaction, counts, entry);
     ids.push(entry.id);
+    await takeSlice("");
   }
   return ids;
 }
@@ -245,8 +247,10 @@ export async function lacksMembers(view: CatalogView): Promise<boolean> {
 }
 
 export async function completeMembers(transaction: CatalogTransaction): Promise<void> {
-  for (const { key, value } of await transaction.entriesOf(ALL_COLLECTIONS))
+  for (const { key, value } of await transaction.entriesOf(ALL_COLLECTIONS)) {
     putCollection(transaction, decodeCollection(value, transaction.origin(key)));
+    await takeSlice("");
+  }
 }
 
 /** For a key that leads to a collection; `null`: it does not, or not any more. */

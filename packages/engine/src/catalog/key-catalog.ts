@@ -4,6 +4,7 @@
  * access by making a tenant of the same name. Beside its record, each key has entries that lead to it by digest, age and
  * tenant, and all are counted, so that nothing but a list looks at more keys than it is about.
  */
+import { takeSlice } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import type {
   Activity,
@@ -80,7 +81,10 @@ export class KeyCatalog {
   indexAll(): Promise<void> {
     return this.#transactions.transact(async (transaction) => {
       const all = await transaction.entriesOf(ALL_KEYS);
-      for (const { key, value } of all) putIndexes(transaction, decodeKey(value, transaction.origin(key)));
+      for (const { key, value } of all) {
+        putIndexes(transaction, decodeKey(value, transaction.origin(key)));
+        await takeSlice("");
+      }
       setCount(transaction, all.length);
     });
   }
@@ -164,6 +168,7 @@ export async function removeKeysBoundTo(
     transaction.expect(leading, value);
     const key = await readBehind(transaction, leading, value);
     if (key !== null && (database === null || key.database === database)) await removeKey(transaction, key);
+    await takeSlice("");
   }
   if (database === null) transaction.remove(tokenUsageKey(tenant));
 }

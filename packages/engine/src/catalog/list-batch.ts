@@ -9,8 +9,9 @@ import { behind } from "./catalog-transaction.ts";
 /** Bytes of entries, and entries, with which a batch ends. */
 const BATCH_BYTES = 256 * 1024;
 const BATCH_ENTRIES = 512;
-/** Entries that are read at once: few, for one of them may be longer than a batch. */
-const READ_ENTRIES = 32;
+/** Entries that are read at once: at first few, for one of them may be longer than a batch, then as many as may fit. */
+const FIRST_ENTRIES = 4;
+const MOST_ENTRIES = 128;
 
 /** An entry as callers see it, and how many bytes it was stored in. */
 export interface ListedItem<T> {
@@ -33,8 +34,9 @@ export async function readBatch<T>(
   let last: Uint8Array | null = null;
   let start = after === undefined ? range.start : behind(Buffer.from(after, "hex"));
   let left = limit ?? Infinity;
+  let wanted = FIRST_ENTRIES;
   for (let skip = offset; left > 0; skip = 0) {
-    const most = Math.min(left, READ_ENTRIES);
+    const most = Math.min(left, wanted);
     const entries = await view.entries({ start, end: range.end, limit: most, offset: skip });
     const listed = await read(entries);
     for (const [i, { key }] of entries.entries()) {
@@ -50,6 +52,8 @@ export async function readBatch<T>(
     if (last === null || entries.length < most) break;
     start = behind(last);
     left -= entries.length;
+    const fitting = Math.ceil(((BATCH_BYTES - bytes) * items.length) / Math.max(1, bytes));
+    wanted = Math.max(1, Math.min(MOST_ENTRIES, fitting));
   }
   return { items, next: null };
 }

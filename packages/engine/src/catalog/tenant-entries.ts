@@ -1,4 +1,5 @@
 /** Tenants in the catalog, and the resource names that lead to them. */
+import { takeSlice } from "@sheaf/process";
 import { SheafError, type Tenant } from "@sheaf/protocol";
 import type { ListBatch, ListPage } from "../engine.ts";
 import type { CatalogEntry, CatalogView } from "../storage/catalog/catalog-store.ts";
@@ -68,8 +69,10 @@ export async function removeTenant(transaction: CatalogTransaction, name: string
 
 /** Makes what leads from resource names to tenants, in a folder of a version that did not have it. */
 export async function indexTenants(transaction: CatalogTransaction): Promise<void> {
-  for (const entry of await transaction.entriesOf(ALL_TENANTS))
+  for (const entry of await transaction.entriesOf(ALL_TENANTS)) {
     putTenant(transaction, decodeListed(transaction, entry));
+    await takeSlice("");
+  }
 }
 
 function forgetResource(transaction: CatalogTransaction, { resourceName }: Tenant): void {

@@ -38,13 +38,13 @@ export interface CatalogWrite {
   readonly value: Uint8Array | null;
 }
 
-/** Not to be changed once it is handed over. */
+/** Not to be changed once it is handed over. There may be hundreds of thousands of each. */
 export interface CatalogCommit {
-  readonly conditions: readonly CatalogCondition[];
+  readonly conditions: Iterable<CatalogCondition>;
   /** All entries in them are removed before anything is written. */
-  readonly clears: readonly CatalogRange[];
+  readonly clears: Iterable<CatalogRange>;
   /** At most one of each key. */
-  readonly writes: readonly CatalogWrite[];
+  readonly writes: Iterable<CatalogWrite>;
 }
 
 /** Reads of what is committed. None of them writes, and each of them sees one state. */

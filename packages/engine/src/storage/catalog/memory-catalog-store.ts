@@ -37,7 +37,7 @@ export class MemoryCatalogStore implements CatalogStore {
   }
 
   async commit({ conditions, clears, writes }: CatalogCommit): Promise<"done" | "conflict"> {
-    if (!conditions.every((condition) => this.#holds(condition))) return "conflict";
+    for (const condition of conditions) if (!this.#holds(condition)) return "conflict";
     for (const range of clears) {
       const [from, to] = this.#bounds(range);
       this.#entries.splice(from, to - from);

@@ -88,17 +88,18 @@ export class LmdbCatalogStore implements CatalogStore {
   }
 
   *#apply({ conditions, clears, writes }: CatalogCommit): Generator<void, "done" | "conflict"> {
-    for (const [i, condition] of conditions.entries()) {
+    let done = 0;
+    for (const condition of conditions) {
       if (!this.#holds(condition)) return "conflict";
-      if (i % PER_STEP === PER_STEP - 1) yield;
+      if (++done % PER_STEP === 0) yield;
     }
     for (const range of clears) {
       for (const { key } of this.#environment.entries(range)) this.#environment.remove(key);
     }
-    for (const [i, { key, value }] of writes.entries()) {
+    for (const { key, value } of writes) {
       if (value === null) this.#environment.remove(key);
       else this.#environment.put(key, value, true);
-      if (i % PER_STEP === PER_STEP - 1) yield;
+      if (++done % PER_STEP === 0) yield;
     }
     return "done";
   }
