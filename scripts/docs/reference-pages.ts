@@ -1,10 +1,11 @@
 /** Pages under docs/reference that are generated from tables in the code. `npm run docs` writes them, a test holds them. */
 import { LIMIT_TABLE } from "@sheaf/protocol";
 import { BOUND_SETTINGS, REPLY_SETTINGS, SETTING_GROUPS } from "@sheaf/server";
+import { clientPage } from "./client-page.ts";
 
 /** File name under docs/reference -> its whole text. */
 export function referencePages(): Readonly<Record<string, string>> {
-  return { "limits.md": limitsPage(), "settings.md": settingsPage() };
+  return { "client.md": clientPage(), "limits.md": limitsPage(), "settings.md": settingsPage() };
 }
 
 function limitsPage(): string {

@@ -108,6 +108,32 @@ describe("records of @sheaf/client", () => {
     ]);
   });
 
+  it("are counted, by filter and by value", async () => {
+    const collection = await client.getCollection<Point>({ name: "batches" });
+    expect(await collection.count({ where: { parity: "odd" } })).toBe(COUNT / 2);
+    expect(await collection.count({ ids: ["p1", "nobody"], where: K("n").lt(9) })).toBe(1);
+    const facets = await collection.facets({
+      keys: ["parity", K("n")],
+      where: { n: { $lt: 4 } },
+      histogram: 2,
+      limit: 2,
+    });
+    expectTypeOf(facets.parity.values[0]).toEqualTypeOf<
+      { readonly value: string; readonly count: number } | undefined
+    >();
+    expect(facets.parity.values).toEqual([
+      { value: "even", count: 2 },
+      { value: "odd", count: 2 },
+    ]);
+    expect(facets.n).toMatchObject({
+      other: 2,
+      missing: 0,
+      min: 0,
+      max: 3,
+      histogram: [{ count: 2 }, { count: 2 }],
+    });
+  });
+
   it("are gone through page by page", async () => {
     const collection = await client.getCollection<Point>({ name: "batches" });
     const ids: string[] = [];

@@ -10,15 +10,21 @@ import {
   hybridSchema,
 } from "@sheaf/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
+import { rm } from "node:fs/promises";
+import { ROOT_KEY, ServedSheaf, temporaryFolder } from "../e2e/testing/served-sheaf.ts";
 
 let served: ServedSheaf;
 let client: SheafClient;
+let backups: string;
 beforeAll(async () => {
-  served = await ServedSheaf.start({ env: { SHEAF_ALLOW_RESET: "on" } });
+  backups = await temporaryFolder();
+  served = await ServedSheaf.start({ env: { SHEAF_ALLOW_RESET: "on", SHEAF_BACKUP_FOLDER: backups } });
   client = new SheafClient({ url: served.url, key: ROOT_KEY });
 });
-afterAll(() => served.dispose());
+afterAll(async () => {
+  await served.dispose();
+  await rm(backups, { recursive: true, force: true });
+});
 
 describe("collections of @sheaf/client", () => {
   it("are made by schema and by configuration, found, changed, forked and counted", async () => {
@@ -74,6 +80,21 @@ describe("keys of @sheaf/client", () => {
     await client.revokeKey({ id: made.id });
     await expect(reader.listDatabases()).rejects.toBeInstanceOf(AuthorizationError);
     await expect(client.revokeKey({ id: made.id })).rejects.toBeInstanceOf(NotFoundError);
+  });
+});
+
+describe("backups of @sheaf/client", () => {
+  it("are made, watched and listed", async () => {
+    expect(await client.createBackup({ name: "first" })).toMatchObject({ name: "first", tenant: null });
+    await expect.poll(async () => (await client.getBackup({ name: "first" })).state).toBe("complete");
+    const [listed] = await client.listBackups();
+    expect(listed).toMatchObject({
+      name: "first",
+      startedAt: expect.any(Date),
+      finishedAt: expect.any(Date),
+    });
+    await expect(client.createBackup({ name: "first" })).rejects.toBeInstanceOf(ConflictError);
+    await expect(client.cancelBackup({ name: "none" })).rejects.toBeInstanceOf(NotFoundError);
   });
 });
 

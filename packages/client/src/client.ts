@@ -12,6 +12,13 @@ import {
   keyBody,
 } from "./catalog/api-key.ts";
 import {
+  type Backup,
+  type BackupReply,
+  CREATE_BACKUP,
+  type CreateBackupParams,
+  backupOf,
+} from "./catalog/backup.ts";
+import {
   type CollectionReply,
   CREATE_COLLECTION,
   type CreateCollectionParams,
@@ -21,6 +28,7 @@ import {
   ID,
   type IdParams,
   type Identity,
+  type IdentityReply,
   NAME,
   type NameParams,
   PAGE,
@@ -30,9 +38,13 @@ import {
   RESOURCE,
   type ResourceParams,
   type TenantInfo,
+  type TenantReply,
   UPDATE_TENANT,
   type UpdateTenantParams,
+  identityOf,
+  knownCall as known,
   pageQuery,
+  tenantInfo,
 } from "./catalog/params.ts";
 import { Collection } from "./collection.ts";
 import {
@@ -86,6 +98,7 @@ const REQUEST: MembersOf<RequestParams> = {
 };
 
 const PAGE_SIZE = 100;
+const BACKUPS = "/api/v2/backups";
 const KEYS = "/api/v2/keys";
 const TENANTS = "/api/v2/tenants";
 
@@ -154,11 +167,7 @@ export class SheafClient {
 
   /** Who the key speaks for. */
   async identity(params: CallOptions = {}): Promise<Identity> {
-    const reply = await this.#get<{ user_id: string; tenant: string; databases: readonly string[] }>(
-      "/api/v2/auth/identity",
-      known(params),
-    );
-    return { userId: reply.user_id, tenant: reply.tenant, databases: reply.databases };
+    return identityOf(await this.#get<IdentityReply>("/api/v2/auth/identity", known(params)));
   }
 
   /** In the text format of Prometheus. */
@@ -320,6 +329,28 @@ export class SheafClient {
     await this.#delete(`${KEYS}/${encodeURIComponent(id)}`, params);
   }
 
+  /** In the background, below the server's folder for backups. `getBackup` says how far it is. */
+  async createBackup(params: CreateBackupParams): Promise<Backup> {
+    const { name, incremental, tenant, keys } = requireKnown(params, CREATE_BACKUP, "params");
+    return backupOf(await this.#make(BACKUPS, { name, incremental, tenant, keys }, params));
+  }
+
+  /** The newest first. */
+  async listBackups(params: CallOptions = {}): Promise<readonly Backup[]> {
+    return (await this.#get<readonly BackupReply[]>(BACKUPS, known(params))).map(backupOf);
+  }
+
+  async getBackup(params: NameParams): Promise<Backup> {
+    const { name } = requireKnown(params, NAME, "params");
+    return backupOf(await this.#get(`${BACKUPS}/${encodeURIComponent(name)}`, params));
+  }
+
+  /** One that is being made; complete ones stay. */
+  async cancelBackup(params: NameParams): Promise<void> {
+    const { name } = requireKnown(params, NAME, "params");
+    await this.#delete(`${BACKUPS}/${encodeURIComponent(name)}`, params);
+  }
+
   /** Dense vectors, one per text. */
   async embed(params: EmbedParams): Promise<Embeddings<readonly number[]>> {
     const { value, headers } = await this.#transport.sendForAnswer<EmbedReply<readonly number[]>>(
@@ -355,19 +386,6 @@ export class SheafClient {
   #make<T>(path: string, json: object, options: CallOptions): Promise<T> {
     return this.#transport.send({ method: "POST", path, json, repeatable: false }, options);
   }
-}
-
-interface TenantReply {
-  readonly name: string;
-  readonly resource_name: string | null;
-}
-
-function tenantInfo({ name, resource_name }: TenantReply): TenantInfo {
-  return { name, resourceName: resource_name };
-}
-
-function known(params: CallOptions): CallOptions {
-  return requireKnown(params, CALL, "params");
 }
 
 function pages<T>(params: PagesParams, list: (page: PageParams) => Promise<readonly T[]>): Pages<T> {

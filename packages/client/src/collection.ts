@@ -6,9 +6,17 @@ import {
   type ModifyCollectionParams,
   collectionInfo,
 } from "./catalog/collection-info.ts";
-import { NAME, type NameParams } from "./catalog/params.ts";
+import { NAME, type NameParams, knownCall as known } from "./catalog/params.ts";
 import { SheafClientError } from "./errors.ts";
 import { Pages } from "./pages.ts";
+import {
+  type CountParams,
+  type Facet,
+  type FacetValue,
+  type FacetsParams,
+  countJson,
+  facetsJson,
+} from "./records/facets.ts";
 import type { Metadata, MetadataShape } from "./records/metadata.ts";
 import {
   DELETE,
@@ -55,7 +63,7 @@ import { requireKnown } from "./require-known.ts";
 import type { KeyInput, KeyName } from "./search/key.ts";
 import type { Search } from "./search/search.ts";
 import type { ServerLimits } from "./server-limits.ts";
-import { CALL, type CallOptions, type Transport } from "./transport.ts";
+import { type CallOptions, type Transport } from "./transport.ts";
 
 export interface IndexingStatus {
   /** From 0 to 1. */
@@ -95,13 +103,17 @@ type WriteKind = "add" | "upsert" | "update";
 const NO_LIMITS: WriteLimits = { maxBatchSize: Number.POSITIVE_INFINITY, supportsBase64Encoding: false };
 const RECORDS_PER_PAGE = 500;
 
-/** @typeParam M Metadata of its records; nothing checks it but the compiler. */
+/**
+ * Records, and how they are written, read and searched. Made by the methods of `SheafClient`.
+ *
+ * @typeParam M Metadata of its records; nothing checks it but the compiler.
+ */
 export class Collection<M extends MetadataShape<M> = Metadata> {
   readonly #server: Server;
   readonly #path: string;
   #info: CollectionInfo;
 
-  /** Use the methods of `SheafClient`. */
+  /** @internal Use the methods of `SheafClient`. */
   constructor(server: Server, reply: CollectionReply) {
     this.#server = server;
     this.#info = collectionInfo(reply);
@@ -186,19 +198,31 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** By ids, by a filter, or by both. Returns how many records existed. */
-  async delete(params: DeleteParams): Promise<number> {
+  async delete(params: DeleteParams<M>): Promise<number> {
     const { limit } = requireKnown(params, DELETE, "params");
     const json = { ...selectorJson(params), limit };
     return (await this.#post<{ deleted: number }>("delete", json, params)).deleted;
   }
 
-  async count(params: CallOptions = {}): Promise<number> {
-    return this.#get("count", params);
+  /** Of all records, or of those that a `get` with the same selection finds. */
+  async count(params: CountParams<M> = {}): Promise<number> {
+    const json = countJson(params);
+    const path = `${this.#path}/${this.id}/count`;
+    const request =
+      json === null ? ({ method: "GET", path } as const) : ({ method: "POST", path, json } as const);
+    return this.#server.transport.send(request, params);
+  }
+
+  /** How often which values of metadata fields occur, exactly, in all records or in those of a selection. */
+  async facets<const K extends readonly KeyInput<keyof M & string>[]>(
+    params: FacetsParams<K, M>,
+  ): Promise<{ readonly [P in KeyName<K[number]> & keyof M]: Facet<FacetValue<M[P]>> }> {
+    return this.#post("facets", facetsJson(params), params);
   }
 
   /** By id and filter, in the order in which the records were made. */
   async get<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
-    params: GetParams<S> = {},
+    params: GetParams<S, M> = {},
   ): Promise<readonly Row<M, KeyName<S[number]>>[]> {
     const { json, names } = getReading(requireKnown(params, GET, "params"));
     return rowsOf(await this.#post<Columns>("get", json, params), names);
@@ -206,7 +230,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** As `get`, for any number of records, read page by page. */
   records<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
-    params: RecordsParams<S> = {},
+    params: RecordsParams<S, M> = {},
   ): Pages<Row<M, KeyName<S[number]>>> {
     const { pageSize = RECORDS_PER_PAGE, ...get } = requireKnown(params, RECORDS, "params");
     return new Pages((page) => this.get<S>({ ...get, ...page }), pageSize);
@@ -214,7 +238,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** The nearest records of each embedding. `search` takes texts, and more. */
   async query<const S extends readonly KeyInput<QueryKey<M>>[] = readonly DefaultQueryKey[]>(
-    params: QueryParams<S>,
+    params: QueryParams<S, M>,
   ): Promise<readonly (readonly Row<M, KeyName<S[number]>>[])[]> {
     const { json, names } = queryReading(params);
     return splitRows(await this.#post<ColumnRows>("query", json, params), () => names);
@@ -223,9 +247,11 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   /** Rows have the members that `select` names: without it document, metadata and score. */
   search<N extends string>(search: Search<N>): Promise<readonly Row<M, N>[]>;
   search<const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[]>(
-    params: SearchParams<S>,
+    params: SearchParams<S, M>,
   ): Promise<readonly Row<M, KeyName<S[number]>>[]>;
-  async search(params: SearchParams | Search<string>): Promise<readonly Row<M, string>[]> {
+  async search(
+    params: SearchParams<readonly KeyInput[], M> | Search<string>,
+  ): Promise<readonly Row<M, string>[]> {
     const { json, names } = searchReading(params);
     const call = "toPayload" in params ? {} : params;
     const reply = await this.#post<ColumnRows>("search", { searches: [json] }, call);
@@ -234,7 +260,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** Several searches in one call, on one state of the collection. */
   async searchAll<
-    const P extends readonly (SearchInput<readonly KeyInput<SearchKey<M>>[]> | Search<string>)[],
+    const P extends readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | Search<string>)[],
   >(params: SearchAllParams<P>): Promise<{ readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] }> {
     const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
     const json = { searches: readings.map((reading) => reading.json) };
@@ -247,7 +273,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** As `get`, with the token of the state that was read, to go on with it and to commit against it. */
   async conditionalGet<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
-    params: GetParams<S> & { readonly readToken?: number | undefined } = {},
+    params: GetParams<S, M> & { readonly readToken?: number | undefined } = {},
   ): Promise<{ readonly records: readonly Row<M, KeyName<S[number]>>[]; readonly readToken: number }> {
     const { readToken, ...get } = requireKnown(params, { ...GET, readToken: true }, "params");
     const { json, names } = getReading(get);
@@ -327,8 +353,4 @@ function splitRows(
     };
     return rowsOf(columns, namesOf(i));
   });
-}
-
-function known(params: CallOptions): CallOptions {
-  return requireKnown(params, CALL, "params");
 }

@@ -6,6 +6,7 @@ export type {
   KeyScope,
   RotateKeyParams,
 } from "./catalog/api-key.ts";
+export type { Backup, CreateBackupParams } from "./catalog/backup.ts";
 export type {
   CollectionInfo,
   CreateCollectionParams,
@@ -64,6 +65,7 @@ export {
   UnsupportedError,
 } from "./errors.ts";
 export { Pages } from "./pages.ts";
+export type { CountParams, Facet, FacetsParams, FacetValue } from "./records/facets.ts";
 export type {
   Metadata,
   MetadataPatch,
@@ -92,6 +94,7 @@ export type {
 } from "./records/row.ts";
 export type { CommitOperation, CommitParams, Committed } from "./records/transaction.ts";
 export type { RecordChange, RecordInput, WriteLimits, WriteParams, WriteProgress } from "./records/write.ts";
+export type { Where } from "./records/where-json.ts";
 export {
   Aggregate,
   type AggregateInput,

@@ -14,7 +14,7 @@ export class Pages<T> implements AsyncIterable<T> {
   readonly #read: ReadPage<T>;
   readonly #pageSize: number;
 
-  /** Made by the methods of clients and collections. */
+  /** @internal Made by the methods of clients and collections. */
   constructor(read: ReadPage<T>, pageSize: number) {
     if (!(Number.isInteger(pageSize) && pageSize > 0)) {
       throw new TypeError("params.pageSize: must be a positive integer");

@@ -1,5 +1,5 @@
 /** Parameters that many methods share, and what the server says of tenants and databases. */
-import type { MembersOf } from "../require-known.ts";
+import { type MembersOf, requireKnown } from "../require-known.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 
 export interface NameParams extends CallOptions {
@@ -65,4 +65,27 @@ export function pageQuery({ limit, offset }: PageParams): string {
   if (limit !== undefined) query.set("limit", String(limit));
   if (offset !== undefined) query.set("offset", String(offset));
   return query.size === 0 ? "" : `?${query.toString()}`;
+}
+
+export function knownCall(params: CallOptions): CallOptions {
+  return requireKnown(params, CALL, "params");
+}
+
+export interface TenantReply {
+  readonly name: string;
+  readonly resource_name: string | null;
+}
+
+export function tenantInfo({ name, resource_name }: TenantReply): TenantInfo {
+  return { name, resourceName: resource_name };
+}
+
+export interface IdentityReply {
+  readonly user_id: string;
+  readonly tenant: string;
+  readonly databases: readonly string[];
+}
+
+export function identityOf({ user_id, tenant, databases }: IdentityReply): Identity {
+  return { userId: user_id, tenant, databases };
 }

@@ -4,25 +4,26 @@ import { GroupBy, type GroupByInput } from "../search/group-by.ts";
 import type { KeyInput } from "../search/key.ts";
 import { RankExpression, type RankInput } from "../search/rank.ts";
 import { Search } from "../search/search.ts";
-import type { WhereInput } from "../search/where.ts";
 import { CALL, type CallOptions } from "../transport.ts";
+import type { Metadata } from "./metadata.ts";
 import { GET_KEYS, QUERY_KEYS, SEARCH_KEYS, includeOf, namesOf } from "./row.ts";
+import type { Where } from "./where-json.ts";
 
 /** Which records: all that satisfy every member that is given. */
-export interface Selector {
+export interface Selector<M = Metadata> {
   readonly ids?: readonly string[] | undefined;
   /** A filter, as JSON (`{ year: { $gte: 1990 } }`) or made with `K`. */
-  readonly where?: WhereInput;
+  readonly where?: Where<M> | null | undefined;
   /** `{ $contains: "tide" }`. `K.DOCUMENT` in `where` does the same. */
   readonly whereDocument?: Readonly<Record<string, unknown>> | undefined;
 }
 
-export interface DeleteParams extends Selector, CallOptions {
+export interface DeleteParams<M = Metadata> extends Selector<M>, CallOptions {
   /** Only beside a filter. */
   readonly limit?: number | undefined;
 }
 
-export interface GetParams<S> extends Selector, CallOptions {
+export interface GetParams<S, M = Metadata> extends Selector<M>, CallOptions {
   /** All, if omitted. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
@@ -30,7 +31,7 @@ export interface GetParams<S> extends Selector, CallOptions {
   readonly select?: S | undefined;
 }
 
-export interface QueryParams<S> extends Selector, CallOptions {
+export interface QueryParams<S, M = Metadata> extends Selector<M>, CallOptions {
   readonly embeddings: readonly (readonly number[] | Float32Array)[];
   /** Neighbours of each embedding, 10 if omitted. */
   readonly limit?: number | undefined;
@@ -38,15 +39,15 @@ export interface QueryParams<S> extends Selector, CallOptions {
   readonly select?: S | undefined;
 }
 
-export interface RecordsParams<S> extends Selector, CallOptions {
+export interface RecordsParams<S, M = Metadata> extends Selector<M>, CallOptions {
   /** Records in one request, 500 if omitted. */
   readonly pageSize?: number | undefined;
   readonly select?: S | undefined;
 }
 
 /** One search of several. */
-export interface SearchInput<S = readonly KeyInput[]> {
-  readonly where?: WhereInput;
+export interface SearchInput<S = readonly KeyInput[], M = Metadata> {
+  readonly where?: Where<M> | null | undefined;
   readonly rank?: RankInput | undefined;
   readonly groupBy?: GroupByInput | undefined;
   readonly limit?: number | undefined;
@@ -55,13 +56,13 @@ export interface SearchInput<S = readonly KeyInput[]> {
   readonly select?: S | undefined;
 }
 
-export interface SearchParams<S = readonly KeyInput[]> extends SearchInput<S>, CallOptions {}
+export interface SearchParams<S = readonly KeyInput[], M = Metadata> extends SearchInput<S, M>, CallOptions {}
 
 export interface SearchAllParams<P = readonly (SearchInput | Search<string>)[]> extends CallOptions {
   readonly searches: P;
 }
 
-const SELECTOR: MembersOf<Selector> = { ids: true, where: true, whereDocument: true };
+export const SELECTOR: MembersOf<Selector> = { ids: true, where: true, whereDocument: true };
 export const DELETE: MembersOf<DeleteParams> = { ...SELECTOR, limit: true, ...CALL };
 export const GET: MembersOf<GetParams<unknown>> = {
   ...SELECTOR,
@@ -96,24 +97,31 @@ const SEARCH_ALONE: MembersOf<SearchParams> = { ...SEARCH, ...CALL };
 
 type Keys = Iterable<KeyInput>;
 
+/** Parameters whose filters have been checked by the compiler. */
+type Loose<P> = Omit<P, "where" | "select"> & {
+  readonly where?: object | null | undefined;
+  readonly select?: Keys | undefined;
+};
+type AnySearch = Loose<SearchInput> | Search<string>;
+
 /** A body, and the keys that its answer becomes rows of. */
 export interface Reading {
   readonly json: object;
   readonly names: readonly string[];
 }
 
-export function selectorJson({ ids, where, whereDocument }: Selector): object {
+export function selectorJson({ ids, where, whereDocument }: Loose<Selector>): object {
   return { ids, where, where_document: whereDocument };
 }
 
-export function getReading(params: GetParams<Keys>): Reading {
+export function getReading(params: Loose<GetParams<Keys>>): Reading {
   const { limit, offset, select = GET_KEYS } = params;
   const names = namesOf(select);
   const include = includeOf(names, ["#id", "#uri", "#embedding", ...GET_KEYS]);
   return { json: { ...selectorJson(params), limit, offset, include }, names };
 }
 
-export function queryReading(params: QueryParams<Keys>): Reading {
+export function queryReading(params: Loose<QueryParams<Keys>>): Reading {
   const { embeddings, limit, select = QUERY_KEYS } = requireKnown(params, QUERY, "params");
   const vectors = requireArray(embeddings, "params.embeddings").map((vector) => Array.from(vector));
   const names = namesOf(select);
@@ -122,15 +130,13 @@ export function queryReading(params: QueryParams<Keys>): Reading {
 }
 
 /** A search alone, which may hold what belongs to the call. */
-export function searchReading(params: SearchParams<Keys> | Search<string>): Reading {
+export function searchReading(params: Loose<SearchParams> | Search<string>): Reading {
   if (params instanceof Search) return partsReading(partsOf(params));
   const { signal: _, timeoutMs: __, ...search } = requireKnown(params, SEARCH_ALONE, "params");
   return partsReading(search);
 }
 
-export function searchReadings(
-  searches: readonly (SearchInput<Keys> | Search<string>)[],
-): readonly Reading[] {
+export function searchReadings(searches: readonly AnySearch[]): readonly Reading[] {
   return requireArray(searches, "params.searches").map((search, i) =>
     partsReading(
       search instanceof Search ? partsOf(search) : requireKnown(search, SEARCH, `params.searches[${i}]`),
@@ -138,7 +144,7 @@ export function searchReadings(
   );
 }
 
-function partsOf(search: Search<string>): SearchInput<Keys> {
+function partsOf(search: Search<string>): Loose<SearchInput> {
   const { limit, offset } = search.limitConfig;
   return {
     where: search.whereClause,
@@ -157,7 +163,7 @@ function partsReading({
   limit,
   offset = 0,
   select = SEARCH_KEYS,
-}: SearchInput<Keys>): Reading {
+}: Loose<SearchInput>): Reading {
   const names = namesOf(select);
   const json = {
     where,

@@ -12,6 +12,7 @@ export interface LimitOptions {
 
 export type LimitInput = Limit | LimitOptions | number | null | undefined;
 
+/** How many records a search skips, and how many it gives. */
 export class Limit {
   readonly offset: number;
   readonly limit?: number;

@@ -39,6 +39,12 @@ type ManyOperator = "$sum" | "$mul" | "$max" | "$min";
 /** The JSON for a search whose page ends at record `pageEnd`; 0 where none is known. */
 type MakeJson = (pageEnd: number) => RankJson;
 
+/**
+ * What scores a record. Numbers beside it are constants; JSON beside it is taken as it is.
+ *
+ * @example
+ * knn({ query: "boats" }).multiply(0.7).add(knn({ query: "boats", key: "bm25", default: 1 }).multiply(0.3))
+ */
 export class RankExpression {
   readonly #json: MakeJson;
   /** Operands that an operator of the same kind takes over, so that `a.add(b).add(c)` is one `$sum`. */
@@ -55,12 +61,12 @@ export class RankExpression {
     return rankOf(input, "rank");
   }
 
-  /** For builders of leaves. */
+  /** @internal For builders of leaves. */
   static leaf(json: MakeJson): RankExpression {
     return new RankExpression(json);
   }
 
-  /** For operators of any number of operands; one alone is left as it is. */
+  /** @internal For operators of any number of operands; one alone is left as it is. */
   static many(operator: ManyOperator, inputs: readonly RankInput[]): RankExpression {
     const operands = inputs
       .map((input, i) => rankOf(input, `${operator}[${i}]`))
@@ -73,7 +79,7 @@ export class RankExpression {
     return new RankExpression(json, operator, operands);
   }
 
-  /** The JSON for one search; queries that were given no limit of their own find what its page needs. */
+  /** @internal The JSON for one search; queries that were given no limit of their own find what its page needs. */
   static jsonFor(input: RankInput, pageEnd: number): RankJson {
     return rankOf(input, "rank").#json(pageEnd);
   }

@@ -22,7 +22,7 @@ export class WhereExpression {
     this.#junction = operator === undefined ? null : { operator, operands };
   }
 
-  /** Use `K(key)` with a method for the operator. */
+  /** @internal Use `K(key)` with a method for the operator. */
   static compare(key: string, operator: string, value: unknown): WhereExpression {
     return new WhereExpression({ [key]: { [operator]: value } });
   }

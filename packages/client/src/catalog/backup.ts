@@ -1,0 +1,49 @@
+/** Backups of a server: what it says of one, and what it is told to copy. */
+import type { MembersOf } from "../require-known.ts";
+import { NAME, type NameParams } from "./params.ts";
+
+export interface Backup {
+  readonly name: string;
+  readonly state: "running" | "complete" | "failed";
+  readonly startedAt: Date;
+  readonly finishedAt: Date | null;
+  /** The only one in it; `null`: all are. */
+  readonly tenant: string | null;
+  /** The backup that it adds to. */
+  readonly incremental: string | null;
+  /** Those that are copied. */
+  readonly collections: number;
+  /** That it takes on the disk. */
+  readonly bytes: number;
+  /** Collections that could not be copied. */
+  readonly damaged: number;
+  /** Why it failed. */
+  readonly error: string | null;
+}
+
+export interface CreateBackupParams extends NameParams {
+  /** Name of the backup to add to: only what has changed since is copied. */
+  readonly incremental?: string | undefined;
+  /** The only tenant to be copied. */
+  readonly tenant?: string | undefined;
+  /** With API keys, as digests. */
+  readonly keys?: boolean | undefined;
+}
+
+export const CREATE_BACKUP: MembersOf<CreateBackupParams> = {
+  incremental: true,
+  tenant: true,
+  keys: true,
+  ...NAME,
+};
+
+/** As the server sends it. */
+export interface BackupReply extends Omit<Backup, "startedAt" | "finishedAt"> {
+  readonly started_at: string;
+  readonly finished_at: string | null;
+}
+
+export function backupOf({ started_at, finished_at, ...same }: BackupReply): Backup {
+  const finishedAt = finished_at === null ? null : new Date(finished_at);
+  return { ...same, startedAt: new Date(started_at), finishedAt };
+}
