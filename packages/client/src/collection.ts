@@ -56,6 +56,7 @@ import {
   type WriteParams,
   columnsOf,
   needsLimits,
+  requireBatchSize,
   requireRecords,
   writeBatches,
 } from "./records/write.ts";
@@ -298,6 +299,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   async #write(kind: WriteKind, params: WriteParams<RecordChange<M>>): Promise<void> {
     const { records, batchSize, onProgress, ...call } = requireKnown(params, WRITE, "params");
     requireRecords(records, "params.records");
+    requireBatchSize(batchSize);
     const limits = needsLimits(records) ? await this.#server.limits.get(call) : NO_LIMITS;
     const { length: total } = records;
     let written = 0;

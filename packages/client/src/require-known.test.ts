@@ -75,7 +75,10 @@ describe("the client", () => {
     ["params: must be an object", () => collection.add(wrong([{ id: "a" }]))],
     ["params.records: must be an array", () => collection.add(wrong({ records: { id: "a" } }))],
     ["params.records[0]: must be an object", () => collection.add({ records: ["a" as never] })],
-    ["params.batchSize: must be", () => collection.add({ records: [{ id: "a" }], batchSize: 0 })],
+    [
+      "params.batchSize: must be a positive integer",
+      () => collection.add({ records: [{ id: "a", embedding: [1] }], batchSize: 0 }),
+    ],
     ["params.pageSize: must be a positive integer", () => collection.records({ pageSize: 0 })],
     ["params.select: unknown key #score", () => collection.get({ select: ["#score" as never] })],
     ["params.ranks: must be an array", () => rrf(wrong({ ranks: { query: "q" } }))],

@@ -76,14 +76,18 @@ export function requireRecords(records: readonly AnyRecord[], path: string): voi
     requireKnown(record, RECORD, `${path}[${i}]`);
 }
 
+export function requireBatchSize(batchSize: number | undefined): void {
+  if (batchSize === undefined || (Number.isInteger(batchSize) && batchSize > 0)) return;
+  throw new TypeError("params.batchSize: must be a positive integer");
+}
+
 export function writeBatches(
   records: readonly AnyRecord[],
   { maxBatchSize, supportsBase64Encoding }: WriteLimits,
-  batchSize = Number.POSITIVE_INFINITY,
+  batchSize?: number,
 ): Iterable<readonly AnyRecord[]> {
-  if (!(batchSize >= 1)) throw new TypeError("params.batchSize: must be an integer of at least 1");
   const isEmbedded = records.some((record) => !hasEmbedding(record) && typeof record.document === "string");
-  const most = batchSize === Number.POSITIVE_INFINITY && isEmbedded ? EMBEDDED_BATCH : Math.floor(batchSize);
+  const most = batchSize ?? (isEmbedded ? EMBEDDED_BATCH : maxBatchSize);
   const limits: BatchLimits = { records: Math.min(most, maxBatchSize), bytes: BATCH_BYTES };
   const perNumber = supportsBase64Encoding ? BYTES_PER_BASE64_FLOAT : BYTES_PER_DECIMAL;
   return batchesOf(records, limits, ({ id, document, uri, embedding, metadata }) => {
