@@ -1,6 +1,8 @@
 /** `@sheaf/client` against the real command: collections, keys, embedding, and what the server says of itself. */
+import { rm } from "node:fs/promises";
 import {
   AuthorizationError,
+  BusyError,
   ConflictError,
   InvalidRequestError,
   NotFoundError,
@@ -10,8 +12,7 @@ import {
   hybridSchema,
 } from "@sheaf/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rm } from "node:fs/promises";
-import { ROOT_KEY, ServedSheaf, temporaryFolder } from "../e2e/testing/served-sheaf.ts";
+import { ROOT_KEY, ServedSheaf, descendants, temporaryFolder } from "../e2e/testing/served-sheaf.ts";
 
 let served: ServedSheaf;
 let client: SheafClient;
@@ -127,6 +128,23 @@ describe("embedding with @sheaf/client", () => {
 });
 
 describe("a server of @sheaf/client", () => {
+  it("is asked again while its engine starts anew", async () => {
+    const count = await client.countCollections();
+    const [engine] = (await descendants(served.pid)).filter(({ command }) => command.includes("engine-host"));
+    process.kill(engine?.pid ?? 0, "SIGKILL");
+    expect(await client.countCollections()).toBe(count);
+  });
+
+  it("is not asked again where a key has had its requests for long", async () => {
+    const limits = { requestsPerMinute: 1 };
+    const { key } = await client.createKey({ name: "rare", tenant: "acme", scopes: ["read"], limits });
+    const rare = new SheafClient({ url: served.url, key, tenant: "acme" });
+    await rare.listDatabases();
+    const refused = await rare.listDatabases().catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(BusyError);
+    expect(refused).toMatchObject({ status: 429, retryAfterSeconds: expect.any(Number) });
+  });
+
   it("says what it is, and starts over", async () => {
     expect(await client.heartbeat()).toBeGreaterThan(1e18);
     expect(await client.isReady()).toBe(true);
