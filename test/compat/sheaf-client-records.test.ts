@@ -69,6 +69,15 @@ describe("records of @sheaf/client", () => {
     );
   });
 
+  it("go there in as few requests as the server takes", async () => {
+    const collection = await client.createCollection({ name: "many" });
+    const records = Array.from({ length: 6_000 }, (_, n) => ({ id: `${n}`, embedding: [n, 1] }));
+    const written: number[] = [];
+    await collection.add({ records, onProgress: (step) => written.push(step.written) });
+    expect(written).toEqual([5_461, 6_000]);
+    expect(await collection.count()).toBe(6_000);
+  });
+
   it("have no vectors unless they are asked for", async () => {
     const collection = await client.getCollection<Point>({ name: "batches" });
     const [first] = await collection.get({ ids: ["p0"] });
