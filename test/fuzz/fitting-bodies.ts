@@ -55,6 +55,12 @@ export const FITTING_BODIES: Readonly<Record<string, readonly object[]>> = {
       group_by: { keys: ["s", "flag"], aggregate: { $min_k: { keys: ["#score", "n"], k: 2 } } },
       select: { keys: ["#score", "#document", "n"] },
     }),
+    search(
+      { rank: { $key: { key: "n" } }, where: wheres[0] },
+      {
+        rank: { $sum: [knn(), { $key: { key: "flag", default: 1 } }, { $age: { key: "x", half_life: 60 } }] },
+      },
+    ),
     search({
       rank: { $div: { left: knn(), right: { $sub: { left: { $exp: knn() }, right: { $log: knn() } } } } },
     }),

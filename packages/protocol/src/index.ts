@@ -88,6 +88,7 @@ export { parseWriteRequest } from "./records/write-request.ts";
 export type {
   BinaryOperator,
   Comparison,
+  FieldLeaf,
   GroupBy,
   Knn,
   KnnQuery,

@@ -94,6 +94,7 @@ const table = {
   queriesPerCall: { value: 1_024, over: 400, doc: "Query embeddings in one call." },
   rankNodes: { value: 1_000, over: 400, doc: "Operators and operands of one rank expression." },
   knnLeaves: { value: 64, over: 400, doc: "`$knn` expressions in one rank expression." },
+  fieldLeaves: { value: 64, over: 400, doc: "`$key` and `$age` expressions in one rank expression." },
   knnLimit: { value: 100_000, over: 400, doc: "`$knn.limit`, and `k` of an aggregate." },
   groupKeys: { value: 16, over: 400, doc: "Keys of `group_by`." },
   aggregateKeys: { value: 16, over: 400, doc: "Keys of `$min_k` and `$max_k`." },

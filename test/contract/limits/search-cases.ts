@@ -26,6 +26,10 @@ export const SEARCH_CASES = {
   searchesPerCall: toCollection("search", /^searches/u, (size) => ({ searches: times(size, () => ({})) })),
   rankNodes: ranked((size) => ({ $sum: times(size - 1, () => ({ $val: 1 })) }), /^searches\[0\]\.rank/u),
   knnLeaves: ranked((size) => ({ $sum: times(size, () => KNN) }), /^searches\[0\]\.rank/u),
+  fieldLeaves: ranked(
+    (size) => ({ $sum: times(size, () => ({ $key: { key: "a" } })) }),
+    /^searches\[0\]\.rank/u,
+  ),
   knnLimit: ranked(
     (size) => ({ $knn: { query: [1, 2], limit: size } }),
     /^searches\[0\]\.rank\.\$knn\.limit/u,

@@ -45,7 +45,7 @@ import type {
   TokenUsage,
 } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
-import { hasSeveralLeaves } from "../query/rank/knn-leaves.ts";
+import { hasSeveralLeaves } from "../query/rank/leaves.ts";
 import { cannotStart } from "./caller-errors.ts";
 import type { DataLock } from "./data-lock.ts";
 import { endCause, endedAtStart } from "./end-cause.ts";

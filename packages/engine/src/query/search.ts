@@ -6,7 +6,7 @@ import type { Nearest } from "../segment/top-k.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
 import { groupRecords } from "./group/group.ts";
 import { denseKnn } from "./rank/knn.ts";
-import { knnLeaves } from "./rank/knn-leaves.ts";
+import { knnLeaves } from "./rank/leaves.ts";
 import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
 import { pageEnd, pageOf, unrankedPage } from "./page.ts";
@@ -54,7 +54,9 @@ export async function runSearch(
   if (rank === null) return unrankedPage(rows, search, { snapshot: view.snapshot, pace });
   const nearest = await findLeaves(leaves, rows);
   if (leaves.length > 1) times.near();
-  const ranking = await times.measure("rank", () => rankRecords(rank, nearest, view.snapshot, pace));
+  const ranking = await times.measure("rank", () =>
+    rankRecords(rank, nearest, { rows, snapshot: view.snapshot, pace }),
+  );
   const kept =
     groupBy === null
       ? ranking

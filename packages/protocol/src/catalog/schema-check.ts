@@ -103,6 +103,8 @@ export function checkSearchAgainstSchema(request: SearchRequest, schema: JsonObj
 function checkRank(rank: Rank, schema: JsonObject): void {
   switch (rank.type) {
     case "val":
+    case "key":
+    case "age":
       return;
     case "knn":
       checkKnn(rank, schema);

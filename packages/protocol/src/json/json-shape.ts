@@ -122,6 +122,14 @@ export function float32Of(value: unknown, path: string): number {
   return rounded;
 }
 
+/** The number as f64; 422 if it is none, 400 if it is beyond f64. */
+export function float64Of(value: unknown, path: string): number {
+  if (!isNumber(value)) throw unprocessable(path, "must be a number");
+  const number = toNumber(value);
+  if (!Number.isFinite(number)) throw invalid(path, "must be finite");
+  return number;
+}
+
 /** An integer literal, of either sign; 422 for anything else. Beyond ±(2^53-1) it is only near its value. */
 export function integerOf(value: unknown, path: string, expected = "must be an integer"): number {
   if (typeof value === "bigint") return Number(value);

@@ -63,6 +63,19 @@ export interface Knn {
   readonly path: string;
 }
 
+/** A number of the record's own metadata, as a score. */
+export type FieldLeaf =
+  /** The number, or 0 and 1 for a boolean. */
+  | { readonly type: "key"; readonly key: string; readonly default: number | null }
+  /** How long before `now` it is, in half-lives; never below 0. All three are f64. */
+  | {
+      readonly type: "age";
+      readonly key: string;
+      readonly now: number;
+      readonly halfLife: number;
+      readonly default: number | null;
+    };
+
 export type NaryOperator = "$sum" | "$mul" | "$max" | "$min";
 export type BinaryOperator = "$sub" | "$div";
 export type UnaryOperator = "$abs" | "$exp" | "$log";
@@ -70,6 +83,7 @@ export type UnaryOperator = "$abs" | "$exp" | "$log";
 export type Rank =
   | { readonly type: "val"; readonly value: number }
   | Knn
+  | FieldLeaf
   | { readonly type: "nary"; readonly operator: NaryOperator; readonly operands: readonly Rank[] }
   | {
       readonly type: "binary";

@@ -7,6 +7,7 @@ import { invalid, unprocessable } from "../errors.ts";
 import {
   booleanOf,
   float32Of,
+  float64Of,
   itemPath,
   itemsOf,
   listOf,
@@ -23,18 +24,27 @@ import { LIMITS } from "../limits.ts";
 import { parseSparseVector } from "../metadata-sparse-vector.ts";
 import { parseDenseVector } from "../dense-vector-parser.ts";
 import { EMBEDDING_KEY } from "../system-keys.ts";
-import type { Knn, KnnQuery, Rank } from "./ast.ts";
+import type { FieldLeaf, Knn, KnnQuery, Rank } from "./ast.ts";
 
-const OPERATORS = ["$abs", "$div", "$exp", "$knn", "$log", "$max", "$min", "$mul", "$sub", "$sum", "$val"];
+const OPERATORS = [
+  ...["$abs", "$age", "$div", "$exp", "$key", "$knn", "$log"],
+  ...["$max", "$min", "$mul", "$sub", "$sum", "$val"],
+];
 const KNN_MEMBERS = ["query", "key", "limit", "default", "return_rank", "exact"];
 const SIDES = ["left", "right"];
 
 const DEFAULT_KNN_LIMIT = 16;
 const OPERANDS_MIN = 2;
 
+const KEY_MEMBERS = ["key", "default"];
+const AGE_MEMBERS = ["key", "half_life", "now", "default"];
+
 interface Reading {
+  /** Unix time in seconds, for leaves that do not say what now is. */
+  readonly arrivedAt: number;
   nodes: number;
   leaves: number;
+  fields: number;
 }
 
 /**
@@ -42,8 +52,8 @@ interface Reading {
  *
  * @throws SheafError 422 or 400, as above.
  */
-export function parseRank(value: unknown, path: string): Rank {
-  return parseExpression(value, path, { nodes: 0, leaves: 0 });
+export function parseRank(value: unknown, path: string, arrivedAt: number): Rank {
+  return parseExpression(value, path, { arrivedAt, nodes: 0, leaves: 0, fields: 0 });
 }
 
 function parseExpression(value: unknown, path: string, reading: Reading): Rank {
@@ -59,6 +69,9 @@ function parseExpression(value: unknown, path: string, reading: Reading): Rank {
       return Object.freeze({ type: "val", value: float32Of(operand, at) });
     case "$knn":
       return parseKnn(operand, at, reading);
+    case "$key":
+    case "$age":
+      return parseField(operator, operand, { path: at, reading });
     case "$sum":
     case "$mul":
     case "$max":
@@ -122,6 +135,33 @@ function parseKnn(value: unknown, path: string, reading: Reading): Knn {
     returnRank: flag(members, "return_rank", path),
     exact: flag(members, "exact", path),
     path,
+  });
+}
+
+function parseField(
+  operator: "$key" | "$age",
+  value: unknown,
+  { path, reading }: { readonly path: string; readonly reading: Reading },
+): FieldLeaf {
+  reading.fields += 1;
+  if (reading.fields > LIMITS.fieldLeaves)
+    throw invalid(path, `makes over ${LIMITS.fieldLeaves} \`$key\` and \`$age\` expressions`);
+  const members = membersOf(value, path);
+  refuseUnknown(members, operator === "$key" ? KEY_MEMBERS : AGE_MEMBERS, path);
+  const key = stringOf(required(members, "key", path), memberPath(path, "key"));
+  if (key === "" || key.startsWith("#")) throw invalid(memberPath(path, "key"), "must be a metadata field");
+  const fallback = optional(members, "default");
+  const leaf = {
+    key,
+    default: fallback === undefined ? null : float32Of(fallback, memberPath(path, "default")),
+  };
+  if (operator === "$key") return Object.freeze({ type: "key", ...leaf });
+  const halfLife = float64Of(required(members, "half_life", path), memberPath(path, "half_life"));
+  if (!(halfLife > 0)) throw invalid(memberPath(path, "half_life"), "must be above 0");
+  const now = optional(members, "now");
+  return Object.freeze({
+    ...{ type: "age", ...leaf, halfLife },
+    now: now === undefined ? reading.arrivedAt : float64Of(now, memberPath(path, "now")),
   });
 }
 

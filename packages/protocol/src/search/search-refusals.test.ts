@@ -8,7 +8,8 @@ import { parseSearchRequest } from "./search-request.ts";
 const read = (text: string): unknown => readJson(new TextEncoder().encode(text));
 const parse = (dictionary: string): string =>
   refusal(() => parseSearchRequest(read(`{"searches":[${dictionary}]}`)));
-const operators = "`$abs`, `$div`, `$exp`, `$knn`, `$log`, `$max`, `$min`, `$mul`, `$sub`, `$sum` or `$val`";
+const operators =
+  "`$abs`, `$age`, `$div`, `$exp`, `$key`, `$knn`, `$log`, `$max`, `$min`, `$mul`, `$sub`, `$sum` or `$val`";
 const noSearches = 'searches: is required: each search goes into it, {"searches": [{"rank": ...}]}';
 const knnMembers = "`query`, `key`, `limit`, `default`, `return_rank` or `exact`";
 
@@ -114,6 +115,17 @@ describe("a rank", () => {
       '{"$div":{"left":{"$val":1},"right":{"$val":1},"up":1}}',
       "400 searches[0].rank.$div.up: is unknown, expected `left` or `right`",
     ],
+    ['{"$key":"year"}', "422 searches[0].rank.$key: must be an object"],
+    ['{"$key":{}}', "422 searches[0].rank.$key.key: is required"],
+    ['{"$key":{"key":"#score"}}', "400 searches[0].rank.$key.key: must be a metadata field"],
+    ['{"$key":{"key":"a","default":"0"}}', "422 searches[0].rank.$key.default: must be a number"],
+    [
+      '{"$key":{"key":"a","now":0}}',
+      "400 searches[0].rank.$key.now: is unknown, expected `key` or `default`",
+    ],
+    ['{"$age":{"key":"a"}}', "422 searches[0].rank.$age.half_life: is required"],
+    ['{"$age":{"key":"a","half_life":0}}', "400 searches[0].rank.$age.half_life: must be above 0"],
+    ['{"$age":{"key":"a","half_life":1,"now":"2026"}}', "422 searches[0].rank.$age.now: must be a number"],
     ['{"$abs":[{"$val":1}]}', "422 searches[0].rank.$abs: must be an object"],
     ['{"$log":5}', "422 searches[0].rank.$log: must be an object"],
     ['{"$exp":{}}', "400 searches[0].rank.$exp: must hold exactly one operator"],

@@ -117,6 +117,15 @@ describe("a rank expression", () => {
     expect(rank({ $knn: { query: "" } })).toEqual({ ...knn, query: { type: "text", text: "" } });
   });
 
+  it("reads fields, and takes the time of the call for now", () => {
+    expect(rank({ $key: { key: "a" } })).toEqual({ type: "key", key: "a", default: null });
+    const age = { key: "b", half_life: 10, default: 0.1 };
+    const at = (body: object): unknown => parseSearchRequest({ searches: [{ rank: { $age: body } }] }, 5.5);
+    const read = { type: "age", key: "b", halfLife: 10, default: Math.fround(0.1) };
+    expect(at(age)).toMatchObject({ searches: [{ rank: { ...read, now: 5.5 } }] });
+    expect(at({ ...age, now: 7 })).toMatchObject({ searches: [{ rank: { ...read, now: 7 } }] });
+  });
+
   it("reads every option of a knn", () => {
     const options = { query: "a", key: "k", limit: 128, default: 0.1, return_rank: true, exact: true };
     expect(rank({ $knn: options })).toEqual({

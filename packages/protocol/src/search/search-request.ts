@@ -28,10 +28,11 @@ const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index
 /**
  * The body of `POST .../search`.
  *
+ * @param arrivedAt Unix time in seconds: what `$age` takes for now.
  * @throws SheafError 422 for wrong JSON types, missing members and an invalid filter; 400 for bounds, unknown keys,
  * and what the parts name.
  */
-export function parseSearchRequest(body: unknown): SearchRequest {
+export function parseSearchRequest(body: unknown, arrivedAt = 0): SearchRequest {
   const members = membersOf(body, "");
   const listed = optional(members, "searches");
   if (listed === undefined)
@@ -42,13 +43,13 @@ export function parseSearchRequest(body: unknown): SearchRequest {
   }
   return Object.freeze({
     searches: Object.freeze(
-      searches.map((search, index) => parseSearch(search, itemPath("searches", index))),
+      searches.map((search, index) => parseSearch(search, itemPath("searches", index), arrivedAt)),
     ),
     readLevel: parseReadLevel(members["read_level"]),
   });
 }
 
-function parseSearch(value: unknown, path: string): Search {
+function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
   const members = membersOf(value, path);
   refuseUnknown(members, DICTIONARY, path);
   const rank = optional(members, "rank");
@@ -59,7 +60,7 @@ function parseSearch(value: unknown, path: string): Search {
   }
   return Object.freeze({
     where: parseFilter(members, path),
-    rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank")),
+    rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank"), arrivedAt),
     groupBy: group,
     ...parsePage(optional(members, "limit"), memberPath(path, "limit")),
     select: parseSelect(optional(members, "select"), memberPath(path, "select")),

@@ -86,7 +86,9 @@ function plain<Arguments extends readonly unknown[], Parsed>(
   return { read: readJson, parse };
 }
 
-function withVectors<Parsed>(parse: (body: unknown) => Parsed): BodyParser<[], Parsed> {
+function withVectors<Arguments extends readonly unknown[], Parsed>(
+  parse: (body: unknown, ...args: Arguments) => Parsed,
+): BodyParser<Arguments, Parsed> {
   return { read: readJsonWithVectors, parse };
 }
 

@@ -83,6 +83,24 @@ describe("POST search", () => {
     expect(found).toEqual([["cat"], ["cat"], ["cat"]]);
   });
 
+  it("ranks by numbers of the metadata, and by how long ago they are", async () => {
+    const byKey = { $key: { key: "n" } };
+    const now = Math.floor(Date.now() / 1_000);
+    const scored = { select: { keys: ["#score"] }, limit: { limit: 1 } };
+    const searches = [
+      { rank: byKey, ...scored },
+      { rank: { $mul: [byKey, { $val: -1 }] }, ...scored },
+      { rank: { $sum: [{ $knn: { query: "locomotive", limit: 1 } }, byKey] }, ...scored },
+      { rank: { $age: { key: "n", half_life: now } }, ...scored },
+      { rank: { $age: { key: "n", half_life: 0.5, now: 2 } }, where: { n: { $lt: 3 } }, ...scored },
+    ];
+    const { body } = await test.ask(`POST ${path}/search`, { json: { searches } });
+    expect(body).toMatchObject({
+      ids: [["cat"], ["law"], ["train"], ["cat"], ["train"]],
+      scores: [[1], [-3], [expect.any(Number)], [1], [0]],
+    });
+  });
+
   it("finds nothing for a text without terms", async () => {
     expect(await ids({ rank: { $knn: { query: "the of", key: "words" } } })).toEqual([[]]);
   });

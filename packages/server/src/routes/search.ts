@@ -5,7 +5,9 @@ import { type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
 import { RECORDS } from "./record-descriptions.ts";
 
-export function searchRoutes({ replies, search }: Services): readonly Route[] {
+const MS_PER_SECOND = 1_000;
+
+export function searchRoutes({ now, replies, search }: Services): readonly Route[] {
   return [
     {
       method: "POST",
@@ -15,7 +17,7 @@ export function searchRoutes({ replies, search }: Services): readonly Route[] {
       tenant: "path",
       async handle(call) {
         const ref = collectionParams(call.params);
-        const request = await call.parse("search");
+        const request = await call.parse("search", now() / MS_PER_SECOND);
         const first = await search.search(ref, request, call.budget);
         return ok(await replies.body({ ref, first, budget: call.budget }, searchShape(request)));
       },

@@ -8,6 +8,7 @@ import {
   type CollectionRef,
   EMBEDDING_KEY,
   type EmbeddingPlan,
+  type FieldLeaf,
   type IndexPlan,
   type Knn,
   type KnnQuery,
@@ -120,7 +121,7 @@ async function embed(
 }
 
 function textLeaves(rank: Rank | null): readonly TextLeaf[] {
-  if (rank === null || rank.type === "val") return [];
+  if (rank === null || isPlain(rank)) return [];
   if (rank.type === "knn") return rank.query.type === "text" ? [{ knn: rank, text: rank.query.text }] : [];
   if (rank.type === "nary") return rank.operands.flatMap(textLeaves);
   if (rank.type === "binary") return [...textLeaves(rank.left), ...textLeaves(rank.right)];
@@ -136,9 +137,14 @@ function withVectors(request: SearchRequest, vectors: ReadonlyMap<Knn, KnnQuery>
 
 function replaceQueries(rank: Rank, vectors: ReadonlyMap<Knn, KnnQuery>): Rank {
   const replace = (operand: Rank): Rank => replaceQueries(operand, vectors);
-  if (rank.type === "val") return rank;
+  if (isPlain(rank)) return rank;
   if (rank.type === "knn") return { ...rank, query: vectors.get(rank) ?? rank.query };
   if (rank.type === "nary") return { ...rank, operands: rank.operands.map(replace) };
   if (rank.type === "binary") return { ...rank, left: replace(rank.left), right: replace(rank.right) };
   return { ...rank, operand: replace(rank.operand) };
+}
+
+/** A leaf without a query. */
+function isPlain(rank: Rank): rank is Extract<Rank, { type: "val" }> | FieldLeaf {
+  return rank.type === "val" || rank.type === "key" || rank.type === "age";
 }

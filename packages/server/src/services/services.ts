@@ -67,6 +67,8 @@ export interface Services {
   readonly madeKeys: MadeKeyStore | null;
   readonly metrics: ServerMetrics;
   readonly clock: StageClock;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** The metrics as text, with what the engine says of itself while it serves. */
   readonly renderMetrics: () => Promise<string>;
 }
@@ -125,6 +127,7 @@ export function createServices(
     madeKeys,
     metrics,
     clock,
+    now,
     renderMetrics: async () => metrics.text(await statistics(options.engine)),
     keys: new KeyService({ engine, ledger, now, overlapSeconds: keyOverlapSeconds }),
     embed: new EmbedService(embedder, tasks),

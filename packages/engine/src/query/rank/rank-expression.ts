@@ -13,7 +13,7 @@ export interface Operand {
   readonly default: number | null;
 }
 
-/** What a `$knn` leaf found among the records of a block. */
+/** What a leaf has for the records of a block. */
 export type FoundByLeaf = Pick<Operand, "values" | "present">;
 
 type Combination = NaryOperator | BinaryOperator;
@@ -39,7 +39,7 @@ export function evaluateRank(rank: Rank, leaves: readonly FoundByLeaf[]): Operan
 
 function evaluate(rank: Rank, leaves: Iterator<FoundByLeaf>): Operand {
   if (rank.type === "val") return constant(rank.value);
-  if (rank.type === "knn") {
+  if (rank.type === "knn" || rank.type === "key" || rank.type === "age") {
     const { values, present } = leaves.next().value as FoundByLeaf;
     const fallback = rank.default;
     if (fallback !== null) for (let i = 0; i < values.length; i++) if (present[i] === 0) values[i] = fallback;

@@ -3,6 +3,7 @@
  * members and leaves overlap.
  */
 import {
+  type FieldLeaf,
   type GroupBy,
   type IndexPlan,
   type Knn,
@@ -22,7 +23,10 @@ import type { RecordContent } from "./test-collection.ts";
 const IDS = Array.from({ length: 24 }, (_, i) => `r${i}`);
 const KEYS = ["i", "n", "s", "b", "list", "idf", "plain", "absent"];
 
-const ints = fc.constantFrom(0n, 1n, 2n, -3n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 63n));
+/** By way of f64 it would become another f32. */
+const TWICE_ROUNDED = 2n ** 60n + 2n ** 36n + 1n;
+
+const ints = fc.constantFrom(0n, 1n, 2n, -3n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 63n), TWICE_ROUNDED);
 const floats = fc.constantFrom(0, -0, 1, 1.5, 2, -3, 2 ** 53, -(2 ** 63), 1e300, 5e-324);
 /** Grouping compares the first 64 characters before the others, and tells groups of over 256 by a digest. */
 const LONG = ["w".repeat(64), `${"w".repeat(64)}a`, "w".repeat(300), `${"w".repeat(300)}a`];
@@ -215,6 +219,8 @@ const { clause: clauses } = fc.letrec<{ clause: Where }>((tie) => ({
 
 export const wheres: fc.Arbitrary<Where | null> = fc.option(clauses, { freq: 3 });
 
+const defaults = fc.option(fc.oneof(fc.constantFrom(0, 1, -1), fc.float({ noNaN: true, min: -9, max: 9 })));
+
 type Target = Pick<Knn, "key" | "query">;
 
 function knnsOf(targets: fc.Arbitrary<Target>): fc.Arbitrary<Knn> {
@@ -222,7 +228,7 @@ function knnsOf(targets: fc.Arbitrary<Target>): fc.Arbitrary<Knn> {
     .record({
       target: targets,
       limit: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constant(100)),
-      default: fc.option(fc.oneof(fc.constantFrom(0, 1, -1), fc.float({ noNaN: true, min: -9, max: 9 }))),
+      default: defaults,
       returnRank: fc.boolean(),
       exact: fc.boolean(),
     })
@@ -244,11 +250,21 @@ function knns(dimension: number): fc.Arbitrary<Knn> {
   return knnsOf(fc.oneof(denseTargets(dimension), sparse));
 }
 
+const fields: fc.Arbitrary<FieldLeaf> = fc.oneof(
+  fc.record({ type: fc.constant("key" as const), key: keys, default: defaults }),
+  fc.record({
+    ...{ type: fc.constant("age" as const), key: keys, default: defaults },
+    now: fc.constantFrom(0, 2, 2 ** 53, -1e300),
+    halfLife: fc.constantFrom(1, 0.3, 86_400, 1e-300),
+  }),
+);
+
 export function ranks(dimension: number): fc.Arbitrary<Rank> {
   const { rank } = fc.letrec<{ rank: Rank }>((tie) => ({
     rank: fc.oneof(
       { maxDepth: 4, withCrossShrink: true },
       { weight: 4, arbitrary: knns(dimension) },
+      { weight: 2, arbitrary: fields },
       {
         weight: 1,
         arbitrary: fc.record({

@@ -20,6 +20,7 @@ import {
   arrayMembers,
   fromDocumentText,
 } from "@sheaf/protocol";
+import { oracleField } from "./oracle-field.ts";
 import { distance } from "../../kernels/distance.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
 
@@ -155,6 +156,8 @@ function rankValue(collection: OracleCollection, rows: readonly StoredRecord[], 
   const value = (operand: Rank): Value => rankValue(collection, rows, operand);
   if (rank.type === "val") return { support: new Map(), default: rank.value };
   if (rank.type === "knn") return { support: nearest(collection, rows, rank), default: rank.default };
+  if (rank.type === "key" || rank.type === "age")
+    return { support: oracleField(rows, rank), default: rank.default };
   if (rank.type === "binary") {
     const divide = rank.operator === "$div";
     return combine(value(rank.left), value(rank.right), (a, b) => f(divide ? a / b : a - b));

@@ -31,6 +31,16 @@ const knn = closed({
   exact: maybe(Type.Boolean(), "Scan without approximation."),
 });
 
+const fieldMembers = {
+  key: field,
+  default: maybe(Type.Number(), "Score of a record that has no number there, if others let it in."),
+};
+const age = closed({
+  ...fieldMembers,
+  half_life: Type.Number({ exclusiveMinimum: 0, description: "Seconds that count as 1." }),
+  now: maybe(Type.Number(), "Unix time in seconds, by default that of the call."),
+});
+
 const operands = arrayOf(rank, { minItems: 2 });
 const sides = Type.Union([
   closed({ left: rank, right: rank }),
@@ -49,6 +59,8 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     [
       closed({ $val: Type.Number() }, { description: "A constant." }),
       closed({ $knn: knn }, { description: "Nearest neighbours." }),
+      closed({ $key: closed(fieldMembers) }, { description: "A number of the record's metadata." }),
+      closed({ $age: age }, { description: "How long ago a time in the record's metadata is." }),
       ...["$sum", "$mul", "$max", "$min"].map((operator) => closed({ [operator]: operands })),
       ...["$sub", "$div"].map((operator) => closed({ [operator]: sides })),
       ...["$abs", "$exp", "$log"].map((operator) => closed({ [operator]: rank })),
@@ -56,7 +68,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     {
       description:
         `A score in 32-bit arithmetic, lower is better: exactly one operator per object, at most ${LIMITS.rankNodes} of them ` +
-        `and ${LIMITS.knnLeaves} \`$knn\` expressions.`,
+        `and ${LIMITS.knnLeaves} \`$knn\` expressions, and ${LIMITS.fieldLeaves} of \`$key\` and \`$age\`.`,
     },
   ),
   GroupBy: Type.Union(

@@ -103,6 +103,10 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     ranked({
       $div: { left: { $abs: knn() }, right: { $sub: { left: { $exp: knn() }, right: { $log: knn() } } } },
     }),
+    ranked({ $key: { key: "year" } }),
+    ranked({ $sum: [knn(), { $key: { key: "year", default: 0 } }, { $age: { key: "at", half_life: 0.5 } }] }),
+    ranked({ $age: { key: "at", half_life: 86_400, now: 1.7e9, default: 1 } }),
+    ranked({ $key: { key: "year", default: null } }),
     ranked({ $sub: [knn(), { $val: 1 }] }),
     searches({
       rank: knn(),
