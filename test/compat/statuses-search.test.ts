@@ -207,7 +207,7 @@ describe("limit, select, filter and the rest", () => {
       /^searches\[0\].*(?:filter|where)/u,
     ],
     ["an index that is off", { where: { n: 1 } }, 400, /'n' with type 'Int' because indexing is disabled/u],
-    ["an unknown member of a search", { order_by: "color" }, 400, /^searches\[0\].*order_by/u],
+    ["an unknown member of a search", { sort_by: "color" }, 400, /^searches\[0\].*sort_by/u],
   ])("%s", async (_, one, status, message) => {
     expect(await search({ searches: [one] })).toEqual(refused(status, message));
   });

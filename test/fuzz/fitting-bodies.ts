@@ -36,6 +36,7 @@ export const FITTING_BODIES: Readonly<Record<string, readonly object[]>> = {
       include: ["documents", "metadatas", "embeddings", "uris"],
     })),
     { ids: ["a", "b", "none"], offset: 1 },
+    { order_by: [{ n: "desc" }, { s: "asc" }, { tags: "asc" }], limit: 7 },
     { where_document: { $not_regex: "(?i)TEXT 1" } },
   ],
   CountBody: [{}, ...wheres.map((where) => ({ where }))],
@@ -55,6 +56,7 @@ export const FITTING_BODIES: Readonly<Record<string, readonly object[]>> = {
       group_by: { keys: ["s", "flag"], aggregate: { $min_k: { keys: ["#score", "n"], k: 2 } } },
       select: { keys: ["#score", "#document", "n"] },
     }),
+    search({ order_by: [{ flag: "asc" }, { x: "desc" }], where: wheres[2], limit: { limit: 4, offset: 2 } }),
     search(
       { rank: { $key: { key: "n" } }, where: wheres[0] },
       {

@@ -40,7 +40,16 @@ export interface EngineOptions {
 }
 
 /** What a call goes through: waiting for its collection, then the stages of a read. */
-export type CallStage = "open" | "filter" | "dense" | "sparse" | "rank" | "group" | "facets" | "select";
+export type CallStage =
+  | "open"
+  | "filter"
+  | "dense"
+  | "sparse"
+  | "rank"
+  | "group"
+  | "sort"
+  | "facets"
+  | "select";
 
 export interface CallReport {
   /** Milliseconds. */

@@ -93,6 +93,8 @@ export type {
   Knn,
   KnnQuery,
   NaryOperator,
+  OrderBy,
+  OrderKey,
   Rank,
   ReadLevel,
   Search,

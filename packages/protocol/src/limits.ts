@@ -111,6 +111,12 @@ const table = {
     over: 413,
     doc: "Texts that the facets of one call list, in UTF-16 units.",
   },
+  orderKeys: { value: 8, over: 400, doc: "Keys of `order_by`." },
+  orderedResults: {
+    value: 100_000,
+    over: 400,
+    doc: "Records up to the last of a page that `order_by` orders, of as many as there are. All of them are held at once.",
+  },
   selectKeys: { value: 1_024, over: 400, doc: "Keys of `select`." },
   whereNodes: { value: 1_000, over: 400, doc: "Clauses of one `where`." },
   whereValues: { value: 100_000, over: 400, doc: "Values of one `$in` or `$nin`, and ids of one selector." },

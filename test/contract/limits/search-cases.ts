@@ -1,7 +1,9 @@
 /** Bounds of filters, ranks, groups and pages. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { LIMITS, type LimitName } from "@sheaf/protocol";
+import { LIMITS, type LimitName, parseGetRequest } from "@sheaf/protocol";
 import { RegexPool } from "../../../packages/engine/src/query/regex/regex-pool.ts";
+import { executeGet } from "../../../packages/engine/src/query/execute.ts";
+import { TestCollection } from "../../../packages/engine/src/query/testing/test-collection.ts";
 import { type Bench, type CaseOf, type Outcome, bySize, called, times, toCollection } from "./limit-case.ts";
 
 const KNN = { $knn: { query: [1, 2] } };
@@ -56,6 +58,11 @@ export const SEARCH_CASES = {
       ),
     /^keys: the texts of all facets/u,
   ),
+  orderKeys: searched(
+    (size) => ({ order_by: names(size).map((name) => ({ [name]: "asc" })) }),
+    /^searches\[0\]\.order_by/u,
+  ),
+  orderedResults: bySize((_bench, size) => called(() => order(size)), /^order_by: the page ends at record/u),
   selectKeys: searched((size) => ({ select: { keys: names(size) } }), /^searches\[0\]\.select\.keys/u),
   whereNodes: filtered((size) => ({ $or: times(size - 1, () => ({ a: 1 })) }), /^where/u),
   whereValues: filtered((size) => ({ a: { $in: times(size, (i) => i) } }), /^where\.a\.\$in/u),
@@ -109,6 +116,14 @@ async function facetsOf(bench: Bench, texts: readonly string[]): Promise<Outcome
   const metadatas = ids.map((_, i) => Object.fromEntries(textsOf(i)));
   await bench.ask(`POST ${path}/add`, { json: { ids, embeddings: ids.map(() => [1]), metadatas } });
   return bench.send(`POST ${path}/facets`, { json: { keys, limit: LIMITS.facetValues } });
+}
+
+/** All of so many records. */
+async function order(records: number): Promise<void> {
+  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
+  const content = { embedding: Float32Array.of(1), document: null, uri: null, metadata: null };
+  for (let i = 0; i < records; i++) collection.put(`r${i}`, content);
+  await executeGet(collection.context, parseGetRequest({ order_by: [{ a: "asc" }] }));
 }
 
 function searched(make: (size: number) => object, says: RegExp): CaseOf {

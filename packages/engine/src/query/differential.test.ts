@@ -15,6 +15,7 @@ import {
   type Write,
   contents,
   denseKnns,
+  orders,
   plans,
   searches,
   vectors,
@@ -125,14 +126,17 @@ describe("reads against the oracle", () => {
 
   it("selects, counts and pages alike", async () => {
     const ids = fc.option(fc.array(fc.constantFrom("r1", "r2", "r3", "r9", "r17", "unknown")));
-    const bounds = fc.record({ limit: fc.option(fc.nat(9)), offset: fc.nat(5) });
+    const bounds = fc.record({
+      ...{ limit: fc.option(fc.nat(9)), offset: fc.nat(5) },
+      orderBy: fc.option(orders, { nil: undefined }),
+    });
     await fc.assert(
       fc.asyncProperty(
         collections,
         ids,
         wheres,
         bounds,
-        async (collection, ids, where, { limit, offset }) => {
+        async (collection, ids, where, { limit, offset, orderBy }) => {
           const selector = { ids, where };
           const rows = oracleSelect(collection, selector);
           isSame(await executeCount(collection.context, selector), rows.length);
@@ -140,7 +144,7 @@ describe("reads against the oracle", () => {
             await selectOffsets(collection.context, selector, limit),
             rows.map((record) => record.offset).slice(0, limit ?? rows.length),
           );
-          const request = { ...selector, limit, offset, include: ONLY_IDS };
+          const request = { ...selector, limit, offset, include: ONLY_IDS, ...(orderBy && { orderBy }) };
           const [records = []] = await recordsOf(executeGet(collection.context, request));
           isSame(
             records.map(({ id }) => id),

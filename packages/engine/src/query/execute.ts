@@ -21,8 +21,10 @@ import type { RowSet } from "../index/row-set.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 import { countFacets } from "./facet/facets.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
+import type { Reading } from "./group/member-order.ts";
 import { denseKnn } from "./rank/knn.ts";
 import { inInsertionOrder, insertionOrder } from "./insertion-order.ts";
+import { sortedPage } from "./metadata-sort.ts";
 import { Pace } from "./pace.ts";
 import type { QueryContext } from "./query-context.ts";
 import { type RecordView, StaleSnapshot } from "./record-view.ts";
@@ -134,17 +136,26 @@ export async function executeGet(
   return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(context.index, request, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
-    const list: SelectedList = {
-      positions: insertionOrder(rows, view.snapshot),
-      known: null,
-      scores: null,
-      fields: fieldsOfInclude(request.include),
-      skip: request.offset,
-      limit: request.limit ?? Infinity,
-      heldBytes: rows.words.byteLength,
-    };
+    const list = await context.times.measure("sort", () => listOfGet(rows, request, { view, pace }));
     await context.times.measure("select", () => reader.add(list, pace));
   });
+}
+
+async function listOfGet(
+  rows: RowSet,
+  { include, offset, limit, orderBy }: GetRequest,
+  reading: Reading,
+): Promise<SelectedList> {
+  const fields = fieldsOfInclude(include);
+  const end = offset + (limit ?? Infinity);
+  if (orderBy !== undefined) {
+    const known = await sortedPage(rows, orderBy, { offset, end }, reading);
+    const { length: records, byteLength: heldBytes } = known;
+    return { positions: known.values(), known, scores: null, fields, skip: 0, limit: records, heldBytes };
+  }
+  const positions = insertionOrder(rows, reading.view.snapshot);
+  const heldBytes = rows.words.byteLength;
+  return { positions, known: null, scores: null, fields, skip: offset, limit: limit ?? Infinity, heldBytes };
 }
 
 /** The next batch of a read that was started. Throws 503 where too much has changed to go on with it. */

@@ -9,7 +9,7 @@ import { denseKnn } from "./rank/knn.ts";
 import { knnLeaves } from "./rank/leaves.ts";
 import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
-import { pageEnd, pageOf, unrankedPage } from "./page.ts";
+import { orderedPage, pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
 import { rankRecords } from "./rank/rank.ts";
 import type { RecordView } from "./record-view.ts";
@@ -47,11 +47,15 @@ export async function runSearch(
   { view, pace }: { readonly view: RecordView; readonly pace: Pace },
 ): Promise<Scored> {
   const { times } = context;
-  const { rank, groupBy } = search;
+  const { rank, groupBy, orderBy } = search;
   const leaves = rank === null ? [] : prepareLeaves(context, rank, view, pace);
   const candidates = candidateRows(context.index, { ids: null, where: search.where }, view);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
-  if (rank === null) return unrankedPage(rows, search, { snapshot: view.snapshot, pace });
+  if (rank === null) {
+    return orderBy === undefined
+      ? unrankedPage(rows, search, { snapshot: view.snapshot, pace })
+      : times.measure("sort", () => orderedPage(rows, orderBy, search, { view, pace }));
+  }
   const nearest = await findLeaves(leaves, rows);
   if (leaves.length > 1) times.near();
   const ranking = await times.measure("rank", () =>

@@ -1,6 +1,6 @@
 /** Record writes and reads after parsing: frozen, complete, with absent and `null` made the same. */
 import type { Metadata, MetadataPatch, MetadataScalar } from "../metadata.ts";
-import type { Where } from "../search/ast.ts";
+import type { OrderBy, Where } from "../search/ast.ts";
 import type { DocumentText } from "./document-text.ts";
 
 export type WriteKind = "add" | "update" | "upsert";
@@ -103,6 +103,8 @@ export interface Include {
 }
 
 export interface GetRequest extends Selector {
+  /** Left out: insertion order. */
+  readonly orderBy?: OrderBy;
   readonly limit: number | null;
   readonly offset: number;
   readonly include: Include;

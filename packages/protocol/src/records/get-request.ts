@@ -1,5 +1,6 @@
 /** The body of `POST .../get`. */
-import { membersOf } from "../json/json-shape.ts";
+import { membersOf, optional } from "../json/json-shape.ts";
+import { parseOrderBy } from "../search/order-by.ts";
 import type { GetRequest } from "./ast.ts";
 import { parseInclude, parseOptionalCount, parseSelector } from "./selector.ts";
 
@@ -13,11 +14,14 @@ const DEFAULT_INCLUDE = ["documents", "metadatas"];
 export function parseGetRequest(body: unknown): GetRequest {
   const members = membersOf(body, "");
   const { ids, where } = parseSelector(members);
+  const order = optional(members, "order_by");
+  const orderBy = order === undefined ? null : parseOrderBy(order, "order_by");
   return Object.freeze({
     ids,
     where,
     limit: parseOptionalCount(members, "limit"),
     offset: parseOptionalCount(members, "offset") ?? 0,
     include: parseInclude(members, DEFAULT_INCLUDE),
+    ...(orderBy !== null && { orderBy }),
   });
 }

@@ -46,6 +46,16 @@ describe("get", () => {
     });
   });
 
+  it("reads an order, in which a key counts once", () => {
+    const order_by = [{ b: "desc" }, { a: "asc" }, { b: "asc" }];
+    const keys = [
+      { key: "b", descending: true },
+      { key: "a", descending: false },
+    ];
+    expect(parseGetRequest({ order_by }).orderBy).toEqual({ keys, path: "order_by" });
+    expect(parseGetRequest({ order_by: [] })).not.toHaveProperty("orderBy");
+  });
+
   it("echoes include as it was sent", () => {
     const { include } = parseGetRequest({ include: ["uris", "distances", "documents"] });
     expect(include).toEqual({
@@ -73,6 +83,12 @@ describe("get", () => {
     ['{"limit":-1}', "422 limit: must be a non-negative integer"],
     ['{"limit":1.0}', "422 limit: must be a non-negative integer"],
     ['{"offset":"1"}', "422 offset: must be a non-negative integer"],
+    ['{"order_by":{"a":"asc"}}', "422 order_by: must be an array"],
+    ['{"order_by":["a"]}', "422 order_by[0]: must be an object"],
+    ['{"order_by":[{"a":"asc","b":"asc"}]}', "400 order_by[0]: must hold exactly one key"],
+    ['{"order_by":[{"#id":"asc"}]}', "400 order_by[0].#id: must be a metadata field"],
+    ['{"order_by":[{"a":"up"}]}', "422 order_by[0].a: must be `asc` or `desc`"],
+    ['{"order_by":[{"a":1}]}', "422 order_by[0].a: must be a string"],
     ['{"include":"documents"}', "422 include: must be an array"],
     ['{"include":["documents",1]}', "422 include[1]: must be a string"],
     [

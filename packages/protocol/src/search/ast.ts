@@ -104,6 +104,20 @@ export interface GroupBy {
   };
 }
 
+export interface OrderKey {
+  /** A metadata key. */
+  readonly key: string;
+  readonly descending: boolean;
+}
+
+/** Records by their metadata: those without a value last, those that are equal in insertion order. */
+export interface OrderBy {
+  /** At least one, each key once. */
+  readonly keys: readonly OrderKey[];
+  /** Where it stood in the body, for messages. */
+  readonly path: string;
+}
+
 export interface Select {
   readonly document: boolean;
   readonly embedding: boolean;
@@ -119,6 +133,8 @@ export interface Search {
   readonly where: Where | null;
   readonly rank: Rank | null;
   readonly groupBy: GroupBy | null;
+  /** Left out, and always where there is a rank: insertion order. */
+  readonly orderBy?: OrderBy;
   readonly offset: number;
   /** `null`: no cap of its own. */
   readonly limit: number | null;

@@ -18,11 +18,12 @@ import {
 import { LIMITS } from "../limits.ts";
 import type { ReadLevel, Search, SearchRequest, Where } from "./ast.ts";
 import { parseGroupBy } from "./group-by.ts";
+import { parseOrderBy } from "./order-by.ts";
 import { parseRank } from "./rank.ts";
 import { parseSelect } from "./select.ts";
 import { parseWhere } from "./where.ts";
 
-const DICTIONARY = ["where", "filter", "rank", "group_by", "limit", "select"];
+const DICTIONARY = ["where", "filter", "rank", "group_by", "order_by", "limit", "select"];
 const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
 
 /**
@@ -58,10 +59,16 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
   if (group !== null && rank === undefined) {
     throw invalid(memberPath(path, "group_by"), "group_by requires rank expression to be specified");
   }
+  const order = optional(members, "order_by");
+  const orderBy = order === undefined ? null : parseOrderBy(order, memberPath(path, "order_by"));
+  if (orderBy !== null && rank !== undefined) {
+    throw invalid(memberPath(path, "order_by"), "a search with a rank is ordered by its scores");
+  }
   return Object.freeze({
     where: parseFilter(members, path),
     rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank"), arrivedAt),
     groupBy: group,
+    ...(orderBy !== null && { orderBy }),
     ...parsePage(optional(members, "limit"), memberPath(path, "limit")),
     select: parseSelect(optional(members, "select"), memberPath(path, "select")),
   });

@@ -51,7 +51,7 @@ export const RECORDS = {
   },
   get: {
     summary: "Get records",
-    details: "By ids, by a filter, or by both, in insertion order.",
+    details: "By ids, by a filter, or by both, in the order of `order_by` or in insertion order.",
     tag: "Records",
     body: ref("GetBody"),
     replies: answers(ref("GetResult")),

@@ -156,6 +156,26 @@ describe("writing and reading", () => {
     expect((await test.ask(`POST ${path}/count`, { json: { wehre: { n: 1 } } })).status).toBe(400);
   });
 
+  it("orders a get and a search by metadata, page by page", async () => {
+    const path = await collection();
+    const values = [{ p: 2, y: 1 }, { p: 9 }, null, { p: 2, y: 0 }, { p: "x" }, { y: 5 }, { p: 2 }];
+    const ids = values.map((_, i) => `r${i}`);
+    const add = { ids, embeddings: ids.map(() => [1]), metadatas: values };
+    await test.ask(`POST ${path}/add`, { json: add });
+    const order_by = [{ p: "desc" }, { y: "asc" }];
+    const expected = ["r4", "r1", "r3", "r0", "r6", "r5", "r2"];
+    const got = await test.ask(`POST ${path}/get`, { json: { order_by, include: [] } });
+    expect(got.body).toMatchObject({ ids: expected });
+    const page = await test.ask(`POST ${path}/get`, { json: { order_by, offset: 2, limit: 3 } });
+    expect(page.body).toMatchObject({ ids: expected.slice(2, 5) });
+    const search = { order_by, limit: { offset: 1, limit: 2 }, select: { keys: ["#score"] } };
+    const found = await test.ask(`POST ${path}/search`, { json: { searches: [search] } });
+    expect(found.body).toMatchObject({ ids: [expected.slice(1, 3)], scores: [[0, 1]] });
+    const ranked = { order_by, rank: { $knn: { query: [1] } } };
+    const refused = await test.ask(`POST ${path}/search`, { json: { searches: [ranked] } });
+    expect(refused).toMatchObject({ status: 400, text: expect.stringMatching(/searches\[0\]\.order_by: /u) });
+  });
+
   it("counts the values of keys", async () => {
     const path = await collection();
     const raw =

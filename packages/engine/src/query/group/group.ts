@@ -12,6 +12,7 @@ import {
   MemberOrder,
   type Reading,
   SCORE_KEY,
+  aggregateKeys,
   keptValue,
   readBytes,
 } from "./member-order.ts";
@@ -70,7 +71,7 @@ async function bestOfGroups(
   { keys, aggregate }: GroupBy,
   reading: Reading,
 ): Promise<Int32Array> {
-  const order = new MemberOrder(aggregate, reading);
+  const order = new MemberOrder(aggregateKeys(aggregate), reading);
   const groups = new Map<string, Member[]>();
   await readMembers(ranked, fieldsOf(keys, order.fields), reading, (group, place, values) => {
     const member = { place, position: ranked.positions[place]!, score: ranked.scores[place]!, values };

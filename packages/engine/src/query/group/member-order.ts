@@ -1,5 +1,5 @@
 /**
- * The best k members of a group by the keys of its aggregate, found with pauses. Of their values only short ones are kept beside the
+ * The best k members of a group by the keys of its aggregate, or of all records by those of `order_by`, found with pauses. Of their values only short ones are kept beside the
  * members: long strings are compared by how they begin, and read again where that is the same, as arrays are always.
  */
 import { type GroupBy, type MetadataScalar, type MetadataValue, isSparseVector } from "@sheaf/protocol";
@@ -37,6 +37,14 @@ export interface Member {
   readonly values: readonly KeptValue[];
 }
 
+interface FieldOrder {
+  /** Place in `fields`; -1 is the score. */
+  readonly field: number;
+  readonly direction: number;
+  /** Where a missing value is beside the others, before the direction counts. */
+  readonly missing: number;
+}
+
 /** Where the records are read, and how long the thread is held. */
 export interface Reading {
   readonly view: RecordView;
@@ -59,49 +67,92 @@ export function readBytes(value: MetadataValue | undefined, position: number, { 
   return bytes + (ArrayBuffer.isView(value) ? value.byteLength : 0);
 }
 
-/** Which of two members is better; of equals the first in the ranking. */
+/** By what members are ordered, and in which direction. */
+export interface MemberKey {
+  /** A metadata key or `#score`. */
+  readonly key: string;
+  readonly descending: boolean;
+  /** Members without a value come last in either direction; else it counts as smaller than every other. */
+  readonly missingLast: boolean;
+}
+
+/** The keys of an aggregate. */
+export function aggregateKeys({ operator, keys }: GroupBy["aggregate"]): readonly MemberKey[] {
+  const descending = operator === "$max_k";
+  return [...new Set(keys)].map((key) => ({ key, descending, missingLast: false }));
+}
+
+/** Which of two members is better; of equals the one whose place is first. */
 export class MemberOrder {
   /** Metadata keys, each once. */
   readonly fields: readonly string[];
-  /** Places in `fields`; -1 is the score. */
-  readonly #keys: readonly number[];
-  readonly #direction: number;
+  readonly #keys: readonly FieldOrder[];
   readonly #reading: Reading;
 
-  constructor({ operator, keys }: GroupBy["aggregate"], reading: Reading) {
-    this.fields = [...new Set(keys)].filter((key) => key !== SCORE_KEY);
-    this.#keys = [...new Set(keys)].map((key) => this.fields.indexOf(key));
-    this.#direction = operator === "$min_k" ? 1 : -1;
+  /** Each key once. */
+  constructor(keys: readonly MemberKey[], reading: Reading) {
+    this.fields = keys.map(({ key }) => key).filter((key) => key !== SCORE_KEY);
+    this.#keys = keys.map(({ key, descending, missingLast }) => ({
+      field: this.fields.indexOf(key),
+      direction: descending ? -1 : 1,
+      missing: missingLast && !descending ? 1 : -1,
+    }));
     this.#reading = reading;
   }
 
-  /** Of more than `k` members, in no order. */
-  async best(members: readonly Member[], k: number): Promise<readonly Member[]> {
+  /** In no order: the last of them is at the beginning where there were more than `k`. */
+  async best(members: Iterable<Member>, k: number): Promise<readonly Member[]> {
+    return this.#heapOf(members, k);
+  }
+
+  /** Best first. */
+  async sorted(members: Iterable<Member>, k: number): Promise<readonly Member[]> {
     const { pace } = this.#reading;
-    // A heap whose root is the worst.
-    const heap = members.slice(0, k);
-    for (let at = (k >>> 1) - 1; at >= 0; at--) {
-      await this.#siftDown(heap, at);
-      if (pace.spend(PLACING_BYTES)) await pace.breathe();
-    }
-    for (let i = k; i < members.length; i++) {
-      const member = members[i]!;
-      let order = this.#compareKept(member, heap[0]!);
-      if (Number.isNaN(order)) order = await this.#compareWhole(member, heap[0]!);
-      if (order < 0) {
-        heap[0] = member;
-        await this.#siftDown(heap, 0);
-      }
+    const heap = await this.#heapOf(members, k);
+    for (let last = heap.length - 1; last > 0; last--) {
+      [heap[0], heap[last]] = [heap[last]!, heap[0]!];
+      await this.#siftDown(heap, 0, last);
       if (pace.spend(PLACING_BYTES)) await pace.breathe();
     }
     return heap;
   }
 
-  async #siftDown(heap: Member[], from: number): Promise<void> {
+  /** A heap of the best whose root is the worst of them. */
+  async #heapOf(members: Iterable<Member>, k: number): Promise<Member[]> {
+    const { pace } = this.#reading;
+    const heap: Member[] = [];
+    let isHeap = false;
+    for (const member of members) {
+      if (heap.length < k) heap.push(member);
+      else {
+        if (!isHeap) await this.#heapify(heap);
+        isHeap = true;
+        let order = this.#compareKept(member, heap[0]!);
+        if (Number.isNaN(order)) order = await this.#compareWhole(member, heap[0]!);
+        if (order < 0) {
+          heap[0] = member;
+          await this.#siftDown(heap, 0, k);
+        }
+      }
+      if (pace.spend(PLACING_BYTES)) await pace.breathe();
+    }
+    if (!isHeap) await this.#heapify(heap);
+    return heap;
+  }
+
+  async #heapify(heap: Member[]): Promise<void> {
+    const { pace } = this.#reading;
+    for (let at = (heap.length >>> 1) - 1; at >= 0; at--) {
+      await this.#siftDown(heap, at, heap.length);
+      if (pace.spend(PLACING_BYTES)) await pace.breathe();
+    }
+  }
+
+  async #siftDown(heap: Member[], from: number, length: number): Promise<void> {
     const moved = heap[from]!;
     let at = from;
-    for (let child = 2 * at + 1; child < heap.length; child = 2 * at + 1) {
-      if (child + 1 < heap.length) {
+    for (let child = 2 * at + 1; child < length; child = 2 * at + 1) {
+      if (child + 1 < length) {
         let order = this.#compareKept(heap[child + 1]!, heap[child]!);
         if (Number.isNaN(order)) order = await this.#compareWhole(heap[child + 1]!, heap[child]!);
         if (order > 0) child++;
@@ -117,23 +168,23 @@ export class MemberOrder {
 
   /** Negative where `a` is better. NaN: what is kept does not tell. */
   #compareKept(a: Member, b: Member): number {
-    for (const field of this.#keys) {
-      const order = compareKept(a, b, field);
+    for (const key of this.#keys) {
+      const order = compareKept(a, b, key);
       // NaN is one that is not 0.
-      if (order !== 0) return this.#direction * order;
+      if (order !== 0) return key.direction * order;
     }
     return a.place - b.place;
   }
 
   async #compareWhole(a: Member, b: Member): Promise<number> {
     const { pace } = this.#reading;
-    for (const field of this.#keys) {
-      let order = compareKept(a, b, field);
+    for (const key of this.#keys) {
+      let order = compareKept(a, b, key);
       if (Number.isNaN(order)) {
-        order = compareMetadata(this.#read(a, field), this.#read(b, field));
+        order = compareMetadata(this.#read(a, key.field), this.#read(b, key.field));
         if (pace.spend(0)) await pace.breathe();
       }
-      if (order !== 0) return this.#direction * order;
+      if (order !== 0) return key.direction * order;
     }
     return a.place - b.place;
   }
@@ -146,11 +197,13 @@ export class MemberOrder {
   }
 }
 
-/** As `compareMetadata`; NaN: what is kept does not tell. */
-function compareKept(a: Member, b: Member, field: number): number {
+/** As `compareMetadata`, but for missing values; NaN: what is kept does not tell. */
+function compareKept(a: Member, b: Member, { field, missing }: FieldOrder): number {
   if (field === -1) return compareTotal(a.score, b.score);
   const x = a.values[field];
   const y = b.values[field];
+  if (x === undefined || y === undefined)
+    return missing * (Number(x === undefined) - Number(y === undefined));
   if (!(x instanceof Unkept) && !(y instanceof Unkept)) return compareMetadata(x, y);
   const isList = isUnkeptList(x);
   if (isList || isUnkeptList(y)) return isList && isUnkeptList(y) ? Number.NaN : isList ? 1 : -1;

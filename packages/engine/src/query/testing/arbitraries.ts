@@ -10,6 +10,8 @@ import {
   type Metadata,
   type MetadataScalar,
   type MetadataValue,
+  type OrderBy,
+  type OrderKey,
   type Rank,
   type Search,
   type Select,
@@ -320,6 +322,11 @@ const selects: fc.Arbitrary<Select> = fc.record({
   keys: fc.constant([]),
 });
 
+const orderKeys: fc.Arbitrary<OrderKey> = fc.record({ key: keys, descending: fc.boolean() });
+export const orders: fc.Arbitrary<OrderBy> = fc
+  .uniqueArray(orderKeys, { minLength: 1, maxLength: 3, selector: ({ key }) => key })
+  .map((list) => ({ keys: list, path: "order_by" }));
+
 export function searches(dimension: number): fc.Arbitrary<Search> {
   return fc
     .record({
@@ -329,6 +336,11 @@ export function searches(dimension: number): fc.Arbitrary<Search> {
       offset: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(6) }),
       limit: fc.option(fc.integer({ min: 1, max: 12 }), { freq: 2 }),
       select: selects,
+      orderBy: orders,
+      isOrdered: fc.boolean(),
     })
-    .map((search) => (search.rank === null ? { ...search, groupBy: null } : search));
+    .map(({ orderBy, isOrdered, ...search }) => {
+      if (search.rank !== null) return search;
+      return { ...search, groupBy: null, ...(isOrdered && { orderBy }) };
+    });
 }

@@ -11,6 +11,7 @@ import {
   type MetadataArray,
   type MetadataScalar,
   type MetadataValue,
+  type OrderBy,
   type Rank,
   type ResultRecord,
   type Search,
@@ -50,7 +51,7 @@ export function oracleSearch(collection: OracleCollection, search: Search): Resu
   const limit = search.limit ?? MAX_PAGE;
   let hits: Hit[];
   if (search.rank === null) {
-    hits = rows
+    hits = inOrder(rows, search.orderBy)
       .slice(search.offset, search.offset + limit)
       .map((record, place) => ({ record, score: place }));
   } else {
@@ -83,9 +84,23 @@ export function oracleSelect({ records }: OracleCollection, { ids, where }: Sele
 
 export function oracleGet(collection: OracleCollection, request: GetRequest): string[] {
   const end = request.limit === null ? undefined : request.offset + request.limit;
-  return oracleSelect(collection, request)
+  return inOrder(oracleSelect(collection, request), request.orderBy)
     .slice(request.offset, end)
     .map(({ id }) => id);
+}
+
+/** Without a value under a key last; `rows` are in insertion order. */
+function inOrder(rows: StoredRecord[], orderBy: OrderBy | undefined): StoredRecord[] {
+  return rows.toSorted((a, b) => {
+    for (const { key, descending } of orderBy?.keys ?? []) {
+      const [x, y] = [a.metadata?.get(key), b.metadata?.get(key)];
+      if (x === undefined && y === undefined) continue;
+      if (x === undefined || y === undefined) return x === undefined ? 1 : -1;
+      const order = compareValues(x, y);
+      if (order !== 0) return descending ? -order : order;
+    }
+    return 0;
+  });
 }
 
 /** Ids and distances of the k nearest of `rows`. */
@@ -307,12 +322,13 @@ function compareValues(a: MetadataValue | undefined, b: MetadataValue | undefine
     const scalar = ["boolean", "bigint", "number", "string"];
     if (typeof value !== "object") return scalar.indexOf(typeof value);
     if ("indices" in value) return 4;
-    return value.length === 0 ? 5 : 5 + scalar.indexOf(typeof value[0]);
+    const [first] = arrayMembers(value);
+    return first === undefined ? 5 : 5 + scalar.indexOf(typeof first);
   };
   if (rank(a) !== rank(b)) return rank(a) - rank(b);
   if (typeof a === "object" && typeof b === "object") {
     const list = (value: typeof a): MetadataScalar[] =>
-      "indices" in value ? [...value.indices, -1, ...value.values] : [...value];
+      "indices" in value ? [...value.indices, -1, ...value.values] : [...arrayMembers(value)];
     const [x, y] = [list(a), list(b)];
     for (let i = 0; i < Math.min(x.length, y.length); i++) {
       const order = compareValues(x[i], y[i]);

@@ -79,11 +79,22 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ...SELECTOR,
       limit: maybe(count(), "All, if it is left out."),
       offset: maybe(count()),
+      order_by: maybe(ref("OrderBy")),
       include: includeOf("documents and metadatas"),
     },
     { examples: [{ where: { year: { $lt: 2000 } }, limit: 10 }] },
   ),
-  GetResult: Type.Object(columns(1), { description: "Columns in insertion order." }),
+  OrderBy: arrayOf(
+    Type.Record("^[^#]", words(["asc", "desc"]), {
+      minProperties: 1,
+      maxProperties: 1,
+    }),
+    {
+      maxItems: LIMITS.orderKeys,
+      description: `Metadata keys, such as \`[{"price": "desc"}, {"year": "asc"}]\`. Records without a value come last, those that are equal in insertion order.`,
+    },
+  ),
+  GetResult: Type.Object(columns(1), { description: "Columns in the order that was asked for." }),
   CountBody: closed(SELECTOR, { description: "The selection of a `get`; `{}` counts all records." }),
   FacetsBody: closed(
     {

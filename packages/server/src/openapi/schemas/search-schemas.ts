@@ -92,8 +92,9 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     filter: Type.Optional(
       Type.Union([ref("Where"), closed({}), Type.Null()], { description: "Another name of `where`." }),
     ),
-    rank: maybe(rank, "Without one, records come in insertion order."),
+    rank: maybe(rank, "Without one, records come in the order of `order_by`, or in insertion order."),
     group_by: maybe(ref("GroupBy")),
+    order_by: maybe(ref("OrderBy"), "Only without a `rank`."),
     limit: maybe(
       closed({
         limit: maybe(count(undefined, LIMITS.resultsPerPage), "0 and nothing: as many as a page holds."),
