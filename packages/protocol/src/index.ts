@@ -142,7 +142,7 @@ export {
 } from "./catalog/collection.ts";
 export { type DatabaseBody, parseDatabaseBody, writeDatabase } from "./catalog/database.ts";
 export { type Bm25Settings, type EmbeddingPlan, embeddingPlan } from "./catalog/embedding-plan.ts";
-export { extendSchema, indexPlan } from "./catalog/index-plan.ts";
+export { CLIENT_PREFIX, extendSchema, indexPlan, isListed } from "./catalog/index-plan.ts";
 export { writePlainJson } from "./catalog/plain-json.ts";
 export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";
 export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-parameters.ts";

@@ -13,6 +13,7 @@ import {
   type WriteRequest,
   extendSchema,
   indexPlan,
+  isListed,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import { CollectionIndex } from "../index/collection-index.ts";
@@ -42,7 +43,7 @@ export class OpenCollection {
   readonly #indexChanges: StepQueue;
   readonly #gate = new WriteGate(() => this.#index.room());
   readonly #progress: IndexProgress;
-  readonly #kinds = new SchemaInference();
+  readonly #kinds = new SchemaInference((key) => isListed(this.#schema, key));
   readonly #damaged: DamagedRecords;
   readonly #keeper: IndexKeeper | null;
   readonly #versions: VersionHistory;

@@ -36,7 +36,7 @@ export interface SegmentWriterOptions {
 
 /** Rows of metadata between two pauses. */
 const ROWS_PER_SLICE = 128;
-const BYTES_PER_SLICE = 1024 * 1024;
+const BYTES_PER_SLICE = 64 * 1024;
 /** Of a segment: eight keys of 131,072 rows with texts of 20 characters, no two alike, take a third. */
 const MOST_COLUMN_BYTES = 128 * 1024 * 1024;
 /** V8 does not see how large shared memory is and collects it late; small blocks, which are soon merged, are not. */

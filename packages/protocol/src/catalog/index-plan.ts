@@ -7,7 +7,7 @@ import { denseIndexOf } from "./dense-index.ts";
 import { objectAt, valueAt } from "./plain-json.ts";
 
 /** Metadata keys of clients' own; they are neither listed nor returned. */
-const CLIENT_PREFIX = "chroma:";
+export const CLIENT_PREFIX = "chroma:";
 
 /** An array counts as its element. */
 const VALUE_TYPE_OF: Readonly<Record<MetadataKind, ValueType>> = {
@@ -70,6 +70,11 @@ export function extendSchema(
   }
   if (added.size === 0) return null;
   return { ...schema, keys: { ...keys, ...Object.fromEntries(added) } };
+}
+
+/** The schema has an entry for the metadata key. */
+export function isListed(schema: JsonObject, key: string): boolean {
+  return Object.hasOwn(objectAt(schema, "keys") ?? {}, key);
 }
 
 function extendEntry(schema: JsonObject, key: string, kinds: ReadonlySet<MetadataKind>): JsonObject | null {

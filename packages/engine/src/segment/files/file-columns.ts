@@ -15,7 +15,7 @@ import type { BlockColumns } from "../doc-block.ts";
 import type { FileRows } from "./file-rows.ts";
 import { FileBytes } from "./file-bytes.ts";
 import { pagedSource } from "./paged-source.ts";
-import { keyHash } from "./write-columns.ts";
+import { keyHash } from "./key-rows.ts";
 
 export interface FileColumnsOptions {
   readonly section: PagedSection;

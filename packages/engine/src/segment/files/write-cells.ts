@@ -13,6 +13,9 @@ export const GROUP_ROWS = 64;
 /** In place of the width of an integer array's elements. */
 export const FLOATS = 0;
 
+/** Of rows that are copied between two pauses: short keys and values take longer than their bytes. */
+const COPIED_BYTES = 32 * 1024;
+
 export type Pause = () => Promise<void>;
 
 /** All steps, with a pause wherever there may be one. */
@@ -83,11 +86,16 @@ function formOf(array: NumberArray): number {
   return array instanceof Float64Array ? FLOATS : array.BYTES_PER_ELEMENT;
 }
 
-async function copyOf(metadata: RowMetadata, pause: Pause): Promise<MetadataRows> {
+/** In memory. */
+export async function copyOf(metadata: RowMetadata, pause: Pause): Promise<MetadataRows> {
   const rows = new MetadataRows();
+  let bytes = 0;
   for (let row = 0; row < metadata.length; row++) {
     rows.push(metadata.get(row));
-    if (row % GROUP_ROWS === 0) await pause();
+    bytes += rows.bytes(row);
+    if (row % GROUP_ROWS !== 0 && bytes < COPIED_BYTES) continue;
+    bytes = 0;
+    await pause();
   }
   return rows;
 }

@@ -9,9 +9,9 @@ import { BLOCK_WORDS } from "../block-docs.ts";
 import { ColumnBuilder, type PackedColumn } from "../columns/column-builder.ts";
 import { MetadataRows } from "../columns/metadata-rows.ts";
 import type { RowMetadata } from "../columns/row-metadata.ts";
-import { scalarCode } from "../columns/scalar-code.ts";
 import type { DocBlock } from "../doc-block.ts";
-import { type Pause, inTurns } from "./write-cells.ts";
+import { KeyRows } from "./key-rows.ts";
+import { type Pause, copyOf, inTurns } from "./write-cells.ts";
 
 export const COLUMNS = "columns";
 /** Keys with columns. */
@@ -20,8 +20,9 @@ const MAX_KEYS = 256;
 const COLUMN_SHARE = 0.001;
 /** Keys that are counted; those that come later are rare, or too many to have columns. */
 const COUNTED_KEYS = 65_536;
-/** Rows between two pauses. */
-const PER_SLICE = 128;
+/** Between two pauses, in keys; a row takes as long as a few. */
+const WORK_PER_SLICE = 1_024;
+const ROW_WORK = 8;
 /** What the columns of a block may take that are made at the same time, packed: before they take several times as much. */
 const MADE_BYTES = 32 * 1024 * 1024;
 /** Members of arrays between two looks at that. */
@@ -56,8 +57,10 @@ export async function writeColumns(
     );
     const others = new KeyRows();
     let added = 0;
+    let work = 0;
     for (let row = 0; row < metadata.length; row++) {
-      for (const [key, value] of metadata.get(row) ?? []) {
+      const keysOfRow = metadata.get(row);
+      for (const [key, value] of keysOfRow ?? []) {
         const part = parts.get(key);
         if (part === undefined) others.add(key, row);
         else if (part instanceof ColumnBuilder) {
@@ -66,7 +69,11 @@ export async function writeColumns(
           added += sizeOf(value);
         }
       }
-      if (row % PER_SLICE === 0) await pause();
+      work += ROW_WORK + (keysOfRow?.size ?? 0);
+      if (work >= WORK_PER_SLICE) {
+        work = 0;
+        await pause();
+      }
       if (added < ADDED_PER_LOOK) continue;
       added = 0;
       leaveOutLargest(parts);
@@ -82,7 +89,7 @@ export async function writeColumns(
       await pause();
     }
     places.push(pages.position);
-    await pages.write(others.pack());
+    await pages.write(await inTurns(others.pack(), pause));
     await pause();
   }
   places.push(pages.position);
@@ -104,42 +111,6 @@ function leaveOutLargest(parts: ColumnParts): void {
     if (bytes <= MADE_BYTES) return;
     bytes -= part.bytes;
     parts.set(key, null);
-  }
-}
-
-/** Hash of a key, as lists of rows know it. */
-export function keyHash(key: string): number {
-  return scalarCode(key).hash;
-}
-
-/** Rows by key, as pairs of hash and row. */
-class KeyRows {
-  readonly #pairs: number[] = [];
-  /** Of the last keys: rows mostly have the same ones. */
-  readonly #hashes = new Map<string, number>();
-
-  add(key: string, row: number): void {
-    let hash = this.#hashes.get(key);
-    if (hash === undefined) {
-      hash = keyHash(key);
-      if (this.#hashes.size < COUNTED_KEYS) this.#hashes.set(key, hash);
-    }
-    // Exact in a double, and in the order of hashes, then rows.
-    this.#pairs.push(hash * 2 ** 16 + row);
-  }
-
-  /** Count, hashes ascending, and the rows beside them; filled up to a multiple of 8. */
-  pack(): Uint8Array {
-    const pairs = Float64Array.from(this.#pairs).sort();
-    const bytes = new Uint8Array(Math.ceil((4 + 6 * pairs.length) / 8) * 8);
-    new Uint32Array(bytes.buffer, 0, 1)[0] = pairs.length;
-    const hashes = new Uint32Array(bytes.buffer, 4, pairs.length);
-    const rows = new Uint16Array(bytes.buffer, 4 + 4 * pairs.length, pairs.length);
-    for (const [i, pair] of pairs.entries()) {
-      hashes[i] = Math.floor(pair / 2 ** 16);
-      rows[i] = pair % 2 ** 16;
-    }
-    return bytes;
   }
 }
 
@@ -165,10 +136,5 @@ async function commonKeys(blocks: readonly DocBlock[], capacity: number, pause: 
 async function keyCounts(metadata: RowMetadata, pause: Pause): Promise<Iterable<readonly [string, number]>> {
   if (metadata instanceof MetadataRows)
     return metadata.keyCounts.map((count, number) => [metadata.keys.at(number)!, count] as const);
-  const counted = new MetadataRows();
-  for (let row = 0; row < metadata.length; row++) {
-    counted.push(metadata.get(row));
-    if (row % PER_SLICE === 0) await pause();
-  }
-  return keyCounts(counted, pause);
+  return keyCounts(await copyOf(metadata, pause), pause);
 }
