@@ -36,6 +36,13 @@ describe("TrigramSignatures", () => {
     expect(rows(signaturesOf(documents), "nowhere near")).toStrictEqual([]);
   });
 
+  it("looks at the beginning of what is searched for, however long that is", () => {
+    const start = "word ".repeat(1_000);
+    const query = containing(`${start}${"x".repeat(100)}`);
+    expect(query).toEqual(containing(start));
+    expect(signaturesOf([start]).having(query)[0]).toBe(1);
+  });
+
   it("keeps what it cannot look into", () => {
     const signatures = signaturesOf(["x".repeat(20_000), "a \ud800 b", "short", null]);
     expect(rows(signatures, "absent")).toStrictEqual([0, 1]);
