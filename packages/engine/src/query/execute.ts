@@ -23,6 +23,7 @@ import { countFacets } from "./facet/facets.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
 import type { Reading } from "./group/member-order.ts";
 import { denseKnn } from "./rank/knn.ts";
+import { FirstBatches } from "./first-batches.ts";
 import { inInsertionOrder, insertionOrder } from "./insertion-order.ts";
 import { sortedPage } from "./metadata-sort.ts";
 import { Pace } from "./pace.ts";
@@ -34,6 +35,8 @@ import { checkDimension, checkLeaves, runSearch } from "./search.ts";
 import { fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
 import { openSnapshot, overtaken, readSnapshot } from "./snapshot-read.ts";
 import { type Filter, planFilter } from "./filter/where-plan.ts";
+
+const firstBatches = new FirstBatches();
 
 /** A read of which the first batch is made. */
 export interface StartedRead {
@@ -53,14 +56,17 @@ export interface OpenRead {
 }
 
 /** One list per search, all of one state. */
-export async function executeSearch(
+export function executeSearch(
   context: QueryContext,
   request: SearchRequest,
   signal?: CancelSignal,
 ): Promise<StartedRead> {
+  return beginRead(context, signal, (pace) => startSearch(context, request, pace));
+}
+
+async function startSearch(context: QueryContext, request: SearchRequest, pace: Pace): Promise<StartedRead> {
   const { times } = context;
-  const pace = new Pace(signal, context.tenant);
-  if (pace.isDue) await pace.breathe();
+  const { signal } = pace;
   const patterns = new RequestPatterns(context.regexes, signal);
   const filters: (Filter | null)[] = [];
   for (const [i, search] of request.searches.entries()) {
@@ -81,13 +87,16 @@ export async function executeSearch(
 }
 
 /** One list per query vector, nearest first; the score is the distance. */
-export async function executeQuery(
+export function executeQuery(
   context: QueryContext,
   request: QueryRequest,
   signal?: CancelSignal,
 ): Promise<StartedRead> {
-  const pace = new Pace(signal, context.tenant);
-  if (pace.isDue) await pace.breathe();
+  return beginRead(context, signal, (pace) => startQuery(context, request, pace));
+}
+
+async function startQuery(context: QueryContext, request: QueryRequest, pace: Pace): Promise<StartedRead> {
+  const { signal } = pace;
   const { times, index, scanPool } = context;
   const { embeddings } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
@@ -125,14 +134,16 @@ function neighboursOf({ limit, embeddings }: QueryRequest, records: number): num
 }
 
 /** The matching records in insertion order. */
-export async function executeGet(
+export function executeGet(
   context: QueryContext,
   request: GetRequest,
   signal?: CancelSignal,
 ): Promise<StartedRead> {
-  const pace = new Pace(signal, context.tenant);
-  if (pace.isDue) await pace.breathe();
-  const filter = await planWhere(context, request.where, signal);
+  return beginRead(context, signal, (pace) => startGet(context, request, pace));
+}
+
+async function startGet(context: QueryContext, request: GetRequest, pace: Pace): Promise<StartedRead> {
+  const filter = await planWhere(context, request.where, pace.signal);
   return startRead(context, pace, async (view, reader) => {
     const candidates = candidateRows(context.index, request, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
@@ -225,6 +236,22 @@ async function readRows<T>(
   });
 }
 
+/** Counts among the reads of its tenant until its first batch is made, also while it waits for its turn. */
+async function beginRead(
+  context: QueryContext,
+  signal: CancelSignal | undefined,
+  start: (pace: Pace) => Promise<StartedRead>,
+): Promise<StartedRead> {
+  const pace = new Pace(signal, context.tenant);
+  const leave = firstBatches.enter(context.tenant);
+  try {
+    if (pace.isDue) await pace.breathe();
+    return await start(pace);
+  } finally {
+    leave();
+  }
+}
+
 /** Runs `select`, which adds the lists of the read one after the other. */
 async function startRead(
   context: QueryContext,
@@ -234,7 +261,7 @@ async function startRead(
   const { result, ticket } = await openSnapshot(
     context,
     async (view) => {
-      const reader = new ResultReader(view);
+      const reader = new ResultReader(view, () => firstBatches.room(context.tenant));
       await select(view, reader);
       return { reader, leastBytes: reader.isDone ? 0 : await reader.leastBytes(pace) };
     },

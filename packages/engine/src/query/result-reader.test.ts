@@ -39,6 +39,28 @@ function ids(records: readonly ResultRecord[] | undefined): string[] {
   return (records ?? []).map(({ id }) => id);
 }
 
+describe("reads that begin together", () => {
+  const content = { ...INCLUDE, embeddings: true };
+  const get: GetRequest = { ids: null, where: null, limit: null, offset: 0, include: content };
+  const lengthOf = ({ first }: StartedRead): number =>
+    first.lists[0]!.reduce((sum, { document }) => sum + (document?.length ?? 0), 0);
+
+  it("share what answers may hold, and leave the rest to next batches", async () => {
+    const { context } = filled(200, (i) => `${i}`.padEnd(10_000, "x"));
+    const alone = await executeGet(context, get);
+    expect(lengthOf(alone)).toBeGreaterThan(400_000);
+    const reads = await Promise.all(Array.from({ length: 200 }, () => executeGet(context, get)));
+    const bytes = 2 * reads.reduce((sum, read) => sum + lengthOf(read), 0);
+    expect(bytes).toBeLessThan(40 * 2 ** 20);
+    const records = [...reads[0]!.first.lists[0]!];
+    for (const { rest } = reads[0]!; !rest!.reader.isDone;)
+      records.push(...(await executeNext(rest!)).lists.flat());
+    expect(ids(records)).toEqual(Array.from({ length: 200 }, (_, i) => `r${i}`));
+    for (const { rest } of [alone, ...reads]) rest?.ticket.close();
+    expect(lengthOf(await executeGet(context, get))).toBe(lengthOf(alone));
+  });
+});
+
 describe("a read of several batches", () => {
   const RECORDS = 12;
   const text = (i: number, version = 0): string => `${version} of ${i} `.padEnd(200_000, "x");

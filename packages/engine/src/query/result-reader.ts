@@ -8,13 +8,12 @@ import type { ResultBatch } from "../engine.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import { isInSteps } from "../storage/steps.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
+import { BATCH_BYTES } from "./first-batches.ts";
 import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
 import { type Fields, type RecordInMaking, selectRecord } from "./select.ts";
 
-/** Bytes of records from which on a batch is full; one record may be longer. */
-const BATCH_BYTES = 1024 * 1024;
 /** What is left may be so much that it is worth looking how much it is. */
 const WORTH_LOOKING_BYTES = 256 * 1024 * 1024;
 const RECORDS_PER_BREATH = 64;
@@ -56,6 +55,7 @@ export function listOf({ positions, scores }: Scored, fields: Fields): SelectedL
 
 export class ResultReader {
   readonly #view: RecordView;
+  readonly #firstBytes: () => number;
   /** Lists that are not at their end. */
   readonly #lists: SelectedList[] = [];
   /** Number of `#lists[0]`. */
@@ -72,8 +72,10 @@ export class ResultReader {
   #longest = 0;
   #isFirst = true;
 
-  constructor(view: RecordView) {
+  /** `firstBytes`: that the first batch may have; others are full from `BATCH_BYTES` on, and one record may be longer. */
+  constructor(view: RecordView, firstBytes: () => number = () => BATCH_BYTES) {
     this.#view = view;
+    this.#firstBytes = firstBytes;
   }
 
   /** The batch that is made has room: records of the next list will be read at once. */
@@ -187,14 +189,15 @@ export class ResultReader {
     const bytes = recordBytes(record);
     this.#longest = Math.max(this.#longest, bytes);
     // An answer that begins a read is small whatever the records are; what is too long for it comes with the next.
-    if (this.#isFirst && this.#batchBytes + bytes > BATCH_BYTES) {
+    const most = this.#isFirst ? this.#firstBytes() : BATCH_BYTES;
+    if (this.#isFirst && this.#batchBytes + bytes > most) {
       this.#isFull = true;
       return bytes;
     }
     if (list.scores !== null) record.score = list.scores[this.#place]!;
     into.push(record);
     this.#batchBytes += bytes;
-    this.#isFull = this.#batchBytes >= BATCH_BYTES;
+    this.#isFull = this.#batchBytes >= most;
     this.#pass();
     return bytes;
   }
