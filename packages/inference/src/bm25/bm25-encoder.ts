@@ -27,6 +27,14 @@ export interface Bm25Text {
   readonly numTokens: number;
 }
 
+/** The terms of a text, or of a part of one that begins and ends between words, by id. */
+export interface TermCounts {
+  readonly ids: Uint32Array;
+  readonly counts: Uint32Array;
+  /** The first stem of each id, separated by line breaks: one string crosses threads faster than many. */
+  readonly stems: string;
+}
+
 export class Bm25Encoder {
   readonly #k: number;
   readonly #b: number;
@@ -46,22 +54,46 @@ export class Bm25Encoder {
   }
 
   encode(text: string): Bm25Text {
-    const terms = this.#terms(text);
+    return this.weigh([this.count(text)]);
+  }
+
+  count(text: string): TermCounts {
     const found = new Map<number, { stem: string; count: number }>();
-    for (const stem of terms) {
+    for (const stem of this.#terms(text)) {
       const id = termId(stem);
       const entry = found.get(id);
       if (entry === undefined) found.set(id, { stem, count: 1 });
       else entry.count += 1;
     }
+    return {
+      ids: Uint32Array.from(found.keys()),
+      counts: Uint32Array.from(found.values(), ({ count }) => count),
+      stems: Array.from(found.values(), ({ stem }) => stem).join("\n"),
+    };
+  }
+
+  /** The vector of a text whose parts are counted. */
+  weigh(parts: readonly TermCounts[]): Bm25Text {
+    const found = new Map<number, { stem: string; count: number }>();
+    let numTokens = 0;
+    for (const { ids, counts, stems } of parts) {
+      const stemOfId = stems.split("\n");
+      for (const [place, id] of ids.entries()) {
+        const count = counts[place] as number;
+        numTokens += count;
+        const entry = found.get(id);
+        if (entry === undefined) found.set(id, { stem: stemOfId[place] as string, count });
+        else entry.count += count;
+      }
+    }
     const entries = [...found].sort(([a], [b]) => a - b);
-    const norm = this.#k * (1 - this.#b + (this.#b * terms.length) / this.#averageLength);
+    const norm = this.#k * (1 - this.#b + (this.#b * numTokens) / this.#averageLength);
     const vector: SparseVector = {
       indices: Uint32Array.from(entries, ([id]) => id),
       values: Float32Array.from(entries, ([, { count }]) => (count * (this.#k + 1)) / (count + norm)),
       tokens: entries.map(([, { stem }]) => stem),
     };
-    return { vector: keepLargest(vector, LIMITS.sparseNonZeros), numTokens: terms.length };
+    return { vector: keepLargest(vector, LIMITS.sparseNonZeros), numTokens };
   }
 
   #terms(text: string): string[] {

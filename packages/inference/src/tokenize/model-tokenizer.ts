@@ -8,6 +8,7 @@ import { SheafError } from "@sheaf/protocol";
 import { readJsonObject } from "../models/read-json-object.ts";
 import { useLinearNormalization } from "./linear-normalization.ts";
 import { useExactCharsmap } from "./precompiled-normalizer.ts";
+import { type BorderFinder, borderFinder } from "./text-borders.ts";
 import { useBoundedWordPiece } from "./word-piece.ts";
 
 export interface TokenizerFiles {
@@ -30,12 +31,15 @@ export class ModelTokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #prefix: readonly number[];
   readonly #suffix: readonly number[];
+  /** Where a text may be given in parts to `idsOf`. */
+  readonly findBorder: BorderFinder;
 
   constructor(tokenizerJson: object, tokenizerConfig: object) {
     this.#tokenizer = new Tokenizer({ ...tokenizerJson, truncation: null, padding: null }, tokenizerConfig);
     useExactCharsmap(this.#tokenizer);
     useLinearNormalization(this.#tokenizer);
     useBoundedWordPiece(this.#tokenizer);
+    this.findBorder = borderFinder(tokenizerJson, tokenizerConfig);
     const framed: readonly string[] = this.#tokenizer.post_processor?.([PLACEHOLDER], null, true).tokens ?? [
       PLACEHOLDER,
     ];
@@ -58,11 +62,24 @@ export class ModelTokenizer {
 
   /** @param lead Given: a text over the limit loses what follows this beginning of it, else its end. */
   encode(text: string, maxTokens: number, lead: string | null = null): EncodedText {
-    const ids = this.#idsOf(text);
+    return this.frame(this.idsOf(text), maxTokens, lead);
+  }
+
+  /** `encode` of a text whose ids are known. */
+  frame(ids: ArrayLike<number>, maxTokens: number, lead: string | null): EncodedText {
     const fullCount = ids.length + this.specialCount;
     const room = Math.max(0, maxTokens - this.specialCount);
     const body = ids.length > room ? this.#cut(ids, room, lead) : ids;
-    return { ids: Int32Array.from([...this.#prefix, ...body, ...this.#suffix]), fullCount };
+    const framed = new Int32Array(this.specialCount + body.length);
+    framed.set(this.#prefix);
+    framed.set(body, this.#prefix.length);
+    framed.set(this.#suffix, this.#prefix.length + body.length);
+    return { ids: framed, fullCount };
+  }
+
+  /** Without the special tokens. */
+  idsOf(text: string): readonly number[] {
+    return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
   }
 
   /** The piece behind each id. */
@@ -72,14 +89,12 @@ export class ModelTokenizer {
     return Array.from(pieces, (piece) => piece ?? "");
   }
 
-  #cut(ids: readonly number[], room: number, lead: string | null): readonly number[] {
-    if (lead === null) return ids.slice(0, room);
-    const kept = Math.min(lead === "" ? 0 : this.#idsOf(lead).length, room);
-    return [...ids.slice(0, kept), ...ids.slice(ids.length - (room - kept))];
-  }
-
-  #idsOf(text: string): readonly number[] {
-    return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
+  #cut(ids: ArrayLike<number>, room: number, lead: string | null): ArrayLike<number> {
+    const body = Int32Array.from(ids);
+    if (lead === null) return body.subarray(0, room);
+    const kept = Math.min(lead === "" ? 0 : this.idsOf(lead).length, room);
+    body.copyWithin(kept, body.length - (room - kept));
+    return body.subarray(0, room);
   }
 
   #specialId(token: string): number {

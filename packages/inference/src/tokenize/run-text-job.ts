@@ -1,14 +1,27 @@
 /** Does one text job; runs inside the worker. Tokenizers stay loaded for the next job. */
-import { Bm25Encoder } from "../bm25/bm25-encoder.ts";
+import { Bm25Encoder, type Bm25Text } from "../bm25/bm25-encoder.ts";
 import type { Bm25Options } from "../embedder.ts";
-import { ModelTokenizer, type TokenizerFiles } from "./model-tokenizer.ts";
-import type { Bm25Texts, EncodedTexts, TextAnswer, TextJob, TextOverLimit } from "./text-jobs.ts";
+import { type EncodedText, ModelTokenizer, type TokenizerFiles } from "./model-tokenizer.ts";
+import { borderOfWords } from "./text-borders.ts";
+import type {
+  Bm25Part,
+  Bm25Texts,
+  EncodePart,
+  EncodedTexts,
+  PartOfIds,
+  PartOfTerms,
+  TextAnswer,
+  TextJob,
+  TextOverLimit,
+} from "./text-jobs.ts";
 
 const tokenizers = new Map<string, ModelTokenizer>();
 
 export function runTextJob(job: TextJob): TextAnswer {
   if (job.type === "encode") return encode(job);
+  if (job.type === "encode_part") return encodePart(job);
   if (job.type === "bm25") return bm25(job.texts, job.options);
+  if (job.type === "bm25_part") return bm25Part(job);
   return { type: "vocabulary", pieces: tokenizerOf(job.tokenizer).vocabulary() };
 }
 
@@ -21,29 +34,66 @@ export function transferableBuffers(answer: TextAnswer): ArrayBuffer[] {
 
 function encode(job: Extract<TextJob, { type: "encode" }>): EncodedTexts | TextOverLimit {
   const tokenizer = tokenizerOf(job.tokenizer);
-  const encoded: Int32Array[] = [];
-  const fullCounts = new Uint32Array(job.texts.length);
+  const encoded: EncodedText[] = [];
   for (const [index, text] of job.texts.entries()) {
-    const lead = job.truncate === "start" ? job.lead : null;
-    const { ids, fullCount } = tokenizer.encode(text, job.maxTokens, lead);
-    if (fullCount > job.maxTokens && job.truncate === "none")
-      return { type: "over_limit", index, count: fullCount };
-    encoded.push(ids);
-    fullCounts[index] = fullCount;
+    const one = tokenizer.encode(text, job.maxTokens, leadOf(job));
+    if (isRefused(one, job)) return { type: "over_limit", index, count: one.fullCount };
+    encoded.push(one);
   }
-  const lengths = Uint32Array.from(encoded, (ids) => ids.length);
+  return encodedTexts(encoded);
+}
+
+function encodePart(job: EncodePart): EncodedTexts | TextOverLimit | PartOfIds {
+  const tokenizer = tokenizerOf(job.tokenizer);
+  if (job.before === null) {
+    const consumed = tokenizer.findBorder(job.text);
+    const ids = consumed === 0 ? [] : tokenizer.idsOf(job.text.slice(0, consumed));
+    return { type: "part_of_ids", ids: Int32Array.from(ids), consumed };
+  }
+  const rest = tokenizer.idsOf(job.text);
+  const ids = new Int32Array(job.before.length + rest.length);
+  ids.set(job.before);
+  ids.set(rest, job.before.length);
+  const one = tokenizer.frame(ids, job.maxTokens, leadOf(job));
+  if (isRefused(one, job)) return { type: "over_limit", index: 0, count: one.fullCount };
+  return encodedTexts([one]);
+}
+
+type Limits = Pick<EncodePart, "truncate" | "lead" | "maxTokens">;
+
+function leadOf({ truncate, lead }: Limits): string | null {
+  return truncate === "start" ? lead : null;
+}
+
+function isRefused({ fullCount }: EncodedText, { truncate, maxTokens }: Limits): boolean {
+  return fullCount > maxTokens && truncate === "none";
+}
+
+function encodedTexts(encoded: readonly EncodedText[]): EncodedTexts {
+  const lengths = Uint32Array.from(encoded, ({ ids }) => ids.length);
   const flat = new Int32Array(lengths.reduce((sum, length) => sum + length, 0));
   let offset = 0;
-  for (const ids of encoded) {
+  for (const { ids } of encoded) {
     flat.set(ids, offset);
     offset += ids.length;
   }
+  const fullCounts = Uint32Array.from(encoded, ({ fullCount }) => fullCount);
   return { type: "encode", ids: flat, lengths, fullCounts };
 }
 
 function bm25(texts: readonly string[], options: Bm25Options): Bm25Texts {
   const encoder = new Bm25Encoder(options);
-  const encoded = texts.map((text) => encoder.encode(text));
+  return bm25Texts(texts.map((text) => encoder.encode(text)));
+}
+
+function bm25Part({ text, before, options }: Bm25Part): Bm25Texts | PartOfTerms {
+  const encoder = new Bm25Encoder(options);
+  if (before !== null) return bm25Texts([encoder.weigh([...before, encoder.count(text)])]);
+  const consumed = borderOfWords(text);
+  return { type: "part_of_terms", terms: encoder.count(text.slice(0, consumed)), consumed };
+}
+
+function bm25Texts(encoded: readonly Bm25Text[]): Bm25Texts {
   const lengths = Uint32Array.from(encoded, ({ vector }) => vector.indices.length);
   const total = lengths.reduce((sum, length) => sum + length, 0);
   const indices = new Uint32Array(total);

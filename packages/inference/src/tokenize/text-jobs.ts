@@ -3,6 +3,7 @@
  * copy: entry `i` of `lengths` says how many elements of the flat arrays belong to text `i`.
  */
 import type { Truncation } from "@sheaf/protocol";
+import type { TermCounts } from "../bm25/bm25-encoder.ts";
 import type { Bm25Options } from "../embedder.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
 
@@ -18,7 +19,46 @@ export type TextJob =
       readonly lead: string;
     }
   | { readonly type: "bm25"; readonly texts: readonly string[]; readonly options: Bm25Options }
+  | EncodePart
+  | Bm25Part
   | { readonly type: "vocabulary"; readonly tokenizer: TokenizerFiles };
+
+/**
+ * A part of a text that is too long for one turn, from a border on (text-borders.ts). Where `before` is given, the part
+ * is the last one, and the answer that of the whole text.
+ */
+export interface EncodePart {
+  readonly type: "encode_part";
+  readonly tokenizer: TokenizerFiles;
+  readonly text: string;
+  /** Ids of the parts before. */
+  readonly before: Int32Array | null;
+  readonly maxTokens: number;
+  readonly truncate: Truncation;
+  readonly lead: string;
+}
+
+export interface Bm25Part {
+  readonly type: "bm25_part";
+  readonly text: string;
+  readonly before: readonly TermCounts[] | null;
+  readonly options: Bm25Options;
+}
+
+/** Of a part that is not the last, up to its last border. */
+export interface PartOfIds {
+  readonly type: "part_of_ids";
+  readonly ids: Int32Array;
+  /** Characters; 0: there is no border in the part, which is to come again with more of the text. */
+  readonly consumed: number;
+}
+
+/** As `PartOfIds`. */
+export interface PartOfTerms {
+  readonly type: "part_of_terms";
+  readonly terms: TermCounts;
+  readonly consumed: number;
+}
 
 export interface EncodedTexts {
   readonly type: "encode";
@@ -49,4 +89,4 @@ interface Vocabulary {
   readonly pieces: readonly string[];
 }
 
-export type TextAnswer = EncodedTexts | TextOverLimit | Bm25Texts | Vocabulary;
+export type TextAnswer = EncodedTexts | TextOverLimit | Bm25Texts | PartOfIds | PartOfTerms | Vocabulary;

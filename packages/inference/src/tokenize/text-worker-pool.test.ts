@@ -65,6 +65,46 @@ describe("TextWorkerPool", () => {
     expect(numTokens).toBe(expected.reduce((sum, text) => sum + text.numTokens, 0));
   });
 
+  it("gives a long text, read in parts, what it gives the whole", async () => {
+    const long = [
+      "word ".repeat(9_000),
+      `e${"\u0301\u0316".repeat(20_000)} and a word ${"!?".repeat(8_000)}`,
+      "a".repeat(40_000),
+      `${"ΟΔΟΣ.".repeat(5_000)}${"中".repeat(9_000)}`,
+      many.join(" "),
+    ];
+    for (const truncate of ["end", "start"] as const) {
+      const texts = ["short", ...long, "short too"];
+      const { ids, cut } = await pool.encode(request(texts, { truncate, lead: "word" }));
+      const lead = truncate === "start" ? "word" : null;
+      const expected = texts.map((text) => reference.encode(text, 256, lead));
+      expect(ids).toEqual(expected.map((text) => text.ids));
+      expect(cut).toEqual(texts.flatMap((_, i) => ((expected[i]?.fullCount ?? 0) > 256 ? [i] : [])));
+    }
+    const whole = await pool.encode(request(long, { maxTokens: 100_000 }));
+    expect(whole.ids).toEqual(long.map((text) => reference.encode(text, 100_000).ids));
+    await expect(pool.encode(request(["short", long[0] as string]))).rejects.toThrow(
+      "text 1 has 9002 tokens",
+    );
+    const encoder = new Bm25Encoder();
+    expect((await pool.bm25(long, {})).vectors).toEqual(long.map((text) => encoder.encode(text).vector));
+  });
+
+  it("lets others have their turn between the parts of a long text", async () => {
+    const single = new TextWorkerPool({ workers: 1, onUnexpected: () => {} });
+    let words = "";
+    for (let count = 0; words.length < 300_000; count++) words += `${count.toString(36)}ational `;
+    const ended: string[] = [];
+    const long = single.bm25([words], {}, { owner: "a" }).then(() => ended.push("long"));
+    for (let call = 0; call < 5; call++) {
+      await single.encode(request([`short ${call}`]), { owner: "b" });
+      ended.push("short");
+    }
+    await long;
+    await single.close();
+    expect(ended).toEqual([...Array.from({ length: 5 }, () => "short"), "long"]);
+  });
+
   it("gives the vocabulary", async () => {
     expect(await pool.vocabulary(files)).toHaveLength(30_522);
   });

@@ -1,7 +1,7 @@
 /**
  * Worker threads that tokenize and compute BM25, so that the loop that serves HTTP never does. A call is cut into
- * pieces of a few thousand characters with one piece under way: owners take turns, and so do the calls of an owner; an
- * aborted call stops at its next piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
+ * pieces of a few thousand characters with one piece under way, a long text into parts (text-parts.ts): owners take
+ * turns, and so do the calls of an owner; an aborted call stops at its next piece. A worker that dies costs its pieces a 503 and is replaced at the next call.
  */
 import {
   LIMITS,
@@ -9,6 +9,7 @@ import {
   SheafError,
   type Truncation,
   TurnQueue,
+  abortError,
   throwIfAborted,
   abortable,
 } from "@sheaf/protocol";
@@ -18,11 +19,16 @@ import type { Bm25Options, EmbedOptions } from "../embedder.ts";
 import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
 import type { TextAnswer, TextJob } from "./text-jobs.ts";
+import {
+  type LongTextReader,
+  PIECE_CHARACTERS,
+  bm25InParts,
+  encodeInParts,
+  unexpectedAnswer,
+} from "./text-parts.ts";
 import type { TextReply } from "./text.worker.ts";
 
 const WORKER_MODULE = siblingModule(import.meta.url, "./text.worker");
-/** About 20 ms of the slowest tokenizer. */
-const PIECE_CHARACTERS = 8_192;
 const PIECE_TEXTS = 256;
 /** A worker has its next piece when it is done with one; more would be out of turn. */
 const PIECES_OF_WORKER = 2;
@@ -84,7 +90,8 @@ export class TextWorkerPool {
       truncate,
       lead,
     });
-    await this.#inPieces(texts, job, options, (answer) => {
+    const long: LongTextReader = (text, ask) => encodeInParts(text, request, ask);
+    await this.#inPieces(texts, { job, long }, options, (answer) => {
       if (answer.type === "over_limit") throw request.refuse(ids.length + answer.index, answer.count);
       if (answer.type !== "encode") throw unexpectedAnswer(answer);
       let offset = 0;
@@ -105,7 +112,8 @@ export class TextWorkerPool {
     const vectors: SparseVector[] = [];
     let numTokens = 0;
     const job = (piece: readonly string[]): TextJob => ({ type: "bm25", texts: piece, options: bm25 });
-    await this.#inPieces(texts, job, options, (answer) => {
+    const long: LongTextReader = (text, ask) => bm25InParts(text, bm25, ask);
+    await this.#inPieces(texts, { job, long }, options, (answer) => {
       if (answer.type !== "bm25") throw unexpectedAnswer(answer);
       numTokens += answer.numTokens;
       let offset = 0;
@@ -124,7 +132,7 @@ export class TextWorkerPool {
 
   /** The piece behind each token id. */
   async vocabulary(tokenizer: TokenizerFiles): Promise<readonly string[]> {
-    const answer = await this.#ask({ type: "vocabulary", tokenizer }, "");
+    const answer = await this.#ask({ type: "vocabulary", tokenizer }, {});
     if (answer.type !== "vocabulary") throw unexpectedAnswer(answer);
     return answer.pieces;
   }
@@ -137,25 +145,30 @@ export class TextWorkerPool {
 
   async #inPieces(
     texts: readonly string[],
-    job: (piece: readonly string[]) => TextJob,
-    { signal, owner = "" }: EmbedOptions,
+    { job, long }: { job: (piece: readonly string[]) => TextJob; long: LongTextReader },
+    options: EmbedOptions,
     take: (answer: TextAnswer) => void,
   ): Promise<void> {
+    const { signal, owner = "" } = options;
+    const ask = (asked: TextJob): Promise<TextAnswer> => abortable(this.#ask(asked, options), signal);
     throwIfAborted(signal);
     // A text without characters takes its turn too.
     const cost = texts.reduce((sum, text) => sum + text.length + 1, 0);
     this.#admission.enter(cost, owner);
     try {
-      for (const piece of pieces(texts)) take(await abortable(this.#ask(job(piece), owner), signal));
+      for (const piece of pieces(texts)) {
+        const [first = ""] = piece;
+        take(await (first.length > PIECE_CHARACTERS ? long(first, ask) : ask(job(piece))));
+      }
     } finally {
       this.#admission.leave(cost, owner);
     }
   }
 
-  #ask(job: TextJob, owner: string): Promise<TextAnswer> {
+  #ask(job: TextJob, { owner = "", signal }: EmbedOptions): Promise<TextAnswer> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
-      this.#queue.push(owner, { job, resolve, reject });
+      this.#queue.push(owner, { job, signal, resolve, reject });
       this.#dispatch();
     });
   }
@@ -165,13 +178,15 @@ export class TextWorkerPool {
       const seat = this.#seats.reduce((least, other) => (other.waiting < least.waiting ? other : least));
       if (seat.waiting >= PIECES_OF_WORKER) return;
       const waiting = this.#queue.shift();
-      if (waiting !== undefined) seat.ask(waiting);
+      if (waiting?.signal?.aborted === true) waiting.reject(abortError(waiting.signal));
+      else if (waiting !== undefined) seat.ask(waiting);
     }
   }
 }
 
 interface Waiting {
   readonly job: TextJob;
+  readonly signal: EmbedOptions["signal"];
   readonly resolve: (answer: TextAnswer) => void;
   readonly reject: (error: Error) => void;
 }
@@ -247,8 +262,4 @@ function* pieces(texts: readonly string[]): Generator<readonly string[]> {
 
 function closedError(): Error {
   return new SheafError("unavailable", "the embedder is shutting down");
-}
-
-function unexpectedAnswer(answer: TextAnswer): Error {
-  return new SheafError("internal", `the tokenizer answered ${answer.type}`);
 }
