@@ -7,10 +7,13 @@ import type { SparseVector } from "@sheaf/protocol";
 export function keepLargest(vector: SparseVector, count: number): SparseVector {
   const { indices, values, tokens } = vector;
   if (indices.length <= count) return vector;
-  const kept = Array.from(indices, (_, position) => position)
-    .sort((a, b) => (values[b] as number) - (values[a] as number) || a - b)
-    .slice(0, count)
-    .sort((a, b) => a - b);
+  // Typed arrays are sorted without a comparison function: a vector of a long text has 100,000 entries.
+  const least = values.toSorted()[values.length - count] as number;
+  let equals = count - values.reduce((larger, value) => larger + (value > least ? 1 : 0), 0);
+  const kept: number[] = [];
+  for (const [position, value] of values.entries()) {
+    if (value > least || (value === least && equals-- > 0)) kept.push(position);
+  }
   return {
     indices: Uint32Array.from(kept, (position) => indices[position] as number),
     values: Float32Array.from(kept, (position) => values[position] as number),

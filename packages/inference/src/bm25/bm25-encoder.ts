@@ -58,42 +58,35 @@ export class Bm25Encoder {
   }
 
   count(text: string): TermCounts {
-    const found = new Map<number, { stem: string; count: number }>();
-    for (const stem of this.#terms(text)) {
-      const id = termId(stem);
-      const entry = found.get(id);
-      if (entry === undefined) found.set(id, { stem, count: 1 });
-      else entry.count += 1;
-    }
+    const terms = new TermTable();
+    for (const stem of this.#terms(text)) terms.add(termId(stem), stem, 1);
     return {
-      ids: Uint32Array.from(found.keys()),
-      counts: Uint32Array.from(found.values(), ({ count }) => count),
-      stems: Array.from(found.values(), ({ stem }) => stem).join("\n"),
+      ids: Uint32Array.from(terms.slots.keys()),
+      counts: Uint32Array.from(terms.counts),
+      stems: terms.stems.join("\n"),
     };
   }
 
   /** The vector of a text whose parts are counted. */
   weigh(parts: readonly TermCounts[]): Bm25Text {
-    const found = new Map<number, { stem: string; count: number }>();
+    const terms = new TermTable();
     let numTokens = 0;
     for (const { ids, counts, stems } of parts) {
-      const stemOfId = stems.split("\n");
-      for (const [place, id] of ids.entries()) {
-        const count = counts[place] as number;
-        numTokens += count;
-        const entry = found.get(id);
-        if (entry === undefined) found.set(id, { stem: stemOfId[place] as string, count });
-        else entry.count += count;
+      const stemOf = stems.split("\n");
+      for (let i = 0; i < ids.length; i++) {
+        terms.add(ids[i] as number, stemOf[i] as string, counts[i] as number);
+        numTokens += counts[i] as number;
       }
     }
-    const entries = [...found].sort(([a], [b]) => a - b);
+    const indices = Uint32Array.from(terms.slots.keys()).sort();
+    const slots = Uint32Array.from(indices, (id) => terms.slots.get(id) as number);
     const norm = this.#k * (1 - this.#b + (this.#b * numTokens) / this.#averageLength);
-    const vector: SparseVector = {
-      indices: Uint32Array.from(entries, ([id]) => id),
-      values: Float32Array.from(entries, ([, { count }]) => (count * (this.#k + 1)) / (count + norm)),
-      tokens: entries.map(([, { stem }]) => stem),
-    };
-    return { vector: keepLargest(vector, LIMITS.sparseNonZeros), numTokens };
+    const values = Float32Array.from(slots, (slot) => {
+      const count = terms.counts[slot] as number;
+      return (count * (this.#k + 1)) / (count + norm);
+    });
+    const tokens = Array.from(slots, (slot) => terms.stems[slot] as string);
+    return { vector: keepLargest({ indices, values, tokens }, LIMITS.sparseNonZeros), numTokens };
   }
 
   #terms(text: string): string[] {
@@ -105,6 +98,24 @@ export class Bm25Encoder {
       if (stem !== "") terms.push(stem);
     }
     return terms;
+  }
+}
+
+/** How often each term occurs. */
+class TermTable {
+  /** Id -> place in the arrays. */
+  readonly slots = new Map<number, number>();
+  readonly counts: number[] = [];
+  /** The first of each id. */
+  readonly stems: string[] = [];
+
+  add(id: number, stem: string, count: number): void {
+    const slot = this.slots.get(id);
+    if (slot === undefined) {
+      this.slots.set(id, this.stems.length);
+      this.stems.push(stem);
+      this.counts.push(count);
+    } else this.counts[slot] = (this.counts[slot] as number) + count;
   }
 }
 
