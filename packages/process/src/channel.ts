@@ -3,11 +3,14 @@
  * beside the messages as parts, in small frames with turns in between, so that other messages need not wait for them: the
  * highest bit of the length is set, and behind it stand the part's number and its whole length, as u32 each. A later message
  * names its parts by their numbers. A part of length 0 is one that its sender has given up.
+ *
+ * What one owner has the other side read, and it has not read yet, stands before no message of another owner: once the
+ * socket holds some bytes, messages that have owners wait here, and the owners take turns.
  */
 import { once } from "node:events";
 import { type ConnectOpts, Socket, type SocketConstructorOpts } from "node:net";
 import type { Duplex } from "node:stream";
-import { type CancelSignal, abortError } from "@sheaf/protocol";
+import { type CancelSignal, TurnQueue, abortError } from "@sheaf/protocol";
 import { MessageDecoder } from "./message-decoder.ts";
 import { MessageEncoder } from "./message-encoder.ts";
 
@@ -19,6 +22,8 @@ const PART_BIT = 0x80_00_00_00;
 const PART_HEADER_BYTES = 8;
 /** Of a part, in one frame. */
 const PIECE_BYTES = 256 * 1024;
+/** What the socket holds when messages begin to wait. More than the mark from which it tells that it is empty again. */
+const HELD_BYTES = 128 * 1024;
 /** What a socket of our own is read into: as much as Node allocates, and gives back, for each read of another. */
 const READ_BYTES = 64 * 1024;
 
@@ -31,6 +36,8 @@ export class Channel {
   readonly #socket: Duplex;
   readonly #encoder = new MessageEncoder();
   readonly #decoder = new MessageDecoder();
+  /** Frames, by owner. */
+  readonly #waiting = new TurnQueue<Buffer>();
   #onMessage: (message: unknown) => void = () => {};
   #onClose: () => void = () => {};
   #closed = false;
@@ -50,8 +57,10 @@ export class Channel {
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     // The close event follows and does the work; without a listener an error would end the process.
     socket.on("error", () => socket.destroy());
+    socket.on("drain", () => this.#sendWaiting());
     socket.on("close", () => {
       this.#closed = true;
+      this.#waiting.clear();
       this.#onClose();
     });
   }
@@ -92,10 +101,33 @@ export class Channel {
    * be cloned (a function, a promise) or that is larger than a frame.
    */
   send(message: unknown): void {
+    if (!this.#closed) this.#socket.write(this.#frameOf(message));
+  }
+
+  /** As `send`, but that what it sends for an owner may come later than what is sent for others, or for none. */
+  sendInTurn(message: unknown, owner: string): void {
     if (this.#closed) return;
+    const frame = this.#frameOf(message);
+    if (this.#waiting.size === 0 && this.#hasRoom) this.#socket.write(frame);
+    else this.#waiting.push(owner, frame);
+  }
+
+  get #hasRoom(): boolean {
+    return this.#socket.writableLength < HELD_BYTES;
+  }
+
+  #sendWaiting(): void {
+    while (this.#hasRoom) {
+      const frame = this.#waiting.shift();
+      if (frame === undefined) return;
+      this.#socket.write(frame);
+    }
+  }
+
+  #frameOf(message: unknown): Buffer {
     const frame = this.#encoder.encode(message, HEADER_BYTES, MAX_FRAME_BYTES);
     frame.writeUInt32LE(frame.length - HEADER_BYTES);
-    this.#socket.write(frame);
+    return frame;
   }
 
   /**

@@ -5,7 +5,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { Channel } from "./channel.ts";
-import { type RpcHandler, RpcServer } from "./rpc.ts";
+import { type RpcHandler, RpcServer, type RpcServerHooks } from "./rpc.ts";
 import { CHANNEL_FD } from "./spawn.ts";
 
 const PARENT_CHECK_MS = 1_000;
@@ -21,10 +21,9 @@ setInterval(() => {
 }, ${PARENT_CHECK_MS});
 `;
 
-export interface ChildHooks {
+export interface ChildHooks extends RpcServerHooks {
   /** Runs once after the parent has gone; the process exits when it settles. */
   readonly onParentGone?: () => Promise<void>;
-  readonly onUnexpected: (error: unknown) => void;
 }
 
 /** Serves until the parent closes the socket. Emit `ready` once calls can be answered. */
@@ -37,5 +36,5 @@ export function serveParent(handler: RpcHandler, hooks: ChildHooks): RpcServer {
     const finish = hooks.onParentGone?.() ?? Promise.resolve();
     void finish.catch(hooks.onUnexpected).finally(() => process.exit(0));
   });
-  return new RpcServer(channel, handler, hooks.onUnexpected);
+  return new RpcServer(channel, handler, hooks);
 }

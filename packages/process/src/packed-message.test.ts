@@ -33,7 +33,7 @@ async function echo() {
       heard.push(method);
       return method === "count" ? (args[1] as typeof MESSAGE).records.length : args[0];
     },
-    () => {},
+    { onUnexpected: () => {} },
   );
   const client = new RpcClient(new Channel(near), { closedError: () => new Error("closed") });
   return { client, heard };
@@ -110,7 +110,7 @@ describe("a packed message", () => {
       await packInTurns(long);
       return long;
     };
-    void new RpcServer(new Channel(far), handler, () => {});
+    void new RpcServer(new Channel(far), handler, { onUnexpected: () => {} });
     const unclaimed: unknown[] = [];
     const client = new RpcClient(new Channel(near), {
       closedError: () => new Error("closed"),

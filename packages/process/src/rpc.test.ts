@@ -12,7 +12,7 @@ const closedError = (): Error => new Error("closed");
 /** A channel to the server, and the frames that come from it. */
 async function serve(handler: RpcHandler) {
   const [near, far] = await socketPair();
-  const server = new RpcServer(new Channel(far), handler, () => {});
+  const server = new RpcServer(new Channel(far), handler, { onUnexpected: () => {} });
   const channel = new Channel(near);
   const frames: unknown[] = [];
   const answered = new Promise<void>((resolve) => {
@@ -58,6 +58,33 @@ describe("RpcServer", () => {
     await other.answered;
     expect(other.frames).toMatchObject([{ type: "result", id: 4, value: "a" }]);
   });
+
+  it("sends the answers of owners in turn once the other side reads slower", async () => {
+    const [near, far] = await socketPair();
+    let asked = 0;
+    const handler: RpcHandler = async (_, [owner]) => {
+      asked++;
+      return owner === "a" ? Buffer.alloc(1_000_000) : "small";
+    };
+    const ownerOf = ([owner]: readonly unknown[]): string => owner as string;
+    void new RpcServer(new Channel(far), handler, { onUnexpected: () => {}, ownerOf });
+    const channel = new Channel(near);
+    const ids: number[] = [];
+    const all = new Promise<void>((resolve) => {
+      channel.onMessage((frame) => {
+        ids.push((frame as { id: number }).id);
+        if (ids.length === 21) resolve();
+      });
+    });
+    near.pause();
+    for (let id = 0; id < 20; id++) channel.send({ type: "call", id, method: "read", args: ["a"] });
+    channel.send({ type: "call", id: 20, method: "read", args: ["b"] });
+    await expect.poll(() => asked).toBe(21);
+    near.resume();
+    await all;
+    expect(ids.indexOf(20)).toBeLessThan(3);
+    expect(ids.filter((id) => id < 20)).toEqual(Array.from({ length: 20 }, (_, id) => id));
+  });
 });
 
 describe("RpcClient", () => {
@@ -85,7 +112,7 @@ describe("RpcClient", () => {
     const ends: (() => void)[] = [];
     const [near, far] = await socketPair();
     const work = (): Promise<void> => new Promise((resolve) => ends.push(resolve));
-    const answer = (): RpcServer => new RpcServer(new Channel(far), work, () => {});
+    const answer = (): RpcServer => new RpcServer(new Channel(far), work, { onUnexpected: () => {} });
     answer();
     const client = new RpcClient(new Channel(near), { closedError });
     const call = (name: string, arg: unknown): { signal: Cancellation; over: Promise<unknown> } => {

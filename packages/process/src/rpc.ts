@@ -251,17 +251,25 @@ export interface HandlerOptions {
   onNear(): void;
 }
 
+export interface RpcServerHooks {
+  /** Told of every error that is not a `SheafError`; the caller only hears "internal error". */
+  readonly onUnexpected: (error: unknown) => void;
+  /** Whose call it is: while answers wait to be sent, owners take turns. By default all are of one. */
+  readonly ownerOf?: (args: readonly unknown[]) => string;
+}
+
 export class RpcServer {
   readonly #channel: Channel;
   readonly #handler: RpcHandler;
   readonly #onUnexpected: (error: unknown) => void;
+  readonly #ownerOf: (args: readonly unknown[]) => string;
   readonly #running = new Map<number, Cancellation>();
 
-  /** `onUnexpected` is told of every error that is not a `SheafError`; the caller only hears "internal error". */
-  constructor(channel: Channel, handler: RpcHandler, onUnexpected: (error: unknown) => void) {
+  constructor(channel: Channel, handler: RpcHandler, { onUnexpected, ownerOf = () => "" }: RpcServerHooks) {
     this.#channel = channel;
     this.#handler = handler;
     this.#onUnexpected = onUnexpected;
+    this.#ownerOf = ownerOf;
     const wait = new BusyWait();
     channel.onMessage((message) => {
       const frame = message as Frame;
@@ -319,7 +327,7 @@ export class RpcServer {
     }
     this.#running.delete(id);
     try {
-      this.#channel.send(signal.aborted ? { type: "ended", id } : reply);
+      this.#channel.sendInTurn(signal.aborted ? { type: "ended", id } : reply, this.#ownerOf(sent));
     } catch (error) {
       // A result that cannot be sent must not leave its caller waiting.
       this.#onUnexpected(error);

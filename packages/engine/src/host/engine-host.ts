@@ -42,6 +42,7 @@ const server: RpcServer = serveParent(
       memory.stop();
       await opened?.close();
     },
+    ownerOf: tenantOf,
     onUnexpected: (error) =>
       log({ level: "error", message: "unexpected error", error: describeError(error) }),
   },
@@ -77,6 +78,14 @@ async function call(
   } catch (error) {
     throw errors.translate(error);
   }
+}
+
+/** Calls name their tenant first, by itself or within a reference; those of none are the operator's. */
+function tenantOf([first]: readonly unknown[]): string {
+  if (typeof first === "string") return first;
+  const tenant: unknown =
+    typeof first === "object" && first !== null && "tenant" in first ? first.tenant : "";
+  return typeof tenant === "string" ? tenant : "";
 }
 
 function isHostMethod(method: string): method is HostMethod {
