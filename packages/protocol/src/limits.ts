@@ -120,6 +120,11 @@ const table = {
   selectKeys: { value: 1_024, over: 400, doc: "Keys of `select`." },
   whereNodes: { value: 1_000, over: 400, doc: "Clauses of one `where`." },
   whereValues: { value: 100_000, over: 400, doc: "Values of one `$in` or `$nin`, and ids of one selector." },
+  containsCharacters: {
+    value: 16 * 1024 * 1024,
+    over: 400,
+    doc: "Characters of what `$contains` looks for in documents, none of which has more.",
+  },
   regexPatterns: {
     value: 64,
     over: 400,

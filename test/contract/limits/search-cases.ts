@@ -73,6 +73,10 @@ export const SEARCH_CASES = {
     /^where\.#document\.\$regex: Compiled regex exceeds size limit of 10485760/u,
   ),
   queuedRegexRequests: bySize((_bench, size) => called(() => queueRegexes(size)), /regular expressions/u),
+  containsCharacters: filtered(
+    (size) => ({ "#document": { $contains: "a".repeat(size) } }),
+    /^where\.#document\.\$contains/u,
+  ),
   regexCharacters: filtered((size) => regex("a".repeat(size)), /^where\.#document\.\$regex/u),
 } satisfies { readonly [name in LimitName]?: CaseOf };
 

@@ -123,6 +123,7 @@ describe("the bounds of a filter are 400 everywhere", () => {
   const clauses = (count: number) => ({ $and: Array.from({ length: count }, () => ({ a: 1 })) });
   const values = (count: number) => ({ a: { $in: Array.from({ length: count }, () => 1) } });
   const ids = (count: number) => ({ "#id": { $in: Array.from({ length: count }, () => "a") } });
+  const needle = (length: number) => ({ "#document": { $not_contains: "a".repeat(length) } });
   const pattern = (length: number) => ({ "#document": { $regex: "a".repeat(length) } });
 
   it.each([
@@ -134,6 +135,12 @@ describe("the bounds of a filter are 400 everywhere", () => {
     ],
     ["values", values(LIMITS.whereValues), values(LIMITS.whereValues + 1), "w.a.$in: is over 100000 values"],
     ["ids", ids(LIMITS.whereValues), ids(LIMITS.whereValues + 1), "w.#id.$in: is over 100000 values"],
+    [
+      "characters of a text in a document",
+      needle(LIMITS.containsCharacters),
+      needle(LIMITS.containsCharacters + 1),
+      "w.#document.$not_contains: is over 16777216 characters, which no document has",
+    ],
     [
       "characters of a pattern",
       pattern(LIMITS.regexCharacters),

@@ -186,6 +186,9 @@ function documentClause(operator: string, { value, at, reading }: Operand): Wher
     case "$contains":
     case "$not_contains": {
       const text = stringOf(value, at, reading.refuse);
+      if (text.length > LIMITS.containsCharacters) {
+        throw invalid(at, `is over ${LIMITS.containsCharacters} characters, which no document has`);
+      }
       return freeze({ type: "document_contains", negated: operator === "$not_contains", text });
     }
     case "$regex":

@@ -22,10 +22,14 @@ export function trigramBucket(first: number, second: number, third: number): num
   return Math.imul(units ^ (units >>> 15), 0x2c1b_3c6d) >>> SHIFT;
 }
 
+/** Code units of a text that are looked at: more rule out hardly more, and a text may have millions. */
+const LOOKED_AT = 2_048;
+
 /** Buckets that every text containing `text` has; empty if it is too short to tell. */
 export function trigramsOf(text: string): readonly number[] {
   const buckets = new Set<number>();
-  const units = Array.from({ length: text.length }, (_, i) => foldUnit(text.charCodeAt(i)));
+  const length = Math.min(text.length, LOOKED_AT);
+  const units = Array.from({ length }, (_, i) => foldUnit(text.charCodeAt(i)));
   for (let i = 0; i + 2 < units.length; i++) {
     buckets.add(trigramBucket(units[i]!, units[i + 1]!, units[i + 2]!));
   }

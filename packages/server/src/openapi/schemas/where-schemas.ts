@@ -5,6 +5,7 @@ import { arrayOf, closed, ref } from "../schema-parts.ts";
 
 const scalar = Type.Union([Type.String(), Type.Boolean(), Type.Number()]);
 const text = Type.String();
+const contained = Type.String({ maxLength: LIMITS.containsCharacters });
 const pattern = Type.String({
   maxLength: LIMITS.regexCharacters,
   description: "Regular expression in the syntax of Rust's `regex`: no look-around, no back-references.",
@@ -15,7 +16,7 @@ function either(operators: readonly string[], operand: JsonSchema): readonly Jso
 }
 
 const onDocument = [
-  ...either(["$contains", "$not_contains"], text),
+  ...either(["$contains", "$not_contains"], contained),
   ...either(["$regex", "$not_regex"], pattern),
 ];
 const field = Type.Union([
