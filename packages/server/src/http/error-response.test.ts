@@ -45,6 +45,11 @@ describe("errorResponse", () => {
     expect(errorResponse(error, CONTEXT).headers?.["retry-after"]).toBe(seconds);
   });
 
+  it.each(["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"])("takes %s for a caller that has left", (code) => {
+    const error = Object.assign(new Error("gone"), { code });
+    expect(errorResponse(error, CONTEXT)).toMatchObject({ unexpected: false });
+  });
+
   it.each([
     ["FST_ERR_CTP_BODY_TOO_LARGE", 413, 413, 413],
     ["FST_ERR_CTP_BODY_TOO_LARGE", 413, 400, 400],

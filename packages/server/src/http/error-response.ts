@@ -68,9 +68,11 @@ function toSheafError(error: unknown, context: ErrorContext): SheafError | null 
   return null;
 }
 
-/** The caller left in the middle of its body: no fault of anybody here, and nobody reads the answer. */
+/** The caller left in the middle of its body or of the answer: no fault of anybody here, and nobody reads the answer. */
+const LOST_CONNECTION: ReadonlySet<unknown> = new Set(["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"]);
+
 function isLostConnection(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ECONNRESET";
+  return error instanceof Error && "code" in error && LOST_CONNECTION.has(error.code);
 }
 
 /** The 4xx that Fastify itself decided on, `null` for every other error. */
