@@ -10,6 +10,8 @@ import {
   Search,
   SheafClient,
   type SparseVector,
+  age,
+  fieldValue,
   hybridSchema,
   knn,
   rrf,
@@ -143,6 +145,18 @@ describe("records of @sheaf/client", () => {
     });
   });
 
+  it("are ordered by their fields", async () => {
+    const collection = await client.getCollection<Point>({ name: "batches" });
+    const orderBy = [{ parity: "desc" }, { n: "desc" }] as const;
+    const found = await collection.get({ orderBy, limit: 2, select: [] });
+    expect(found).toEqual([{ id: "p59" }, { id: "p57" }]);
+    expect(await collection.search({ orderBy, limit: 2, select: [] })).toEqual(found);
+    for await (const page of collection.records({ orderBy, pageSize: 2, select: [] }).pages()) {
+      expect(page).toEqual(found);
+      break;
+    }
+  });
+
   it("are gone through page by page", async () => {
     const collection = await client.getCollection<Point>({ name: "batches" });
     const ids: string[] = [];
@@ -226,6 +240,30 @@ describe("searches of @sheaf/client", () => {
         metadata: { n: 0, parity: "even" },
         score: 0,
       },
+    ]);
+  });
+
+  it("rank by numbers and times of the metadata", async () => {
+    const collection = await client.getCollection<Point>({ name: "batches" });
+    const now = new Date(59_000);
+    const [largest, newest] = await collection.searchAll({
+      searches: [
+        { rank: fieldValue({ key: K("n") }).negate(), limit: 2, select: ["#score"] },
+        { rank: age({ key: "n", halfLifeSeconds: 10, now }), limit: 2, select: ["#score"] },
+      ],
+    });
+    expect(largest).toEqual([
+      { id: "p59", score: -59 },
+      { id: "p58", score: -58 },
+    ]);
+    expect(newest.map(({ id, score }) => [id, score.toFixed(3)])).toEqual([
+      ["p59", "0.000"],
+      ["p58", "0.100"],
+    ]);
+    const near = knn({ query: [0, 0.5], limit: 2 }).add(fieldValue({ key: "absent", default: 5 }));
+    expect(await collection.search({ rank: near, select: ["#score"] })).toEqual([
+      { id: "p0", score: 5 },
+      { id: "p1", score: 6 },
     ]);
   });
 

@@ -76,6 +76,7 @@ export type {
 export type {
   DeleteParams,
   GetParams,
+  OrderBy,
   QueryParams,
   RecordsParams,
   SearchAllParams,
@@ -105,13 +106,16 @@ export {
   MaxK,
   MinK,
 } from "./search/group-by.ts";
+export { age, type AgeParams, fieldValue, type FieldValueParams } from "./search/field-values.ts";
 export { K, Key, type KeyInput, type KeyName } from "./search/key.ts";
 export { Knn, knn, type KnnParams } from "./search/knn.ts";
 export { Limit, type LimitInput, type LimitJson, type LimitOptions } from "./search/limit.ts";
 export {
   Abs,
+  type AgeJson,
   Div,
   Exp,
+  type FieldJson,
   type KnnJson,
   Log,
   Max,

@@ -18,12 +18,19 @@ export interface Selector<M = Metadata> {
   readonly whereDocument?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Fields of the metadata, the first one first: `[{ price: "desc" }, { year: "asc" }]`. */
+export type OrderBy<M = Metadata> = readonly {
+  readonly [K in keyof M & string]: { readonly [P in K]: "asc" | "desc" };
+}[keyof M & string][];
+
 export interface DeleteParams<M = Metadata> extends Selector<M>, CallOptions {
   /** Only beside a filter. */
   readonly limit?: number | undefined;
 }
 
 export interface GetParams<S, M = Metadata> extends Selector<M>, CallOptions {
+  /** In the order in which the records were made, if omitted. */
+  readonly orderBy?: OrderBy<M> | undefined;
   /** All, if omitted. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
@@ -40,6 +47,8 @@ export interface QueryParams<S, M = Metadata> extends Selector<M>, CallOptions {
 }
 
 export interface RecordsParams<S, M = Metadata> extends Selector<M>, CallOptions {
+  /** In the order in which the records were made, if omitted. */
+  readonly orderBy?: OrderBy<M> | undefined;
   /** Records in one request, 500 if omitted. */
   readonly pageSize?: number | undefined;
   readonly select?: S | undefined;
@@ -50,6 +59,8 @@ export interface SearchInput<S = readonly KeyInput[], M = Metadata> {
   readonly where?: Where<M> | null | undefined;
   readonly rank?: RankInput | undefined;
   readonly groupBy?: GroupByInput | undefined;
+  /** Only without a `rank`. */
+  readonly orderBy?: OrderBy<M> | undefined;
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
   /** Built-in keys and fields of the metadata. Document, metadata and score if omitted. */
@@ -66,6 +77,7 @@ export const SELECTOR: MembersOf<Selector> = { ids: true, where: true, whereDocu
 export const DELETE: MembersOf<DeleteParams> = { ...SELECTOR, limit: true, ...CALL };
 export const GET: MembersOf<GetParams<unknown>> = {
   ...SELECTOR,
+  orderBy: true,
   limit: true,
   offset: true,
   select: true,
@@ -73,6 +85,7 @@ export const GET: MembersOf<GetParams<unknown>> = {
 };
 export const RECORDS: MembersOf<RecordsParams<unknown>> = {
   ...SELECTOR,
+  orderBy: true,
   pageSize: true,
   select: true,
   ...CALL,
@@ -89,6 +102,7 @@ const SEARCH: MembersOf<SearchInput> = {
   where: true,
   rank: true,
   groupBy: true,
+  orderBy: true,
   limit: true,
   offset: true,
   select: true,
@@ -98,11 +112,12 @@ const SEARCH_ALONE: MembersOf<SearchParams> = { ...SEARCH, ...CALL };
 type Keys = Iterable<KeyInput>;
 
 /** Parameters whose filters have been checked by the compiler. */
-type Loose<P> = Omit<P, "where" | "select"> & {
+type Loose<P> = Omit<P, "where" | "select" | "orderBy"> & {
   readonly where?: object | null | undefined;
   readonly select?: Keys | undefined;
 };
-type AnySearch = Loose<SearchInput> | Search<string>;
+type Ordered<P> = Loose<P> & { readonly orderBy?: readonly object[] | undefined };
+type AnySearch = Ordered<SearchInput> | Search<string>;
 
 /** A body, and the keys that its answer becomes rows of. */
 export interface Reading {
@@ -114,11 +129,11 @@ export function selectorJson({ ids, where, whereDocument }: Loose<Selector>): ob
   return { ids, where, where_document: whereDocument };
 }
 
-export function getReading(params: Loose<GetParams<Keys>>): Reading {
-  const { limit, offset, select = GET_KEYS } = params;
+export function getReading(params: Ordered<GetParams<Keys>>): Reading {
+  const { orderBy, limit, offset, select = GET_KEYS } = params;
   const names = namesOf(select);
   const include = includeOf(names, ["#id", "#uri", "#embedding", ...GET_KEYS]);
-  return { json: { ...selectorJson(params), limit, offset, include }, names };
+  return { json: { ...selectorJson(params), order_by: orderBy, limit, offset, include }, names };
 }
 
 export function queryReading(params: Loose<QueryParams<Keys>>): Reading {
@@ -130,7 +145,7 @@ export function queryReading(params: Loose<QueryParams<Keys>>): Reading {
 }
 
 /** A search alone, which may hold what belongs to the call. */
-export function searchReading(params: Loose<SearchParams> | Search<string>): Reading {
+export function searchReading(params: Ordered<SearchParams> | Search<string>): Reading {
   if (params instanceof Search) return partsReading(partsOf(params));
   const { signal: _, timeoutMs: __, ...search } = requireKnown(params, SEARCH_ALONE, "params");
   return partsReading(search);
@@ -144,7 +159,7 @@ export function searchReadings(searches: readonly AnySearch[]): readonly Reading
   );
 }
 
-function partsOf(search: Search<string>): Loose<SearchInput> {
+function partsOf(search: Search<string>): Ordered<SearchInput> {
   const { limit, offset } = search.limitConfig;
   return {
     where: search.whereClause,
@@ -160,15 +175,17 @@ function partsReading({
   where,
   rank,
   groupBy,
+  orderBy,
   limit,
   offset = 0,
   select = SEARCH_KEYS,
-}: Loose<SearchInput>): Reading {
+}: Ordered<SearchInput>): Reading {
   const names = namesOf(select);
   const json = {
     where,
     rank: rank === undefined ? undefined : RankExpression.jsonFor(rank, offset + (limit ?? 0)),
     group_by: GroupBy.from(groupBy),
+    order_by: orderBy,
     limit: { offset, limit },
     select: { keys: names },
   };

@@ -19,8 +19,22 @@ export interface KnnJson {
   readonly exact?: boolean;
 }
 
+/** A number of the metadata, as it is sent. */
+export interface FieldJson {
+  readonly key: string;
+  readonly default?: number;
+}
+
+/** A time of the metadata, as it is sent; all in seconds. */
+export interface AgeJson extends FieldJson {
+  readonly half_life: number;
+  readonly now?: number;
+}
+
 export type RankJson =
   | { readonly $val: number }
+  | { readonly $key: FieldJson }
+  | { readonly $age: AgeJson }
   | { readonly $knn: KnnJson }
   | { readonly $sum: readonly RankJson[] }
   | { readonly $mul: readonly RankJson[] }
