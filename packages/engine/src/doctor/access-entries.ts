@@ -20,10 +20,14 @@ const LEADING: ReadonlySet<number> = new Set([
 ]);
 
 export class AccessEntries {
-  /** Entries that lead somewhere, as text -> where to. */
-  readonly #leading = new Map<string, string>();
-  /** Those that there have to be. */
+  /**
+   * Entries that have to be and were not seen yet, by the key's bytes as Latin-1 -> where they lead to. They come behind the
+   * records that they lead to, so of a million keys all are held for a moment, some 300 MB.
+   */
   readonly #expected = new Map<string, string>();
+  /** Where entries lead to that nothing calls for. */
+  readonly #strays: string[] = [];
+  #hasLeading = false;
   #keys = 0;
   /** `null`: a folder of a version without what leads to keys. */
   #count: number | null = null;
@@ -31,7 +35,7 @@ export class AccessEntries {
   /** Whether the entry is one of these. Throws where it is damaged. */
   add({ key, value }: Entry, origin: DataOrigin): boolean {
     const prefix = key[0] ?? 0;
-    if (LEADING.has(prefix)) this.#leading.set(hex(key), text(value));
+    if (LEADING.has(prefix)) this.#addLeading(key, text(value));
     else if (prefix === CATALOG_PREFIX.apiKeyCount) this.#count = decodeCounter(value, origin);
     else if (prefix === CATALOG_PREFIX.apiKey) this.#addKey(value, origin);
     else if (prefix === CATALOG_PREFIX.tenant) this.#addTenant(key, value, origin);
@@ -40,37 +44,40 @@ export class AccessEntries {
   }
 
   problems(): readonly string[] {
-    if (this.#count === null && this.#leading.size === 0) return [];
+    if (this.#count === null && !this.#hasLeading) return [];
     const problems: string[] = [];
     if ((this.#count ?? 0) !== this.#keys) {
       problems.push(`it counts ${this.#count ?? 0} API keys, and has ${this.#keys}`);
     }
-    for (const [key, to] of this.#expected) {
-      if (this.#leading.get(key) !== to) problems.push(`an entry that leads to ${to} is missing`);
-      this.#leading.delete(key);
-    }
-    for (const to of this.#leading.values())
-      problems.push(`an entry leads to ${to}, which it does not belong to`);
+    for (const to of this.#expected.values()) problems.push(`an entry that leads to ${to} is missing`);
+    for (const to of this.#strays) problems.push(`an entry leads to ${to}, which it does not belong to`);
     return problems;
+  }
+
+  #addLeading(key: Uint8Array, to: string): void {
+    this.#hasLeading = true;
+    const name = latin1(key);
+    if (this.#expected.get(name) === to) this.#expected.delete(name);
+    else this.#strays.push(to);
   }
 
   #addKey(value: Uint8Array, origin: DataOrigin): void {
     const { id, digest, created, tenant } = decodeKey(value, origin);
     this.#keys++;
-    this.#expected.set(hex(keyByDigest(digest)), id);
-    this.#expected.set(hex(keyByAge(created, id)), id);
-    if (tenant !== null) this.#expected.set(hex(keyByTenant(tenant, id)), id);
+    this.#expected.set(latin1(keyByDigest(digest)), id);
+    this.#expected.set(latin1(keyByAge(created, id)), id);
+    if (tenant !== null) this.#expected.set(latin1(keyByTenant(tenant, id)), id);
   }
 
   #addTenant(key: Uint8Array, value: Uint8Array, origin: DataOrigin): void {
     const { resourceName } = decodeTenant(value, origin);
     if (resourceName === null) return;
-    this.#expected.set(hex(resourceNameKey(resourceName)), nameBehind(key, ALL_TENANTS.start.length));
+    this.#expected.set(latin1(resourceNameKey(resourceName)), nameBehind(key, ALL_TENANTS.start.length));
   }
 }
 
-function hex(key: Uint8Array): string {
-  return Buffer.from(key).toString("hex");
+function latin1(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString("latin1");
 }
 
 function text(value: Uint8Array): string {
