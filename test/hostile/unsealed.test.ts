@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { MIB } from "./testing/memory-watch.ts";
-import { Stage } from "./testing/stage.ts";
+import { LONGEST_TURN_MS, Stage } from "./testing/stage.ts";
 
 const WITHIN_MIB = 2_000;
 const BOUND_GIB = 1 / 16;
@@ -10,6 +10,9 @@ const DIMENSION = 384;
 const BATCH = 1_000;
 const BATCHES = 60;
 const WRITERS = 4;
+/** As many as make a segment full. */
+const ARRAYS = 44;
+const NUMBERS = 100_000;
 /** Batches that were let in before it was too much. */
 const AHEAD_MIB = (WRITERS * BATCH * (4 * DIMENSION + 300)) / MIB;
 
@@ -58,6 +61,22 @@ it("a load at full speed is slowed to what can be sealed, and loses nothing", as
   expect(most).toBeLessThan(1_024 * BOUND_GIB + AHEAD_MIB);
   const count = await stage.attacker.send(`${path}/count`);
   expect(await count.json()).toBe(BATCH * BATCHES);
+});
+
+it("millions of different numbers in arrays are indexed in short turns", async () => {
+  const path = await stage.attacker.createCollection("arrays");
+  const body = JSON.stringify({
+    ids: Array.from({ length: ARRAYS }, (_, i) => `r${i}`),
+    embeddings: Array.from({ length: ARRAYS }, (_, i) => [i, 1]),
+    metadatas: Array.from({ length: ARRAYS }, (_, i) => ({
+      numbers: Array.from({ length: NUMBERS }, (_, n) => i * NUMBERS + n),
+    })),
+  });
+  const { turns } = await stage.unharmed(WITHIN_MIB, async () => {
+    await stage.attacker.expect(201, `${path}/add`, body);
+    while ((await unsealedMib()) > 1) await sleep(50);
+  });
+  expect(turns.host, "processor time of a turn of the engine host in ms").toBeLessThan(LONGEST_TURN_MS);
 });
 
 /** No two lie on the same place. */
