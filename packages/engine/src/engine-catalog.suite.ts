@@ -142,6 +142,14 @@ export function engineCatalogSuite(current: () => Engine): void {
       });
     });
 
+    it("says that the tenant of a database does not exist", async () => {
+      const nowhere = { tenant: "nobody", database: "default_database" };
+      const message = "Tenant [nobody] not found; create it first, with POST /api/v2/tenants";
+      await expect(engine.getDatabase(nowhere)).rejects.toMatchObject({ status: 404, message });
+      const request = parseCreateCollection({ name: "lost" }, nowhere);
+      await expect(engine.createCollection(request)).rejects.toMatchObject({ status: 400, message });
+    });
+
     it("renames, replaces metadata and refuses a taken name", async () => {
       const { name } = await engine.getCollection(ref);
       const other = await engine.getCollection(await makeCollection(engine));

@@ -173,7 +173,7 @@ export class Catalog {
 
   async database(ref: DatabaseRef): Promise<Database> {
     const database = await findDatabase(this.#store, ref);
-    if (database === null) throw absentDatabase(ref, "not_found");
+    if (database === null) throw await absentDatabase(this.#store, ref, "not_found");
     return database;
   }
 
@@ -196,7 +196,7 @@ export class Catalog {
     const { name, tenant, database, metadata, configuration, schema } = request;
     return this.#change(async (transaction) => {
       const owner = await findDatabase(transaction, request);
-      if (owner === null) throw absentDatabase(request, "invalid_argument");
+      if (owner === null) throw await absentDatabase(transaction, request, "invalid_argument");
       const known = request.getOrCreate ? await findCollectionByName(transaction, owner.id, name) : null;
       if (known !== null) return toCollection(known);
       const id = randomUUID();

@@ -7,6 +7,7 @@ import { decodeDatabase, encodeDatabase } from "./catalog-codec.ts";
 import { databaseKey, databasesOf, nameBehind } from "./catalog-keys.ts";
 import { type CatalogTransaction, allEntries } from "./catalog-transaction.ts";
 import { readBatch } from "./list-batch.ts";
+import { findTenant } from "./tenant-entries.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
 
 export async function findDatabase(
@@ -73,10 +74,14 @@ function decodeListed(view: CatalogView, tenant: string, { key, value }: Catalog
 }
 
 /** Existing servers answer 400 to who makes a collection in it, and 404 to who asks for it. */
-export function absentDatabase(
+export async function absentDatabase(
+  view: CatalogView,
   { tenant, database }: DatabaseRef,
   code: "invalid_argument" | "not_found",
-): SheafError {
-  const how = `POST /api/v2/tenants/${encodeURIComponent(tenant)}/databases`;
-  return new SheafError(code, `Database [${database}] not found; create it first, with ${how}`);
+): Promise<SheafError> {
+  const tenants = "POST /api/v2/tenants";
+  const databases = `${tenants}/${encodeURIComponent(tenant)}/databases`;
+  return (await findTenant(view, tenant)) === null
+    ? new SheafError(code, `Tenant [${tenant}] not found; create it first, with ${tenants}`)
+    : new SheafError(code, `Database [${database}] not found; create it first, with ${databases}`);
 }

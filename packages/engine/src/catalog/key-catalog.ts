@@ -218,7 +218,7 @@ async function requireKey(view: CatalogView, id: string): Promise<StoredKey> {
 }
 
 async function requireDatabase(view: CatalogView, ref: DatabaseRef): Promise<void> {
-  if ((await findDatabase(view, ref)) === null) throw absentDatabase(ref, "not_found");
+  if ((await findDatabase(view, ref)) === null) throw await absentDatabase(view, ref, "not_found");
 }
 
 /** Of an entry that leads to the key with this id; `null`: both are gone meanwhile. */

@@ -14,6 +14,11 @@ function counted(): { readonly counts: TenantCounts; counted: number; room(next:
 }
 
 describe("counts of tenants", () => {
+  it("are named in the singular where one is the most", async () => {
+    const counts = new TenantCounts({ databases: 1, collections: 1 });
+    await expect(counts.requireDatabase(async () => 1)).rejects.toThrow(/ is 1 database$/u);
+  });
+
   it("are counted once, and follow what is changed", async () => {
     const state = counted();
     const change = (more: number): Promise<void> =>

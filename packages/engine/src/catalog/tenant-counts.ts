@@ -90,5 +90,6 @@ export class TenantCounts {
 }
 
 function exceeded(what: Counted, most: number): SheafError {
-  return new SheafError("unprocessable", `Quota exceeded: the limit of this tenant is ${most} ${what}`);
+  const counted = most === 1 ? what.slice(0, -1) : what;
+  return new SheafError("unprocessable", `Quota exceeded: the limit of this tenant is ${most} ${counted}`);
 }

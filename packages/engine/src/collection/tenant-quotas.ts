@@ -64,7 +64,7 @@ export class TenantBudget {
   require(records: number, bytes: number): void {
     const { records: most, bytes: mostBytes } = this.#quotas;
     if (most !== 0 && records > 0 && this.records + this.#pending + records > most) {
-      throw exceeded(`the limit of this tenant is ${most} records`);
+      throw exceeded(`the limit of this tenant is ${most} record${most === 1 ? "" : "s"}`);
     }
     const kept = this.bytes + this.#pendingBytes;
     if (mostBytes !== 0 && bytes > 0 && kept + bytes > mostBytes) {

@@ -107,10 +107,22 @@ describe("checkSearchAgainstSchema", () => {
     ["title", SPARSE, disabled(`${PATH}.key`, "title", "SparseVector")],
     ["text", SPARSE, disabled(`${PATH}.key`, "text", "SparseVector")],
     ["text", DENSE, `400 ${PATH}.key: 'text' has no sparse index`],
-    ["title", TEXT, `400 ${PATH}.key: 'title' is neither \`#embedding\` nor a sparse index`],
+    [
+      "title",
+      TEXT,
+      `400 ${PATH}.key: 'title' is neither \`#embedding\` nor a sparse index (there are 'terms')`,
+    ],
     ["#document", DENSE, `400 ${PATH}.key: '#document' has no sparse index`],
-    ["#score", SPARSE, `400 ${PATH}.key: '#score' is neither \`#embedding\` nor a sparse index`],
-    ["__proto__", TEXT, `400 ${PATH}.key: '__proto__' is neither \`#embedding\` nor a sparse index`],
+    [
+      "#score",
+      SPARSE,
+      `400 ${PATH}.key: '#score' is neither \`#embedding\` nor a sparse index (there are 'terms')`,
+    ],
+    [
+      "__proto__",
+      TEXT,
+      `400 ${PATH}.key: '__proto__' is neither \`#embedding\` nor a sparse index (there are 'terms')`,
+    ],
   ] as const)("refuses $0 with $1.type", (key, query, refusal) => {
     expect(refusalOf(() => checkSearchAgainstSchema(searching(knn(key, query)), SCHEMA))).toBe(refusal);
   });

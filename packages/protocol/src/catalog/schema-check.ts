@@ -143,6 +143,19 @@ function checkKnn(knn: Knn, schema: JsonObject): void {
     keyPath,
     isListed
       ? `'${knn.key}' has no sparse index`
-      : `'${knn.key}' is neither \`#embedding\` nor a sparse index`,
+      : `'${knn.key}' is neither \`#embedding\` nor a sparse index${sparseIndexes(schema)}`,
   );
+}
+
+/** More would make a long message. */
+const LISTED_KEYS = 10;
+
+/** Those there are, as far as an error can list them. */
+function sparseIndexes(schema: JsonObject): string {
+  const keys = Object.keys(objectAt(schema, "keys") ?? {}).filter(
+    (key) => sparseIndexOf(schema, key) !== null,
+  );
+  if (keys.length === 0) return " (there is none)";
+  const listed = keys.slice(0, LISTED_KEYS).map((key) => `'${key}'`);
+  return ` (there are ${[...listed, ...(keys.length > LISTED_KEYS ? ["…"] : [])].join(", ")})`;
 }

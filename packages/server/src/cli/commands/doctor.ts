@@ -1,7 +1,7 @@
 /** `sheaf doctor`: looks a data folder over without a server, and saves what can be read of a damaged collection. */
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Finding, type FolderExamination, examineFolder, salvage } from "@sheaf/engine";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { ROOT_KEY_FILE, isRootKey } from "../../auth/root-key.ts";
@@ -34,8 +34,8 @@ export const doctor: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "The folder is not changed. Exit code 0: nothing, or notes only; 1: damage or a warning was found, or " +
-    "--salvage could not read a record; 3: a server uses the folder, and nothing was checked or saved.",
+    "The folder is not changed. Exit code 0: nothing, or notes only; 1: damage was found, or a warning (of a " +
+    "healthy folder), or --salvage could not read a record; 3: a server uses the folder, and nothing was checked or saved.",
   run: (options) => (options["salvage"] === undefined ? examine(options) : save(options, options["salvage"])),
 };
 
@@ -46,13 +46,13 @@ async function examine(options: OptionTexts): Promise<number> {
   requireFolder(dataFolder);
   const examined = await examineFolder({ dataFolder, diskReserve });
   const findings = [...(await examineRootKey(dataFolder)), ...examined.findings];
-  const isSound = findings.every(({ severity }) => severity === "note");
+  const isSound = findings.every(({ severity }) => severity !== "damage");
   // Of a folder in use the collections were not looked at: nobody can say that it is healthy, nor that it is not.
   const healthy = examined.usedBy === null ? isSound : null;
-  if (options["json"] === undefined) print(dataFolder, { ...examined, findings }, isSound);
+  if (options["json"] === undefined) print(dataFolder, { ...examined, findings });
   else console.log(JSON.stringify({ healthy, dataFolder, ...examined, findings }, null, 2));
   if (examined.usedBy !== null) return IN_USE;
-  return isSound ? HEALTHY : FOUND_SOMETHING;
+  return findings.every(({ severity }) => severity === "note") ? HEALTHY : FOUND_SOMETHING;
 }
 
 async function save(options: OptionTexts, collection: string): Promise<number> {
@@ -60,6 +60,7 @@ async function save(options: OptionTexts, collection: string): Promise<number> {
   if (to === undefined) throw new SettingError("--salvage needs --to with the name of a new file");
   const { dataFolder } = readSettings({ dataFolder: options["data"] });
   requireFolder(dataFolder);
+  requireNewFile(to);
   const saved = salvage({ dataFolder, collection, tenant, database, to });
   if (saved.usedBy !== null) {
     if (options["json"] === undefined)
@@ -76,6 +77,13 @@ async function save(options: OptionTexts, collection: string): Promise<number> {
 
 function requireFolder(path: string): void {
   if (!existsSync(path)) throw new SettingError(`data folder ${path} does not exist`);
+}
+
+/** Where it comes to be only after this, nothing is overwritten either. */
+function requireNewFile(path: string): void {
+  if (existsSync(path)) throw new SettingError(`--to: ${path} exists already; name a file that does not`);
+  const folder = dirname(path);
+  if (!existsSync(folder)) throw new SettingError(`--to: the folder ${folder} does not exist`);
 }
 
 async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
@@ -107,7 +115,7 @@ async function examineRootKey(dataFolder: string): Promise<readonly Finding[]> {
   return findings;
 }
 
-function print(dataFolder: string, examined: FolderExamination, healthy: boolean): void {
+function print(dataFolder: string, examined: FolderExamination): void {
   const { findings, collections, records, usedBy } = examined;
   for (const { severity, subject, problem, remedy } of findings) {
     console.log(`${severity}: ${subject}: ${problem}\n  what to do: ${remedy}`);
@@ -117,7 +125,13 @@ function print(dataFolder: string, examined: FolderExamination, healthy: boolean
     return;
   }
   const counted = `${several(collections, "collection")} with ${several(records, "record")} that can be read`;
-  console.log(`${dataFolder}: ${healthy ? "healthy" : "NOT healthy"}; ${counted}`);
+  console.log(`${dataFolder}: ${verdict(findings)}; ${counted}`);
+}
+
+function verdict(findings: readonly Finding[]): string {
+  const found = new Set(findings.map(({ severity }) => severity));
+  if (found.has("damage")) return "NOT healthy";
+  return found.has("warning") ? "healthy, with warnings" : "healthy";
 }
 
 function several(count: number, what: string): string {

@@ -1,4 +1,5 @@
 /** `sheaf keys …`: API keys of a running server. A new key is printed once, alone on stdout. */
+import { SheafError, parseCreateKey, parseRotateKey } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { SERVER_OPTIONS, type ServerRequest, askServer } from "../server-request.ts";
@@ -38,7 +39,11 @@ export const keysCreate: Command = {
     { flags: "--concurrent-requests <number>", doc: "Overrides the server's limit; 0 means no limit." },
     ...SERVER_OPTIONS,
   ],
-  run: (options) => issue({ method: "POST", path: KEYS, json: newKey(options) }, options),
+  run(options) {
+    const json = newKey(options);
+    refuseWrong(json, parseCreateKey);
+    return issue({ method: "POST", path: KEYS, json }, options);
+  },
 };
 
 export const keysList: Command = {
@@ -83,6 +88,7 @@ export const keysRotate: Command = {
       overlap_seconds: numberOf(options, "overlapSeconds", "overlap-seconds"),
       expires_at: options["expiresAt"],
     };
+    refuseWrong(json, parseRotateKey);
     return issue({ method: "POST", path: `${pathOf(id)}/rotate`, json }, options);
   },
 };
@@ -117,6 +123,18 @@ function newKey(options: OptionTexts): object {
       concurrent_requests: numberOf(options, "concurrentRequests", "concurrent-requests"),
     },
   };
+}
+
+/** What the server would refuse is refused here by the name of the option, but for what only the server's clock tells. */
+function refuseWrong(json: object, parse: (body: unknown, now: number) => unknown): void {
+  try {
+    parse(JSON.parse(JSON.stringify(json)), -Infinity);
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error;
+    const [, member = "", words = ""] = /^(?:limits\.)?(\w+)[^:]*: (.*)$/su.exec(error.message) ?? [];
+    if (member === "") throw error;
+    throw new SettingError(`--${member.replaceAll("_", "-")}: ${words}`, { cause: error });
+  }
 }
 
 /** All of them at once, so that one correction is enough. */
