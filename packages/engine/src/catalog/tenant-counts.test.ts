@@ -15,7 +15,7 @@ function counted(): { readonly counts: TenantCounts; counted: number; room(next:
 
 describe("counts of tenants", () => {
   it("are named in the singular where one is the most", async () => {
-    const counts = new TenantCounts({ databases: 1, collections: 1 });
+    const counts = new TenantCounts({ databases: 1, collections: 1, keys: 0 });
     await expect(counts.requireDatabase(async () => 1)).rejects.toThrow(/ is 1 database$/u);
   });
 
