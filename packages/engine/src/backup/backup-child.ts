@@ -1,19 +1,23 @@
 /** The parent's side of the backup process. */
 import { ChildSupervisor, siblingModule } from "@sheaf/process";
 import { type CancelSignal, SheafError, abortable } from "@sheaf/protocol";
+import { endCause } from "../host/end-cause.ts";
 import { HOST_PROCESS } from "../host/host-process.ts";
 import type { BackupMethods } from "./backup-process.ts";
 
 export class BackupChild {
   readonly #child: ChildSupervisor;
-  #end = "an error";
+  #end: { readonly by: string; readonly isCrash: boolean } = { by: "an error", isCrash: false };
 
   constructor() {
     this.#child = new ChildSupervisor({
       name: "backup process",
       module: siblingModule(import.meta.url, "./backup-process"),
       spawnOptions: () => ({ ...HOST_PROCESS, stderr: "pipe" }),
-      onDeath: (death) => (this.#end = death.signal ?? `code ${death.code}`),
+      onDeath: (death) => {
+        const isCrash = endCause(death, false) === "crash";
+        this.#end = { by: death.signal ?? `code ${death.code}`, isCrash };
+      },
     });
   }
 
@@ -23,8 +27,8 @@ export class BackupChild {
   }
 
   /**
-   * An abort ends the process, which may be in the middle of a long step. Throws `collection_unavailable` where the step
-   * ended it.
+   * An abort ends the process, which may be in the middle of a long step. Throws `collection_unavailable` where it crashed on
+   * what it read, `unavailable` where somebody else ended it.
    */
   async ask<M extends keyof BackupMethods>(
     method: M,
@@ -39,7 +43,10 @@ export class BackupChild {
     } catch (error) {
       if (signal?.aborted === true) this.#child.kill();
       if (!(error instanceof SheafError) || error.code !== "unavailable") throw error;
-      const reason = `reading it with LMDB ended the process with ${this.#end}`;
+      const { by, isCrash } = this.#end;
+      if (!isCrash)
+        throw new SheafError("unavailable", `the backup process ended with ${by}`, { cause: error });
+      const reason = `reading it with LMDB ended the process with ${by}`;
       throw new SheafError("collection_unavailable", reason, { cause: error });
     }
   }
