@@ -13,13 +13,11 @@ export interface TrigramQuery {
 
 /** Buckets in one query; what goes beyond is left out of it, which rules out less. */
 const MAX_BUCKETS = 512;
-/** What is behind the beginning of a text is not looked at: it may be as long as a body, and that much says enough. */
-const MOST_UNITS = 4_096;
 
 export const EVERY_DOCUMENT: TrigramQuery = Object.freeze({ all: [], any: [] });
 
 export function containing(text: string): TrigramQuery {
-  const all = trigramsOf(text.slice(0, MOST_UNITS));
+  const all = trigramsOf(text);
   return all.length === 0 ? EVERY_DOCUMENT : { all: all.slice(0, MAX_BUCKETS), any: [] };
 }
 

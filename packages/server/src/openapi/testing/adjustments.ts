@@ -42,6 +42,8 @@ export const ADJUSTMENTS: Adjustments = {
       present(body["task"]) && present(body["target"]) ? body : { ...body, instructions: "" },
       "fetch_tokens",
     ),
+  // A backup that adds to itself.
+  BackupBody: (body: Body) => (body["incremental"] === body["name"] ? without(body, "incremental") : body),
   KeyBody: (body: Body) => (present(body["tenant"]) ? body : without(body, "database")),
   Configuration: ofOneKind,
   ConfigurationUpdate: ofOneKind,
