@@ -2,6 +2,8 @@
  * A hash table of what is counted: each thing has a place, in the order in which it was first seen, and a count. What is at a
  * place the owner knows. Typed arrays: a facet may count a hundred thousand values, and `Map` takes several times as long.
  */
+import { copyInto } from "../../segment/copy-into.ts";
+
 const FIRST_PLACES = 64;
 
 export class CountedPlaces {
@@ -32,8 +34,8 @@ export class CountedPlaces {
 
   #grow(): void {
     const size = this.#slots.length;
-    this.#hashes = enlarged(this.#hashes, new Uint32Array(size));
-    this.counts = enlarged(this.counts, new Float64Array(size));
+    this.#hashes = copyInto(this.#hashes, new Uint32Array(size));
+    this.counts = copyInto(this.counts, new Float64Array(size));
     this.#slots = new Int32Array(2 * size);
     for (let place = 0; place < this.length; place++) {
       let slot = this.#hashes[place]! & (2 * size - 1);
@@ -41,10 +43,4 @@ export class CountedPlaces {
       this.#slots[slot] = place + 1;
     }
   }
-}
-
-/** `values`, in the larger array. */
-export function enlarged<T extends Uint32Array | Float64Array>(values: T, larger: T): T {
-  larger.set(values);
-  return larger;
 }

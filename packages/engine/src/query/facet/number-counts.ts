@@ -1,6 +1,7 @@
 /** How often numbers of one kind occur, by their keys (see `scalarKey`): those that are no bigint in typed arrays. */
 import { randomInt } from "node:crypto";
-import { CountedPlaces, enlarged } from "./counted-places.ts";
+import { copyInto } from "../../segment/copy-into.ts";
+import { CountedPlaces } from "./counted-places.ts";
 
 const SEED = randomInt(2 ** 32);
 const NUMBER_BYTES = 40;
@@ -30,7 +31,7 @@ export class NumberCounts {
     const before = this.#places.length;
     const place = this.#places.count(hashOf(key), count, this.#isAt);
     if (place < before) return;
-    if (place === this.#numbers.length) this.#numbers = enlarged(this.#numbers, new Float64Array(2 * place));
+    if (place === this.#numbers.length) this.#numbers = copyInto(this.#numbers, new Float64Array(2 * place));
     this.#numbers[place] = key;
   }
 

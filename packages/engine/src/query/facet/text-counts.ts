@@ -4,7 +4,8 @@
  */
 import { randomInt } from "node:crypto";
 import { decodeScalar } from "../../segment/columns/scalar-code.ts";
-import { CountedPlaces, enlarged } from "./counted-places.ts";
+import { copyInto } from "../../segment/copy-into.ts";
+import { CountedPlaces } from "./counted-places.ts";
 
 /** Bytes of a text. */
 export interface TextBytes {
@@ -54,7 +55,7 @@ export class TextCounts {
   /** The newest. */
   #append({ bytes, start, end }: TextBytes): void {
     const place = this.length - 1;
-    if (place === this.#ends.length) this.#ends = enlarged(this.#ends, new Uint32Array(2 * place));
+    if (place === this.#ends.length) this.#ends = copyInto(this.#ends, new Uint32Array(2 * place));
     const at = this.#startOf(place);
     const last = at + end - start;
     if (last > this.#bytes.length) {

@@ -3,6 +3,7 @@
  * for each of a hundred thousand values would keep the garbage collector busy.
  */
 import type { MetadataScalar } from "@sheaf/protocol";
+import { copyInto } from "../copy-into.ts";
 import { orderInSteps } from "../native-order.ts";
 import { hasBitset } from "./grouped-rows.ts";
 import { ScalarCodes } from "./scalar-code.ts";
@@ -149,9 +150,4 @@ function mapOf(key: MetadataScalar): number {
   }
   hash = Math.imul(hash, 0x9e37_79b1);
   return hash >>> (32 - MAP_BITS);
-}
-
-function copyInto<T extends Uint16Array | Uint32Array>(from: T, into: T): T {
-  into.set(from);
-  return into;
 }

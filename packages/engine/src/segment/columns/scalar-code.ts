@@ -1,5 +1,6 @@
 /** Keys of values, see `scalarKey`, as bytes: a column compares these. Equal keys have the same bytes. */
 import { type MetadataScalar, isLatin1 } from "@sheaf/protocol";
+import { copyInto } from "../copy-into.ts";
 import { digestOfKey, keyOfDigest } from "./scalar-key.ts";
 
 /** First byte. On disk. */
@@ -57,8 +58,8 @@ export class ScalarCodes {
       this.#bytes = bytes;
     }
     if (this.#count === this.#ends.length) {
-      this.#hashes = larger(this.#hashes);
-      this.#ends = larger(this.#ends);
+      this.#hashes = copyInto(this.#hashes, new Uint32Array(2 * this.#count));
+      this.#ends = copyInto(this.#ends, new Uint32Array(2 * this.#count));
     }
     const start = this.#end;
     this.#end = writeScalar(key, this.#bytes, start);
@@ -115,12 +116,6 @@ function writeText(key: string, into: Buffer, at: number): number {
   const latin1 = isLatin1(key);
   into[at] = latin1 ? FORM.latin1 : FORM.utf16;
   return at + 1 + into.write(key, at + 1, latin1 ? "latin1" : "utf16le");
-}
-
-function larger(words: Uint32Array): Uint32Array<ArrayBuffer> {
-  const copy = new Uint32Array(2 * words.length);
-  copy.set(words);
-  return copy;
 }
 
 /** FNV-1a, 32 bits. */

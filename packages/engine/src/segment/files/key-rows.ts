@@ -1,4 +1,5 @@
 /** Which rows hold keys that have no column: pairs of a key's hash and a row. */
+import { copyInto } from "../copy-into.ts";
 import { orderInSteps } from "../native-order.ts";
 import { scalarCode } from "../columns/scalar-code.ts";
 
@@ -25,12 +26,8 @@ export class KeyRows {
       if (this.#known.size < KNOWN_KEYS) this.#known.set(key, hash);
     }
     if (this.#count === this.#rows.length) {
-      const hashes = new Uint32Array(2 * this.#count);
-      hashes.set(this.#hashes);
-      this.#hashes = hashes;
-      const rows = new Uint16Array(2 * this.#count);
-      rows.set(this.#rows);
-      this.#rows = rows;
+      this.#hashes = copyInto(this.#hashes, new Uint32Array(2 * this.#count));
+      this.#rows = copyInto(this.#rows, new Uint16Array(2 * this.#count));
     }
     this.#hashes[this.#count] = hash;
     this.#rows[this.#count++] = row;

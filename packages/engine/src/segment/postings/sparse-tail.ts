@@ -5,6 +5,7 @@
 import type { SparseVector } from "@sheaf/protocol";
 import type { PostingLists } from "./posting-lists.ts";
 import { hasBit } from "../bits.ts";
+import { copyInto } from "../copy-into.ts";
 import { orderInSteps } from "../native-order.ts";
 import type { TermNumbers } from "./term-numbers.ts";
 
@@ -125,9 +126,4 @@ export class SparseTail {
     }
     return rows;
   }
-}
-
-function copyInto<T extends Uint16Array | Uint32Array | Float32Array>(from: T, into: T): T {
-  into.set(from);
-  return into;
 }
