@@ -4,9 +4,10 @@ import { copyFile as copyPlainFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
+import type { EntryWrite } from "../storage/entries.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
-import { type EntryChange, readChanges } from "./entry-changes.ts";
+import { readChanges } from "./entry-changes.ts";
 
 /** Of changes that go into one commit. */
 const COMMIT_BYTES = 16 * 2 ** 20;
@@ -32,8 +33,8 @@ export async function restoreStore(
   syncFolders(folder);
 }
 
-async function apply(environment: LmdbEnvironment, changes: Iterable<EntryChange>): Promise<void> {
-  let batch: EntryChange[] = [];
+async function apply(environment: LmdbEnvironment, changes: Iterable<EntryWrite>): Promise<void> {
+  let batch: EntryWrite[] = [];
   let bytes = 0;
   const commit = (): Promise<void> =>
     environment.transact(() => {

@@ -17,7 +17,8 @@ import {
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
 import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
-import { type Entry, LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import type { Entry } from "../storage/entries.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
 import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";

@@ -2,15 +2,9 @@
 import { createHash } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
-import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
+import type { Entry, EntryWrite } from "../storage/entries.ts";
 import { damaged } from "./backup-files.ts";
 import type { FileSum } from "./summed-file.ts";
-
-export interface EntryChange {
-  readonly key: Uint8Array;
-  /** `null`: the entry is gone. */
-  readonly value: Uint8Array | null;
-}
 
 /** Begins a file of changes. Then for each: u32 length of the key, u32 length of the value, key, value; little-endian. */
 const MAGIC = Buffer.from("SHEAFCH1");
@@ -20,7 +14,7 @@ const HEADER_BYTES = 8;
 const BUFFER_BYTES = 2 ** 20;
 
 /** Both in order of their keys, and so are the changes. */
-export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>): Generator<EntryChange> {
+export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>): Generator<EntryWrite> {
   const [old, now] = [before[Symbol.iterator](), after[Symbol.iterator]()];
   let [left, right] = [old.next(), now.next()];
   while (left.done !== true || right.done !== true) {
@@ -39,27 +33,8 @@ export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>)
   }
 }
 
-/** The entries with the changes made. */
-export function* changed(before: Iterable<Entry>, changes: Iterable<EntryChange>): Generator<Entry> {
-  const [old, news] = [before[Symbol.iterator](), changes[Symbol.iterator]()];
-  let [left, right] = [old.next(), news.next()];
-  while (left.done !== true || right.done !== true) {
-    const order =
-      left.done === true ? 1 : right.done === true ? -1 : Buffer.compare(left.value.key, right.value.key);
-    if (order < 0 && left.done !== true) {
-      yield left.value;
-      left = old.next();
-    } else if (right.done !== true) {
-      const { key, value } = right.value;
-      if (value !== null) yield { key, value };
-      if (order === 0) left = old.next();
-      right = news.next();
-    }
-  }
-}
-
 /** Writes a file that does not exist yet; it is on disk when this returns. */
-export function writeChanges(path: string, changes: Iterable<EntryChange>): FileSum {
+export function writeChanges(path: string, changes: Iterable<EntryWrite>): FileSum {
   const file = openSync(path, "wx", OWNER_ONLY_FILE);
   const hash = createHash("sha256");
   let bytes = 0;
@@ -90,7 +65,7 @@ export function writeChanges(path: string, changes: Iterable<EntryChange>): File
 }
 
 /** Throws `failed_precondition` where the file is none of changes, or ends too early. */
-export function* readChanges(path: string): Generator<EntryChange> {
+export function* readChanges(path: string): Generator<EntryWrite> {
   const file = openSync(path, "r");
   let position = 0;
   let buffered = Buffer.alloc(0);

@@ -3,6 +3,7 @@
  * transactions that are to be committed with it. What it has read of committed entries becomes a condition of its commit.
  */
 import { takeSlice } from "@sheaf/process";
+import { keyName, overlaid } from "../storage/entries.ts";
 import type {
   CatalogCommit,
   CatalogCondition,
@@ -46,13 +47,13 @@ export class CatalogChanges {
 
   /** `undefined`: what lies below counts. */
   find(key: Uint8Array): Uint8Array | null | undefined {
-    const written = this.#writes.get(nameOf(key));
+    const written = this.#writes.get(keyName(key));
     if (written !== undefined) return written.value;
     return this.#clears.some((range) => isWithin(key, range)) ? null : undefined;
   }
 
   write(key: Uint8Array, value: Uint8Array | null): void {
-    this.#writes.set(nameOf(key), { key, value });
+    this.#writes.set(keyName(key), { key, value });
   }
 
   clear(range: CatalogRange): void {
@@ -64,7 +65,7 @@ export class CatalogChanges {
   expect(condition: CatalogCondition): void {
     const [known, name] =
       "key" in condition
-        ? ([this.#read, nameOf(condition.key)] as const)
+        ? ([this.#read, keyName(condition.key)] as const)
         : ([this.#counted, rangeName(condition.range)] as const);
     if (!known.has(name)) known.set(name, condition);
   }
@@ -129,7 +130,7 @@ export class CatalogTransaction implements CatalogView {
   async entries({ limit, offset = 0, ...range }: CatalogPage): Promise<readonly CatalogEntry[]> {
     if (!this.#before.touches(range) && !this.changes.touches(range))
       return this.#store.entries({ ...range, limit, offset });
-    const all = overlaid(await allEntries(this.#store, range), range, [this.#before, this.changes]);
+    const all = withChanges(await allEntries(this.#store, range), range, [this.#before, this.changes]);
     return all.slice(offset, offset + limit);
   }
 
@@ -137,7 +138,7 @@ export class CatalogTransaction implements CatalogView {
   async entriesOf(range: CatalogRange): Promise<readonly CatalogEntry[]> {
     const committed = await allEntries(this.#store, range);
     this.changes.expect({ range, count: committed.length });
-    return overlaid(committed, range, [this.#before, this.changes]);
+    return withChanges(committed, range, [this.#before, this.changes]);
   }
 
   async count(range: CatalogRange): Promise<number> {
@@ -210,30 +211,24 @@ export function behind(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Uint8Array.of(0)]);
 }
 
-function overlaid(
+function withChanges(
   committed: readonly CatalogEntry[],
   range: CatalogRange,
   layers: readonly CatalogChanges[],
 ): readonly CatalogEntry[] {
-  if (!layers.some((layer) => layer.touches(range))) return committed;
-  const entries = new Map(committed.map((entry) => [nameOf(entry.key), entry]));
+  let entries = committed;
   for (const layer of layers) {
-    for (const [name, { key }] of entries) if (layer.find(key) === null) entries.delete(name);
-    for (const { key, value } of layer.within(range)) {
-      if (value !== null) entries.set(nameOf(key), { key, value });
-    }
+    if (!layer.touches(range)) continue;
+    const left = entries.filter(({ key }) => layer.find(key) !== null);
+    entries = [...overlaid(left, layer.within(range))];
   }
-  return [...entries.values()].sort((a, b) => Buffer.compare(a.key, b.key));
+  return entries;
 }
 
 function isWithin(key: Uint8Array, { start, end }: CatalogRange): boolean {
   return Buffer.compare(key, start) >= 0 && Buffer.compare(key, end) < 0;
 }
 
-function nameOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString("latin1");
-}
-
 function rangeName({ start, end }: CatalogRange): string {
-  return `${start.length} ${nameOf(start)}${nameOf(end)}`;
+  return `${start.length} ${keyName(start)}${keyName(end)}`;
 }

@@ -10,7 +10,7 @@ import {
   resourceNameKey,
 } from "../catalog/catalog-keys.ts";
 import type { DataOrigin } from "../storage/corrupt-data-error.ts";
-import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
+import type { Entry } from "../storage/entries.ts";
 
 const LEADING: ReadonlySet<number> = new Set([
   CATALOG_PREFIX.apiKeyByDigest,

@@ -21,7 +21,7 @@ import {
 import type { DataOrigin } from "../storage/corrupt-data-error.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { hadCatalog } from "../storage/folder/data-format.ts";
-import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
+import type { Entry } from "../storage/entries.ts";
 import { type Finding, describe, summarize } from "./finding.ts";
 import type { KnownCollection } from "./examine-collection.ts";
 import { AccessEntries } from "./access-entries.ts";

@@ -1,5 +1,5 @@
 /** All entries of a data file that can be reached without LMDB, and what is wrong with its pages. */
-import type { Entry } from "../storage/lmdb/lmdb-environment.ts";
+import type { Entry } from "../storage/entries.ts";
 import { DamagedFile, LmdbFile } from "../storage/lmdb/lmdb-file.ts";
 import { PageWalk } from "../storage/lmdb/page-walk.ts";
 

@@ -22,7 +22,8 @@ import { forgetDatabase } from "./forget-database.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns, startSteps } from "../steps.ts";
-import { type PendingWrite, PendingWrites, overlaid, stretch } from "./pending-writes.ts";
+import { type Entry, type EntryWrite, overlaid } from "../entries.ts";
+import { PendingWrites, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "../folder/sync-files.ts";
 import type { TurnLock } from "../turn-lock.ts";
 
@@ -48,11 +49,6 @@ export interface EnvironmentOptions {
   readonly largeWrites?: { readonly turns: TurnLock; readonly owner: string } | undefined;
   /** Nothing can be written; the folder has to be there. */
   readonly readOnly?: boolean;
-}
-
-export interface Entry {
-  readonly key: Uint8Array;
-  readonly value: Uint8Array;
 }
 
 interface QueuedAction {
@@ -342,7 +338,7 @@ export class LmdbEnvironment {
     return new Uint8Array();
   }
 
-  #written(key: Uint8Array): PendingWrite | undefined {
+  #written(key: Uint8Array): EntryWrite | undefined {
     return this.#running ? this.#pending.find(key) : undefined;
   }
 

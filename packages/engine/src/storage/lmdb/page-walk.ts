@@ -4,7 +4,7 @@
  * to the bounds that the pages above give; the totals are those of the meta page. What cannot be followed is reported
  * and left out, and the walk goes on beside it.
  */
-import type { Entry } from "./lmdb-environment.ts";
+import type { Entry } from "../entries.ts";
 import { DamagedFile, LmdbFile, type LmdbTree, PAGE_HEADER_BYTES } from "./lmdb-file.ts";
 
 const BRANCH = 0x01;

@@ -2,12 +2,7 @@
  * What the actions of one group have written and no commit holds yet. It lies in front of what is committed: an action
  * sees what the actions before it wrote, and one that throws leaves nothing.
  */
-
-export interface PendingWrite {
-  readonly key: Uint8Array;
-  /** `null`: removed. */
-  readonly value: Uint8Array | null;
-}
+import { type Entry, type EntryWrite, keyName } from "../entries.ts";
 
 /** What of lmdb-js takes the writes of a transaction. */
 export interface WriteTarget {
@@ -16,20 +11,15 @@ export interface WriteTarget {
   remove(key: Uint8Array): Promise<boolean>;
 }
 
-interface CommittedEntry {
-  readonly key: Uint8Array;
-  readonly value: Uint8Array;
-}
-
 /** Of one commit's values; longer ones have memory of their own. */
 const ARENA_BYTES = 64 * 1024;
 /** Fractions of a millisecond. */
 const WRITES_PER_STEP = 256;
 
 export class PendingWrites {
-  readonly #writes: PendingWrite[] = [];
+  readonly #writes: EntryWrite[] = [];
   /** The newest write of each key among the first `#indexed`, by the key's bytes as Latin-1; made when it is asked for. */
-  readonly #byName = new Map<string, PendingWrite>();
+  readonly #byName = new Map<string, EntryWrite>();
   #indexed = 0;
   /** None before the first write: most of what is opened is only read. */
   #arena = new Uint8Array(0);
@@ -56,8 +46,8 @@ export class PendingWrites {
   }
 
   /** `undefined`: what is committed counts. */
-  find(key: Uint8Array): PendingWrite | undefined {
-    return this.#writes.length === 0 ? undefined : this.#index().get(nameOf(key));
+  find(key: Uint8Array): EntryWrite | undefined {
+    return this.#writes.length === 0 ? undefined : this.#index().get(keyName(key));
   }
 
   /** A value that is not `isOwned` is copied. */
@@ -70,8 +60,8 @@ export class PendingWrites {
   }
 
   /** Ascending, one for each key. */
-  within(start: Uint8Array, end: Uint8Array): PendingWrite[] {
-    const found: PendingWrite[] = [];
+  within(start: Uint8Array, end: Uint8Array): EntryWrite[] {
+    const found: EntryWrite[] = [];
     for (const write of this.#index().values()) {
       if (Buffer.compare(write.key, start) >= 0 && Buffer.compare(write.key, end) < 0) found.push(write);
     }
@@ -112,10 +102,10 @@ export class PendingWrites {
     this.#arenaUsed = 0;
   }
 
-  #index(): ReadonlyMap<string, PendingWrite> {
+  #index(): ReadonlyMap<string, EntryWrite> {
     for (; this.#indexed < this.#writes.length; this.#indexed++) {
       const write = this.#writes[this.#indexed]!;
-      this.#byName.set(nameOf(write.key), write);
+      this.#byName.set(keyName(write.key), write);
     }
     return this.#byName;
   }
@@ -140,35 +130,8 @@ export class PendingWrites {
   }
 }
 
-/** What is committed with what is written over it; both ascend. */
-export function* overlaid(
-  committed: Iterable<CommittedEntry>,
-  written: readonly PendingWrite[],
-): Generator<CommittedEntry> {
-  let next = 0;
-  for (const entry of committed) {
-    let order = 1;
-    for (; next < written.length; next++) {
-      const { key, value } = written[next]!;
-      order = Buffer.compare(entry.key, key);
-      if (order < 0) break;
-      if (value !== null) yield { key, value };
-      if (order === 0) {
-        next++;
-        break;
-      }
-    }
-    if (order !== 0) yield entry;
-  }
-  for (const { key, value } of written.slice(next)) if (value !== null) yield { key, value };
-}
-
 /** `limit` entries after the first `offset`. */
-export function* stretch(
-  entries: Iterable<CommittedEntry>,
-  offset: number,
-  limit: number,
-): Generator<CommittedEntry> {
+export function* stretch(entries: Iterable<Entry>, offset: number, limit: number): Generator<Entry> {
   let passed = 0;
   if (limit > 0) {
     for (const entry of entries) {
@@ -176,8 +139,4 @@ export function* stretch(
       if (passed >= offset + limit) return;
     }
   }
-}
-
-function nameOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString("latin1");
 }
