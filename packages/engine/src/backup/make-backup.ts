@@ -11,7 +11,7 @@ import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { forkIndexFiles } from "../collection/fork-index-files.ts";
 import type { CollectionForker } from "../collection/collection-forker.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
-import type { DataFolder, FolderHold } from "../storage/folder/data-folder.ts";
+import type { DataFolder } from "../storage/folder/data-folder.ts";
 import { DATA_FORMAT_VERSION } from "../storage/folder/data-format.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
@@ -87,11 +87,11 @@ export class BackupMaker {
     const target = resolve(request.target);
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
     await prepareTarget(target);
-    const hold = this.#options.folder.hold();
+    const release = this.#options.folder.hold();
     const child = new BackupChild();
     this.#closing = () => void child.close();
     try {
-      return await this.#copy({ request: { ...request, target }, base, hold, child, signal });
+      return await this.#copy({ request: { ...request, target }, base, child, signal });
     } catch (error) {
       await child.close();
       await clearTarget(target);
@@ -99,7 +99,7 @@ export class BackupMaker {
     } finally {
       this.#closing = null;
       await child.close();
-      await hold.release();
+      await release();
     }
   }
 
@@ -136,27 +136,18 @@ export class BackupMaker {
   async #collection(
     known: CataloguedCollection,
     backup: string,
-    { request, base, hold, child, signal }: BackupWork,
+    { request, base, child, signal }: BackupWork,
   ): Promise<CopiedCollection> {
     const { folder, diskReserve } = this.#options;
     const staged = folder.newTrash();
-    const common = { known, to: request.target, backup, base: base?.folder ?? null, diskReserve };
+    const place = folder.collection(known.id);
+    const common = { known, place, to: request.target, backup, base: base?.folder ?? null, diskReserve };
     try {
-      for (;;) {
-        const place = hold.placeOf(known.id);
-        try {
-          const index = await linkIndex(place, staged, known.lineage);
-          const step = { ...common, place, index, problem: null };
-          return await child.ask("copyCollection", step, signal);
-        } catch (error) {
-          throwIfAborted(signal);
-          // It was dropped, and its files moved, as they were about to be opened.
-          if (hold.placeOf(known.id) !== place) continue;
-          if (!(error instanceof SheafError) || error.code !== "collection_unavailable") throw error;
-          const step = { ...common, place, index: null, problem: error.message };
-          return await child.ask("copyCollection", step, signal);
-        }
-      }
+      const index = await linkIndex(place, staged, known.lineage);
+      return await child.ask("copyCollection", { ...common, index, problem: null }, signal);
+    } catch (error) {
+      if (!(error instanceof SheafError) || error.code !== "collection_unavailable") throw error;
+      return await child.ask("copyCollection", { ...common, index: null, problem: error.message }, signal);
     } finally {
       await rm(staged, { recursive: true, force: true });
     }
@@ -166,7 +157,6 @@ export class BackupMaker {
 interface BackupWork {
   readonly request: BackupRequest;
   readonly base: Backup | null;
-  readonly hold: FolderHold;
   readonly child: BackupChild;
   readonly signal: CancelSignal | undefined;
 }

@@ -22,7 +22,7 @@ export async function discardCollections(
       await pool.drop(id);
       opener.damaged.remove(id);
       await budgets.remove(id);
-      await folder.discardCollection(id);
+      await folder.dropCollection(id);
     } catch (error) {
       onProblem(error, id);
     }

@@ -22,18 +22,10 @@ import { isDiskFull } from "./disk-space.ts";
 const PREFIX = /^[0-9a-f]{2}$/;
 const COLLECTION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** While it lasts, files of collections that are dropped stay. */
-export interface FolderHold {
-  /** Where the files of a collection are now; dropped ones have been moved. */
-  placeOf(id: string): string;
-  /** Removes what was dropped meanwhile. */
-  release(): Promise<void>;
-}
-
 export class DataFolder {
   readonly path: string;
-  /** Dropped collection -> where its files are; `null`: nobody holds them. */
-  #held: Map<string, string> | null = null;
+  /** Collections that were dropped while files are held; `null`: they are not. */
+  #dropped: Set<string> | null = null;
 
   constructor(path: string) {
     this.path = path;
@@ -97,20 +89,21 @@ export class DataFolder {
   async discardCollection(id: string): Promise<void> {
     const folder = this.collection(id);
     if (!existsSync(folder)) return;
-    const moved = this.#moveToTrash(folder);
-    if (moved !== null && this.#held !== null) this.#held.set(id, moved);
-    else await rm(moved ?? folder, { recursive: true, force: true });
+    await rm(this.#moveToTrash(folder) ?? folder, { recursive: true, force: true });
   }
 
-  /** One at a time. */
-  hold(): FolderHold {
-    const held = (this.#held = new Map<string, string>());
-    return {
-      placeOf: (id) => held.get(id) ?? this.collection(id),
-      release: async () => {
-        this.#held = null;
-        for (const moved of held.values()) await rm(moved, { recursive: true, force: true });
-      },
+  /** `discardCollection` of one that the catalog names no more, put off while files are held. */
+  async dropCollection(id: string): Promise<void> {
+    if (this.#dropped === null) await this.discardCollection(id);
+    else this.#dropped.add(id);
+  }
+
+  /** Files of dropped collections stay where they are until what it returns is called. One at a time. */
+  hold(): () => Promise<void> {
+    const dropped = (this.#dropped = new Set<string>());
+    return async () => {
+      this.#dropped = null;
+      for (const id of dropped) await this.discardCollection(id);
     };
   }
 
