@@ -1,7 +1,7 @@
 /** What a gateway needs; nothing here loads LMDB. The engine in one's own process is `@sheaf/engine/local`. */
 export type * from "./engine.ts";
 export type { BackupHeader } from "./backup/backup-files.ts";
-export { readHeader } from "./backup/backup-files.ts";
+export { isBackup, readHeader } from "./backup/backup-files.ts";
 export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
 export { type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
 export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";

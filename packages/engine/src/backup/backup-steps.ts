@@ -6,14 +6,10 @@ import { SheafError } from "@sheaf/protocol";
 import { tenantKey } from "../catalog/catalog-keys.ts";
 import { collectionEntries, keepTenant, removeKeys } from "../catalog/catalog-selection.ts";
 import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
+import { lineageOf } from "../collection/lineage.ts";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
-import {
-  type DiskReserve,
-  type DiskSpace,
-  createDiskSpace,
-  isDiskFull,
-} from "../storage/folder/disk-space.ts";
+import { type DiskReserve, createDiskSpace, isDiskFull } from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
 import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
@@ -146,7 +142,7 @@ export class BackupSteps {
         problem: null,
       };
     } catch (error) {
-      if (isDiskFull(error)) throw full(to, error);
+      if (isFull(error)) throw new SheafError("storage_full", `the disk of ${to} is full`, { cause: error });
       if (!isDamage(error)) throw error;
       await rm(folder, { recursive: true, force: true });
       copied = { sequence: 0, store: null, index: [], problem: error.message };
@@ -183,7 +179,7 @@ export class BackupSteps {
       return { sequence: 0, store: null };
     }
     const disk = createDiskSpace(to, { diskReserve });
-    const before = base === null ? null : ((await this.#baseAt(base)).partsOf(known.id) ?? null);
+    const before = base === null ? null : (await this.#baseAt(base)).partsOf(known.id);
     const environment = new LmdbEnvironment({ folder: place, name, disk, readOnly: true });
     try {
       if (before !== null) return copyChanges(environment, { before, folder, known });
@@ -213,7 +209,7 @@ export class BackupSteps {
       }
       const target = join(folder, "index");
       mkdirSync(target, { recursive: true });
-      const claim = claimed(disk, (await stat(path)).size, to);
+      const claim = disk.claimFile((await stat(path)).size);
       try {
         files.push({ name, ...(await copyFile(path, join(target, name))), in: backup });
       } finally {
@@ -280,22 +276,15 @@ function catalogued(file: string): readonly CataloguedCollection[] {
   const entries = storedEntries({ whole: file, changes: [] });
   const collections: CataloguedCollection[] = [];
   for (const entry of collectionEntries(entries)) {
-    const { id, tenant, database, name, epoch, logPosition, dimension } = entry;
-    collections.push({ id, tenant, database, name, lineage: epoch || id, logPosition, dimension });
+    const { id, tenant, database, name, logPosition, dimension } = entry;
+    collections.push({ id, tenant, database, name, lineage: lineageOf(entry), logPosition, dimension });
   }
   return collections;
 }
 
-function claimed(disk: DiskSpace, bytes: number, to: string): { release(): void } {
-  try {
-    return disk.claimFile(bytes);
-  } catch (error) {
-    throw full(to, error);
-  }
-}
-
-function full(folder: string, cause: unknown): SheafError {
-  return new SheafError("storage_full", `the disk of ${folder} is full`, { cause });
+/** Of the disk that the backup goes to. */
+function isFull(error: unknown): boolean {
+  return isDiskFull(error) || (error instanceof SheafError && error.code === "storage_full");
 }
 
 /** Of what was to be copied. */

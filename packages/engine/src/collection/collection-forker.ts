@@ -7,7 +7,8 @@ import { randomUUID } from "node:crypto";
 import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
-import { type CollectionOpener, lineageOf } from "./collection-opener.ts";
+import type { CollectionOpener } from "./collection-opener.ts";
+import { lineageOf } from "./lineage.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
@@ -112,7 +113,10 @@ export class CollectionForker {
     const { catalog, opener, folder, onProblem } = this.#options;
     const [from, to] = [opener.filesOf(ref.id), opener.filesOf(fork.id)];
     if (from === null || to === null) return;
-    const lineages = { lineage: await lineageOf(catalog, ref), forkLineage: fork.epoch };
+    const lineages = {
+      lineage: lineageOf({ id: ref.id, epoch: await catalog.epoch(ref) }),
+      forkLineage: fork.epoch,
+    };
     try {
       if (await forkIndexFiles({ from, to, ...lineages }, signal)) return;
     } catch (error) {

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { takeSlice } from "@sheaf/process";
-import { type CancelSignal, type Collection, type CollectionRef, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
@@ -25,6 +25,7 @@ import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
+import { lineageOf } from "./lineage.ts";
 import { OpenCollection } from "./open-collection.ts";
 import type { OpeningProgress } from "./opening/opening-progress.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
@@ -159,7 +160,8 @@ export class CollectionOpener {
   async #indexFiles({ tenant, database, id }: Collection): Promise<KeptIndexFiles | undefined> {
     const { folder, catalog } = this.#options;
     const files = this.filesOf(id);
-    if (files !== null) return { files, lineage: await lineageOf(catalog, { tenant, database, id }) };
+    if (files !== null)
+      return { files, lineage: lineageOf({ id, epoch: await catalog.epoch({ tenant, database, id }) }) };
     const path = folder.collectionIndex(id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;
@@ -253,11 +255,6 @@ export class CollectionOpener {
       this.#options.listeners.onTouch?.(id, false);
     }
   }
-}
-
-/** What index files are told apart by. Collections of before have no epoch, and one history. */
-export async function lineageOf(catalog: Catalog, ref: CollectionRef): Promise<string> {
-  return (await catalog.epoch(ref)) || ref.id;
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */

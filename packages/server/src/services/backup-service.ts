@@ -2,10 +2,9 @@
  * Backups in the server's folder for them, each under a name. One is made at a time, in the background; what became of the last
  * one is remembered until the server stops, that of others is read from their files.
  */
-import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type BackupHeader, readHeader } from "@sheaf/engine";
+import { type BackupHeader, isBackup, readHeader } from "@sheaf/engine";
 import { type BackupBody, Cancellation, SheafError, backupName } from "@sheaf/protocol";
 import type { BackupMeasure } from "../metrics/server-metrics.ts";
 import type { EngineSource } from "../request/engine-source.ts";
@@ -54,9 +53,9 @@ export class BackupService {
   async start({ name, base, tenant, keys }: BackupBody): Promise<BackupStatus> {
     const folder = this.#folder();
     if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
-    if (existsSync(join(folder, name, "backup.json")))
+    if (isBackup(join(folder, name)))
       throw new SheafError("already_exists", `Backup [${name}] already exists`);
-    if (base !== null && !existsSync(join(folder, base, "backup.json"))) throw absent(base);
+    if (base !== null && !isBackup(join(folder, base))) throw absent(base);
     const engine = this.#options.engine();
     if (tenant !== null) await engine.getTenant(tenant);
     if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");

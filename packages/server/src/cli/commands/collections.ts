@@ -2,11 +2,11 @@
 import type { AcceptedModel, ModelWeights, SheafClient } from "@sheaf/client";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import type { Command, CommandOption, OptionTexts } from "../command.ts";
+import { databaseOptions } from "../database-options.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 
 const COLLECTION_OPTIONS: readonly CommandOption[] = [
-  { flags: "--tenant <tenant>", doc: `Tenant of the collection. [default ${DEFAULT_TENANT}]` },
-  { flags: "--database <database>", doc: `Database of the collection. [default ${DEFAULT_DATABASE}]` },
+  ...databaseOptions("the collection"),
   ...SERVER_OPTIONS,
 ];
 

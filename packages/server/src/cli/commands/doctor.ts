@@ -8,6 +8,7 @@ import { ROOT_KEY_FILE, isRootKey } from "../../auth/root-key.ts";
 import { readSettings, SETTINGS } from "../../config.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
+import { databaseOptions } from "../database-options.ts";
 
 const FOLDER = SETTINGS.dataFolder;
 const HEALTHY = 0;
@@ -26,11 +27,7 @@ export const doctor: Command = {
       doc: "Save the readable records of a collection, given by id or name.",
     },
     { flags: "--to <file>", doc: "New file for --salvage, in JSON lines." },
-    { flags: "--tenant <tenant>", doc: `Tenant of a collection given by name. [default ${DEFAULT_TENANT}]` },
-    {
-      flags: "--database <database>",
-      doc: `Database of a collection given by name. [default ${DEFAULT_DATABASE}]`,
-    },
+    ...databaseOptions("a collection given by name"),
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:

@@ -4,6 +4,7 @@ import { exportCollection } from "@sheaf/engine";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
+import { databaseOptions } from "../database-options.ts";
 import { progressLines } from "../progress-lines.ts";
 
 export const exportRecords: Command = {
@@ -13,11 +14,7 @@ export const exportRecords: Command = {
   options: [
     { flags: "--collection <collection>", doc: "Required. Name or id of the collection." },
     { flags: "--to <file>", doc: "Required. New file." },
-    { flags: "--tenant <tenant>", doc: `Tenant of a collection given by name. [default ${DEFAULT_TENANT}]` },
-    {
-      flags: "--database <database>",
-      doc: `Database of a collection given by name. [default ${DEFAULT_DATABASE}]`,
-    },
+    ...databaseOptions("a collection given by name"),
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:

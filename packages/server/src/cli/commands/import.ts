@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
+import { databaseOptions } from "../database-options.ts";
 import { importLines } from "../import/import-lines.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
@@ -15,8 +16,7 @@ export const importRecords: Command = {
   options: [
     { flags: "--collection <name>", doc: "Required. Name of the collection." },
     { flags: "--create", doc: "Create the collection if it does not exist." },
-    { flags: "--tenant <tenant>", doc: `Tenant of the collection. [default ${DEFAULT_TENANT}]` },
-    { flags: "--database <database>", doc: `Database of the collection. [default ${DEFAULT_DATABASE}]` },
+    ...databaseOptions("the collection"),
     ...SERVER_OPTIONS,
   ],
   notes:

@@ -58,7 +58,7 @@ class Import {
     let number = 0;
     for await (const line of linesOf(this.#request.path)) {
       number += 1;
-      if (number <= resumedAt || line === "") continue;
+      if (number <= resumedAt || line.length === 0) continue;
       this.#take(number, line);
       if (this.#batch.length >= BATCH_RECORDS || this.#bytes >= BATCH_BYTES) await this.#flush(number);
     }
@@ -77,11 +77,10 @@ class Import {
     return collection === this.#request.collection && typeof lines === "number" ? lines : 0;
   }
 
-  #take(number: number, line: Uint8Array | ""): void {
+  #take(number: number, line: Uint8Array): void {
     try {
-      const bytes = line === "" ? new Uint8Array() : line;
-      this.#batch.push({ number, record: parseLine(bytes), bytes: bytes.length });
-      this.#bytes += bytes.length;
+      this.#batch.push({ number, record: parseLine(line) });
+      this.#bytes += line.length;
     } catch (error) {
       if (!(error instanceof SheafError)) throw error;
       this.#refuse(number, null, error.message);
@@ -125,8 +124,8 @@ class Import {
   }
 }
 
-/** Without their ends; an empty one is `""`. */
-async function* linesOf(path: string): AsyncGenerator<Uint8Array | ""> {
+/** Without their ends; a blank one is empty. */
+async function* linesOf(path: string): AsyncGenerator<Uint8Array> {
   let parts: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
@@ -144,11 +143,11 @@ async function* linesOf(path: string): AsyncGenerator<Uint8Array | ""> {
       );
   }
   const last = whole(parts);
-  if (last !== "") yield last;
+  if (last.length > 0) yield last;
 }
 
-function whole(parts: readonly Buffer[]): Uint8Array | "" {
-  const line = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
+function whole(parts: readonly Buffer[]): Uint8Array {
+  const line = Buffer.concat(parts);
   const isBlank = line.every((byte) => byte === 0x20 || byte === 0x0d || byte === 0x09);
-  return isBlank ? "" : line;
+  return isBlank ? new Uint8Array() : line;
 }

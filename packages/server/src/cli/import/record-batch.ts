@@ -15,8 +15,6 @@ export interface ReadLine {
   /** From 1 on. */
   readonly number: number;
   readonly record: WriteRecord;
-  /** Bytes of the line. */
-  readonly bytes: number;
 }
 
 const MEMBERS = ["id", "embedding", "document", "uri", "metadata"];
