@@ -20,7 +20,7 @@ import type { Route } from "./http/route.ts";
 import { SlowReceivers } from "./http/slow-receivers.ts";
 import { type TrafficBounds, TrafficLimits } from "./http/traffic-limits.ts";
 import type { Lifecycle } from "./lifecycle.ts";
-import { DEFAULT_REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
+import { DEFAULT_REPLY_SETTINGS, type ReplySettings } from "./settings/reply-settings.ts";
 import { backupRoutes } from "./routes/backups.ts";
 import { collectionModelRoutes } from "./routes/collection-models.ts";
 import { collectionRoutes } from "./routes/collections.ts";

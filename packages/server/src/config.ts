@@ -5,19 +5,19 @@
  */
 import type { DiskReserve, IndexSettings } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
-import { BACKUP_SETTINGS, type BackupSettings } from "./backup-settings.ts";
-import { BOUND_SETTINGS, type BoundSettings } from "./bound-settings.ts";
-import { CONNECTION_SETTINGS, type ConnectionSettings } from "./connection-settings.ts";
+import { BACKUP_SETTINGS, type BackupSettings } from "./settings/backup-settings.ts";
+import { BOUND_SETTINGS, type BoundSettings } from "./settings/bound-settings.ts";
+import { CONNECTION_SETTINGS, type ConnectionSettings } from "./settings/connection-settings.ts";
 import { isRootKey } from "./auth/root-key.ts";
-import { REPLY_SETTINGS, type ReplySettings } from "./reply-settings.ts";
-import { MODEL_SETTINGS, type ModelSettings } from "./model-settings.ts";
+import { REPLY_SETTINGS, type ReplySettings } from "./settings/reply-settings.ts";
+import { MODEL_SETTINGS, type ModelSettings } from "./settings/model-settings.ts";
 import { countSetting } from "./settings/count-setting.ts";
 import { parseDiskReserve } from "./settings/parse-disk-reserve.ts";
 import { parseFolder } from "./settings/parse-folder.ts";
 import { parseGibibytes } from "./settings/parse-gibibytes.ts";
 import { parseList } from "./settings/parse-list.ts";
 import { parseIndexSettings, parseSwitch } from "./settings/parse-switch.ts";
-import { refuseConflicts } from "./setting-conflicts.ts";
+import { refuseConflicts } from "./settings/setting-conflicts.ts";
 import { SettingError } from "./settings/setting-error.ts";
 
 type Role = "all" | "embed" | "search";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { EmbedderOptions } from "@sheaf/inference";
 import type { Settings } from "./config.ts";
-import { hubOptions } from "./model-settings.ts";
+import { hubOptions } from "./settings/model-settings.ts";
 import { type ModelFolders, readModelsFile, requireModelFolders } from "./models-file.ts";
 
 /** Throws a `SettingError` where the models file cannot be used. */

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import type { ConfiguredModel } from "@sheaf/inference";
 import { describeUnknownModel, kindOfModel } from "@sheaf/protocol";
 import { SettingError } from "./settings/setting-error.ts";
-import { isObject, readSettingsFile } from "./settings-file.ts";
+import { isObject, readSettingsFile } from "./settings/settings-file.ts";
 
 export type ModelFolders = Readonly<Record<string, ConfiguredModel>>;
 

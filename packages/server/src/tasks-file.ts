@@ -1,7 +1,7 @@
 /** The operator's JSON file of tasks: `{"<task>": {"documents": "<sentence>", "query": "<sentence>"}}`. */
 import { DEFAULT_TASKS, type TaskInstructions, type TaskTable } from "@sheaf/protocol";
 import { SettingError } from "./settings/setting-error.ts";
-import { isObject, readSettingsFile } from "./settings-file.ts";
+import { isObject, readSettingsFile } from "./settings/settings-file.ts";
 
 /** The built-in tasks and those of the file, which win. Throws a `SettingError` that names the file and the task. */
 export async function readTasksFile(path: string): Promise<TaskTable> {

@@ -8,7 +8,7 @@ import { ByteBudget, type ByteBudgetOptions } from "@sheaf/protocol";
 import { createLocalEngine } from "@sheaf/engine/local";
 import type { AppOptions } from "../../../packages/server/src/app.ts";
 import type { Principal } from "../../../packages/server/src/auth/principal.ts";
-import type { BoundSettings } from "../../../packages/server/src/bound-settings.ts";
+import type { BoundSettings } from "../../../packages/server/src/settings/bound-settings.ts";
 import {
   COLLECTIONS,
   MINILM,

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { SETTINGS } from "../config.ts";
-import { SETTING_GROUPS } from "../setting-groups.ts";
+import { SETTING_GROUPS } from "../settings/setting-groups.ts";
 import { environmentVariables, flagTexts, settingOptions } from "./setting-options.ts";
 
 describe("the settings table on the command line", () => {

@@ -1,6 +1,6 @@
 /** The settings table as command line options. */
 import { type FlagTexts, SETTINGS, type Setting, type Settings } from "../config.ts";
-import { SETTING_GROUPS } from "../setting-groups.ts";
+import { SETTING_GROUPS } from "../settings/setting-groups.ts";
 import type { CommandOption, EnvironmentVariable } from "./command.ts";
 
 const ENTRIES = Object.entries(SETTINGS) as readonly (readonly [keyof Settings, Setting])[];

@@ -9,7 +9,7 @@ import { AccessWatch } from "../auth/access-watch.ts";
 import { MadeKeyStore } from "../auth/made-key-store.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
-import { DEFAULT_REPLY_SETTINGS } from "../reply-settings.ts";
+import { DEFAULT_REPLY_SETTINGS } from "../settings/reply-settings.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { BackupService } from "./backup-service.ts";
 import { CollectionPlans } from "./collection-plans.ts";

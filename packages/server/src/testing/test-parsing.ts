@@ -5,7 +5,7 @@ import { BodyWorkers } from "../bodies/body-workers.ts";
 import type { Call } from "../http/route.ts";
 import { SlowReceivers } from "../http/slow-receivers.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
-import { DEFAULT_REPLY_SETTINGS } from "../reply-settings.ts";
+import { DEFAULT_REPLY_SETTINGS } from "../settings/reply-settings.ts";
 import { FairTurns } from "../request/fair-turns.ts";
 
 export function testParsing() {

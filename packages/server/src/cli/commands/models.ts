@@ -1,7 +1,7 @@
 /** What the commands `sheaf models …` share: their options, the store they work on, and how they print. */
 import { ModelStore } from "@sheaf/inference";
 import { readSettings, SETTINGS, type Setting } from "../../config.ts";
-import { hubOptions, MODEL_SETTINGS } from "../../model-settings.ts";
+import { hubOptions, MODEL_SETTINGS } from "../../settings/model-settings.ts";
 import { readModelsFile } from "../../models-file.ts";
 import type { CommandOption, EnvironmentVariable, OptionTexts } from "../command.ts";
 import { variableOf } from "../setting-options.ts";

@@ -2,11 +2,11 @@
  * The settings of who may connect and under which names the server is reached. Part of the table in `config.ts`.
  */
 import { isIP } from "node:net";
-import type { Setting } from "./config.ts";
-import { countSetting } from "./settings/count-setting.ts";
-import { hostName } from "./http/host-name.ts";
-import { parseList } from "./settings/parse-list.ts";
-import { SettingError } from "./settings/setting-error.ts";
+import type { Setting } from "../config.ts";
+import { countSetting } from "./count-setting.ts";
+import { hostName } from "../http/host-name.ts";
+import { parseList } from "./parse-list.ts";
+import { SettingError } from "./setting-error.ts";
 
 export interface ConnectionSettings {
   /** Lower case, without port. */

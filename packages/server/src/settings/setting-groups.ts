@@ -1,7 +1,7 @@
 /** The settings by what they are about, for `--help` and the page of settings. */
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { BOUND_SETTINGS } from "./bound-settings.ts";
-import { SETTINGS, type Setting, type Settings } from "./config.ts";
+import { SETTINGS, type Setting, type Settings } from "../config.ts";
 import { CONNECTION_SETTINGS } from "./connection-settings.ts";
 import { MODEL_SETTINGS } from "./model-settings.ts";
 import { REPLY_SETTINGS } from "./reply-settings.ts";

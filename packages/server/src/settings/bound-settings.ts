@@ -3,8 +3,8 @@
  * the table in `config.ts`; the page of limits lists them beside the bounds that are no settings.
  */
 import { LIMITS } from "@sheaf/protocol";
-import type { Setting } from "./config.ts";
-import { countSetting } from "./settings/count-setting.ts";
+import type { Setting } from "../config.ts";
+import { countSetting } from "./count-setting.ts";
 
 /** 0: no bound, except for the times. */
 export interface BoundSettings {

@@ -1,6 +1,6 @@
 /** The settings of backups. Part of the table in `config.ts`. */
-import type { Setting } from "./config.ts";
-import { parseFolder } from "./settings/parse-folder.ts";
+import type { Setting } from "../config.ts";
+import { parseFolder } from "./parse-folder.ts";
 
 export interface BackupSettings {
   /** `null`: the server makes none. */

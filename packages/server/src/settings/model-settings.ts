@@ -3,11 +3,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { HubOptions } from "@sheaf/inference";
 import { describeUnknownModel, kindOfModel } from "@sheaf/protocol";
-import type { Setting } from "./config.ts";
-import { parseGibibytes } from "./settings/parse-gibibytes.ts";
-import { parseList } from "./settings/parse-list.ts";
-import { parseSwitch } from "./settings/parse-switch.ts";
-import { SettingError } from "./settings/setting-error.ts";
+import type { Setting } from "../config.ts";
+import { parseGibibytes } from "./parse-gibibytes.ts";
+import { parseList } from "./parse-list.ts";
+import { parseSwitch } from "./parse-switch.ts";
+import { SettingError } from "./setting-error.ts";
 
 export interface ModelSettings {
   /** JSON file of local model folders; `null`: none. */

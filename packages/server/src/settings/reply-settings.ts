@@ -1,6 +1,6 @@
 /** The settings that bound replies: how long they may be, and how slowly they may be read. Part of the table in `config.ts`. */
-import type { Setting } from "./config.ts";
-import { countSetting } from "./settings/count-setting.ts";
+import type { Setting } from "../config.ts";
+import { countSetting } from "./count-setting.ts";
 
 export interface ReplySettings {
   readonly replyBytes: number;

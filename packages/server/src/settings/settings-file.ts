@@ -1,6 +1,6 @@
 /** JSON files that settings name: an object whose entries the caller reads one by one. */
 import { readFile } from "node:fs/promises";
-import { SettingError } from "./settings/setting-error.ts";
+import { SettingError } from "./setting-error.ts";
 
 type Entries = Readonly<Record<string, unknown>>;
 

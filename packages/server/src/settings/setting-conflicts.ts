@@ -1,8 +1,8 @@
 /** Settings that cannot be used together. */
 import { relative, resolve } from "node:path";
-import type { Settings } from "./config.ts";
-import { isLoopback } from "./is-loopback.ts";
-import { SettingError } from "./settings/setting-error.ts";
+import type { Settings } from "../config.ts";
+import { isLoopback } from "../is-loopback.ts";
+import { SettingError } from "./setting-error.ts";
 
 /** @param source How the user gave a setting: its flag or its variable. */
 export function refuseConflicts(settings: Settings, source: (name: keyof Settings) => string): void {
