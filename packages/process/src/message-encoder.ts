@@ -25,6 +25,8 @@ const KEPT_BYTES = 1024 * 1024;
 const SHORT_CHARACTERS = 16;
 /** Long strings take as long as many short ones. */
 const BYTES_PER_STEP = 4 * 1024;
+/** A buffer that is not copied into a larger one, but followed by another. */
+const CHUNK_BYTES = 512 * 1024;
 
 /** Typed arrays that are not copied into the bytes of a message. */
 export interface Detached {
@@ -64,7 +66,8 @@ export class MessageEncoder {
   /** `encode` without headroom, with turns of the event loop in between; another message must not be encoded meanwhile. */
   async encodeInTurns(message: unknown, detached: Detached, turns: Turns): Promise<Buffer> {
     const writer = new MessageWriter(0, this.#names, detached);
-    return (await writer.messageInTurns(message, turns)) ? writer.finish() : this.#inV8Form(message, 0, 0);
+    const hasOwnForm = await writer.messageInTurns(message, turns);
+    return hasOwnForm ? writer.finishInTurns(turns) : this.#inV8Form(message, 0, 0);
   }
 
   #inV8Form(message: unknown, headroom: number, known: number): Buffer {
@@ -93,6 +96,9 @@ class MessageWriter {
   #bytes: Buffer = scratch;
   #view: DataView = scratchView;
   #at: number;
+  /** Full buffers, in turns only: to copy what is written so far into a larger one would be one long turn. */
+  #full: Buffer[] | null = null;
+  #fullBytes = 0;
   /** Where the clock was thought of last. */
   #steppedAt = 0;
 
@@ -112,6 +118,7 @@ class MessageWriter {
 
   /** `message`, with turns of the event loop in between; the message must not change meanwhile. */
   messageInTurns(message: unknown, turns: Turns): Promise<boolean> {
+    this.#full = [];
     this.#use(Buffer.allocUnsafeSlow(FIRST_BYTES));
     this.#byte(OWN_FORM);
     return this.#valueInTurns(message, 0, turns);
@@ -123,6 +130,24 @@ class MessageWriter {
     scratch = this.#bytes;
     scratchView = this.#view;
     return Buffer.from(written);
+  }
+
+  /** `finish`, after `messageInTurns`. */
+  async finishInTurns(turns: Turns): Promise<Buffer> {
+    const whole = Buffer.allocUnsafeSlow(this.#written);
+    let end = 0;
+    for (const chunk of [...(this.#full ?? []), this.#bytes.subarray(0, this.#at)]) {
+      // A long string has a chunk of its own.
+      for (let from = 0; from < chunk.length; from += CHUNK_BYTES) {
+        end += chunk.copy(whole, end, from, from + CHUNK_BYTES);
+        if (turns.due(CHUNK_BYTES / BYTES_PER_STEP)) await turns.take();
+      }
+    }
+    return whole;
+  }
+
+  get #written(): number {
+    return this.#fullBytes + this.#at;
   }
 
   #use(bytes: Buffer): void {
@@ -139,8 +164,8 @@ class MessageWriter {
         ? await this.#valueInTurns(item, depth + 1, turns)
         : this.#value(item, depth + 1);
       if (!isWritten) return false;
-      const steps = 1 + Math.floor((this.#at - this.#steppedAt) / BYTES_PER_STEP);
-      this.#steppedAt = this.#at;
+      const steps = 1 + Math.floor((this.#written - this.#steppedAt) / BYTES_PER_STEP);
+      this.#steppedAt = this.#written;
       if (turns.due(steps)) await turns.take();
     }
     return true;
@@ -246,8 +271,10 @@ class MessageWriter {
     }
     this.#head(TAGS.view, view.byteLength);
     this.#byte(kind);
-    const start = this.#headroom + aligned(this.#at - this.#headroom);
-    this.#reserve(start - this.#at + view.byteLength);
+    const position = this.#written - this.#headroom;
+    const padding = aligned(position) - position;
+    this.#reserve(padding + view.byteLength);
+    const start = this.#at + padding;
     // Memory that is not cleared holds what was there before.
     this.#bytes.fill(0, this.#at, start);
     this.#bytes.set(new Uint8Array(view.buffer, view.byteOffset, view.byteLength), start);
@@ -329,6 +356,13 @@ class MessageWriter {
   #reserve(count: number): void {
     const needed = this.#at + count;
     if (needed <= this.#bytes.length) return;
+    if (this.#full !== null) {
+      this.#full.push(this.#bytes.subarray(0, this.#at));
+      this.#fullBytes += this.#at;
+      this.#at = 0;
+      this.#use(Buffer.allocUnsafeSlow(Math.max(count, Math.min(2 * this.#bytes.length, CHUNK_BYTES))));
+      return;
+    }
     // What follows a long value must not double what holds it.
     const larger = Buffer.allocUnsafeSlow(Math.max(needed + FIRST_BYTES, 2 * this.#bytes.length));
     this.#bytes.copy(larger, 0, 0, this.#at);

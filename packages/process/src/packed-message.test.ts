@@ -58,7 +58,13 @@ describe("a packed message", () => {
     const timer = setInterval(() => turns++, 0);
     // Between two turns others encode messages of their own.
     const other = setInterval(() => packMessage({ texts: ["other"] }), 0);
-    const message = { ...MESSAGE, nothing: [{}, [], new Map()] };
+    const message = {
+      ...MESSAGE,
+      nothing: [{}, [], new Map()],
+      // Aligned wherever a buffer ends, and longer than one.
+      unequal: Array.from({ length: 3_000 }, (_, i) => ["x".repeat(i % 501), Float64Array.of(i)]),
+      documents: ["d".repeat(1_300_001), Int16Array.of(7), "€".repeat(400_001), Int32Array.of(8)],
+    };
     await packInTurns(message);
     clearInterval(timer);
     clearInterval(other);
