@@ -88,7 +88,7 @@ export class CollectionIndex {
     this.#hollow = new HollowSegments({
       ...{ segments: this.#segments, reader },
       isMovable: (entry) => this.#isMovable(entry),
-      write: (record) => this.#write(record),
+      write: (record) => runSteps(this.#write(record)),
     });
     this.#indexer = this.#newIndexer();
     const onFailure = (error: unknown): void => {
@@ -267,7 +267,7 @@ export class CollectionIndex {
       yield;
     }
     for (const record of puts) {
-      this.#write(record);
+      yield* this.#write(record);
       this.#moveSome();
       while (this.#segments.packSparse()) yield;
       if (this.#hasCodes && !this.#mayWait()) this.#work.now(() => this.#indexer.code(2));
@@ -277,7 +277,7 @@ export class CollectionIndex {
   }
 
   /** Stages a row. */
-  #write(record: StoredRecord): void {
+  *#write(record: StoredRecord): Generator<void, void> {
     const vector = prepare(this.#plan.space, record.embedding);
     const segment = this.#segmentFor(vector.length);
     const old = record.offset > this.#maxOffset ? null : this.#segments.ofOffset(record.offset);
@@ -288,7 +288,7 @@ export class CollectionIndex {
     const { offset, sequence, id, document, metadata } = record;
     const sparse = sparseVectorsOf(metadata);
     if (segment !== null) this.#segments.begin(segment);
-    this.#segments.append({ offset, sequence, id, document, metadata, vector, sparse });
+    yield* this.#segments.append({ offset, sequence, id, document, metadata, vector, sparse });
   }
 
   /** A new one where one is needed. */

@@ -197,10 +197,10 @@ export class SegmentList {
   }
 
   /** Stages a row of the last segment, which is mutable and not full. */
-  append(row: SegmentRow): void {
+  *append(row: SegmentRow): Generator<void, void> {
     const segment = this.#entries.at(-1)!.segment as MutableSegment;
     const before = segment.memoryBytes;
-    segment.append(row);
+    yield* segment.append(row);
     this.#memory.add(segment.memoryBytes - before);
     this.#growth++;
   }

@@ -22,6 +22,7 @@ import type { ReadRelative, WriterSource } from "../segment/source-rows.ts";
 import { VectorBlocks } from "../segment/vector-blocks.ts";
 import { IndexMemory } from "../storage/files/index-memory.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
+import { runSteps } from "../storage/steps.ts";
 import type { StoreView } from "../storage/record-store.ts";
 import type { SealSource, SealWork, SealedFile } from "./seal-job.ts";
 
@@ -118,7 +119,7 @@ class SealJobRun {
       const { sequence, id: recordId, document, metadata, embedding } = record;
       const vector = prepare(plan.space, embedding);
       const sparse = sparseVectorsOf(metadata);
-      segment.append({ offset, sequence, id: recordId, document, metadata, vector, sparse });
+      runSteps(segment.append({ offset, sequence, id: recordId, document, metadata, vector, sparse }));
       segment.vectors.code(1, { shape, centroid: null });
       while (segment.packSparse()) await this.#pause();
     }

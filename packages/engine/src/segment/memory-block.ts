@@ -27,9 +27,9 @@ export class MemoryBlock implements DocBlock {
     return this.#columns;
   }
 
-  /** The next row. */
-  push(metadata: Metadata | null): void {
-    this.metadata.push(metadata);
+  /** The next row, in steps where it is long. */
+  *push(metadata: Metadata | null): Generator<void, void> {
+    yield* this.metadata.push(metadata);
     if (this.metadata.length === BLOCK_DOCS) this.seal();
   }
 

@@ -160,8 +160,8 @@ export class MutableSegment implements LookupSegment {
     return this.#postings.get(key);
   }
 
-  /** The next row, of a record that has no other row that is not published. */
-  append(row: SegmentRow): void {
+  /** The next row, of a record that has no other row that is not published; in steps where it is long. */
+  *append(row: SegmentRow): Generator<void, void> {
     const docId = this.count;
     if (docId === this.#sequences.length) this.#grow(Math.min(docId * 2, this.capacity));
     if (docId % BLOCK_DOCS === 0) this.blocks.push(new MemoryBlock());
@@ -172,7 +172,7 @@ export class MutableSegment implements LookupSegment {
     this.#minSequence = Math.min(this.#minSequence, row.sequence);
     this.vectors.add(docId, row.vector, this.#offsets);
     block.signatures.add(docId % BLOCK_DOCS, row.document);
-    block.push(row.metadata);
+    yield* block.push(row.metadata);
     const bytes = row.metadata === null ? 0 : metadataBytes(row.metadata);
     this.#rowBytes[docId] = bytes;
     this.#bytes += bytes;

@@ -146,8 +146,8 @@ export class SegmentWriter {
     for (const [docId, place] of places.entries()) {
       const from = sources[Math.floor(place / BLOCK_DOCS)]?.metadata;
       const row = place % BLOCK_DOCS;
-      const metadata: Metadata | null = place === NO_ROW ? null : from!.get(row);
-      blocks[Math.floor(docId / BLOCK_DOCS)]!.push(metadata);
+      const metadata: Metadata | null = place === NO_ROW ? null : yield* from!.getInSteps(row);
+      yield* blocks[Math.floor(docId / BLOCK_DOCS)]!.push(metadata);
       if (place !== NO_ROW) bytes += from!.bytes(row);
       if (docId % ROWS_PER_SLICE !== 0 && bytes < BYTES_PER_SLICE) continue;
       bytes = 0;

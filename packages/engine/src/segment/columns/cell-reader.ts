@@ -18,6 +18,10 @@ const SCALARS_OF_ARRAYS = new Map<MetadataKind, MetadataKind>([
   ["string_array", "string"],
 ]);
 const NUMBER_ARRAYS: ReadonlySet<MetadataKind> = new Set(["int_array", "float_array"]);
+/** Shorter rows are read at once. */
+const LONG_ROW_BYTES = 64 * 1024;
+/** Of a long array between two pauses. */
+const MEMBERS_PER_STEP = 4_096;
 const PLACEHOLDER: SparseVector = { indices: new Uint32Array(0), values: new Float32Array(0) };
 
 /** What cells name by number, and what is said of bytes that do not fit. */
@@ -54,6 +58,30 @@ export class CellReader {
       metadata.set(key, this.#value(this.#kind()));
     }
     return metadata;
+  }
+
+  /** `row` with pauses within long arrays, in which others may read. */
+  *rowInSteps(): Generator<void, Metadata> {
+    if (this.#end - this.#at < LONG_ROW_BYTES) return this.row();
+    const own = new CellReader(this.#source);
+    own.moveTo(this.#bytes, this.#at, this.#end);
+    const metadata = new Map<string, MetadataValue>();
+    for (let left = own.#u32(); left > 0; left--) {
+      const key = own.#text(this.#source.keys);
+      const kind = own.#kind();
+      const scalar = SCALARS_OF_ARRAYS.get(kind);
+      metadata.set(key, scalar === undefined ? own.#value(kind) : yield* own.#listInSteps(scalar));
+    }
+    return metadata;
+  }
+
+  *#listInSteps(scalar: MetadataKind): Generator<void, MetadataValue> {
+    const members: MetadataScalar[] = [];
+    for (let left = this.#u32(); left > 0; left--) {
+      members.push(this.#scalar(scalar));
+      if (left % MEMBERS_PER_STEP === 0) yield;
+    }
+    return members as MetadataValue;
   }
 
   /** The same for one key, of which `number` is that in the table. `undefined`: the row does not have the key. */

@@ -22,6 +22,8 @@ export const LISTED = 0;
 /** What the low two bits of a text's first word say of the others. */
 export const TEXT = { known: 0, latin1: 1, utf16: 2 } as const;
 const TABLE_TEXT_CHARACTERS = 64;
+/** Of an array between two pauses. */
+const MEMBERS_PER_STEP = 4_096;
 
 export type NumberArray = IntegerArray | Float64Array;
 
@@ -72,7 +74,8 @@ export class CellWriter {
     return taken;
   }
 
-  row(metadata: Metadata): void {
+  /** Pauses within long arrays, where what has been written so far is part of no row. */
+  *row(metadata: Metadata): Generator<void, void> {
     this.#u32(metadata.size);
     for (const [key, value] of metadata) {
       const number = this.#keys.add(key);
@@ -81,17 +84,22 @@ export class CellWriter {
       if (number !== undefined)
         this.#keyCounts[number] = (this.#keyCounts[number] ?? 0) + (kind === "sparse_vector" ? 0 : 1);
       this.#u8(KIND_NUMBER[kind]);
-      this.#value(value);
+      if (Array.isArray(value)) yield* this.#list(value);
+      else this.#value(value);
     }
   }
 
+  /** Of any but a list; of a sparse vector there is nothing to write. */
   #value(value: MetadataValue): void {
     if (typeof value !== "object") this.#scalar(value);
-    else if (isIntegerArray(value) || value instanceof Float64Array) {
-      this.#numbers(value);
-    } else if (!("indices" in value)) {
-      this.#u32(value.length);
-      for (const member of value) this.#scalar(member);
+    else if (isIntegerArray(value) || value instanceof Float64Array) this.#numbers(value);
+  }
+
+  *#list(members: readonly MetadataScalar[]): Generator<void, void> {
+    this.#u32(members.length);
+    for (const [at, member] of members.entries()) {
+      this.#scalar(member);
+      if (at % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
     }
   }
 

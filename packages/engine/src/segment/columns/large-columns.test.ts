@@ -20,7 +20,7 @@ function blockOf(keys: Readonly<Record<string, (row: number) => MetadataValue>>)
   const block = new MemoryBlock();
   for (let row = 0; row < ROWS; row++) {
     block.signatures.add(row, null);
-    block.push(new Map(Object.entries(keys).map(([key, valueOf]) => [key, valueOf(row)])));
+    runSteps(block.push(new Map(Object.entries(keys).map(([key, valueOf]) => [key, valueOf(row)]))));
   }
   block.seal();
   return block;

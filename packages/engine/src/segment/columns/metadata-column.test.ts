@@ -51,9 +51,9 @@ const queries: fc.Arbitrary<ColumnQuery> = fc.oneof(
 
 function columnOf(list: readonly (MetadataValue | undefined)[]): MetadataColumn {
   const metadata = new MetadataRows();
-  for (const value of list) metadata.push(new Map(value === undefined ? [] : [["k", value]]));
+  for (const value of list) runSteps(metadata.push(new Map(value === undefined ? [] : [["k", value]])));
   // Columns are of words of rows.
-  while (metadata.length % 32 > 0) metadata.push(null);
+  while (metadata.length % 32 > 0) runSteps(metadata.push(null));
   return runSteps(new DocColumns(metadata).column("k"))!;
 }
 

@@ -1,6 +1,7 @@
 import type { Metadata, MetadataValue } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runSteps } from "../../storage/steps.ts";
 import { arbitraryKey, arbitraryMetadata } from "../testing/arbitrary-metadata.ts";
 import { MetadataRows } from "./metadata-rows.ts";
 
@@ -13,11 +14,38 @@ function emptied(of: Metadata | null): Metadata | null {
 
 function rowsOf(list: readonly (Metadata | null)[]): MetadataRows {
   const rows = new MetadataRows();
-  for (const one of list) rows.push(one);
+  for (const one of list) runSteps(rows.push(one));
   return rows;
 }
 
 describe("MetadataRows", () => {
+  it("writes and reads a long array in steps, between which other rows are read", () => {
+    const long: Metadata = new Map<string, MetadataValue>([
+      ["before", 1n],
+      ["texts", Array.from({ length: 50_000 }, (_, i) => `text ${i}`)],
+      ["flags", Array.from({ length: 70_000 }, (_, i) => i % 3 === 0)],
+    ]);
+    const short: Metadata = new Map([["texts", ["text 7", "other"]]]);
+    const rows = rowsOf([short, long, short]);
+    let steps = 0;
+    for (const _ of rows.push(long)) {
+      steps++;
+      expect(rows.length).toBe(3);
+      expect(rows.get(2)).toEqual(short);
+    }
+    expect(rows.length).toBe(4);
+    expect(steps).toBeGreaterThan(20);
+    const reading = rows.getInSteps(3);
+    let step = reading.next();
+    for (; step.done !== true; step = reading.next()) {
+      steps--;
+      expect(rows.value(0, "texts")).toEqual(["text 7", "other"]);
+    }
+    expect(steps).toBeLessThan(5);
+    expect(step.value).toEqual(long);
+    expect(rows.get(3)).toEqual(long);
+  });
+
   it("gives back every kind to the bit, keys in their order, sparse vectors empty", () => {
     fc.assert(
       fc.property(fc.array(arbitraryMetadata, { maxLength: 40 }), arbitraryKey, (list, anyKey) => {

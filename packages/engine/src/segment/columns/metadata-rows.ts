@@ -49,15 +49,17 @@ export class MetadataRows implements RowMetadata {
     return this.#buffers.reduce((sum, { length }) => sum + length, this.#writer.length + arrays);
   }
 
-  push(metadata: Metadata | null): void {
-    const at = PLACE_WORDS * this.#length++;
+  /** In steps where it is long; the row is there from the last one on. */
+  *push(metadata: Metadata | null): Generator<void, void> {
+    const at = PLACE_WORDS * this.#length;
     if (at === this.#places.length) {
       const places = new Uint32Array(2 * at);
       places.set(this.#places);
       this.#places = places;
     }
     this.#places[at] = this.#writer.length;
-    if (metadata !== null) this.#writer.row(metadata);
+    if (metadata !== null) yield* this.#writer.row(metadata);
+    this.#length++;
     this.#places[at + 1] = this.#writer.length;
     this.#places[at + 2] = this.#buffers.length;
     if (this.#length - this.#firstRow < BUFFER_ROWS && this.#writer.length < BUFFER_BYTES) return;
@@ -67,6 +69,10 @@ export class MetadataRows implements RowMetadata {
 
   get(row: number): Metadata | null {
     return this.#moveTo(row) ? this.#reader.row() : null;
+  }
+
+  *getInSteps(row: number): Generator<void, Metadata | null> {
+    return this.#moveTo(row) ? yield* this.#reader.rowInSteps() : null;
   }
 
   value(row: number, key: string): MetadataValue | undefined {

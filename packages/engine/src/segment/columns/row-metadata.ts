@@ -5,6 +5,8 @@ export interface RowMetadata {
   /** Rows. */
   readonly length: number;
   get(row: number): Metadata | null;
+  /** `get` of a row that may be long. */
+  getInSteps(row: number): Generator<void, Metadata | null>;
   /** `undefined`: the row does not have the key. */
   value(row: number, key: string): MetadataValue | undefined;
   /** Of all rows, about. */

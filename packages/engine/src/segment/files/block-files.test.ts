@@ -5,6 +5,7 @@ import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import { type SectionReader, openSections } from "../../storage/files/section-reader.ts";
 import { type SectionWriter, writeSections } from "../../storage/files/section-writer.ts";
 import { LateFiles } from "../../storage/files/testing/late-files.ts";
+import { runSteps } from "../../storage/steps.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
 import { MemoryBlock } from "../memory-block.ts";
 import { arbitraryKey, arbitraryMetadata } from "../testing/arbitrary-metadata.ts";
@@ -28,7 +29,7 @@ function blocksOf(rows: readonly Row[]): {
   for (let docId = 0; docId < capacity; docId++) {
     const block = blocks[Math.floor(docId / BLOCK_DOCS)]!;
     block.signatures.add(docId % BLOCK_DOCS, rows[docId]?.document ?? null);
-    block.push(rows[docId]?.metadata ?? null);
+    runSteps(block.push(rows[docId]?.metadata ?? null));
   }
   blocks.at(-1)?.seal();
   return { blocks, capacity };

@@ -69,6 +69,11 @@ export class FileRows implements RowMetadata {
     return this.#moveTo(row)?.row() ?? null;
   }
 
+  *getInSteps(row: number): Generator<void, Metadata | null> {
+    const reader = this.#moveTo(row);
+    return reader === null ? null : yield* reader.rowInSteps();
+  }
+
   value(row: number, key: string): MetadataValue | undefined {
     return this.#moveTo(row)?.value(key, this.#head.get().keys.find(key));
   }

@@ -91,7 +91,7 @@ export async function copyOf(metadata: RowMetadata, pause: Pause): Promise<Metad
   const rows = new MetadataRows();
   let bytes = 0;
   for (let row = 0; row < metadata.length; row++) {
-    rows.push(metadata.get(row));
+    for (const _ of rows.push(metadata.get(row))) await pause();
     bytes += rows.bytes(row);
     if (row % GROUP_ROWS !== 0 && bytes < COPIED_BYTES) continue;
     bytes = 0;

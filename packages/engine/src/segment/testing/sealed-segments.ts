@@ -1,5 +1,6 @@
 /** Segments for tests: mutable, with codes, and sealed. */
 import type { IndexPlan } from "@sheaf/protocol";
+import { runSteps } from "../../storage/steps.ts";
 import type { RowsKept, SegmentShape } from "../dense/segment-layout.ts";
 import { MutableSegment, type SegmentRow } from "../mutable-segment.ts";
 import type { SealedSegment } from "../sealed-segment.ts";
@@ -24,7 +25,7 @@ export function mutableSegment(rows: readonly SegmentRow[], capacity: number): M
     vectors: { blocks: new VectorBlocks(rows[0]!.vector.length), firstRows: 16 },
     minSparseTail: 100,
   });
-  for (const row of rows) segment.append(row);
+  for (const row of rows) runSteps(segment.append(row));
   segment.publish();
   while (segment.packSparse());
   return segment;

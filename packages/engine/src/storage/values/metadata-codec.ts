@@ -14,17 +14,33 @@ import { KIND_NUMBER, kindOf } from "../metadata-kinds.ts";
 import type { ValueReader } from "./value-reader.ts";
 import type { ValueWriter } from "./value-writer.ts";
 
+/** Of a long array between two pauses. */
+const MEMBERS_PER_STEP = 4_096;
+
 export function writeMetadataFields(writer: ValueWriter, metadata: Metadata): void {
   writer.u32(metadata.size);
   for (const [key, value] of metadata) writeField(writer, key, value);
 }
 
-/** The same, a value at a time. */
+/** The same in steps: a value at a time, or a part of a long array. */
 export function* writeMetadataInSteps(writer: ValueWriter, metadata: Metadata): Generator<void, void> {
   writer.u32(metadata.size);
   for (const [key, value] of metadata) {
-    writeField(writer, key, value);
+    if (Array.isArray(value)) yield* writeListInSteps(writer, key, value);
+    else writeField(writer, key, value);
     yield;
+  }
+}
+
+function* writeListInSteps(
+  writer: ValueWriter,
+  key: string,
+  members: readonly string[] | readonly boolean[],
+): Generator<void, void> {
+  writer.text(key).u8(KIND_NUMBER[metadataKind(members)]).u32(members.length);
+  for (const [at, member] of members.entries()) {
+    writeScalar(writer, member);
+    if (at % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
   }
 }
 
@@ -35,22 +51,40 @@ export function readMetadataFields(reader: ValueReader): Metadata {
   return metadata;
 }
 
-/** The same, a value at a time. */
+/** The same in steps, as they are written. */
 export function* readMetadataInSteps(reader: ValueReader): Generator<void, Metadata> {
   const metadata = new Map<string, MetadataValue>();
   for (let left = reader.u32(); left > 0; left--) {
-    readField(reader, metadata);
+    const key = reader.text();
+    const kind = readKind(reader);
+    const element = ELEMENTS.get(kind);
+    const value = element === undefined ? READERS[kind](reader) : yield* readListInSteps(reader, element);
+    metadata.set(key, value as MetadataValue);
     yield;
   }
   return metadata;
 }
 
+function* readListInSteps<T>(reader: ValueReader, element: (reader: ValueReader) => T): Generator<void, T[]> {
+  const values: T[] = [];
+  const length = reader.u32();
+  for (let at = 0; at < length; at++) {
+    values.push(element(reader));
+    if (at % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
+  }
+  return values;
+}
+
 function readField(reader: ValueReader, into: Map<string, MetadataValue>): void {
   const key = reader.text();
+  into.set(key, READERS[readKind(reader)](reader));
+}
+
+function readKind(reader: ValueReader): MetadataKind {
   const code = reader.u8();
   const kind = kindOf(code);
   if (kind === undefined) throw reader.fail(`metadata kind ${code} is unknown`);
-  into.set(key, READERS[kind](reader));
+  return kind;
 }
 
 function writeField(writer: ValueWriter, key: string, value: MetadataValue): void {
@@ -81,6 +115,15 @@ function writeSparse(writer: ValueWriter, { indices, values, tokens }: SparseVec
   writer.u8(tokens === undefined ? 0 : 1);
   for (const token of tokens ?? []) writer.text(token);
 }
+
+/** How the members of arrays that are lists are read. */
+const ELEMENTS: ReadonlyMap<MetadataKind, (reader: ValueReader) => string | boolean> = new Map<
+  MetadataKind,
+  (reader: ValueReader) => string | boolean
+>([
+  ["bool_array", readBool],
+  ["string_array", readText],
+]);
 
 /** How the payload of each kind is read. */
 const READERS: Readonly<Record<MetadataKind, (reader: ValueReader) => MetadataValue>> = {

@@ -25,7 +25,7 @@ export function goldenBlocks(): readonly MemoryBlock[] {
   const block = new MemoryBlock();
   for (let row = 0; row < GOLDEN_CAPACITY; row++) {
     block.signatures.add(row, DOCUMENTS[row] ?? null);
-    block.push(metadataAt(row));
+    runSteps(block.push(metadataAt(row)));
   }
   block.seal();
   return [block];
