@@ -1,9 +1,9 @@
 import { createRequire } from "node:module";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { prepareModelFolder } from "../graph/prepare-model.ts";
 import { DEFAULT_HANG_AFTER_MS, ModelReplica, type ModelReplicaOptions } from "./model-replica.ts";
 import type { ReplicaSpec } from "./replica-messages.ts";
@@ -67,6 +67,21 @@ describe("ModelReplica", () => {
       Math.abs(value - ((together[0] as Float32Array)[index] ?? Number.NaN)),
     );
     expect(Math.max(...differences)).toBeLessThanOrEqual(1e-6);
+  });
+
+  it("leaves ONNX Runtime's telemetry off, which would begin with an identifier in the home folder", async () => {
+    const home = mkdtempSync(join(tmpdir(), "sheaf-replica-home-"));
+    cleanups.push(
+      () => rmSync(home, { recursive: true }),
+      () => void vi.unstubAllEnvs(),
+    );
+    vi.stubEnv("HOME", home)
+      .stubEnv("XDG_CACHE_HOME", join(home, "cache"))
+      .stubEnv("ORT_DISABLE_TELEMETRY", "");
+    const { model } = replica();
+    await model.run([HELLO]);
+    await model.close();
+    expect(readdirSync(home)).toEqual([]);
   });
 
   it("comes back and answers when it is killed while it loads", async () => {

@@ -7,6 +7,8 @@ import type { BatchRunner } from "../scheduler/scheduler.ts";
 import { LOAD_FAILED_EVENT, type PooledVector, type ReplicaSpec, RUN_METHOD } from "./replica-messages.ts";
 
 const REPLICA_MODULE = siblingModule(import.meta.url, "./replica-process");
+/** Without it, ONNX Runtime makes a device identifier in the user's home folder and sends events to Microsoft. */
+const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
 /** A process that dies this often while it loads is given up for the batch that waits. */
 const LOAD_ATTEMPTS = 3;
 /** Reading gigabytes from a slow disk is no hang. */
@@ -43,7 +45,7 @@ export class ModelReplica implements BatchRunner<PooledVector> {
     this.#supervisor = new ChildSupervisor({
       name: `model replica of ${options.name}`,
       module: REPLICA_MODULE,
-      spawnOptions: () => ({ args: [JSON.stringify(options.spec)] }),
+      spawnOptions: () => ({ args: [JSON.stringify(options.spec)], env: NO_TELEMETRY }),
       onEvent: (name, value) => this.#onEvent(name, value),
       onDeath: ({ code, signal }) => {
         options.onReplicaDeath?.(options.name);
