@@ -3,15 +3,20 @@
  * `tsc` made and writes packages/server/bundle: the command line and, beside it under their own names, the modules of
  * all child processes and worker threads, which is where `siblingModule` looks for them.
  */
-import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const BUNDLE = join(ROOT, "packages/server/bundle");
-/** Packages with native code, or with files beside their modules. */
-const EXTERNAL = ["fs-native-extensions", "lmdb", "onnxruntime-node", "rregex", "@fastify/swagger-ui"];
+/** Packages with native code, or with files beside their modules. They are the dependencies of what is published. */
+const EXTERNAL = ["fs-native-extensions", "onnxruntime-node", "rregex", "@fastify/swagger-ui"];
+/**
+ * lmdb is bundled, so that no install script of it runs where the server is installed. Its binaries are packages of their
+ * own: it looks for those of the package whose name it reads in the folder of its code.
+ */
+const BUNDLE_MANIFEST = { name: "lmdb", private: true, type: "module" };
 const SIBLING = /(?<!@example )siblingModule\(import\.meta\.url, "\.\/([^"]+)"\)/gu;
 /** What CommonJS packages expect to be there. */
 const REQUIRE = [
@@ -21,7 +26,7 @@ const REQUIRE = [
 
 const entryPoints = [join(ROOT, "packages/server/dist/cli/main.js"), ...siblingModules()];
 rmSync(BUNDLE, { recursive: true, force: true });
-await build({
+const { metafile } = await build({
   entryPoints: Object.fromEntries(entryPoints.map((path) => [basename(path, ".js"), path])),
   outdir: BUNDLE,
   bundle: true,
@@ -33,7 +38,22 @@ await build({
   external: EXTERNAL,
   banner: { js: REQUIRE },
   logLevel: "warning",
+  metafile: true,
 });
+writeJson("package.json", BUNDLE_MANIFEST);
+writeJson("bundled-packages.json", bundledPackages(Object.keys(metafile.inputs)));
+
+function writeJson(name, value) {
+  writeFileSync(join(BUNDLE, name), `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Folders of the packages of others whose code is in the bundle, whose licences go with it. */
+function bundledPackages(inputs) {
+  const folders = inputs.flatMap(
+    (path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/u.exec(path.replaceAll("\\", "/")) ?? [],
+  );
+  return [...new Set(folders)].sort((a, b) => (a < b ? -1 : 1));
+}
 
 /** The modules that are started in processes and threads of their own, as built. Throws where two have one name. */
 function siblingModules() {

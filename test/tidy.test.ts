@@ -176,6 +176,13 @@ describe("the tree", () => {
     expect(sources.filter((path) => path !== self && isTest(path) && skipped.test(text(path)))).toEqual([]);
   });
 
+  it("says `npx sheaf` only where it says in which folder, for the bare name on the registry is anyone's", () => {
+    const folder = /install\.md|npm install @sheaf\/server|\bclone\b/u;
+    const pages = tracked.filter((path) => path.endsWith(".md") && text(path).includes("npx sheaf"));
+    expect(pages.length).toBeGreaterThan(3);
+    expect(pages.filter((path) => !folder.test(text(path)))).toEqual([]);
+  });
+
   it("has only links that lead somewhere", () => {
     const pages = tracked.filter((path) => path.endsWith(".md"));
     const dead = pages.flatMap((path) =>

@@ -1,9 +1,9 @@
 /** A loaded model: token ids of a batch in, pooled vectors out. Padding happens here and nowhere else. */
 import assert from "node:assert/strict";
 import { LIMITS, type SparseVector } from "@sheaf/protocol";
-import { InferenceSession, Tensor } from "onnxruntime-node";
 import { batchFeeds } from "../graph/model-inputs.ts";
 import { keepLargest } from "../keep-largest.ts";
+import { InferenceSession, Tensor } from "./onnx-runtime.ts";
 import type { PooledVector, ReplicaSpec } from "./replica-messages.ts";
 
 export class ReplicaSession {
