@@ -92,6 +92,14 @@ describe("the tree", () => {
     const mayImport: Readonly<Record<string, readonly string[]>> = {
       "lmdb-catalog-store": ["catalog/open-catalog.ts"],
       "lmdb-record-store": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],
+      "entry-space": ["collection/collection-opener.ts"],
+      "shared-stores": [
+        "collection/collection-opener.ts",
+        "collection/removal/delete-behind.ts",
+        "local-engine-options.ts",
+        "local-engine.ts",
+      ],
+      "own-environment": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],
       // What a failed call of the system says, and nothing of LMDB.
       "commit-cause": ["collection/index-keeper.ts", "host/data-lock.ts", "storage/files/folder-files.ts"],
     };

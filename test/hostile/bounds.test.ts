@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DataFolder } from "../../packages/engine/src/storage/folder/data-folder.ts";
 import { createDiskSpace } from "../../packages/engine/src/storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../../packages/engine/src/storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../../packages/engine/src/storage/lmdb/own-environment.ts";
 import { Stage } from "./testing/stage.ts";
 import { type Tenant, createTenant } from "./testing/tenant.ts";
 
@@ -145,7 +146,9 @@ function usedBytes(paths: readonly string[]): number {
   for (const path of paths) {
     const id = path.split("/").at(-1)!;
     const folder = new DataFolder(stage.served.data).collection(id);
-    const store = new LmdbRecordStore({ folder, name: id, disk: createDiskSpace(folder), readOnly: true });
+    const store = new LmdbRecordStore(
+      ownEnvironment({ folder, name: id, disk: createDiskSpace(folder), readOnly: true }),
+    );
     sum += store.usedBytes;
     void store.close();
   }

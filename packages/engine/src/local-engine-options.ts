@@ -5,6 +5,8 @@ import type { IndexSettings } from "./collection/open-collection-options.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
+import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
+import type { TurnLock } from "./storage/turn-lock.ts";
 import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-space.ts";
 
 export interface LocalEngineOptions {
@@ -21,6 +23,8 @@ export interface LocalEngineOptions {
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
   readonly index?: IndexSettings;
+  /** New collections share environments while they are small; by default each has one of its own. */
+  readonly shareStores?: boolean;
   /** Bytes that the indexes of all collections may keep in memory; by default any. */
   readonly indexMemory?: number;
   /** Bytes that rows may take which are in no index file yet; the default where it is left out. */
@@ -39,4 +43,6 @@ export interface EngineParts {
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
   readonly catalog: Catalog;
+  readonly shares: SharedStores;
+  readonly largeWrites: TurnLock;
 }

@@ -27,6 +27,10 @@ afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
 
 engineSuite("local engine", () => createLocalEngine({ dataFolder: suiteFolder }));
 
+engineSuite("local engine with shared stores", () =>
+  createLocalEngine({ dataFolder: join(suiteFolder, "shared"), shareStores: true }),
+);
+
 const EVERYTHING = { ids: null, where: null };
 
 describe("local engine on disk", () => {

@@ -33,6 +33,7 @@ import { collectionStatistics, indexingStatus } from "./collection/collection-st
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionPurger } from "./collection/removal/collection-purger.ts";
+import { DeleteBehind } from "./collection/removal/delete-behind.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
@@ -60,6 +61,8 @@ import { DocumentMemory } from "./index/document-memory.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
+import { SharedStores } from "./storage/lmdb/shared-stores.ts";
+import { TurnLock } from "./storage/turn-lock.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 export class LocalEngine implements Engine {
@@ -69,6 +72,8 @@ export class LocalEngine implements Engine {
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
   readonly #purger: CollectionPurger;
+  readonly #shares: SharedStores;
+  readonly #deleteBehind: DeleteBehind;
   readonly #backups: BackupMaker;
   readonly #workers: EngineWorkers;
   readonly #budgets: TenantBudgets;
@@ -108,6 +113,12 @@ export class LocalEngine implements Engine {
     const onProblem = this.#telling("a fork makes its index of the records");
     const forker = (this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem }));
     this.#backups = new BackupMaker({ ...parts, forker, diskReserve: options.diskReserve });
+    this.#shares = parts.shares;
+    this.#deleteBehind = new DeleteBehind({
+      ...{ marks: parts.catalog.shares, stores: parts.shares },
+      onProblem: this.#telling("what a collection has left in a shared environment could not be removed"),
+    });
+    this.#deleteBehind.start();
     this.#purger = new CollectionPurger({
       ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
       onProblem: this.#telling("what was deleted in a collection could not be removed for good"),
@@ -118,8 +129,11 @@ export class LocalEngine implements Engine {
   static async open(options: OpenOptions): Promise<LocalEngine> {
     const folder = new DataFolder(options.dataFolder);
     const disk = createDiskSpace(folder.path, options);
-    const catalog = await openCatalog(folder, disk, options.quotas ?? NO_QUOTAS, options.log);
-    return new LocalEngine(options, { folder, disk, catalog });
+    const { quotas = NO_QUOTAS, shareStores: shares = false, log } = options;
+    const catalog = await openCatalog(folder, disk, { quotas, shares, log });
+    const largeWrites = new TurnLock();
+    const stores = new SharedStores({ path: folder.path, disk, largeWrites });
+    return new LocalEngine(options, { folder, disk, catalog, largeWrites, shares: stores });
   }
 
   createTenant(name: string): Promise<void> {
@@ -357,16 +371,20 @@ export class LocalEngine implements Engine {
 
   /** After the calls under way. */
   async close(): Promise<void> {
-    await Promise.all([this.#backups.close(), this.#purger.close()]);
+    await Promise.all([this.#backups.close(), this.#purger.close(), this.#deleteBehind.close()]);
     await this.#forker.close();
     await this.#pool.close();
+    await this.#shares.close();
     await this.#catalog.close();
     await Promise.all(Object.values(this.#workers).map((pool) => pool.close()));
     this.#onClosed();
   }
 
   #discard(ids: readonly string[]): Promise<void> {
-    const parts = { pool: this.#pool, budgets: this.#budgets, folder: this.#folder, opener: this.#opener };
+    const parts = {
+      ...{ pool: this.#pool, budgets: this.#budgets, folder: this.#folder, opener: this.#opener },
+      deleteBehind: this.#deleteBehind,
+    };
     const onProblem = this.#telling("removing the files of a dropped collection failed");
     return discardCollections(ids, { ...parts, onProblem });
   }

@@ -7,8 +7,9 @@ import { examineCollection } from "./doctor/examine-collection.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
 import { DataFolder, collectionName } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
-import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
+import { type EnvironmentOptions, LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
 import { LmdbRecordStore } from "./storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "./storage/lmdb/own-environment.ts";
 import { changeKey } from "./storage/lmdb/record-keys.ts";
 import { AT, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
@@ -29,14 +30,14 @@ function folderOfVersion1(): DataFolder {
   return folder;
 }
 
-function environmentOf(folder: DataFolder): ConstructorParameters<typeof LmdbRecordStore>[0] {
+function environmentOf(folder: DataFolder): EnvironmentOptions {
   const disk = createDiskSpace(folder.path);
   return { folder: folder.collection(NOTES.id), name: collectionName(NOTES.id), disk };
 }
 
 /** `null`: changes are not known that far back. */
 async function changesAfter(folder: DataFolder, sequence: number): Promise<unknown> {
-  const store = new LmdbRecordStore(environmentOf(folder));
+  const store = new LmdbRecordStore(ownEnvironment(environmentOf(folder)));
   const changes = store.changesAfter(sequence);
   const kinds = changes === "trimmed" ? null : [...changes].map((change) => [change.kind, change.sequence]);
   await store.close();

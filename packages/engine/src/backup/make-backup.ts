@@ -12,7 +12,7 @@ import { forkIndexFiles } from "../collection/fork-index-files.ts";
 import type { CollectionForker } from "../collection/collection-forker.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
-import { DATA_FORMAT_VERSION } from "../storage/folder/data-format.ts";
+import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
@@ -126,7 +126,8 @@ export class BackupMaker {
       }
     }
     const header: Omit<BackupHeader, "list" | "finished"> = {
-      ...{ id, started, dataFormat: DATA_FORMAT_VERSION, tenant, keys, catalog, collections, bytes, damaged },
+      ...{ id, started, dataFormat: VERSION_WITHOUT_SHARES, tenant, keys },
+      ...{ catalog, collections, bytes, damaged },
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
     await child.ask("finishBackup", { to, header }, signal);

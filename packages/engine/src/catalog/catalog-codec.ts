@@ -33,6 +33,8 @@ export interface CollectionEntry {
   readonly tree: string;
   /** New whenever another past is put under the same id; read tokens name it. */
   readonly epoch: string;
+  /** Its records are in an environment that small collections share; else it has one of its own. */
+  readonly shared: boolean;
 }
 
 /** All forks made of a collection and of its forks. */
@@ -102,12 +104,13 @@ export function decodeCounter(value: Uint8Array, origin: DataOrigin): number {
 }
 
 export function encodeCollection(entry: CollectionEntry): Uint8Array {
-  const { metadata, models, tree, epoch, ...fields } = entry;
+  const { metadata, models, tree, epoch, shared, ...fields } = entry;
   const writer = new ValueWriter().begin(VALUE_KIND.collection, metadata === null ? 0 : HAS_METADATA);
   const stored: StoredFields = {
     ...fields,
     ...(tree === fields.id ? {} : { tree }),
     ...(epoch === "" ? {} : { epoch }),
+    ...(shared ? { shared } : {}),
     ...(Object.keys(models).length === 0 ? {} : { models }),
   };
   writer.text(JSON.stringify(stored, markFloats));
@@ -120,13 +123,13 @@ export function decodeCollection(value: Uint8Array, origin: DataOrigin): Collect
   const fields = parseMarked(reader.text(), origin) as StoredFields;
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
-  return { tree: fields.id, epoch: "", models: {}, ...fields, metadata };
+  return { tree: fields.id, epoch: "", shared: false, models: {}, ...fields, metadata };
 }
 
 /** What stands in the value as JSON. The optional fields came later and are left out where they say nothing. */
 type StoredFields = Omit<CollectionEntry, "metadata" | LaterField> &
   Partial<Pick<CollectionEntry, LaterField>>;
-type LaterField = "tree" | "epoch" | "models";
+type LaterField = "tree" | "epoch" | "shared" | "models";
 
 function encodeFields(kind: ValueKind, fields: Readonly<Record<string, Json>>): Uint8Array {
   return new ValueWriter().begin(kind).text(JSON.stringify(fields)).finish();

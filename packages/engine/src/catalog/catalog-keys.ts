@@ -19,6 +19,7 @@ export const CATALOG_PREFIX = {
   apiKeyByTenant: 0x15,
   apiKeyCount: 0x16,
   resourceName: 0x17,
+  shareMark: 0x18,
 } as const;
 /** No key begins with it. */
 const AFTER_ALL = 0xff;
@@ -122,6 +123,13 @@ export const ALL_DIRTY = allOf(CATALOG_PREFIX.dirty);
 /** Stands while a collection has writes that `logPosition` does not count yet. */
 export function dirtyKey(id: Uint8Array): Buffer {
   return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.dirty), id]);
+}
+
+export const ALL_SHARE_MARKS = allOf(CATALOG_PREFIX.shareMark);
+
+/** Stands while there may be entries of a collection in a shared environment that nothing leads to. */
+export function shareMarkKey(id: Uint8Array): Buffer {
+  return Buffer.concat([Uint8Array.of(CATALOG_PREFIX.shareMark), id]);
 }
 
 /** `root` is the collection that the tree began with, there or not. */

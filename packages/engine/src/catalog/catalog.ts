@@ -20,7 +20,8 @@ import {
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
-import { ALL_COLLECTIONS, COUNTER_KEY, EVERYTHING, dirtyKey, idBytes } from "./catalog-keys.ts";
+import { type CatalogOptions, NO_CATALOG_QUOTAS } from "./catalog-options.ts";
+import { ALL_COLLECTIONS, COUNTER_KEY, dirtyKey, idBytes } from "./catalog-keys.ts";
 import type { CatalogTransaction } from "./catalog-transaction.ts";
 import { CatalogTransactions } from "./catalog-transactions.ts";
 import { CheckpointCatalog } from "./checkpoint-catalog.ts";
@@ -59,7 +60,9 @@ import {
 import { addFork, forkEdges, requireForkRoom } from "./fork-trees.ts";
 import { KeyCatalog, removeKeysBoundTo } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
-import { type CatalogQuotas, TenantCounts } from "./tenant-counts.ts";
+import { ShareCatalog, clearEverything } from "./share-catalog.ts";
+import { unmarkShare } from "./share-marks.ts";
+import { TenantCounts } from "./tenant-counts.ts";
 import {
   indexTenants,
   insertTenant,
@@ -73,36 +76,40 @@ import {
 
 /** Of a change that a tenant asks for, beside the description itself; it must not take what is kept free of the disk. */
 const CHANGE_BYTES = 1024 * 1024;
-const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0, keys: 0 });
 
 /** What a fork is beside its source. */
 export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name", string>> {
   /** Of its records, as its store knows them. */
   readonly dimension: number | null;
   readonly logPosition: number;
+  readonly shared: boolean;
 }
 
 export class Catalog {
   readonly keys: KeyCatalog;
   readonly checkpoints: CheckpointCatalog;
+  readonly shares: ShareCatalog;
+  readonly #shared: boolean;
   readonly #store: CatalogStore;
   readonly #transactions: CatalogTransactions;
   readonly #counts: TenantCounts;
   /** Every call on a collection begins with looking it up. */
   readonly #known: LookupCache<Collection>;
 
-  private constructor(store: CatalogStore, quotas: CatalogQuotas) {
+  private constructor(store: CatalogStore, { quotas = NO_CATALOG_QUOTAS, shares = false }: CatalogOptions) {
+    this.#shared = shares;
     this.#store = store;
     this.#counts = new TenantCounts(quotas);
     this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
     this.#known = new LookupCache(store);
     this.keys = new KeyCatalog(store, this.#transactions, quotas.keys);
     this.checkpoints = new CheckpointCatalog(store, this.#transactions);
+    this.shares = new ShareCatalog(store, this.#transactions);
   }
 
   /** Makes the default tenant and database the first time. */
-  static async open(store: CatalogStore, quotas = NO_CATALOG_QUOTAS): Promise<Catalog> {
-    const catalog = new Catalog(store, quotas);
+  static async open(store: CatalogStore, options: CatalogOptions = {}): Promise<Catalog> {
+    const catalog = new Catalog(store, options);
     await catalog.#transactions.transact(async (transaction) => {
       if ((await transaction.get(COUNTER_KEY)) === null) await catalog.#putDefaults(transaction, 0);
     });
@@ -203,6 +210,7 @@ export class Catalog {
       const { entry, bytes } = await insertCollection(transaction, this.#counts, {
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
         ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },
+        shared: this.#shared,
       });
       await transaction.requireRoom(CHANGE_BYTES + bytes);
       return toCollection(entry);
@@ -229,6 +237,7 @@ export class Catalog {
       await addFork(transaction, source.tree);
       const fields = { ...source, ...fork, version: 0 };
       const { entry } = await insertCollection(transaction, this.#counts, fields);
+      if (fork.shared) unmarkShare(transaction, fork.id);
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
       if (fork.logPosition > 0) transaction.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
       return toCollection(entry);
@@ -253,10 +262,10 @@ export class Catalog {
   }
 
   /** For what was looked up before; 404 once it is gone. */
-  async collectionById(id: string): Promise<Collection> {
+  async entry(id: string): Promise<CollectionEntry> {
     const entry = await readCollection(this.#store, id);
     if (entry === null) throw unknownCollection(id);
-    return toCollection(entry);
+    return entry;
   }
 
   async collectionByName(name: CollectionName): Promise<Collection> {
@@ -339,7 +348,7 @@ export class Catalog {
     return this.#change(async (transaction) => {
       const next = await nextNumber(transaction);
       const ids = await collectionIds(transaction);
-      transaction.clear(EVERYTHING);
+      await clearEverything(transaction);
       this.#counts.forget();
       await this.#putDefaults(transaction, next);
       return ids;
@@ -378,7 +387,8 @@ export class Catalog {
 }
 
 function toCollection(entry: CollectionEntry): Collection {
-  const { databaseId: _databaseId, created: _created, tree: _tree, epoch: _epoch, ...collection } = entry;
+  const { databaseId: _databaseId, created: _created, tree: _tree, epoch: _epoch, ...fields } = entry;
+  const { shared: _shared, ...collection } = fields;
   return collection;
 }
 

@@ -30,6 +30,7 @@ import { type CatalogTransaction, allEntries, pagesOf } from "./catalog-transact
 import { allDatabases, findDatabase } from "./database-entries.ts";
 import { leaveForkTree } from "./fork-trees.ts";
 import { type ListedItem, readBatch } from "./list-batch.ts";
+import { markShare } from "./share-marks.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
 
 export async function hasCollection(view: CatalogView, id: string): Promise<boolean> {
@@ -225,9 +226,10 @@ export async function removeCollections(
 export async function removeCollection(
   transaction: CatalogTransaction,
   counts: TenantCounts,
-  { id, databaseId, tenant, name, created, tree }: CollectionEntry,
+  { id, databaseId, tenant, name, created, tree, shared }: CollectionEntry,
 ): Promise<void> {
   counts.add(tenant, -1);
+  if (shared) markShare(transaction, id);
   transaction.remove(nameKey(idBytes(databaseId), name));
   transaction.remove(ageKey(idBytes(databaseId), created));
   transaction.remove(collectionKey(idBytes(id)));

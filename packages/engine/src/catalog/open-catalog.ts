@@ -5,26 +5,24 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
-import {
-  DATA_FORMAT_VERSION,
-  completeDataFormat,
-  hadCatalog,
-  prepareDataFormat,
-} from "../storage/folder/data-format.ts";
+import { completeDataFormat, hadCatalog, prepareDataFormat } from "../storage/folder/data-format.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import type { EngineLog } from "../engine-log.ts";
 import { Catalog } from "./catalog.ts";
+import type { CatalogOptions } from "./catalog-options.ts";
 import { COUNTER_KEY } from "./catalog-keys.ts";
-import type { CatalogQuotas } from "./tenant-counts.ts";
 import { verifyCatalog } from "./verify-catalog.ts";
+
+interface OpeningOptions extends CatalogOptions {
+  readonly log?: EngineLog | undefined;
+}
 
 /** Throws `failed_precondition` with what is wrong, and what to do. */
 export async function openCatalog(
   folder: DataFolder,
   disk: DiskSpace,
-  quotas: CatalogQuotas,
-  log?: EngineLog,
+  { log, ...options }: OpeningOptions,
 ): Promise<Catalog> {
   prepareDataFormat(folder);
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
@@ -35,12 +33,12 @@ export async function openCatalog(
       store.requireWhole();
       if (expected && (await store.get(COUNTER_KEY)) === null) throw refused("it is empty");
       await verifyCatalog(store);
-      const catalog = await Catalog.open(store, quotas);
+      const catalog = await Catalog.open(store, options);
       await folder.sweep((id) => isUnknown(catalog, id));
-      const version = completeDataFormat(folder);
+      const { before, after } = completeDataFormat(folder, options.shares === true);
       await catalog.completeIndexes();
-      if (version < DATA_FORMAT_VERSION) {
-        const versions = `from format ${version} to ${DATA_FORMAT_VERSION}`;
+      if (before < after) {
+        const versions = `from format ${before} to ${after}`;
         log?.({ level: "info", message: `data folder upgraded ${versions}; earlier builds refuse it now` });
       }
       return catalog;

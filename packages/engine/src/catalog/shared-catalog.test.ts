@@ -32,8 +32,8 @@ describe("two catalogs over one store", () => {
 
   const open = async (quotas = { databases: 0, collections: 0, keys: 0 }): Promise<void> => {
     store = new LateStore();
-    one = await Catalog.open(store, quotas);
-    other = await Catalog.open(store, quotas);
+    one = await Catalog.open(store, { quotas });
+    other = await Catalog.open(store, { quotas });
   };
   const namesIn = async (database = DEFAULT_DATABASE): Promise<readonly string[]> =>
     (await one.collections({ ...HOME, database }, ALL)).items.map(({ name }) => name);

@@ -20,7 +20,7 @@ export interface CollectionForkerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
   readonly pool: CollectionPool;
-  readonly opener: Pick<CollectionOpener, "openStore" | "filesOf" | "damaged">;
+  readonly opener: Pick<CollectionOpener, "openStore" | "openStoreAt" | "filesOf" | "damaged">;
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
@@ -69,7 +69,7 @@ export class CollectionForker {
       await pool.use(from, signal, (collection) => collection.copyTo(to));
       return;
     }
-    const source = opener.openStore(from);
+    const source = await opener.openStore(from);
     try {
       await source.copyTo(to);
     } finally {
@@ -97,7 +97,14 @@ export class CollectionForker {
       requireCaughtUp(head, source, collectionName(source.id));
       const { sequence, dimension } = head;
       throwIfAborted(signal);
-      return await catalog.createFork(ref, { id, epoch, name, dimension, logPosition: sequence });
+      return await catalog.createFork(ref, {
+        id,
+        epoch,
+        name,
+        dimension,
+        logPosition: sequence,
+        shared: false,
+      });
     } catch (error) {
       await folder.discardCollection(id);
       throw this.#options.opener.damaged.refusal(error, ref.id);
@@ -127,7 +134,7 @@ export class CollectionForker {
   }
 
   async #head(id: string): Promise<StoreHead> {
-    const copy = this.#options.opener.openStore(id);
+    const copy = this.#options.opener.openStoreAt({ id, shared: false });
     try {
       return copy.head;
     } finally {

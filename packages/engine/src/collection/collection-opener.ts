@@ -2,8 +2,9 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { takeSlice } from "@sheaf/process";
-import { type CancelSignal, type Collection, SheafError } from "@sheaf/protocol";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
+import type { CollectionEntry } from "../catalog/catalog-codec.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
@@ -14,9 +15,12 @@ import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
 import { replaceStore } from "../storage/folder/replace-store.ts";
+import type { EntrySource } from "../storage/lmdb/entry-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
+import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { StoreHead } from "../storage/record-store.ts";
-import { TurnLock } from "../storage/turn-lock.ts";
+import type { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
 import { type DamageMemory, DamagedCollections } from "./damage/damaged-collections.ts";
@@ -43,10 +47,15 @@ export interface CollectionListeners extends DamageMemory {
   readonly onTouch?: (collection: string, touching: boolean) => void;
 }
 
+/** Where records of a collection are. */
+export type StorePlace = Pick<CollectionEntry, "id" | "shared">;
+
 interface CollectionOpenerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
+  readonly shares: SharedStores;
+  readonly largeWrites: TurnLock;
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
   readonly documents: DocumentMemory;
@@ -68,7 +77,6 @@ export interface OpeningContext {
 export class CollectionOpener {
   readonly damaged: DamagedCollections;
   readonly #options: CollectionOpenerOptions;
-  readonly #largeWrites = new TurnLock();
   #damagedFiles = 0;
   /** Collection -> why it must not be opened. */
   #quarantined: ReadonlyMap<string, string> = new Map();
@@ -81,6 +89,11 @@ export class CollectionOpener {
   /** Index files that were found damaged and set aside, since the engine started. */
   get damagedFiles(): number {
     return this.#damagedFiles;
+  }
+
+  /** Of shared environments that are open. */
+  get sharedBytes(): number {
+    return this.#options.shares.bytes;
   }
 
   get indexMemory(): IndexMemory {
@@ -97,18 +110,23 @@ export class CollectionOpener {
     return released;
   }
 
-  /** The files alone; they may be open already. `owner`: the tenant that writes there. */
-  openStore(id: string, owner?: string): LmdbRecordStore {
+  /** The records alone; they may be open already. */
+  async openStore(id: string): Promise<LmdbRecordStore> {
+    return this.openStoreAt(await this.#options.catalog.entry(id));
+  }
+
+  /** Where the catalog says, or will say, that it is. `owner`: the tenant that writes there. */
+  openStoreAt({ id, shared }: StorePlace, owner?: string): LmdbRecordStore {
     const reason = this.#quarantined.get(id);
     if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
-    const { folder, disk } = this.#options;
-    const largeWrites = owner === undefined ? undefined : { turns: this.#largeWrites, owner };
-    return new LmdbRecordStore({
-      folder: folder.collection(id),
-      name: collectionName(id),
-      disk,
-      largeWrites,
-    });
+    if (shared) return new LmdbRecordStore(this.#options.shares.source(id, collectionName(id)));
+    return new LmdbRecordStore(this.#ownEnvironment(id, owner));
+  }
+
+  #ownEnvironment(id: string, owner?: string): EntrySource {
+    const { folder, disk, largeWrites: turns } = this.#options;
+    const largeWrites = owner === undefined ? undefined : { turns, owner };
+    return ownEnvironment({ folder: folder.collection(id), name: collectionName(id), disk, largeWrites });
   }
 
   /** 404 once the collection is gone. */
@@ -119,13 +137,13 @@ export class CollectionOpener {
   ): Promise<OpenCollection> {
     const { catalog, scanPool, regexPool, indexMemory, historyMemory } = this.#options;
     const { checkpoints } = catalog;
-    const known = await catalog.collectionById(id);
+    const known = await catalog.entry(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
       const indexFiles = await this.#indexFiles(known);
       // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
       await takeSlice(known.tenant);
-      const stored = this.openStore(id, known.tenant);
+      const stored = this.openStoreAt(known, known.tenant);
       const store = budget === null ? stored : new QuotaStore(id, stored, budget);
       try {
         await takeSlice(known.tenant);
@@ -157,19 +175,21 @@ export class CollectionOpener {
   }
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */
-  async #indexFiles({ tenant, database, id }: Collection): Promise<KeptIndexFiles | undefined> {
-    const { folder, catalog } = this.#options;
-    const files = this.filesOf(id);
-    if (files !== null)
-      return { files, lineage: lineageOf({ id, epoch: await catalog.epoch({ tenant, database, id }) }) };
-    const path = folder.collectionIndex(id);
+  async #indexFiles(known: CollectionEntry): Promise<KeptIndexFiles | undefined> {
+    const files = this.filesOf(known.id);
+    if (files !== null) return { files, lineage: lineageOf(known) };
+    const path = this.#options.folder.collectionIndex(known.id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;
   }
 
-  #writeElsewhere({ tenant, id }: Collection, stored: LmdbRecordStore): WriteElsewhere | undefined {
+  /** Of a store with an environment of its own, and of its like there may be many rows. */
+  #writeElsewhere(
+    { tenant, id, shared }: CollectionEntry,
+    stored: LmdbRecordStore,
+  ): WriteElsewhere | undefined {
     const { folder, index, indexer } = this.#options;
-    if (index.indexer !== true) return undefined;
+    if (index.indexer !== true || shared) return undefined;
     const places = {
       records: folder.collection(id),
       index: folder.collectionIndex(id),
@@ -205,7 +225,7 @@ export class CollectionOpener {
 
   /** What operations up to this one changed is not known any more. The collection has to be closed. */
   async forget(id: string, upTo: number): Promise<void> {
-    const store = this.openStore(id);
+    const store = await this.openStore(id);
     try {
       await store.forgetUpTo(upTo);
     } finally {
@@ -214,7 +234,7 @@ export class CollectionOpener {
   }
 
   async #copyStore(id: string, to: string): Promise<void> {
-    const store = this.openStore(id);
+    const store = await this.openStore(id);
     try {
       await store.copyTo(to);
     } finally {
@@ -239,7 +259,7 @@ export class CollectionOpener {
   }
 
   async #measure(id: string): Promise<CollectionUsage> {
-    const store = this.openStore(id);
+    const store = await this.openStore(id);
     try {
       return { records: store.size, bytes: store.usedBytes };
     } finally {
@@ -258,6 +278,6 @@ export class CollectionOpener {
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */
-function isAhead(head: StoreHead, { logPosition, dimension }: Collection): boolean {
+function isAhead(head: StoreHead, { logPosition, dimension }: CollectionEntry): boolean {
   return head.sequence > logPosition || head.dimension !== dimension;
 }

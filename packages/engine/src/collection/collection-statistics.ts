@@ -30,7 +30,7 @@ export async function collectionStatistics(
   folder: DataFolder,
   catalog: Catalog,
   pool: CollectionPool,
-  opener: Pick<CollectionOpener, "damaged" | "damagedFiles" | "indexMemory">,
+  opener: Pick<CollectionOpener, "damaged" | "damagedFiles" | "indexMemory" | "sharedBytes">,
 ): Promise<CollectionStatistics> {
   const [collections, catalogBytes] = await Promise.all([catalog.collectionCount(), catalog.bytes()]);
   const ids = pool.openIds();
@@ -45,7 +45,7 @@ export async function collectionStatistics(
     openCollections: ids.length,
     openingCollections: ids.length - open.length,
     catalogBytes,
-    openCollectionBytes: sum(ids.map((id) => folder.collectionBytes(id))),
+    openCollectionBytes: opener.sharedBytes + sum(ids.map((id) => folder.collectionBytes(id))),
     unsealedRows: sum(health.map(({ unsealedRows }) => unsealedRows)),
     longestReplay: most(health.map(({ replayedOperations }) => replayedOperations)),
     oldestManifestSeconds: most(health.map(({ manifestAgeMs }) => manifestAgeMs)) / 1_000,

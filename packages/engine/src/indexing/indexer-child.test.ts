@@ -8,6 +8,7 @@ import { FolderFiles } from "../storage/files/folder-files.ts";
 import { openSegmentFile } from "../segment/files/segment-file.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import { IndexerChild } from "./indexer-child.ts";
 import type { SealJob } from "./seal-job.ts";
@@ -24,7 +25,9 @@ let sequence: number;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "sheaf-indexer-"));
-  store = new LmdbRecordStore({ folder: join(folder, "records"), name: "c", disk: createDiskSpace(folder) });
+  store = new LmdbRecordStore(
+    ownEnvironment({ folder: join(folder, "records"), name: "c", disk: createDiskSpace(folder) }),
+  );
   indexer = new IndexerChild({ dataFolder: folder });
   sequence = 0;
   for (let first = 0; first < ROWS; first += BATCH) await put(first);

@@ -7,6 +7,7 @@ import { type CancelSignal, SheafError } from "@sheaf/protocol";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DiskReserve, type DiskSpace, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import { runSealJob } from "./run-seal-job.ts";
 import type { SealJob, SealedFile } from "./seal-job.ts";
 
@@ -31,7 +32,9 @@ const server: RpcServer = serveParent(
 server.emit("ready", null);
 
 async function seal(job: SealJob, space: DiskSpace, signal: CancelSignal): Promise<SealedFile> {
-  const records = new LmdbRecordStore({ folder: job.records, name: job.name, disk: space, readOnly: true });
+  const records = new LmdbRecordStore(
+    ownEnvironment({ folder: job.records, name: job.name, disk: space, readOnly: true }),
+  );
   const files = new FolderFiles(job.index, space);
   try {
     return await runSealJob(job, { records, files }, signal);

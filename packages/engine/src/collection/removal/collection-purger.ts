@@ -92,7 +92,7 @@ export class CollectionPurger {
   async #purge(id: string, before: PurgeMark): Promise<void> {
     const { catalog, folder, pool, opener, forker, afterMs } = this.#options;
     const isForgotten = before.forgotten === before.sequence;
-    if (isForgotten && (await catalog.collectionById(id)).logPosition === before.sequence) return;
+    if (isForgotten && (await catalog.entry(id)).logPosition === before.sequence) return;
     const at = Date.now();
     const { sequence, nextOffset } = await this.#head(id);
     const mark = { at, sequence, nextOffset };
@@ -128,7 +128,7 @@ export class CollectionPurger {
   async #head(id: string): Promise<StoreHead> {
     const open = this.#options.pool.peek(id);
     if (open !== null) return open.head;
-    const store = this.#options.opener.openStore(id);
+    const store = await this.#options.opener.openStore(id);
     try {
       return store.head;
     } finally {

@@ -1,7 +1,8 @@
-/** Closes dropped collections and removes their files. */
+/** Closes dropped collections and removes their files; what they leave in shared environments goes behind. */
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
+import type { DeleteBehind } from "./delete-behind.ts";
 import type { TenantBudgets } from "../tenant-quotas.ts";
 
 export interface DiscardingParts {
@@ -9,13 +10,14 @@ export interface DiscardingParts {
   readonly budgets: Pick<TenantBudgets, "remove">;
   readonly folder: DataFolder;
   readonly opener: Pick<CollectionOpener, "damaged">;
+  readonly deleteBehind: Pick<DeleteBehind, "start">;
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
 /** Gone from the catalog; files that stay go at the next start. Writes under way are still counted, so that ends last. */
 export async function discardCollections(
   ids: readonly string[],
-  { pool, budgets, folder, opener, onProblem }: DiscardingParts,
+  { pool, budgets, folder, opener, deleteBehind, onProblem }: DiscardingParts,
 ): Promise<void> {
   for (const id of ids) {
     try {
@@ -27,4 +29,5 @@ export async function discardCollections(
       onProblem(error, id);
     }
   }
+  if (ids.length > 0) deleteBehind.start();
 }

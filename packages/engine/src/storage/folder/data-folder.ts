@@ -7,6 +7,7 @@
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
  *         index/                           files of its index, where these are kept
  *         purged.json                      when what was deleted was last removed for good
+ *     shared/<2 hex>/                      LMDB environments that small collections share
  *     trash/                               dropped collections on their way out
  *
  * Beside them the gateway keeps the root key, prepared models and replies on their way out (restrict-access.ts).

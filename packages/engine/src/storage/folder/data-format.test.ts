@@ -22,7 +22,7 @@ describe("data format", () => {
     prepareDataFormat(folder);
     expect(hadCatalog(folder)).toBe(false);
     for (let round = 0; round < 2; round++) {
-      expect(completeDataFormat(folder)).toBe(3);
+      expect(completeDataFormat(folder, false)).toEqual({ before: 3, after: 3 });
       prepareDataFormat(folder);
       expect(hadCatalog(folder)).toBe(true);
     }
@@ -40,8 +40,8 @@ describe("data format", () => {
       prepareDataFormat(folder);
       checkDataFormat(folder);
       expect(readFileSync(folder.formatFile, "utf8")).toBe(text);
-      expect(completeDataFormat(folder)).toBe(1);
-      expect(completeDataFormat(folder)).toBe(3);
+      expect(completeDataFormat(folder, false)).toEqual({ before: 1, after: 3 });
+      expect(completeDataFormat(folder, false)).toEqual({ before: 3, after: 3 });
       const format = { format: "sheaf-data", version: 3, catalog: "made" };
       expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toEqual(format);
       expect(readdirSync(folder.path).toSorted()).toEqual(["catalog", "format.json"]);
@@ -52,12 +52,13 @@ describe("data format", () => {
     const folder = new DataFolder(temporaryFolder());
     writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":1}');
     mkdirSync(`${folder.formatFile}.new`);
-    expect(() => completeDataFormat(folder)).toThrow("format.json cannot be written: ");
+    expect(() => completeDataFormat(folder, false)).toThrow("format.json cannot be written: ");
   });
 
   it.each([
     [1, "68e956e380e171a5e867c3c0f14a6f40dfb4dc0a"],
     [2, "bee620f342b79e10aefca9697addf012f410df43"],
+    [3, "be6c1f5ee6733db8d95cba6ea03d1a53b69c9553"],
   ])("is refused by the last build of version %i, which is left as it was then", async (version, name) => {
     const source = readFileSync(new URL(`testing/data-format-v${version}.ts.txt`, import.meta.url));
     const blob = createHash("sha1").update(`blob ${source.length}\0`).update(source);
@@ -79,10 +80,17 @@ describe("data format", () => {
     >;
     previous.prepareDataFormat(folder);
     expect(JSON.parse(readFileSync(folder.formatFile, "utf8"))).toMatchObject({ version });
-    completeDataFormat(folder);
-    const refusal = `names data format 3, made by a newer Sheaf; this one reads up to ${version}`;
+    const { after } = completeDataFormat(folder, version === 3);
+    const refusal = `names data format ${after}, made by a newer Sheaf; this one reads up to ${version}`;
     for (const open of [previous.prepareDataFormat, previous.checkDataFormat])
       expect(() => open(folder)).toThrow(refusal);
+  });
+
+  it("is that of shared environments only once there may be any, and stays", () => {
+    const folder = new DataFolder(temporaryFolder());
+    prepareDataFormat(folder);
+    expect(completeDataFormat(folder, true)).toEqual({ before: 3, after: 4 });
+    expect(completeDataFormat(folder, false)).toEqual({ before: 4, after: 4 });
   });
 
   it("is not made by whoever only looks", () => {
@@ -94,9 +102,9 @@ describe("data format", () => {
 
   it("refuses a newer version by name", () => {
     const folder = new DataFolder(temporaryFolder());
-    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":4}');
+    writeFileSync(folder.formatFile, '{"format":"sheaf-data","version":5}');
     expect(() => prepareDataFormat(folder)).toThrow(
-      "names data format 4, made by a newer Sheaf; this one reads up to 3",
+      "names data format 5, made by a newer Sheaf; this one reads up to 4",
     );
   });
 

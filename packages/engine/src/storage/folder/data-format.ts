@@ -11,8 +11,13 @@ import { makeFolder } from "./make-folder.ts";
 import { writeDurably } from "./write-durably.ts";
 
 export const DATA_FORMAT_NAME = "sheaf-data";
-/** 2: change keys in collections, and files of their indexes. 3: what leads to API keys and resource names. */
-export const DATA_FORMAT_VERSION = 3;
+/**
+ * 2: change keys in collections, and files of their indexes. 3: what leads to API keys and resource names. 4: collections
+ * that share environments.
+ */
+const DATA_FORMAT_VERSION = 4;
+/** Of a folder in which no collection has ever shared an environment, and of every backup. */
+export const VERSION_WITHOUT_SHARES = 3;
 const MADE = "made";
 const REMEDY =
   "restore it from a backup; without one, if this version has served the folder, write this line to it: " +
@@ -28,7 +33,7 @@ export function prepareDataFormat(folder: DataFolder): void {
     throw refused(`a restore to ${folder.path} was interrupted: run \`sheaf restore\` again`);
   if (existsSync(folder.formatFile)) return checkFormat(folder.formatFile);
   if (existsSync(folder.catalog)) throw refused(`${folder.formatFile} is missing beside existing data`);
-  writeFormat(folder, null);
+  writeFormat(folder, { version: VERSION_WITHOUT_SHARES });
 }
 
 /** Whether the folder has had a catalog: one that is missing or empty then is lost, not new. */
@@ -37,33 +42,39 @@ export function hadCatalog(folder: DataFolder): boolean {
 }
 
 /**
- * From now on the folder has a catalog, and may hold all that this version knows. Returns the version that it had. Throws
- * `failed_precondition` where that cannot be written.
+ * From now on the folder has a catalog, and may hold all that this version knows; collections that share environments only
+ * where it `shares`, or has before. Returns the version that it had and the one it has. Throws `failed_precondition` where
+ * that cannot be written.
  */
-export function completeDataFormat(folder: DataFolder): number {
+export function completeDataFormat(
+  folder: DataFolder,
+  shares: boolean,
+): { readonly before: number; readonly after: number } {
   const { version, catalog } = readFormat(folder.formatFile);
   const before = Number(version);
-  if (before === DATA_FORMAT_VERSION && catalog === MADE) return before;
+  const after = Math.max(before, shares ? DATA_FORMAT_VERSION : VERSION_WITHOUT_SHARES);
+  if (before === after && catalog === MADE) return { before, after };
   try {
-    writeFormat(folder, MADE);
+    writeFormat(folder, { version: after, catalog: MADE });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new SheafError("failed_precondition", `${folder.formatFile} cannot be written: ${reason}`, {
       cause: error,
     });
   }
-  return before;
+  return { before, after };
 }
 
-/** Of a folder that has everything now. */
+/** Of a folder that has everything now, and of whose collections none shares an environment. */
 export function writeRestoredFormat(folder: DataFolder): void {
-  writeFormat(folder, MADE);
+  writeFormat(folder, { version: VERSION_WITHOUT_SHARES, catalog: MADE });
 }
 
-function writeFormat(folder: DataFolder, catalog: typeof MADE | null): void {
-  const fields = { format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION };
-  const text = JSON.stringify(catalog === null ? fields : { ...fields, catalog });
-  writeDurably(folder.formatFile, `${text}\n`);
+function writeFormat(
+  folder: DataFolder,
+  fields: { readonly version: number; readonly catalog?: string },
+): void {
+  writeDurably(folder.formatFile, `${JSON.stringify({ format: DATA_FORMAT_NAME, ...fields })}\n`);
 }
 
 /** Throws `invalid_argument` where there is no data folder, `failed_precondition` where this version does not read it. */

@@ -11,7 +11,7 @@ import {
   lastSequence,
 } from "../values/change-runs.ts";
 import { CorruptDataError } from "../corrupt-data-error.ts";
-import type { LmdbEnvironment } from "./lmdb-environment.ts";
+import type { EntrySpace } from "./entry-space.ts";
 import type { PageGrowth } from "./page-growth.ts";
 import { RECORD_KEYS, changeKey, offsetKey, readSequence, removalKey } from "./record-keys.ts";
 import type { StoredChange } from "../record-store.ts";
@@ -25,7 +25,7 @@ const STRETCH = 256;
 
 /** Only inside `transact`. */
 export function* putChanges(
-  environment: LmdbEnvironment,
+  space: EntrySpace,
   writer: ValueWriter,
   puts: readonly StoredRecord[],
   growth: PageGrowth,
@@ -34,7 +34,7 @@ export function* putChanges(
     const key = changeKey(lastSequence(runs));
     const value = encodeChangeRuns(writer, runs);
     growth.change(key.length, value.length);
-    environment.put(key, value);
+    space.put(key, value);
     yield;
   }
 }
@@ -49,24 +49,24 @@ export interface Forgetting {
 
 /** Only inside `transact`. Returns from which sequence number on everything is still known. */
 export function* forgetChanges(
-  environment: LmdbEnvironment,
+  space: EntrySpace,
   { completeFrom, upTo, added }: Forgetting,
 ): Generator<void, number> {
   if (upTo - completeFrom < FORGET_EVERY) return completeFrom;
   const most = 2 * (FORGET_EVERY + added);
-  const removals = yield* forget(environment, removalKey, { upTo, most });
-  const changes = yield* forget(environment, changeKey, { upTo, most });
+  const removals = yield* forget(space, removalKey, { upTo, most });
+  const changes = yield* forget(space, changeKey, { upTo, most });
   return Math.max(completeFrom, removals, changes);
 }
 
 /** Only inside `transact`. All up to this operation at once. */
-export function* forgetAll(environment: LmdbEnvironment, upTo: number): Generator<void, void> {
-  for (const keyOf of [removalKey, changeKey]) yield* forget(environment, keyOf, { upTo, most: Infinity });
+export function* forgetAll(space: EntrySpace, upTo: number): Generator<void, void> {
+  for (const keyOf of [removalKey, changeKey]) yield* forget(space, keyOf, { upTo, most: Infinity });
 }
 
 /** Returns up to which operation there are no keys any more. */
 function* forget(
-  environment: LmdbEnvironment,
+  space: EntrySpace,
   keyOf: (sequence: number) => Uint8Array,
   { upTo, most }: { readonly upTo: number; readonly most: number },
 ): Generator<void, number> {
@@ -74,10 +74,10 @@ function* forget(
   let last = 0;
   for (let left = most; left > 0; left -= STRETCH) {
     const range = { start: keyOf(last + 1), end, limit: Math.min(left, STRETCH), isCommitted: true };
-    const entries = environment.entries(range);
+    const entries = space.entries(range);
     for (const { key } of entries) {
-      environment.remove(key);
-      last = readSequence(key, environment.origin(key));
+      space.remove(key);
+      last = readSequence(key, space.origin(key));
     }
     if (entries.length < range.limit) return upTo;
     yield;
@@ -87,16 +87,16 @@ function* forget(
 
 /** The changes after `sequence`, which must all be known still. No read is open between two of them. */
 export function* readChanges(
-  environment: LmdbEnvironment,
+  space: EntrySpace,
   sequence: number,
   read: (offset: number) => StoredRecord | null,
 ): Generator<StoredChange> {
-  const removals = removalsAfter(environment, sequence);
+  const removals = removalsAfter(space, sequence);
   let removal = removals.next().value;
-  for (const put of putsAfter(environment, sequence)) {
+  for (const put of putsAfter(space, sequence)) {
     for (; removal !== undefined && removal.sequence < put.sequence; removal = removals.next().value)
       yield removal;
-    yield newest(environment, put, read(put.offset));
+    yield newest(space, put, read(put.offset));
   }
   for (; removal !== undefined; removal = removals.next().value) yield removal;
 }
@@ -106,19 +106,15 @@ interface Put {
   readonly offset: number;
 }
 
-function newest(
-  environment: LmdbEnvironment,
-  { sequence, offset }: Put,
-  record: StoredRecord | null,
-): StoredChange {
+function newest(space: EntrySpace, { sequence, offset }: Put, record: StoredRecord | null): StoredChange {
   if (record === null || record.sequence > sequence) return { kind: "superseded", sequence };
   if (record.sequence === sequence) return { kind: "put", sequence, record };
-  const origin = environment.origin(offsetKey(offset));
+  const origin = space.origin(offsetKey(offset));
   throw new CorruptDataError(origin, 0, `holds operation ${record.sequence}, and ${sequence} put it later`);
 }
 
-function* putsAfter(environment: LmdbEnvironment, sequence: number): Generator<Put, undefined> {
-  for (const runs of runsAfter(environment, sequence)) {
+function* putsAfter(space: EntrySpace, sequence: number): Generator<Put, undefined> {
+  for (const runs of runsAfter(space, sequence)) {
     for (const run of runs) {
       for (let i = Math.max(0, sequence + 1 - run.sequence); i < run.count; i++)
         yield { sequence: run.sequence + i, offset: run.offset + i };
@@ -126,32 +122,32 @@ function* putsAfter(environment: LmdbEnvironment, sequence: number): Generator<P
   }
 }
 
-function* runsAfter(environment: LmdbEnvironment, sequence: number): Generator<readonly ChangeRun[]> {
+function* runsAfter(space: EntrySpace, sequence: number): Generator<readonly ChangeRun[]> {
   const end = RECORD_KEYS.afterChanges;
-  for (const { key, value } of inStretches(environment, changeKey(sequence + 1), end)) {
-    const origin = environment.origin(key);
+  for (const { key, value } of inStretches(space, changeKey(sequence + 1), end)) {
+    const origin = space.origin(key);
     yield decodeChangeRuns(value, readSequence(key, origin), origin);
   }
 }
 
 function* removalsAfter(
-  environment: LmdbEnvironment,
+  space: EntrySpace,
   sequence: number,
 ): Generator<Extract<StoredChange, { kind: "remove" }>, undefined> {
   const end = RECORD_KEYS.afterRemovals;
-  for (const { key, value } of inStretches(environment, removalKey(sequence + 1), end)) {
+  for (const { key, value } of inStretches(space, removalKey(sequence + 1), end)) {
     const id = Buffer.from(value).toString();
-    yield { kind: "remove", sequence: readSequence(key, environment.origin(key)), id };
+    yield { kind: "remove", sequence: readSequence(key, space.origin(key)), id };
   }
 }
 
 function* inStretches(
-  environment: LmdbEnvironment,
+  space: EntrySpace,
   from: Uint8Array,
   end: Uint8Array,
 ): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array }> {
   for (let start = from; ;) {
-    const entries = environment.entries({ start, end, limit: STRETCH });
+    const entries = space.entries({ start, end, limit: STRETCH });
     yield* entries;
     const last = entries.at(-1);
     if (last === undefined || entries.length < STRETCH) return;

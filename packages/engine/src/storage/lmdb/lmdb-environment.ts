@@ -18,6 +18,7 @@ import { DescribedCommit } from "./described-commit.ts";
 import { type DataOrigin, damagedStore } from "../corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "../folder/disk-space.ts";
 import { CommitSize } from "../commit-size.ts";
+import type { EntrySpace } from "./entry-space.ts";
 import { forgetDatabase } from "./forget-database.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
@@ -48,7 +49,7 @@ export interface EnvironmentOptions {
   /** Where large writes wait for their turn, and for whom; they do not if left out. */
   readonly largeWrites?: { readonly turns: TurnLock; readonly owner: string } | undefined;
   /** Nothing can be written; the folder has to be there. */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
 }
 
 interface QueuedAction {
@@ -62,7 +63,9 @@ interface CommittedAction {
   readonly reject: (error: unknown) => void;
 }
 
-export class LmdbEnvironment {
+export class LmdbEnvironment implements EntrySpace {
+  /** LMDB counts. */
+  readonly tally = null;
   readonly #database: RootDatabase<Uint8Array, Uint8Array>;
   readonly #options: EnvironmentOptions;
   readonly #description: DescribedCommit;
@@ -179,6 +182,11 @@ export class LmdbEnvironment {
     if (written.length === 0) return this.#committed(range);
     const { limit = Infinity, offset = 0, ...bounds } = range;
     return stretch(overlaid(this.#committed(bounds), written), offset, limit);
+  }
+
+  /** Of what is committed, the keys alone. */
+  keys(range: KeyRange): readonly Uint8Array[] {
+    return this.#guard(() => [...this.#database.getKeys(toOptions(range))]);
   }
 
   /** Too few where the tree is damaged. */

@@ -9,6 +9,7 @@ import { crc32c } from "../values/crc32c.ts";
 import { createDiskSpace } from "../folder/disk-space.ts";
 import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 import { LmdbRecordStore } from "./lmdb-record-store.ts";
+import { ownEnvironment } from "./own-environment.ts";
 import { RECORD_KEYS, changeKey, idKey, offsetKey } from "./record-keys.ts";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoredChange } from "../record-store.ts";
@@ -21,7 +22,7 @@ let folders = 0;
 
 recordStoreSuite({
   name: "LMDB record store",
-  open: () => new LmdbRecordStore(optionsFor(join(root, String(folders++)))),
+  open: () => new LmdbRecordStore(ownEnvironment(optionsFor(join(root, String(folders++))))),
 });
 
 function optionsFor(folder: string, freeBytes?: () => number): EnvironmentOptions {
@@ -30,7 +31,7 @@ function optionsFor(folder: string, freeBytes?: () => number): EnvironmentOption
 }
 
 async function filledStore(folder: string): Promise<LmdbRecordStore> {
-  const store = new LmdbRecordStore(optionsFor(folder));
+  const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
   await store.apply(() => ({
     head: { sequence: 3, nextOffset: 3, dimension: 2 },
     puts: [storedRecord(0), storedRecord(1), storedRecord(2)],
@@ -42,7 +43,7 @@ async function filledStore(folder: string): Promise<LmdbRecordStore> {
 describe("LMDB record store on disk", () => {
   it("makes no file before the first write", async () => {
     const folder = join(temporaryFolder(), "c");
-    const store = new LmdbRecordStore(optionsFor(folder));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect([...store.scan(0)]).toEqual([]);
     expect(existsSync(folder)).toBe(false);
     await store.close();
@@ -51,7 +52,7 @@ describe("LMDB record store on disk", () => {
   it("remembers everything when it is opened again", async () => {
     const folder = join(temporaryFolder(), "c");
     await (await filledStore(folder)).close();
-    const store = new LmdbRecordStore(optionsFor(folder));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect([...store.scan(0)]).toEqual([storedRecord(0), storedRecord(1), storedRecord(2)]);
     expect(store.head).toEqual({ sequence: 3, nextOffset: 3, dimension: 2 });
     await store.close();
@@ -75,7 +76,7 @@ describe("LMDB record store on disk", () => {
   it("refuses a write that would eat the reserve, and still removes", async () => {
     const folder = join(temporaryFolder(), "c");
     await (await filledStore(folder)).close();
-    const store = new LmdbRecordStore(optionsFor(folder, () => 1_000_000));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder, () => 1_000_000)));
     const write = store.apply(({ head }) => ({ head, puts: [storedRecord(3)], removes: [] }));
     await expect(write).rejects.toMatchObject({ code: "storage_full", status: 507 });
     await store.apply(({ head }) => ({ head, puts: [], removes: [{ id: "r1", offset: 1, sequence: 4 }] }));
@@ -85,7 +86,7 @@ describe("LMDB record store on disk", () => {
 
   it("refuses to make an environment on a full disk", async () => {
     const folder = join(temporaryFolder(), "c");
-    const store = new LmdbRecordStore(optionsFor(folder, () => 0));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder, () => 0)));
     const write = store.apply(({ head }) => ({ head, puts: [storedRecord(0)], removes: [] }));
     await expect(write).rejects.toMatchObject({ code: "storage_full" });
     expect(existsSync(folder)).toBe(false);
@@ -96,7 +97,7 @@ describe("LMDB record store on disk", () => {
     const folder = join(temporaryFolder(), "c");
     await (await filledStore(folder)).close();
     await tamper(folder, offsetKey(1), (value) => value.reverse());
-    const store = new LmdbRecordStore(optionsFor(folder));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect(() => store.read(1)).toThrow(CorruptDataError);
     expect(() => store.read(1)).toThrow(
       "collections/ab/test, key 020000000000000001, byte 0: the checksum does not match",
@@ -111,7 +112,7 @@ describe("LMDB record store on disk", () => {
     const folder = join(temporaryFolder(), "c");
     await (await filledStore(folder)).close();
     await tamper(folder, idKey("r1"), (value) => (value[8] = 2));
-    const store = new LmdbRecordStore(optionsFor(folder));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect(() => store.find("r1")).toThrow("leads to offset 2 of another record");
     await store.close();
   });
@@ -122,7 +123,7 @@ describe("changes in an LMDB record store", () => {
     const folder = join(temporaryFolder(), "c");
     await (await filledStore(folder)).close();
     await makeVersion1(folder);
-    const store = new LmdbRecordStore(optionsFor(folder));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect(store.completeFrom).toBe(3);
     store.requireWhole(3);
     expect(store.changesAfter(2)).toBe("trimmed");
@@ -137,7 +138,7 @@ describe("changes in an LMDB record store", () => {
   });
 
   it("are a few keys for many records, and all come", async () => {
-    const store = new LmdbRecordStore(optionsFor(join(temporaryFolder(), "c")));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(join(temporaryFolder(), "c"))));
     const records = Array.from({ length: 12_000 }, (_, offset) => storedRecord(offset));
     const put = (puts: readonly StoredRecord[], sequence: number): Promise<unknown> =>
       store.apply(() => ({ head: { sequence, nextOffset: 12_000, dimension: 2 }, puts, removes: [] }));
@@ -160,7 +161,7 @@ describe("changes in an LMDB record store", () => {
   });
 
   it("are forgotten in bounded numbers, whatever has gathered", async () => {
-    const store = new LmdbRecordStore(optionsFor(join(temporaryFolder(), "c")));
+    const store = new LmdbRecordStore(ownEnvironment(optionsFor(join(temporaryFolder(), "c"))));
     const records = Array.from({ length: 3_000 }, (_, offset) => storedRecord(offset));
     const head = { sequence: 3_000, nextOffset: 3_000, dimension: 2 };
     await store.apply(() => ({ head, puts: records, removes: [] }));
@@ -179,14 +180,14 @@ describe("changes in an LMDB record store", () => {
     const folder = join(temporaryFolder(), "c");
     await (await filledStore(folder)).close();
     await tamper(folder, changeKey(3), (value) => value.reverse());
-    let store = new LmdbRecordStore(optionsFor(folder));
+    let store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     const all = (): unknown => changesAfter(store, 0);
     expect(all).toThrow("collections/ab/test, key 040000000000000003, byte 0: the checksum does not match");
     await store.close();
     await tamper(folder, changeKey(3), (value) =>
       value.set(encodeChangeRuns(new ValueWriter(), [{ sequence: 3, offset: 1, count: 1 }])),
     );
-    store = new LmdbRecordStore(optionsFor(folder));
+    store = new LmdbRecordStore(ownEnvironment(optionsFor(folder)));
     expect(all).toThrow("holds operation 2, and 3 put it later");
     await store.close();
   });

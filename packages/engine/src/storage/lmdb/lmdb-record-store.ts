@@ -2,13 +2,13 @@
  * The record store on LMDB. Keys: `0x00` head, `0x01 <id>` -> offset, `0x02 <offset>` -> record,
  * `0x03 <sequence>` -> removed id, `0x04 <sequence>` -> offsets that were put; offsets and sequence numbers are u64
  * big-endian, so keys sort in insertion order.
- * The environment is made at the first write: a collection that was never written costs no file.
+ * They lie in an LMDB environment of the store's own, or in its share of one.
  */
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import { CorruptDataError, damagedStore } from "../corrupt-data-error.ts";
 import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
-import { forgetAll, forgetChanges, putChanges, readChanges } from "./lmdb-changes.ts";
-import { LmdbEnvironment, type EnvironmentOptions } from "./lmdb-environment.ts";
+import type { EntrySource, EntrySpace } from "./entry-space.ts";
+import { readChanges } from "./lmdb-changes.ts";
 import {
   EMPTY_HEAD,
   type OnDamage,
@@ -18,7 +18,6 @@ import {
   type StoreHead,
   type StoreView,
   type StoredChange,
-  forgettable,
 } from "../record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
@@ -26,37 +25,31 @@ import { type Steps, afterSteps, isInSteps } from "../steps.ts";
 import {
   type Decoding,
   type HeadValue,
+  NO_ENTRIES,
   decodeDistance,
   decodeDocument,
   decodeHead,
   decodeRecord,
   decodeVector,
   decodeRecordInSteps,
-  encodeHead,
-  encodeRecord,
-  encodeRecordInSteps,
   isLongValue,
   peekDocumentBytes,
 } from "../values/value-codec.ts";
-import { recordBytes } from "../values/record-bytes.ts";
-import { PageGrowth } from "./page-growth.ts";
 import { ValueWriter } from "../values/value-writer.ts";
-
-/** Fixed part of a value, its two keys and the tree above them. */
-const BYTES_PER_RECORD = 256;
-const EMPTY: HeadValue = { head: EMPTY_HEAD, completeFrom: 0 };
+import { forgetUpTo, writeBatch } from "./write-batch.ts";
 
 export class LmdbRecordStore implements RecordStore {
-  readonly #options: EnvironmentOptions;
   readonly #writer = new ValueWriter();
-  #environment: LmdbEnvironment | null;
+  #source: EntrySource;
+  /** `null`: nothing was written yet. */
+  #space: EntrySpace | null;
   /** While a plan is made, which asks for it several times. */
   #planned: StoreHead | null = null;
   #keptFrom = Infinity;
 
-  constructor(options: EnvironmentOptions) {
-    this.#options = options;
-    this.#environment = LmdbEnvironment.exists(options.folder) ? new LmdbEnvironment(options) : null;
+  constructor(source: EntrySource) {
+    this.#source = source;
+    this.#space = source.find();
   }
 
   get head(): StoreHead {
@@ -68,28 +61,27 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   #readHead(): HeadValue {
-    const value = this.#environment?.get(RECORD_KEYS.head) ?? null;
-    return value === null || this.#environment === null
-      ? EMPTY
-      : decodeHead(value, this.#environment.origin(RECORD_KEYS.head));
+    const space = this.#space;
+    const value = space?.get(RECORD_KEYS.head) ?? null;
+    if (space !== null && value !== null) return decodeHead(value, space.origin(RECORD_KEYS.head));
+    return { head: EMPTY_HEAD, completeFrom: 0, counts: space?.tally ? NO_ENTRIES : null };
   }
 
-  /** Records there are; counts them one by one. */
+  /** Records there are; where LMDB counts, it goes through them one by one. */
   get size(): number {
-    return this.#environment?.count({ start: offsetKey(0), end: RECORD_KEYS.afterOffsets }) ?? 0;
+    const range = { start: offsetKey(0), end: RECORD_KEYS.afterOffsets };
+    return this.#readHead().counts?.records ?? this.#space?.count(range) ?? 0;
   }
 
-  /** What they take of the file. */
+  /** What they take: of the file, or of a share of one the bytes of keys and values. */
   get usedBytes(): number {
-    return this.#environment?.usedBytes ?? 0;
+    return this.#readHead().counts?.bytes ?? this.#space?.usedBytes ?? 0;
   }
 
   offsetOf(id: string): number | null {
     const key = idKey(id);
-    const value = this.#environment?.get(key) ?? null;
-    return value === null || this.#environment === null
-      ? null
-      : readOffset(value, this.#environment.origin(key));
+    const value = this.#space?.get(key) ?? null;
+    return value === null || this.#space === null ? null : readOffset(value, this.#space.origin(key));
   }
 
   find(id: string): StoredRecord | null {
@@ -108,77 +100,77 @@ export class LmdbRecordStore implements RecordStore {
   /** Only the value has a checksum: an id that leads elsewhere shows here. */
   #withId(record: StoredRecord | null, id: string, offset: number): StoredRecord {
     if (record?.id === id) return record;
-    const origin = { store: this.#options.name, key: idKey(id) };
+    const key = idKey(id);
+    const origin = this.#space?.origin(key) ?? { store: this.#source.name, key };
     throw new CorruptDataError(origin, 0, `leads to offset ${offset} of another record`);
   }
 
   read(offset: number, into?: Float32Array): StoredRecord | null {
-    const environment = this.#environment;
-    if (environment === null) return null;
+    const space = this.#space;
+    if (space === null) return null;
     const key = offsetKey(offset);
-    const value = environment.peek(key);
-    return value === null ? null : decodeRecord(value, offset, { origin: environment.origin(key), into });
+    const value = space.peek(key);
+    return value === null ? null : decodeRecord(value, offset, { origin: space.origin(key), into });
   }
 
   readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null> {
-    const environment = this.#environment;
-    if (environment === null) return null;
+    const space = this.#space;
+    if (space === null) return null;
     const key = offsetKey(offset);
-    const value = environment.peek(key);
+    const value = space.peek(key);
     if (value === null) return null;
-    const origin = environment.origin(key);
+    const origin = space.origin(key);
     if (!isLongValue(value.length)) return decodeRecord(value, offset, { origin, into });
-    return this.#readLong(environment, offset);
+    return this.#readLong(offset);
   }
 
-  *#readLong(environment: LmdbEnvironment, offset: number): Generator<void, StoredRecord | null> {
+  *#readLong(offset: number): Generator<void, StoredRecord | null> {
     const key = offsetKey(offset);
-    const value = yield* copyInSteps(() => environment.peek(key));
-    return value === null ? null : yield* decodeRecordInSteps(value, offset, environment.origin(key));
+    const value = yield* copyInSteps(() => this.#space?.peek(key) ?? null);
+    if (value === null || this.#space === null) return null;
+    return yield* decodeRecordInSteps(value, offset, this.#space.origin(key));
   }
 
   readVector(offset: number): VectorVersion | null {
-    const environment = this.#environment;
-    if (environment === null) return null;
+    const space = this.#space;
+    if (space === null) return null;
     const key = offsetKey(offset);
-    const value = environment.peek(key);
-    return value === null ? null : decodeVector(value, offset, environment.origin(key));
+    const value = space.peek(key);
+    return value === null ? null : decodeVector(value, offset, space.origin(key));
   }
 
   readDocument(offset: number): DocumentVersion | null {
-    const environment = this.#environment;
-    if (environment === null) return null;
+    const space = this.#space;
+    if (space === null) return null;
     const key = offsetKey(offset);
-    const value = environment.peek(key);
-    return value === null ? null : decodeDocument(value, offset, environment.origin(key));
+    const value = space.peek(key);
+    return value === null ? null : decodeDocument(value, offset, space.origin(key));
   }
 
   documentBytes(offset: number): number {
-    const value = this.#environment?.peek(offsetKey(offset)) ?? null;
+    const value = this.#space?.peek(offsetKey(offset)) ?? null;
     return value === null ? 0 : peekDocumentBytes(value);
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {
-    const environment = this.#environment;
-    if (environment === null) return null;
+    const space = this.#space;
+    if (space === null) return null;
     const key = offsetKey(offset);
-    const value = environment.peek(key);
-    return value === null ? null : decodeDistance(value, offset, { origin: environment.origin(key), query });
+    const value = space.peek(key);
+    return value === null ? null : decodeDistance(value, offset, { origin: space.origin(key), query });
   }
 
   *removedAfter(sequence: number): Generator<string> {
-    const environment = this.#environment;
-    if (environment === null) return;
+    const space = this.#space;
+    if (space === null) return;
     const range = { start: removalKey(sequence + 1), end: RECORD_KEYS.afterRemovals };
-    for (const { value } of environment.iterate(range)) yield Buffer.from(value).toString();
+    for (const { value } of space.iterate(range)) yield Buffer.from(value).toString();
   }
 
   changesAfter(sequence: number, into?: Float32Array): Iterable<StoredChange> | "trimmed" {
     if (sequence < this.completeFrom) return "trimmed";
-    const environment = this.#environment;
-    return environment === null
-      ? []
-      : readChanges(environment, sequence, (offset) => this.read(offset, into));
+    const space = this.#space;
+    return space === null ? [] : readChanges(space, sequence, (offset) => this.read(offset, into));
   }
 
   keepChangesAfter(sequence: number): void {
@@ -193,76 +185,24 @@ export class LmdbRecordStore implements RecordStore {
     plan: (view: StoreView) => Steps<StoreChange>,
     admit?: (growth: number) => void,
   ): Promise<StoreChange> {
-    const environment = (this.#environment ??= new LmdbEnvironment(this.#options));
-    return environment.transact(() => {
+    const space = (this.#space ??= this.#source.make());
+    return space.transact(() => {
       const before = this.#readHead();
-      return this.#apply(environment, this.#plan(plan, before.head), before, admit);
+      return this.#apply(space, this.#plan(plan, before.head), before, admit);
     });
   }
 
   *#apply(
-    environment: LmdbEnvironment,
+    space: EntrySpace,
     planned: Steps<StoreChange>,
     before: HeadValue,
     admit: ((growth: number) => void) | undefined,
   ): Generator<void, StoreChange> {
     const change = isInSteps(planned) ? yield* planned : planned;
-    return yield* this.#store(environment, change, before, admit);
-  }
-
-  *#store(
-    environment: LmdbEnvironment,
-    change: StoreChange,
-    { head: { nextOffset }, completeFrom }: HeadValue,
-    admit: ((growth: number) => void) | undefined,
-  ): Generator<void, StoreChange> {
-    const upTo = forgettable(change.head, this.#keptFrom);
-    const added = change.removes.length + change.puts.length;
-    const known = yield* forgetChanges(environment, { completeFrom, upTo, added });
-    for (const { id, offset, sequence } of change.removes) {
-      environment.remove(idKey(id));
-      environment.remove(offsetKey(offset));
-      environment.put(removalKey(sequence), Buffer.from(id));
-      yield;
-    }
-    yield* this.#put(environment, change, nextOffset, admit);
-    environment.put(RECORD_KEYS.head, encodeHead(this.#writer, { head: change.head, completeFrom: known }));
-    return change;
-  }
-
-  /** Throws before anything of it is stored where there is no room for it. */
-  *#put(
-    environment: LmdbEnvironment,
-    { puts, removes }: StoreChange,
-    nextOffset: number,
-    admit: ((growth: number) => void) | undefined,
-  ): Generator<void, void> {
-    // Deletes need the reserve and always fit, so only what adds data is measured.
-    if (puts.length === 0) return;
-    const growth = new PageGrowth();
-    let bytes = 0;
-    for (const record of puts) {
-      const key = offsetKey(record.offset);
-      const isNew = record.offset >= nextOffset;
-      const before = isNew || admit === undefined ? null : environment.peek(key)?.length;
-      const isLong = isLongValue(recordBytes(record));
-      const value = isLong ? yield* encodeRecordInSteps(record) : encodeRecord(this.#writer, record);
-      bytes += value.length + BYTES_PER_RECORD;
-      if (typeof before === "number") growth.replace(key.length, value.length, before);
-      else growth.append(key.length, value.length);
-      environment.put(key, value, isLong);
-      if (isNew) {
-        const id = idKey(record.id);
-        growth.insertId(id.length, key.length);
-        environment.put(id, key);
-      }
-      yield;
-    }
-    yield* putChanges(environment, this.#writer, puts, growth);
-    environment.claim(bytes);
-    if (admit === undefined) return;
-    for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
-    admit(growth.bytes(environment.leafPages, nextOffset));
+    return yield* writeBatch(space, change, {
+      ...{ writer: this.#writer, before, admit },
+      keptFrom: this.#keptFrom,
+    });
   }
 
   #plan(plan: (view: StoreView) => Steps<StoreChange>, head: StoreHead): Steps<StoreChange> {
@@ -275,20 +215,20 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   *scan(from: number, { onDamage, into }: ScanOptions = {}): Generator<StoredRecord> {
-    const environment = this.#environment;
-    if (environment === null) return;
+    const space = this.#space;
+    if (space === null) return;
     for (let offset = from; ; offset++) {
       // A cursor that walks the range makes a buffer of each key and value, which takes longer than looking it up.
       let key = offsetKey(offset);
-      let value = environment.peek(key);
+      let value = space.peek(key);
       if (value === null) {
         const next = this.#offsetAbove(offset);
         if (next === null) return;
         offset = next;
         key = offsetKey(offset);
-        value = environment.peek(key);
+        value = space.peek(key);
       }
-      const record = decodeOrReport(value, offset, { origin: environment.origin(key), into }, onDamage);
+      const record = decodeOrReport(value, offset, { origin: space.origin(key), into }, onDamage);
       if (record === null) continue;
       if (onDamage !== undefined) this.#requireId(record);
       yield record;
@@ -297,75 +237,69 @@ export class LmdbRecordStore implements RecordStore {
 
   /** The next there is; `null`: that was the last. */
   #offsetAbove(offset: number): number | null {
-    const environment = this.#environment;
-    if (environment === null) return null;
+    const space = this.#space;
+    if (space === null) return null;
     const range = { start: offsetKey(offset + 1), end: RECORD_KEYS.afterOffsets, limit: 1 };
-    for (const { key } of environment.iterate(range)) return readOffset(key, environment.origin(key));
+    for (const { key } of space.iterate(range)) return readOffset(key, space.origin(key));
     return null;
   }
 
   /** The key with the id has no checksum of its own. */
   #requireId({ id, offset }: StoredRecord): void {
-    const environment = this.#environment;
-    const leadsTo = environment?.peek(idKey(id)) ?? null;
-    if (environment === null || (leadsTo !== null && Buffer.compare(leadsTo, offsetKey(offset)) === 0))
-      return;
-    throw new CorruptDataError(
-      environment.origin(idKey(id)),
-      0,
-      `does not lead to its record, offset ${offset}`,
-    );
+    const space = this.#space;
+    const leadsTo = space?.peek(idKey(id)) ?? null;
+    if (space === null || (leadsTo !== null && Buffer.compare(leadsTo, offsetKey(offset)) === 0)) return;
+    throw new CorruptDataError(space.origin(idKey(id)), 0, `does not lead to its record, offset ${offset}`);
   }
 
   idAt(offset: number): string | null {
     const value = offsetKey(offset);
     const range = { start: RECORD_KEYS.ids, end: RECORD_KEYS.afterIds };
-    for (const entry of this.#environment?.iterate(range) ?? []) {
+    for (const entry of this.#space?.iterate(range) ?? []) {
       if (Buffer.compare(value, entry.value) === 0) return readId(entry.key);
     }
     return null;
   }
 
   /**
-   * By numbers: a page that was cut out of the tree takes entries along that the meta page still counts. The scan has
-   * followed the id of each record.
+   * By numbers: a page that was cut out of the tree takes entries along that the meta page, or the head, still counts. The
+   * scan has followed the id of each record.
    */
   requireWhole(records: number): void {
-    const environment = this.#environment;
-    if (environment === null || environment.entryCount === 0) return;
-    const operations = environment.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
-    if (1 + 2 * records + operations === environment.entryCount) return;
+    const space = this.#space;
+    if (space === null) return;
+    const { counts } = this.#readHead();
+    const entries = counts === null ? space.entryCount : counts.entries + 1;
+    if (entries === 0 || counts === NO_ENTRIES) return;
+    const operations = space.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
+    if (1 + 2 * records + operations === entries) return;
     throw damagedStore(
-      this.#options.name,
-      `holds ${records} records and ${operations} removals and changes in ${environment.entryCount} entries`,
+      this.#source.name,
+      `holds ${records} records and ${operations} removals and changes in ${entries} entries`,
     );
   }
 
   /** Copies the state of one moment into a folder that does not exist yet; of an empty store there is nothing to copy. */
   async copyTo(folder: string): Promise<void> {
-    await this.#environment?.copyTo(folder);
+    await this.#space?.copyTo(folder);
   }
 
   /** What operations up to this one changed is not known any more; ids of removed records are nowhere else. */
   async forgetUpTo(sequence: number): Promise<void> {
-    const environment = this.#environment;
-    if (environment === null || sequence <= this.completeFrom) return;
-    await environment.transact(() => this.#forgetUpTo(environment, sequence));
-  }
-
-  *#forgetUpTo(environment: LmdbEnvironment, sequence: number): Generator<void, void> {
-    yield* forgetAll(environment, sequence);
-    const { head } = this.#readHead();
-    environment.put(RECORD_KEYS.head, encodeHead(this.#writer, { head, completeFrom: sequence }));
+    const space = this.#space;
+    if (space === null || sequence <= this.completeFrom) return;
+    await space.transact(() =>
+      forgetUpTo(space, sequence, { writer: this.#writer, before: this.#readHead() }),
+    );
   }
 
   /** Of processes that were killed as they read. */
   forgetDeadReaders(): void {
-    this.#environment?.forgetDeadReaders();
+    this.#space?.forgetDeadReaders();
   }
 
   async close(): Promise<void> {
-    await this.#environment?.close();
+    await this.#space?.close();
   }
 }
 

@@ -5,6 +5,7 @@ import { record } from "../../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { createDiskSpace } from "../folder/disk-space.ts";
 import { LmdbRecordStore } from "./lmdb-record-store.ts";
+import { ownEnvironment } from "./own-environment.ts";
 import type { StoreView } from "../record-store.ts";
 import { planRemove, planWrite } from "../../collection/plan-write.ts";
 
@@ -43,7 +44,9 @@ describe("the expected growth of a store", () => {
     ["large values", 8, 60_000],
   ])("is not less than what %s take, nor far more", async (_what, dimension, characters) => {
     const folder = temporaryFolder();
-    const store = new LmdbRecordStore({ folder, name: "test", disk: createDiskSpace(tmpdir()) });
+    const store = new LmdbRecordStore(
+      ownEnvironment({ folder, name: "test", disk: createDiskSpace(tmpdir()) }),
+    );
     const shape = { dimension, characters };
     const batches: readonly Batch[] = [
       { ...shape, records: 500, from: 0 },

@@ -20,6 +20,7 @@ const ORIGIN = { store: "collections/ab/test", key: Uint8Array.of(2, 7) };
 const GOLDEN = readGolden("value-v1.golden.json");
 /** What version 2 of the data folder writes otherwise, or has beside; never changed. */
 const FOLDER_2 = readGolden("folder-v2.golden.json");
+const FOLDER_4 = readGolden("folder-v4.golden.json");
 
 function readGolden(name: string): Readonly<Record<string, string>> {
   return JSON.parse(readFileSync(new URL(name, import.meta.url), "utf8")) as Record<string, string>;
@@ -73,7 +74,7 @@ const COLLECTION: CollectionEntry = {
   },
   ...{ dimension: null, logPosition: 5, version: 2, metadata: new Map<string, MetadataValue>([["n", 1n]]) },
   ...{ models: {} },
-  ...{ tree: "01234567-89ab-4cde-8f01-23456789abcd", epoch: "" },
+  ...{ tree: "01234567-89ab-4cde-8f01-23456789abcd", epoch: "", shared: false },
 };
 const COLLECTION_WITH_MODELS: CollectionEntry = {
   ...COLLECTION,
@@ -112,15 +113,23 @@ describe("value codec v1", () => {
   it("reads what version 1 wrote", () => {
     expect(decodeRecord(golden("fullRecord"), 7, { origin: ORIGIN })).toEqual(FULL);
     expect(decodeRecord(golden("minimalRecord"), 0, { origin: ORIGIN })).toEqual(MINIMAL);
-    expect(decodeHead(golden("head"), ORIGIN)).toEqual({ head: HEAD, completeFrom: HEAD.sequence });
-    expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({ head: EMPTY_HEAD, completeFrom: 0 });
+    expect(decodeHead(golden("head"), ORIGIN)).toEqual({
+      head: HEAD,
+      completeFrom: HEAD.sequence,
+      counts: null,
+    });
+    expect(decodeHead(golden("emptyHead"), ORIGIN)).toEqual({
+      head: EMPTY_HEAD,
+      completeFrom: 0,
+      counts: null,
+    });
     expect(decodeCollection(golden("collection"), ORIGIN)).toEqual(COLLECTION);
     expect(decodeCollection(golden("collectionWithModels"), ORIGIN)).toEqual(COLLECTION_WITH_MODELS);
     expect(decodeCollection(golden("collectionWithFloats"), ORIGIN)).toStrictEqual(COLLECTION_WITH_FLOATS);
   });
 
   it("writes and reads what version 2 of the data folder has", () => {
-    const head = { head: HEAD, completeFrom: 7 };
+    const head = { head: HEAD, completeFrom: 7, counts: null };
     expect({
       head: hex(encodeHead(writer, head)),
       changes: hex(encodeChangeRuns(writer, RUNS)),
@@ -129,8 +138,14 @@ describe("value codec v1", () => {
     expect(decodeChangeRuns(Buffer.from(FOLDER_2["changes"]!, "hex"), 4_294_967_300, ORIGIN)).toEqual(RUNS);
   });
 
+  it("writes and reads a head with counts, as version 4 of the data folder has it", () => {
+    const head = { head: HEAD, completeFrom: 7, counts: { records: 3, entries: 9, bytes: 2 ** 33 } };
+    expect(hex(encodeHead(writer, head))).toBe(FOLDER_4["head"]);
+    expect(decodeHead(Buffer.from(FOLDER_4["head"]!, "hex"), ORIGIN)).toEqual(head);
+  });
+
   it("refuses a head whose changes begin above it", () => {
-    const value = encodeHead(writer, { head: HEAD, completeFrom: 13 });
+    const value = encodeHead(writer, { head: HEAD, completeFrom: 13, counts: null });
     expect(() => decodeHead(value, ORIGIN)).toThrow("its changes begin at 13, above it");
   });
 

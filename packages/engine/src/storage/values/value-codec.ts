@@ -24,6 +24,7 @@ const HAS_URI = 2;
 const HAS_METADATA = 4;
 /** Of a head. */
 const HAS_CHANGES = 1;
+const HAS_COUNTS = 2;
 /** Version and kind of a record's value, as they lie in its second word. */
 const RECORD_FRAME = VALUE_VERSION | (VALUE_KIND.record << 8);
 /** Byte of a value's flags. */
@@ -184,19 +185,35 @@ function readVersion(reader: ValueReader, offset: number): number {
   return reader.u64();
 }
 
+/** What a store holds. */
+export interface StoreCounts {
+  readonly records: number;
+  /** Beside the head. */
+  readonly entries: number;
+  /** Of their keys and values. */
+  readonly bytes: number;
+}
+
+export const NO_ENTRIES: StoreCounts = Object.freeze({ records: 0, entries: 0, bytes: 0 });
+
 /** What stands under the key of the head. */
 export interface HeadValue {
   readonly head: StoreHead;
   /** Sequence number from which on every operation has its change key or removal key. */
   readonly completeFrom: number;
+  /** Where others have entries in the same environment; `null`: LMDB counts. */
+  readonly counts: StoreCounts | null;
 }
 
-export function encodeHead(writer: ValueWriter, { head, completeFrom }: HeadValue): Uint8Array {
-  writer.begin(VALUE_KIND.head, HAS_CHANGES).u64(head.sequence).u64(head.nextOffset);
-  return writer
+export function encodeHead(writer: ValueWriter, { head, completeFrom, counts }: HeadValue): Uint8Array {
+  writer.begin(VALUE_KIND.head, HAS_CHANGES | (counts === null ? 0 : HAS_COUNTS));
+  writer
+    .u64(head.sequence)
+    .u64(head.nextOffset)
     .u32(head.dimension ?? 0)
-    .u64(completeFrom)
-    .finish();
+    .u64(completeFrom);
+  if (counts !== null) writer.u64(counts.records).u64(counts.entries).u64(counts.bytes);
+  return writer.finish();
 }
 
 /** A head of version 1 of the data folder has no change keys below it. */
@@ -205,6 +222,8 @@ export function decodeHead(value: Uint8Array, origin: DataOrigin): HeadValue {
   const head = { sequence: reader.u64(), nextOffset: reader.u64(), dimension: reader.u32() || null };
   const completeFrom = (reader.flags & HAS_CHANGES) === 0 ? head.sequence : reader.u64();
   if (completeFrom > head.sequence) throw reader.fail(`its changes begin at ${completeFrom}, above it`);
+  const hasCounts = (reader.flags & HAS_COUNTS) !== 0;
+  const counts = hasCounts ? { records: reader.u64(), entries: reader.u64(), bytes: reader.u64() } : null;
   reader.end();
-  return { head, completeFrom };
+  return { head, completeFrom, counts };
 }

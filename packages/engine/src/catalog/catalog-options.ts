@@ -1,0 +1,11 @@
+/** What a catalog is opened with. */
+import type { CatalogQuotas } from "./tenant-counts.ts";
+
+export interface CatalogOptions {
+  /** By default nothing is bounded. */
+  readonly quotas?: CatalogQuotas;
+  /** Collections that are made have a share of an environment; by default one of their own. */
+  readonly shares?: boolean;
+}
+
+export const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0, keys: 0 });

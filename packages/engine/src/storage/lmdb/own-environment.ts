@@ -1,0 +1,13 @@
+/** Where a store has an LMDB environment to itself. */
+import type { EntrySource } from "./entry-space.ts";
+import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
+
+/** It is made at the first write: a collection that was never written costs no file. */
+export function ownEnvironment(options: EnvironmentOptions): EntrySource {
+  const { name, folder } = options;
+  return {
+    name,
+    find: () => (LmdbEnvironment.exists(folder) ? new LmdbEnvironment(options) : null),
+    make: () => new LmdbEnvironment(options),
+  };
+}

@@ -1,0 +1,148 @@
+/**
+ * LMDB environments that small stores share: a fixed number, over which they are spread by their ids. An environment stays
+ * open from its first use on, so a store that is opened and closed again costs no file, no descriptor and no map. Batches of
+ * all stores of one environment share commits.
+ */
+import { join } from "node:path";
+import type { DiskSpace } from "../folder/disk-space.ts";
+import type { TurnLock } from "../turn-lock.ts";
+import type { EntrySource } from "./entry-space.ts";
+import { LmdbEnvironment } from "./lmdb-environment.ts";
+import { SHARE_ID_BYTES, SharedSpace } from "./shared-space.ts";
+
+/** Part of the format of data folders: another number is another version. */
+const ENVIRONMENTS = 32;
+/** That one commit removes: what is removed behind must not hold up who writes. */
+const REMOVED_PER_COMMIT = 1_000;
+const AFTER_ALL_IDS = Buffer.alloc(SHARE_ID_BYTES + 1, 0xff);
+
+export interface SharedStoresOptions {
+  /** Path of the data folder. */
+  readonly path: string;
+  readonly disk: DiskSpace;
+  readonly largeWrites?: TurnLock;
+  /** Nothing can be written. */
+  readonly readOnly?: boolean;
+}
+
+/** Path inside the data folder of the environment that a store with this id, a UUID, may have a share of. */
+export function sharedName(id: string): string {
+  return nameOf(shareId(id)[0]! % ENVIRONMENTS);
+}
+
+/** Of all that there may be. */
+export function sharedNames(): readonly string[] {
+  return Array.from({ length: ENVIRONMENTS }, (_, number) => nameOf(number));
+}
+
+export class SharedStores {
+  readonly #options: SharedStoresOptions;
+  readonly #environments = new Map<string, LmdbEnvironment>();
+  /** Id -> stores of it that are open, or are going to be. */
+  readonly #open = new Map<string, number>();
+  readonly #clearing = new Set<string>();
+
+  constructor(options: SharedStoresOptions) {
+    this.#options = options;
+  }
+
+  /** Bytes of the files that are open. */
+  get bytes(): number {
+    let sum = 0;
+    for (const { bytes } of this.#environments.values()) sum += bytes;
+    return sum;
+  }
+
+  /** `label`: what messages call the store. */
+  source(id: string, label: string): EntrySource {
+    const share = (environment: LmdbEnvironment): SharedSpace =>
+      new SharedSpace(environment, shareId(id), this.reserve(id));
+    const name = sharedName(id);
+    return {
+      name: `${label} in ${name}`,
+      find: () => {
+        const environment = this.#find(name);
+        return environment === null ? null : share(environment);
+      },
+      make: () => share(this.#find(name) ?? this.#make(name)),
+    };
+  }
+
+  /** Nothing of the store is removed until what it returns is called, once. */
+  reserve(id: string): () => void {
+    if (this.#clearing.has(id)) throw new Error(`the share of ${id} is being removed`);
+    this.#open.set(id, (this.#open.get(id) ?? 0) + 1);
+    return () => this.#release(id);
+  }
+
+  /** Removes all entries of a store that is not open, if it `isLeftBehind`: asked once it cannot be opened any more. */
+  async clear(
+    id: string,
+    isLeftBehind: () => Promise<boolean>,
+  ): Promise<"cleared" | "in use" | "not left behind"> {
+    if (this.#open.has(id) || this.#clearing.has(id)) return "in use";
+    this.#clearing.add(id);
+    try {
+      if (!(await isLeftBehind())) return "not left behind";
+      await this.#clear(id);
+      return "cleared";
+    } finally {
+      this.#clearing.delete(id);
+    }
+  }
+
+  async #clear(id: string): Promise<void> {
+    const environment = this.#find(sharedName(id));
+    if (environment === null) return;
+    const start = shareId(id);
+    const end = Buffer.concat([start, AFTER_ALL_IDS]);
+    const range = { start, end, limit: REMOVED_PER_COMMIT };
+    for (;;) {
+      const removed = await environment.transact(() => {
+        const keys = environment.keys(range);
+        for (const key of keys) environment.remove(key);
+        return keys.length;
+      });
+      if (removed < REMOVED_PER_COMMIT) return;
+    }
+  }
+
+  /** Once all stores are closed. */
+  async close(): Promise<void> {
+    const environments = [...this.#environments.values()];
+    this.#environments.clear();
+    await Promise.all(environments.map((environment) => environment.close()));
+  }
+
+  /** `null`: none of its stores was written yet. */
+  #find(name: string): LmdbEnvironment | null {
+    const known = this.#environments.get(name);
+    if (known !== undefined) return known;
+    return LmdbEnvironment.exists(join(this.#options.path, name)) ? this.#make(name) : null;
+  }
+
+  #make(name: string): LmdbEnvironment {
+    const { path, disk, largeWrites: turns, readOnly } = this.#options;
+    const environment = new LmdbEnvironment({
+      ...{ folder: join(path, name), name, disk, readOnly },
+      largeWrites: turns && { turns, owner: "" },
+    });
+    this.#environments.set(name, environment);
+    return environment;
+  }
+
+  #release(id: string): void {
+    const left = (this.#open.get(id) ?? 1) - 1;
+    if (left === 0) this.#open.delete(id);
+    else this.#open.set(id, left);
+  }
+}
+
+/** What stands before each of its keys. */
+export function shareId(id: string): Uint8Array {
+  return Buffer.from(id.replaceAll("-", ""), "hex");
+}
+
+function nameOf(number: number): string {
+  return join("shared", number.toString(16).padStart(2, "0"));
+}

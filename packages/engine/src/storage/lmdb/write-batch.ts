@@ -1,0 +1,126 @@
+/** Puts one batch of a record store into its entries: records, what leads to them, what was changed, and the head last. */
+import { type RemovedRecord, type StoreChange, forgettable } from "../record-store.ts";
+import { recordBytes } from "../values/record-bytes.ts";
+import {
+  type HeadValue,
+  NO_ENTRIES,
+  type StoreCounts,
+  encodeHead,
+  encodeRecord,
+  encodeRecordInSteps,
+  isLongValue,
+} from "../values/value-codec.ts";
+import type { ValueWriter } from "../values/value-writer.ts";
+import type { EntrySpace } from "./entry-space.ts";
+import { forgetAll, forgetChanges, putChanges } from "./lmdb-changes.ts";
+import { PageGrowth } from "./page-growth.ts";
+import { RECORD_KEYS, idKey, offsetKey, removalKey } from "./record-keys.ts";
+
+/** Fixed part of a value, its two keys and the tree above them. */
+const BYTES_PER_RECORD = 256;
+
+export interface BatchContext {
+  readonly writer: ValueWriter;
+  readonly before: HeadValue;
+  /** Changes after this one are to be kept. */
+  readonly keptFrom: number;
+  /** As `LmdbRecordStore.apply` has it. */
+  readonly admit: ((growth: number) => void) | undefined;
+}
+
+/** Only inside `transact`. */
+export function* writeBatch(
+  space: EntrySpace,
+  change: StoreChange,
+  context: BatchContext,
+): Generator<void, StoreChange> {
+  const { before, writer, keptFrom } = context;
+  const { completeFrom } = before;
+  const upTo = forgettable(change.head, keptFrom);
+  const added = change.removes.length + change.puts.length;
+  const known = yield* forgetChanges(space, { completeFrom, upTo, added });
+  yield* removeRecords(space, change.removes);
+  yield* putRecords(space, change, context);
+  putHead(space, writer, {
+    head: change.head,
+    completeFrom: known,
+    counts: countsAfter(space, before, recordsAdded(change, before)),
+  });
+  return change;
+}
+
+/** Only inside `transact`. */
+export function* forgetUpTo(
+  space: EntrySpace,
+  sequence: number,
+  { writer, before }: Pick<BatchContext, "writer" | "before">,
+): Generator<void, void> {
+  yield* forgetAll(space, sequence);
+  putHead(space, writer, {
+    head: before.head,
+    completeFrom: sequence,
+    counts: countsAfter(space, before, 0),
+  });
+}
+
+function recordsAdded({ puts, removes }: StoreChange, { head: { nextOffset } }: HeadValue): number {
+  return puts.filter(({ offset }) => offset >= nextOffset).length - removes.length;
+}
+
+function countsAfter({ tally }: EntrySpace, { counts }: HeadValue, records: number): StoreCounts | null {
+  if (tally === null) return null;
+  const before = counts ?? NO_ENTRIES;
+  return {
+    records: before.records + records,
+    entries: before.entries + tally.entries,
+    bytes: before.bytes + tally.bytes,
+  };
+}
+
+function putHead(space: EntrySpace, writer: ValueWriter, head: HeadValue): void {
+  space.put(RECORD_KEYS.head, encodeHead(writer, head));
+}
+
+function* removeRecords(space: EntrySpace, removes: readonly RemovedRecord[]): Generator<void, void> {
+  for (const { id, offset, sequence } of removes) {
+    space.remove(idKey(id));
+    space.remove(offsetKey(offset));
+    space.put(removalKey(sequence), Buffer.from(id));
+    yield;
+  }
+}
+
+/** Throws before anything of it is stored where there is no room for it. */
+function* putRecords(
+  space: EntrySpace,
+  { puts, removes }: StoreChange,
+  { writer, before: { head }, admit }: BatchContext,
+): Generator<void, void> {
+  // Deletes need the reserve and always fit, so only what adds data is measured.
+  if (puts.length === 0) return;
+  const { nextOffset } = head;
+  const growth = new PageGrowth();
+  let bytes = 0;
+  for (const record of puts) {
+    const key = offsetKey(record.offset);
+    const isNew = record.offset >= nextOffset;
+    const before = isNew || admit === undefined ? null : space.peek(key)?.length;
+    const isLong = isLongValue(recordBytes(record));
+    const value = isLong ? yield* encodeRecordInSteps(record) : encodeRecord(writer, record);
+    bytes += value.length + BYTES_PER_RECORD;
+    if (typeof before === "number") growth.replace(key.length, value.length, before);
+    else growth.append(key.length, value.length);
+    space.put(key, value, isLong);
+    if (isNew) {
+      const id = idKey(record.id);
+      growth.insertId(id.length, key.length);
+      space.put(id, key);
+    }
+    yield;
+  }
+  yield* putChanges(space, writer, puts, growth);
+  space.claim(bytes);
+  if (admit === undefined) return;
+  for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
+  admit(space.tally === null ? growth.bytes(space.leafPages, nextOffset) : space.tally.bytes);
+}
