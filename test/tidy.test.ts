@@ -91,8 +91,12 @@ describe("the tree", () => {
     const ofFiles = /^packages\/engine\/src\/(?:storage\/lmdb|doctor|backup|export)\//u;
     const mayImport: Readonly<Record<string, readonly string[]>> = {
       "lmdb-catalog-store": ["catalog/open-catalog.ts"],
-      "lmdb-record-store": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],
-      "entry-space": ["collection/collection-opener.ts"],
+      "lmdb-record-store": [
+        "collection/collection-opener.ts",
+        "collection/store-mover.ts",
+        "indexing/indexer-process.ts",
+      ],
+      "entry-space": ["collection/collection-opener.ts", "collection/store-mover.ts"],
       "shared-stores": [
         "collection/collection-opener.ts",
         "collection/removal/delete-behind.ts",

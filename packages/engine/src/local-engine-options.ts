@@ -2,6 +2,7 @@
 import type { Catalog } from "./catalog/catalog.ts";
 import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
+import type { ShareLimits } from "./collection/store-mover.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
@@ -23,8 +24,8 @@ export interface LocalEngineOptions {
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
   readonly index?: IndexSettings;
-  /** New collections share environments while they are small; by default each has one of its own. */
-  readonly shareStores?: boolean;
+  /** New collections share environments while they hold no more than this; by default each has one of its own. */
+  readonly shareStores?: ShareLimits;
   /** Bytes that the indexes of all collections may keep in memory; by default any. */
   readonly indexMemory?: number;
   /** Bytes that rows may take which are in no index file yet; the default where it is left out. */

@@ -1,22 +1,33 @@
 /** Collections that share environments, in one engine and over restarts. */
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, existsSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { CollectionRef } from "@sheaf/protocol";
 import { createLocalEngine } from "./create-local-engine.ts";
 import type { Engine } from "./engine.ts";
 import type { LocalEngineOptions } from "./local-engine-options.ts";
+import { DataFolder } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { EVERY_KEY } from "./storage/lmdb/key-range.ts";
 import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
 import { SHARE_ID_BYTES } from "./storage/lmdb/shared-space.ts";
 import { sharedNames } from "./storage/lmdb/shared-stores.ts";
-import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import {
+  ALL,
+  INCLUDE,
+  idsOf,
+  listsOf,
+  makeCollection,
+  readAll,
+  record,
+  write,
+} from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 /** Slow, not hung. */
 const DEADLINE_MS = 20_000;
+const EVERYTHING = { ids: null, where: null };
 
 let dataFolder: string;
 
@@ -25,7 +36,7 @@ beforeEach(() => {
 });
 
 function open(options: Partial<LocalEngineOptions> = {}): Promise<Engine> {
-  return createLocalEngine({ dataFolder, shareStores: true, ...options });
+  return createLocalEngine({ dataFolder, shareStores: { records: 20, bytes: 50_000 }, ...options });
 }
 
 async function drop(engine: Engine, ref: CollectionRef): Promise<void> {
@@ -73,7 +84,7 @@ describe("collections that share environments", () => {
     await engine.close();
     expect(existsSync(join(dataFolder, "collections"))).toBe(false);
     expect(readdirSync(join(dataFolder, "shared")).length).toBeGreaterThan(8);
-    engine = await open({ shareStores: false });
+    engine = await createLocalEngine({ dataFolder });
     for (const [i, ref] of refs.entries()) expect(await idsOf(engine, ref)).toEqual([`r${i}`, "x"]);
     await engine.close();
   });
@@ -108,4 +119,114 @@ describe("collections that share environments", () => {
     await write(again, other, "add", record("b"), record("c"));
     await again.close();
   });
+
+  it("get an environment of their own once they are large, beside readers and writers", async () => {
+    let engine = await open();
+    const ref = await makeCollection(engine);
+    const token = await engine.readToken(ref);
+    const readers = { stop: false };
+    const reading = readUntil(engine, ref, readers);
+    const expected = Array.from({ length: 60 }, (_, i) => record(`r${i}`));
+    for (const [i, one] of expected.entries()) {
+      await write(engine, ref, "add", one);
+      expect(await engine.count(ref, EVERYTHING)).toBe(i + 1);
+    }
+    readers.stop = true;
+    await reading;
+    expect(existsSync(fileOf(ref))).toBe(true);
+    expect(await readAll(engine, ref)).toEqual(expected);
+    const commit = { token, readIds: ["other"], operations: [{ kind: "delete" as const, ids: ["r0"] }] };
+    await engine.commit(ref, commit);
+    const stale = engine.commit(ref, { ...commit, readIds: ["r0"] });
+    await expect(stale).rejects.toMatchObject({ code: "conditional_conflict" });
+    await engine.close();
+    await untilShares([]);
+    engine = await createLocalEngine({ dataFolder });
+    expect(await readAll(engine, ref)).toEqual(expected.slice(1));
+    await engine.close();
+  });
+
+  it("never lie in a share where they come at once", async () => {
+    const engine = await open();
+    const ref = await makeCollection(engine);
+    const records = Array.from({ length: 21 }, (_, i) => record(`r${i}`));
+    await write(engine, ref, "add", ...records);
+    expect(readdirSync(dataFolder)).not.toContain("shared");
+    expect(await readAll(engine, ref)).toEqual(records);
+    await engine.close();
+  });
+
+  it("take long values along, and reads that have begun", async () => {
+    const engine = await open({ shareStores: { records: 12, bytes: 1e9 } });
+    const ref = await makeCollection(engine);
+    const records = Array.from({ length: 12 }, (_, i) =>
+      record(`r${i}`, { document: String(i % 10).repeat(1_500_000) }),
+    );
+    for (const one of records) await write(engine, ref, "add", one);
+    const first = await engine.get(ref, { ...EVERYTHING, ...ALL, include: INCLUDE });
+    expect(first.cursor).not.toBeNull();
+    expect(existsSync(fileOf(ref))).toBe(false);
+    await write(engine, ref, "add", record("last"));
+    await until(() => existsSync(fileOf(ref)));
+    await write(engine, ref, "update", record("r11", { document: "new" }));
+    const [found = []] = await listsOf(engine, ref, Promise.resolve(first));
+    expect(found.map(({ id }) => id)).toEqual(records.map(({ id }) => id));
+    expect(found.map(({ document }) => documentLength(document))).toEqual(records.map(() => 1_500_000));
+    await engine.close();
+  });
+
+  it("are not taken from a copy that a killed process has left", async () => {
+    let engine = await open();
+    const [ref, other] = [await makeCollection(engine), await makeCollection(engine)];
+    await write(engine, ref, "add", record("a"));
+    await write(engine, other, "add", ...Array.from({ length: 21 }, (_, i) => record(`r${i}`)));
+    await engine.close();
+    cpSync(dirname(fileOf(other)), dirname(fileOf(ref)), { recursive: true });
+    engine = await open();
+    expect(await readAll(engine, ref)).toEqual([record("a")]);
+    expect(existsSync(fileOf(ref))).toBe(false);
+    await write(engine, ref, "add", ...Array.from({ length: 20 }, (_, i) => record(`b${i}`)));
+    expect(existsSync(fileOf(ref))).toBe(true);
+    expect(await engine.count(ref, EVERYTHING)).toBe(21);
+    await engine.close();
+  });
+
+  it("stay where they are until there is room for a copy", async () => {
+    let free = 1e12;
+    const engine = await open({ diskUsage: () => ({ free, size: 1e12 }) });
+    const ref = await makeCollection(engine);
+    const document = "x".repeat(1_000);
+    free = 32 * 2 ** 20 + 10_000;
+    for (let i = 0; i < 30; i++) await write(engine, ref, "add", record(`r${i}`, { document }));
+    expect(await engine.count(ref, EVERYTHING)).toBe(30);
+    await engine.close();
+    expect(existsSync(fileOf(ref))).toBe(false);
+    free = 1e12;
+    const again = await open({ diskUsage: () => ({ free, size: 1e12 }) });
+    await write(again, ref, "add", record("r30"));
+    await until(() => existsSync(fileOf(ref)));
+    expect(await again.count(ref, EVERYTHING)).toBe(31);
+    await again.close();
+  });
 });
+
+function fileOf({ id }: CollectionRef): string {
+  return new DataFolder(dataFolder).collectionFile(id);
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (const end = Date.now() + DEADLINE_MS; !holds(); await pause(5))
+    if (Date.now() > end) throw new Error("it never came to that");
+}
+
+function documentLength(document: unknown): number {
+  return typeof document === "string" ? document.length : (document as Uint8Array).length;
+}
+
+/** Each answer is a prefix of what is written. */
+async function readUntil(engine: Engine, ref: CollectionRef, readers: { stop: boolean }): Promise<void> {
+  while (!readers.stop) {
+    const ids = await idsOf(engine, ref);
+    expect(ids).toEqual(ids.map((_, i) => `r${i}`));
+  }
+}

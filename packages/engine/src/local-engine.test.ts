@@ -28,7 +28,10 @@ afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
 engineSuite("local engine", () => createLocalEngine({ dataFolder: suiteFolder }));
 
 engineSuite("local engine with shared stores", () =>
-  createLocalEngine({ dataFolder: join(suiteFolder, "shared"), shareStores: true }),
+  createLocalEngine({
+    dataFolder: join(suiteFolder, "shared"),
+    shareStores: { records: 20, bytes: 100_000 },
+  }),
 );
 
 const EVERYTHING = { ids: null, where: null };

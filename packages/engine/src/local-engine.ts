@@ -89,6 +89,7 @@ export class LocalEngine implements Engine {
     this.#workers = createWorkers(options);
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
+      ...{ shareLimits: options.shareStores, onLeft: () => this.#deleteBehind.start() },
       ...this.#workers,
       indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
       historyMemory: new HistoryMemory(),
@@ -129,8 +130,8 @@ export class LocalEngine implements Engine {
   static async open(options: OpenOptions): Promise<LocalEngine> {
     const folder = new DataFolder(options.dataFolder);
     const disk = createDiskSpace(folder.path, options);
-    const { quotas = NO_QUOTAS, shareStores: shares = false, log } = options;
-    const catalog = await openCatalog(folder, disk, { quotas, shares, log });
+    const { quotas = NO_QUOTAS, shareStores, log } = options;
+    const catalog = await openCatalog(folder, disk, { quotas, shares: shareStores !== undefined, log });
     const largeWrites = new TurnLock();
     const stores = new SharedStores({ path: folder.path, disk, largeWrites });
     return new LocalEngine(options, { folder, disk, catalog, largeWrites, shares: stores });

@@ -31,6 +31,7 @@ import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
 import { lineageOf } from "./lineage.ts";
 import { OpenCollection } from "./open-collection.ts";
+import { SHARE_LIMITS, type ShareLimits, StoreMover } from "./store-mover.ts";
 import type { OpeningProgress } from "./opening/opening-progress.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
@@ -55,6 +56,10 @@ interface CollectionOpenerOptions {
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
   readonly shares: SharedStores;
+  /** Beyond which a collection has an environment of its own; the default where it is left out. */
+  readonly shareLimits?: ShareLimits | undefined;
+  /** A collection has left something behind in a shared environment. */
+  readonly onLeft: () => void;
   readonly largeWrites: TurnLock;
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
@@ -149,8 +154,9 @@ export class CollectionOpener {
         await takeSlice(known.tenant);
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
+        const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const options = {
-          ...common,
+          ...{ ...common, mover },
           progress,
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
           indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored) },
@@ -181,6 +187,15 @@ export class CollectionOpener {
     const path = this.#options.folder.collectionIndex(known.id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;
+  }
+
+  #moverOf({ id, tenant }: CollectionEntry, store: LmdbRecordStore): StoreMover {
+    const { catalog, folder, shareLimits, onLeft } = this.#options;
+    return new StoreMover({
+      ...{ id, store, folder, onLeft, limits: shareLimits ?? SHARE_LIMITS },
+      own: this.#ownEnvironment(id, tenant),
+      leave: () => catalog.shares.leave(id),
+    });
   }
 
   /** Of a store with an environment of its own, and of its like there may be many rows. */

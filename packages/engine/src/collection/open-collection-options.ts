@@ -9,6 +9,7 @@ import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
+import type { StoreMover } from "./store-mover.ts";
 import type { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface IndexSettings {
@@ -26,6 +27,8 @@ export interface OpenCollectionOptions {
   readonly store: RecordStore;
   /** Copies the store as it is on disk now, beside readers and writers. */
   readonly copyTo: (folder: string) => Promise<void>;
+  /** Of a store that shares an environment while it is small. */
+  readonly mover?: StoreMover | undefined;
   readonly schema: JsonObject;
   /** The catalog does not know of all that the store holds. */
   readonly dirty: boolean;

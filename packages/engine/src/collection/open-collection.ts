@@ -53,6 +53,8 @@ export class OpenCollection {
   /** Sequence number of the newest operation that the index has. */
   #readable: number;
   #broken = false;
+  /** Never rejects; `null`: the store is not on the move. */
+  #moving: Promise<void> | null = null;
 
   private constructor(options: OpenCollectionOptions) {
     this.#options = options;
@@ -102,7 +104,7 @@ export class OpenCollection {
 
   /** `false` while writes wait for a checkpoint; closing then would only hasten it. */
   get settled(): boolean {
-    return this.#progress.settled;
+    return this.#progress.settled && this.#moving === null;
   }
 
   /** Of the store, checkpointed or not. */
@@ -116,7 +118,7 @@ export class OpenCollection {
   }
 
   get held(): HeldByCollection {
-    return heldBy(this.#index.segments);
+    return heldBy(this.#index.segments, this.#options.mover?.isShared === true);
   }
 
   /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */
@@ -135,9 +137,13 @@ export class OpenCollection {
     return extendSchema(schema, this.#kinds.all) ?? schema;
   }
 
-  write(request: WriteRequest): Promise<void> {
-    if (request.records.length === 0) return Promise.resolve();
-    return this.#track((view) => planWrite(view, request, this.#schema));
+  async write(request: WriteRequest): Promise<void> {
+    const { records } = request;
+    if (records.length === 0) return;
+    // Many at once do not go through a place that is not theirs.
+    const moving = this.#moveIfDue(records.length, records.length * (records[0]?.embedding?.byteLength ?? 0));
+    if (moving !== null) await moving;
+    await this.#track((view) => planWrite(view, request, this.#schema));
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
@@ -184,6 +190,7 @@ export class OpenCollection {
 
   /** After the calls under way. */
   async close(): Promise<void> {
+    await this.#moving;
     await this.#progress.close();
     await this.#indexChanges.idle();
     await this.#keeper?.close();
@@ -228,14 +235,26 @@ export class OpenCollection {
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
-  #track(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<void> {
-    return this.#progress.track(() =>
+  async #track(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<void> {
+    await this.#progress.track(() =>
       this.#gate.shared(async () => {
         const change = await this.#commit(plan);
         await this.#publish(change.head);
         return change.head.sequence;
       }),
     );
+    void this.#moveIfDue();
+  }
+
+  /** A store that is not small any more gets an environment of its own, between two writes. */
+  #moveIfDue(records = 0, bytes = 0): Promise<void> | null {
+    const { mover, onProblem } = this.#options;
+    if (mover === undefined || this.#moving !== null || !mover.isDue(records, bytes)) return this.#moving;
+    this.#moving = this.#gate
+      .exclusive(() => mover.move())
+      .catch(onProblem)
+      .finally(() => (this.#moving = null));
+    return this.#moving;
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {

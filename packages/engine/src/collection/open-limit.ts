@@ -37,13 +37,13 @@ export function openLimits(given: {
   return { maxOpen: maxOpenCollections, maxDescriptors };
 }
 
-/** By an open collection with these segments. */
-export function heldBy(segments: readonly LiveSegment[]): HeldByCollection {
+/** By an open collection with these segments. A store that shares an environment holds no descriptor. */
+export function heldBy(segments: readonly LiveSegment[], isShared: boolean): HeldByCollection {
   const unsealedBytes = segments.reduce(
     (sum, { segment }) => sum + (segment.isSealed ? 0 : segment.memoryBytes),
     0,
   );
-  return { descriptors: STORE_DESCRIPTORS + segments.length, unsealedBytes };
+  return { descriptors: (isShared ? 0 : STORE_DESCRIPTORS) + segments.length, unsealedBytes };
 }
 
 function descriptorLimit(): number {

@@ -1,5 +1,5 @@
-/** Puts a copy of an LMDB environment in the place of the original: whatever is killed, it is the one or the other. */
-import { chmodSync, chownSync, renameSync, statSync } from "node:fs";
+/** Puts a copy of an LMDB environment in its place: whatever is killed, the former file is there or the copy. */
+import { chmodSync, chownSync, existsSync, mkdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { syncFolders } from "./sync-files.ts";
 
@@ -12,5 +12,14 @@ export function replaceStore(copyFolder: string, folder: string): void {
   const made = statSync(copy);
   if (made.uid !== uid || made.gid !== gid) chownSync(copy, uid, gid);
   renameSync(copy, original);
+  syncFolders(folder);
+}
+
+/** Where there was none, or one that nothing leads to. Both are on one file system; a copy of nothing has no file. */
+export function placeStore(copyFolder: string, folder: string): void {
+  const copy = join(copyFolder, "data.mdb");
+  if (!existsSync(copy)) return;
+  mkdirSync(folder, { recursive: true });
+  renameSync(copy, join(folder, "data.mdb"));
   syncFolders(folder);
 }

@@ -35,6 +35,8 @@ export interface EntrySpace {
 export interface EntrySource {
   /** Of the store, for messages. */
   readonly name: string;
+  /** It has a share of an environment. */
+  readonly isShared: boolean;
   /** `null`: nothing was written there yet. Throws `collection_unavailable` where it is damaged. */
   find(): EntrySpace | null;
   /** Makes it if it is not there. Throws `storage_full`. */

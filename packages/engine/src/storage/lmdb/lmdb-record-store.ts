@@ -26,6 +26,7 @@ import {
   type Decoding,
   type HeadValue,
   NO_ENTRIES,
+  type StoreCounts,
   decodeDistance,
   decodeDocument,
   decodeHead,
@@ -64,18 +65,23 @@ export class LmdbRecordStore implements RecordStore {
     const space = this.#space;
     const value = space?.get(RECORD_KEYS.head) ?? null;
     if (space !== null && value !== null) return decodeHead(value, space.origin(RECORD_KEYS.head));
-    return { head: EMPTY_HEAD, completeFrom: 0, counts: space?.tally ? NO_ENTRIES : null };
+    return { head: EMPTY_HEAD, completeFrom: 0, counts: this.#source.isShared ? NO_ENTRIES : null };
+  }
+
+  /** What its share of an environment holds; `null`: it has one of its own. */
+  get counts(): StoreCounts | null {
+    return this.#readHead().counts;
   }
 
   /** Records there are; where LMDB counts, it goes through them one by one. */
   get size(): number {
     const range = { start: offsetKey(0), end: RECORD_KEYS.afterOffsets };
-    return this.#readHead().counts?.records ?? this.#space?.count(range) ?? 0;
+    return this.counts?.records ?? this.#space?.count(range) ?? 0;
   }
 
   /** What they take: of the file, or of a share of one the bytes of keys and values. */
   get usedBytes(): number {
-    return this.#readHead().counts?.bytes ?? this.#space?.usedBytes ?? 0;
+    return this.counts?.bytes ?? this.#space?.usedBytes ?? 0;
   }
 
   offsetOf(id: string): number | null {
@@ -282,6 +288,27 @@ export class LmdbRecordStore implements RecordStore {
   /** Copies the state of one moment into a folder that does not exist yet; of an empty store there is nothing to copy. */
   async copyTo(folder: string): Promise<void> {
     await this.#space?.copyTo(folder);
+  }
+
+  /**
+   * From now on its entries are there, where a copy of all of them is, once `commit` has said so; `false`: it says no, and they
+   * are where they were. No batch may be under way, and none may begin; reads go on.
+   */
+  async moveTo(source: EntrySource, commit: () => Promise<boolean>): Promise<boolean> {
+    const [before, space] = [this.#space, source.find()];
+    try {
+      if (!(await commit())) {
+        await space?.close();
+        return false;
+      }
+    } catch (error) {
+      await space?.close();
+      throw error;
+    }
+    this.#source = source;
+    this.#space = space;
+    await before?.close();
+    return true;
   }
 
   /** What operations up to this one changed is not known any more; ids of removed records are nowhere else. */

@@ -7,6 +7,7 @@ export function ownEnvironment(options: EnvironmentOptions): EntrySource {
   const { name, folder } = options;
   return {
     name,
+    isShared: false,
     find: () => (LmdbEnvironment.exists(folder) ? new LmdbEnvironment(options) : null),
     make: () => new LmdbEnvironment(options),
   };

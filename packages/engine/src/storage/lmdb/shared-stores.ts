@@ -60,6 +60,7 @@ export class SharedStores {
     const name = sharedName(id);
     return {
       name: `${label} in ${name}`,
+      isShared: true,
       find: () => {
         const environment = this.#find(name);
         return environment === null ? null : share(environment);
