@@ -113,13 +113,14 @@ export class LocalEngine implements Engine {
     this.#calls = new CollectionCalls(parts.catalog, this.#pool);
     const onProblem = this.#telling("a fork makes its index of the records");
     const forker = (this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem }));
-    this.#backups = new BackupMaker({ ...parts, forker, diskReserve: options.diskReserve });
     this.#shares = parts.shares;
     this.#deleteBehind = new DeleteBehind({
       ...{ marks: parts.catalog.shares, stores: parts.shares },
       onProblem: this.#telling("what a collection has left in a shared environment could not be removed"),
     });
     this.#deleteBehind.start();
+    const { diskReserve } = options;
+    this.#backups = new BackupMaker({ ...parts, forker, diskReserve, deleteBehind: this.#deleteBehind });
     this.#purger = new CollectionPurger({
       ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
       onProblem: this.#telling("what was deleted in a collection could not be removed for good"),

@@ -4,17 +4,25 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { tenantKey } from "../catalog/catalog-keys.ts";
-import { collectionEntries, keepTenant, removeKeys } from "../catalog/catalog-selection.ts";
+import { collectionEntries, keepTenant, removeKeys, unshare } from "../catalog/catalog-selection.ts";
 import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
 import { lineageOf } from "../collection/lineage.ts";
 import { requireCaughtUp } from "../collection/require-caught-up.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
-import { type DiskReserve, createDiskSpace, isDiskFull } from "../storage/folder/disk-space.ts";
+import {
+  type DiskReserve,
+  type DiskSpace,
+  createDiskSpace,
+  isDiskFull,
+} from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
 import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
 import type { Entry } from "../storage/entries.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { putShare, readShare } from "../storage/lmdb/copy-share.ts";
+import { SharedStores } from "../storage/lmdb/shared-stores.ts";
+import { runSteps } from "../storage/steps.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
 import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
@@ -66,8 +74,10 @@ export interface CatalogStep {
 
 export interface CollectionStep {
   readonly known: CataloguedCollection;
-  /** Where its store is. */
+  /** Where its store is, if it has an environment of its own. */
   readonly place: string;
+  /** Path of the data folder, if it shares one; else `null`. */
+  readonly shares: string | null;
   /** A folder with the files of its index, which stay as they are; `null`: there are none. */
   readonly index: string | null;
   readonly to: string;
@@ -79,6 +89,12 @@ export interface CollectionStep {
   readonly problem: string | null;
 }
 
+export interface CopiedCatalog {
+  readonly sum: FileSum;
+  /** Ids of the collections that share environments. */
+  readonly shared: readonly string[];
+}
+
 export interface CopiedCollection {
   /** That were written. */
   readonly bytes: number;
@@ -87,10 +103,11 @@ export interface CopiedCollection {
 
 export class BackupSteps {
   #listed: { readonly of: string; readonly collections: readonly CataloguedCollection[] } | null = null;
+  #shares: { readonly of: string; readonly stores: SharedStores } | null = null;
   #base: { readonly of: string; readonly collections: BackedUpCollections } | null = null;
 
-  /** Sizes and sum of the copy. 404 for a tenant that is not there. */
-  async copyCatalog(step: CatalogStep): Promise<FileSum> {
+  /** 404 for a tenant that is not there. In the copy every collection has an environment of its own, as in the backup. */
+  async copyCatalog(step: CatalogStep): Promise<CopiedCatalog> {
     const { from, staging, to, tenant, keys } = step;
     const disk = createDiskSpace(to, step);
     const live = new LmdbCatalogStore({ folder: from, disk, readOnly: true });
@@ -100,12 +117,14 @@ export class BackupSteps {
       await live.close();
     }
     const copy = new LmdbCatalogStore({ folder: staging, disk });
+    let shared: readonly string[] = [];
     try {
       if (tenant !== null && (await copy.get(tenantKey(tenant))) === null)
         throw new SheafError("not_found", `Tenant [${tenant}] not found`);
       await new CatalogTransactions(copy).transact(async (transaction) => {
         if (tenant !== null) await keepTenant(transaction, tenant);
         if (!keys) removeKeys(transaction);
+        shared = await unshare(transaction);
       });
       // Once more, so that nothing is left in free pages of what was taken away.
       await copy.copyTo(join(to, "catalog"));
@@ -113,7 +132,7 @@ export class BackupSteps {
       await copy.close();
       await rm(staging, { recursive: true, force: true });
     }
-    return sumFile(join(to, CATALOG_FILE));
+    return { sum: await sumFile(join(to, CATALOG_FILE)), shared };
   }
 
   /** Some of the collections in the catalog of the backup, in order of their ids; none: there are no more. */
@@ -159,6 +178,8 @@ export class BackupSteps {
     readonly header: Omit<BackupHeader, "list" | "finished">;
   }): Promise<void> {
     const { to, header } = step;
+    await this.#shares?.stores.close();
+    this.#shares = null;
     const list = join(to, COLLECTION_LIST);
     appendFileSync(list, "", { mode: OWNER_ONLY_FILE });
     await syncFile(list);
@@ -169,27 +190,38 @@ export class BackupSteps {
     await syncFile(to);
   }
 
-  async #copyStore(
-    { known, place, to, base, diskReserve }: CollectionStep,
-    folder: string,
-  ): Promise<{ readonly sequence: number; readonly store: StoreFile | null }> {
-    const name = collectionName(known.id);
-    if (!LmdbEnvironment.exists(place)) {
-      requireCaughtUp(EMPTY_HEAD, known, name);
-      return { sequence: 0, store: null };
-    }
-    const disk = createDiskSpace(to, { diskReserve });
+  async #copyStore(step: CollectionStep, folder: string): Promise<CopiedStore> {
+    const { known, place, to, base, diskReserve } = step;
     const before = base === null ? null : (await this.#baseAt(base)).partsOf(known.id);
+    const disk = createDiskSpace(to, { diskReserve });
+    if (step.shares !== null) return this.#copyShare(step.shares, { known, before, folder, disk });
+    if (!LmdbEnvironment.exists(place)) return nothingOf(known);
+    const name = collectionName(known.id);
     const environment = new LmdbEnvironment({ folder: place, name, disk, readOnly: true });
     try {
-      if (before !== null) return copyChanges(environment, { before, folder, known });
+      // Within one turn, so that all that is read here is of one state.
+      if (before !== null) return copyChanges(environment.iterate(EVERY_KEY), { before, folder, known });
       await environment.copyTo(folder);
     } finally {
       await environment.close();
     }
-    const file = storeFile(folder, { isWhole: true });
-    const head = wholeHead(file, known);
-    return { sequence: head.sequence, store: { isWhole: true, ...(await sumFile(file)) } };
+    return copiedWhole(folder, known);
+  }
+
+  /** Reads it within one turn, so that it is of one state. */
+  async #copyShare(path: string, { known, before, folder, disk }: SharedCopy): Promise<CopiedStore> {
+    if (this.#shares?.of !== path) {
+      await this.#shares?.stores.close();
+      this.#shares = { of: path, stores: new SharedStores({ path, disk, readOnly: true }) };
+    }
+    const name = collectionName(known.id);
+    const share = this.#shares.stores.source(known.id, name).find();
+    const entries = share === null ? [] : runSteps(readShare(share));
+    await share?.close();
+    if (entries.length === 0) return nothingOf(known);
+    if (before !== null) return copyChanges(entries, { before, folder, known });
+    await putShare(entries, { folder, name, disk });
+    return copiedWhole(folder, known);
   }
 
   async #copyIndex(
@@ -227,8 +259,33 @@ export class BackupSteps {
   }
 }
 
+interface CopiedStore {
+  readonly sequence: number;
+  readonly store: StoreFile | null;
+}
+
+interface SharedCopy {
+  readonly known: CataloguedCollection;
+  /** `null`: everything is copied. */
+  readonly before: StoreParts | null;
+  readonly folder: string;
+  readonly disk: DiskSpace;
+}
+
+/** It was never written to. */
+function nothingOf(known: CataloguedCollection): CopiedStore {
+  requireCaughtUp(EMPTY_HEAD, known, collectionName(known.id));
+  return { sequence: 0, store: null };
+}
+
+async function copiedWhole(folder: string, known: CataloguedCollection): Promise<CopiedStore> {
+  const file = storeFile(folder, { isWhole: true });
+  const head = wholeHead(file, known);
+  return { sequence: head.sequence, store: { isWhole: true, ...(await sumFile(file)) } };
+}
+
 function copyChanges(
-  environment: LmdbEnvironment,
+  entries: Iterable<Entry>,
   {
     before,
     folder,
@@ -238,14 +295,23 @@ function copyChanges(
     readonly folder: string;
     readonly known: CataloguedCollection;
   },
-): { readonly sequence: number; readonly store: StoreFile } {
-  // Within one turn, so that all that is read here is of one state.
-  const value = environment.get(RECORD_KEYS.head);
-  const { sequence } = caughtUp(value, known);
+): CopiedStore {
+  let head: Uint8Array | null = null;
+  const changes = changesBetween(
+    entriesOfBase(before),
+    notingHead(entries, (value) => (head = value)),
+  );
   mkdirSync(folder, { recursive: true });
   const store = { isWhole: false };
-  const changes = changesBetween(entriesOfBase(before), environment.iterate(EVERY_KEY));
-  return { sequence, store: { ...store, ...writeChanges(storeFile(folder, store), changes) } };
+  const sum = writeChanges(storeFile(folder, store), changes);
+  return { sequence: caughtUp(head, known).sequence, store: { ...store, ...sum } };
+}
+
+function* notingHead(entries: Iterable<Entry>, note: (value: Uint8Array) => void): Generator<Entry> {
+  for (const entry of entries) {
+    if (Buffer.compare(entry.key, RECORD_KEYS.head) === 0) note(entry.value);
+    yield entry;
+  }
 }
 
 /** Its damage is none of the collection's. */

@@ -10,9 +10,11 @@ import { basename, join, relative, resolve } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { forkIndexFiles } from "../collection/fork-index-files.ts";
 import type { CollectionForker } from "../collection/collection-forker.ts";
+import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
+import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
@@ -47,6 +49,8 @@ export interface MadeBackup extends BackupProgress {
 export interface BackupMakerOptions {
   readonly folder: DataFolder;
   readonly forker: Pick<CollectionForker, "alone">;
+  readonly deleteBehind: Pick<DeleteBehind, "hold">;
+  readonly shares: Pick<SharedStores, "forgetDeadReaders">;
   readonly diskReserve: DiskReserve | undefined;
 }
 
@@ -87,7 +91,9 @@ export class BackupMaker {
     const target = resolve(request.target);
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
     await prepareTarget(target);
-    const release = this.#options.folder.hold();
+    const { folder, deleteBehind } = this.#options;
+    const release = folder.hold();
+    const releaseShares = deleteBehind.hold();
     const child = new BackupChild();
     this.#closing = () => void child.close();
     try {
@@ -99,6 +105,8 @@ export class BackupMaker {
     } finally {
       this.#closing = null;
       await child.close();
+      this.#options.shares.forgetDeadReaders();
+      releaseShares();
       await release();
     }
   }
@@ -111,14 +119,17 @@ export class BackupMaker {
     const id = randomUUID();
     const staging = folder.newTrash();
     const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
-    const catalog = await child.ask("copyCatalog", catalogStep, signal);
+    const { sum: catalog, shared } = await child.ask("copyCatalog", catalogStep, signal);
+    const isShared = new Set(shared);
     let [collections, bytes, damaged] = [0, 0, 0];
     for (;;) {
       const known = await child.ask("listCollections", { to, from: collections }, signal);
       if (known.length === 0) break;
       for (const collection of known) {
         throwIfAborted(signal);
-        const copied = await this.#options.forker.alone(() => this.#collection(collection, id, work));
+        const copied = await this.#options.forker.alone(() =>
+          this.#collection({ ...collection, isShared: isShared.has(collection.id) }, id, work),
+        );
         collections += 1;
         bytes += copied.bytes;
         damaged += copied.problem === null ? 0 : 1;
@@ -135,14 +146,15 @@ export class BackupMaker {
   }
 
   async #collection(
-    known: CataloguedCollection,
+    { isShared, ...known }: CataloguedCollection & { readonly isShared: boolean },
     backup: string,
     { request, base, child, signal }: BackupWork,
   ): Promise<CopiedCollection> {
     const { folder, diskReserve } = this.#options;
     const staged = folder.newTrash();
     const place = folder.collection(known.id);
-    const common = { known, place, to: request.target, backup, base: base?.folder ?? null, diskReserve };
+    const places = { place, shares: isShared ? folder.path : null, to: request.target };
+    const common = { known, ...places, backup, base: base?.folder ?? null, diskReserve };
     try {
       const index = await linkIndex(place, staged, known.lineage);
       return await child.ask("copyCollection", { ...common, index, problem: null }, signal);

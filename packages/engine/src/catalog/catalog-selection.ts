@@ -11,6 +11,7 @@ import {
 import {
   ALL_COLLECTIONS,
   ALL_KEYS,
+  ALL_SHARE_MARKS,
   ALL_TOKEN_USAGE,
   CATALOG_PREFIX,
   EVERYTHING,
@@ -94,6 +95,18 @@ export async function renewEpochs(
     transaction.put(collectionKey(id), encodeCollection({ ...entry, epoch: epochOf(entry.id) }));
     if (sequenceOf(entry.id) > entry.logPosition) transaction.put(dirtyKey(id), id);
   }
+}
+
+/** Has every collection name an environment of its own. Ids of those that shared one. */
+export async function unshare(transaction: CatalogTransaction): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (const entry of collectionEntries(await transaction.entriesOf(ALL_COLLECTIONS))) {
+    if (!entry.shared) continue;
+    transaction.put(collectionKey(idBytes(entry.id)), encodeCollection({ ...entry, shared: false }));
+    ids.push(entry.id);
+  }
+  transaction.clear(ALL_SHARE_MARKS);
+  return ids;
 }
 
 function removeWhatLeadsToKeys(transaction: CatalogTransaction): void {

@@ -5,7 +5,7 @@ import { decodeHead, encodeHead } from "../values/value-codec.ts";
 import { ValueWriter } from "../values/value-writer.ts";
 import type { EntrySpace } from "./entry-space.ts";
 import { EVERY_KEY } from "./key-range.ts";
-import { LmdbEnvironment } from "./lmdb-environment.ts";
+import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 import { RECORD_KEYS } from "./record-keys.ts";
 
 /** Entries that are read in one step. */
@@ -21,7 +21,12 @@ export async function copyShare(space: EntrySpace, folder: string, disk: DiskSpa
   // No batch is committed while an action runs.
   const entries = await space.transact(() => readShare(space));
   if (entries.length === 0) return;
-  const own = new LmdbEnvironment({ folder, name: space.origin(RECORD_KEYS.head).store, disk });
+  await putShare(entries, { folder, name: space.origin(RECORD_KEYS.head).store, disk });
+}
+
+/** Makes an environment of them. */
+export async function putShare(entries: readonly Entry[], environment: EnvironmentOptions): Promise<void> {
+  const own = new LmdbEnvironment(environment);
   try {
     await own.transact(() => putAll(own, entries));
   } finally {
@@ -29,7 +34,10 @@ export async function copyShare(space: EntrySpace, folder: string, disk: DiskSpa
   }
 }
 
-/** All that is committed, as it lies in an environment of its own. */
+/**
+ * All that is committed, as it lies in an environment of its own. Of one state within one turn, or within an action of the
+ * process that writes there.
+ */
 export function* readShare(space: EntrySpace): Generator<void, readonly Entry[]> {
   const entries: Entry[] = [];
   for (let start = EVERY_KEY.start; ;) {

@@ -108,6 +108,11 @@ export class SharedStores {
     }
   }
 
+  /** Of processes that were killed as they read. */
+  forgetDeadReaders(): void {
+    for (const environment of this.#environments.values()) environment.forgetDeadReaders();
+  }
+
   /** Once all stores are closed. */
   async close(): Promise<void> {
     const environments = [...this.#environments.values()];
