@@ -91,7 +91,7 @@ describe("an engine whose index files are damaged", { timeout: 60_000 }, () => {
     const first = await folder.open();
     const ref = await folder.filled(first);
     await first.delete(ref, { ids: ["r3"], where: null, limit: null });
-    const known = { ...(await first.getCollection(ref)), ...ref };
+    const known = { ...(await first.getCollection(ref)), ...ref, shared: false };
     await first.close();
     const doctor = async (): Promise<[string, string][]> =>
       (await examineIndex(folder.path, known)).map(({ problem, remedy }) => [problem, remedy]);

@@ -17,7 +17,7 @@ import { temporaryFolder } from "./testing/temporary-folder.ts";
 const ARCHIVE = fileURLToPath(new URL("storage/folder/testing/folder-v1.tar.gz", import.meta.url));
 
 const NOTES = { ...AT, id: "06ccb543-114b-4fe5-ab39-92a6f088d64c" };
-const KNOWN = { ...NOTES, name: "notes", dimension: 2, logPosition: 5 };
+const KNOWN = { ...NOTES, name: "notes", dimension: 2, logPosition: 5, shared: false };
 const BEFORE = [
   record("a", { document: "one", metadata: new Map([["n", 1n]]) }),
   record("c", { document: "three" }),

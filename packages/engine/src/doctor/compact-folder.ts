@@ -13,6 +13,7 @@ import { SheafError } from "@sheaf/protocol";
 import { acquireDataLock, runningServer } from "../host/data-lock.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
+import { sharedNames } from "../storage/lmdb/shared-stores.ts";
 import { replaceStore } from "../storage/folder/replace-store.ts";
 import { type KnownCollection, subjectOf } from "./examine-collection.ts";
 import { describe, summarize } from "./finding.ts";
@@ -59,7 +60,7 @@ export async function compactFolder(options: FolderCompactionOptions): Promise<F
 }
 
 interface Store {
-  /** `null`: it is the catalog, which is examined first. */
+  /** `null`: it is the catalog, which is examined first, or what several collections share. */
   readonly known: KnownCollection | null;
   readonly subject: string;
   readonly folder: string;
@@ -84,7 +85,7 @@ class FolderCompactor {
   async run(): Promise<Omit<FolderCompaction, "usedBy">> {
     const all = await this.#stores();
     // One that was never written has no file.
-    const stores = all.filter(({ folder }) => existsSync(join(folder, "data.mdb")));
+    const stores = all.filter(hasFile);
     const compacted: CompactedStore[] = [];
     for (const store of stores) {
       const one = await this.#compact(store);
@@ -101,14 +102,19 @@ class FolderCompactor {
       const problems = findings.map(({ subject, problem }) => `${subject}: ${problem}`);
       throw new SheafError("failed_precondition", summarize(problems));
     }
-    const stores = collections.map((known) => ({
+    const own = collections.filter(({ shared }) => !shared);
+    const stores = own.map((known) => ({
       known,
       subject: subjectOf(known),
       folder: this.#folder.collection(known.id),
       name: collectionName(known.id),
     }));
     const catalog = { known: null, subject: "the catalog", folder: this.#folder.catalog, name: "catalog" };
-    return [catalog, ...stores];
+    const shared = sharedNames().map((name) => ({
+      ...{ known: null, subject: `environment ${name}, which collections share` },
+      ...{ folder: join(this.#folder.path, name), name },
+    }));
+    return [catalog, ...shared.filter(hasFile), ...stores];
   }
 
   async #compact({ known, subject, folder, name }: Store): Promise<CompactedStore> {
@@ -131,4 +137,8 @@ class FolderCompactor {
     const problems = findings.filter(({ severity }) => severity === "damage").map(({ problem }) => problem);
     if (problems.length > 0) throw new SheafError("collection_unavailable", summarize(problems));
   }
+}
+
+function hasFile({ folder }: Pick<Store, "folder">): boolean {
+  return existsSync(join(folder, "data.mdb"));
 }

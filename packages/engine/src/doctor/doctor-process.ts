@@ -1,4 +1,5 @@
 /** The child of `InspectionProcess`, which reads one environment after the other: what ends it is a finding. */
+import { join } from "node:path";
 import { type RpcServer, serveParent } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { collectionName, DataFolder } from "../storage/folder/data-folder.ts";
@@ -6,6 +7,9 @@ import { type StoreCopy, copyStore } from "./copy-store.ts";
 import { describe } from "./finding.ts";
 import { examineCatalog } from "./examine-catalog.ts";
 import { type KnownCollection, examineCollection } from "./examine-collection.ts";
+import { type SharedEnvironment, examineShared } from "./examine-shared.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { sharedName } from "../storage/lmdb/shared-stores.ts";
 import { proveEnvironment } from "./prove-environment.ts";
 
 const [dataFolder = ""] = process.argv.slice(2);
@@ -15,14 +19,22 @@ const METHODS = {
   examineCatalog: () => examineCatalog(dataFolder),
   examineCollection: (known: unknown) => examineCollection(dataFolder, known as KnownCollection),
   proveCatalog: () => problemOf(() => proveEnvironment(folder.catalog, "catalog", false)),
+  examineShared: (environment: unknown) => examineShared(dataFolder, environment as SharedEnvironment),
+  proveShared: (name: unknown) => problemOf(() => proveShared(name as string, false)),
   proveCollection: (id: unknown) => problemOf(() => prove(id as string, false)),
   checkCollection: (id: unknown) => damageOf(() => prove(id as string, true)),
   copyStore: (copy: unknown) => copyStore(copy as StoreCopy),
 } as const;
 
+/** Where the collection has no file, it may have a share of one, and fares as all of that does. */
 async function prove(id: string, thorough: boolean): Promise<void> {
-  if (folder.collectionBytes(id) === 0) return;
+  if (folder.collectionBytes(id) === 0) return proveShared(sharedName(id), thorough);
   await proveEnvironment(folder.collection(id), collectionName(id), thorough);
+}
+
+async function proveShared(name: string, thorough: boolean): Promise<void> {
+  const path = join(dataFolder, name);
+  if (LmdbEnvironment.exists(path)) await proveEnvironment(path, name, thorough);
 }
 
 async function problemOf(read: () => Promise<unknown>): Promise<string | null> {

@@ -9,7 +9,7 @@ import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { decodeChangeRuns, lastSequence } from "../storage/values/change-runs.ts";
 import { RECORD_KEYS, readId, readOffset, readSequence } from "../storage/lmdb/record-keys.ts";
 import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
-import { decodeHead, decodeRecord } from "../storage/values/value-codec.ts";
+import { type StoreCounts, decodeHead, decodeRecord } from "../storage/values/value-codec.ts";
 import { type Examination, type Finding, describe, summarize } from "./finding.ts";
 import { readEntries } from "./read-entries.ts";
 
@@ -17,8 +17,12 @@ import { readEntries } from "./read-entries.ts";
 export type KnownCollection = Pick<
   Collection,
   "id" | "name" | "tenant" | "database" | "dimension" | "logPosition"
->;
+> & {
+  /** It shares an environment. */
+  readonly shared: boolean;
+};
 
+/** Of one that has an environment of its own. */
 export function examineCollection(dataFolder: string, known: KnownCollection): Examination {
   const folder = new DataFolder(dataFolder);
   const path = folder.collectionFile(known.id);
@@ -26,6 +30,15 @@ export function examineCollection(dataFolder: string, known: KnownCollection): E
   const pages =
     existsSync(path) && folder.collectionBytes(known.id) > 0 ? readEntries(path, contents.add) : [];
   contents.finish();
+  return { findings: findingsOf(known, contents, pages), records: contents.records };
+}
+
+/** `pages`: what is wrong with the pages that have its entries alone. */
+export function findingsOf(
+  known: KnownCollection,
+  contents: CollectionContents,
+  pages: readonly string[],
+): readonly Finding[] {
   const lost = pages.length > 0 ? pages : contents.lost;
   const behind = lost.length > 0 ? null : whatIsMissing(contents.head, known);
   const findings: Finding[] = [];
@@ -58,7 +71,7 @@ export function examineCollection(dataFolder: string, known: KnownCollection): E
       remedy: "nothing to do: no record is lost, and the index is made from all records instead",
     });
   }
-  return { findings, records: contents.records };
+  return findings;
 }
 
 export function subjectOf({ name, tenant, database, id }: KnownCollection): string {
@@ -88,7 +101,7 @@ interface Unreadable {
 }
 
 /** The entries of a collection, as they come in the order of their keys: head, ids, records, removals, changes. */
-class CollectionContents {
+export class CollectionContents {
   head: StoreHead = EMPTY_HEAD;
   /** That can be read. */
   records = 0;
@@ -100,6 +113,9 @@ class CollectionContents {
   readonly #store: string;
   /** Offset -> id; what is left in the end leads nowhere. */
   readonly #ids = new Map<number, string>();
+  /** `null`: LMDB counts. */
+  #counts: StoreCounts | null = null;
+  #entries = 0;
 
   constructor(store: string) {
     this.#store = store;
@@ -107,9 +123,12 @@ class CollectionContents {
 
   readonly add = ({ key, value }: { readonly key: Uint8Array; readonly value: Uint8Array }): void => {
     const origin = { store: this.#store, key };
+    this.#entries += 1;
     try {
-      if (Buffer.compare(key, RECORD_KEYS.head) === 0) this.head = decodeHead(value, origin).head;
-      else if (key[0] === RECORD_KEYS.ids[0]) this.#ids.set(readOffset(value, origin), readId(key));
+      if (Buffer.compare(key, RECORD_KEYS.head) === 0) {
+        ({ head: this.head, counts: this.#counts } = decodeHead(value, origin));
+        this.#entries -= 1;
+      } else if (key[0] === RECORD_KEYS.ids[0]) this.#ids.set(readOffset(value, origin), readId(key));
       else if (key[0] === RECORD_KEYS.afterIds[0]) this.#addRecord(key, value);
       else if (key[0] === RECORD_KEYS.afterRemovals[0]) this.#addChanges(key, value);
     } catch (error) {
@@ -120,6 +139,8 @@ class CollectionContents {
   finish(): void {
     const left = [...this.#ids.values()].map((id) => JSON.stringify(id));
     if (left.length > 0) this.lost.push(`${left.length} ids lead to no record: ${summarize(left)}`);
+    if (this.#counts !== null && this.#counts.entries !== this.#entries)
+      this.lost.push(`there are ${this.#entries} of its ${this.#counts.entries} entries`);
   }
 
   #addChanges(key: Uint8Array, value: Uint8Array): void {

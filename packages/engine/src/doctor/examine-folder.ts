@@ -4,11 +4,15 @@
  * uses only what stands beside the environments is looked at: their pages change while they are read.
  */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { runningServer } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
+import { sharedName, sharedNames } from "../storage/lmdb/shared-stores.ts";
 import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
+import { damagedEnvironment } from "./examine-shared.ts";
+import type { CatalogExamination } from "./examine-catalog.ts";
 import { examineIndex } from "./examine-index.ts";
 import type { Examination, Finding } from "./finding.ts";
 import { InspectionProcess } from "./inspection-process.ts";
@@ -68,6 +72,9 @@ function examineDisk(folder: DataFolder, diskReserve: DiskReserve): readonly Fin
   ];
 }
 
+/** What is not known of a collection whose files alone are there. */
+const NOWHERE = { tenant: "", database: "", dimension: null, logPosition: 0, shared: false };
+
 class Examiner {
   readonly #folder: DataFolder;
   readonly #process: InspectionProcess;
@@ -91,17 +98,24 @@ class Examiner {
     }
     let records = 0;
     for (const known of catalog.collections) {
-      const examined = await this.#examine(known);
+      if (!known.shared) {
+        const examined = await this.#examine(known);
+        findings.push(...examined.findings);
+        records += examined.records;
+      }
+      findings.push(...(await examineIndex(this.#folder.path, known)));
+    }
+    for (const name of sharedNames()) {
+      const examined = await this.#examineShared(name, catalog);
       findings.push(...examined.findings);
       records += examined.records;
-      findings.push(...(await examineIndex(this.#folder.path, known)));
     }
     const orphans = this.#orphans(catalog.collections);
     findings.push(...orphans.map((id) => this.#orphanFinding(id, catalog.complete)));
     // What a crash has left is no collection any more; what a damaged catalog has lost can be saved.
     const saved = catalog.complete ? [] : orphans;
     for (const id of saved) {
-      const unnamed = { id, name: id, tenant: "", database: "", dimension: null, logPosition: 0 };
+      const unnamed = { id, name: id, ...NOWHERE };
       records += (await this.#process.ask("examineCollection", unnamed)).records;
     }
     return { findings, collections: catalog.collections.length + saved.length, records, usedBy: null };
@@ -114,6 +128,21 @@ class Examiner {
     if (problem === null) return examined;
     const remedy = remedyOf(known, examined.records);
     return { ...examined, findings: [{ severity: "damage", subject: subjectOf(known), problem, remedy }] };
+  }
+
+  async #examineShared(
+    name: string,
+    { collections: all, complete }: Pick<CatalogExamination, "collections" | "complete">,
+  ): Promise<Examination> {
+    const collections = all.filter(({ id, shared }) => shared && sharedName(id) === name);
+    const isThere = existsSync(join(this.#folder.path, name, "data.mdb"));
+    if (collections.length === 0 && !isThere) return { findings: [], records: 0 };
+    const examined = await this.#process.ask("examineShared", { name, collections, complete });
+    if (!isThere || examined.findings.some(({ severity }) => severity === "damage")) return examined;
+    const problem = await this.#process.prove("proveShared", name);
+    if (problem === null) return examined;
+    const damage = damagedEnvironment(name, [problem], collections.length);
+    return { ...examined, findings: [...examined.findings, damage] };
   }
 
   #orphans(known: readonly KnownCollection[]): readonly string[] {

@@ -45,9 +45,12 @@ export class InspectionProcess {
   }
 
   /** What is wrong; `null`: nothing. */
-  async prove(method: "proveCatalog" | "proveCollection", id?: string): Promise<string | null> {
+  async prove(
+    method: "proveCatalog" | "proveCollection" | "proveShared",
+    of?: string,
+  ): Promise<string | null> {
     try {
-      return await this.ask(method, id);
+      return await this.ask(method, of);
     } catch (error) {
       if (!(error instanceof SheafError) || error.code !== "unavailable") return describe(error);
       return `reading it with LMDB ended the process with ${this.#lastSignal ?? "an error"}`;

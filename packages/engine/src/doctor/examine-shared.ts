@@ -1,0 +1,77 @@
+/**
+ * Everything that can be wrong with an environment that collections share. It is gone through once, for all of them: the
+ * entries of a collection lie together. Their heads count what there was, so a page that is lost is told of each that it had.
+ */
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { formatUuid, idBytes } from "../catalog/catalog-keys.ts";
+import { SHARE_ID_BYTES } from "../storage/lmdb/shared-space.ts";
+import { CollectionContents, type KnownCollection, findingsOf } from "./examine-collection.ts";
+import { type Examination, type Finding, summarize } from "./finding.ts";
+import { readEntries } from "./read-entries.ts";
+
+export interface SharedEnvironment {
+  /** Path inside the data folder. */
+  readonly name: string;
+  /** Those that the catalog knows there. */
+  readonly collections: readonly KnownCollection[];
+  /** The catalog is whole. */
+  readonly complete: boolean;
+}
+
+export function examineShared(
+  dataFolder: string,
+  { name, collections, complete }: SharedEnvironment,
+): Examination {
+  const contents = new Map(
+    collections.map((known) => [latin1(idBytes(known.id)), { known, found: new CollectionContents(name) }]),
+  );
+  const strangers = new Set<string>();
+  const path = join(dataFolder, name, "data.mdb");
+  const isThere = existsSync(path) && statSync(path).size > 0;
+  const pages = !isThere
+    ? []
+    : readEntries(path, ({ key, value }) => {
+        const id = latin1(key.subarray(0, SHARE_ID_BYTES));
+        const of = contents.get(id);
+        if (of === undefined) strangers.add(id);
+        else of.found.add({ key: key.subarray(SHARE_ID_BYTES), value });
+      });
+  const findings: Finding[] = [];
+  if (pages.length > 0) findings.push(damagedEnvironment(name, pages, collections.length));
+  let records = 0;
+  for (const { known, found } of contents.values()) {
+    found.finish();
+    findings.push(...findingsOf(known, found, []));
+    records += found.records;
+  }
+  if (strangers.size > 0) findings.push(strangersIn(name, [...strangers], complete));
+  return { findings, records };
+}
+
+export function damagedEnvironment(name: string, problems: readonly string[], collections: number): Finding {
+  return {
+    severity: "damage",
+    subject: `environment ${name}, which ${collections} collections share`,
+    problem: summarize(problems),
+    remedy:
+      "restore the data folder from a backup, or save what can be read of each of its collections " +
+      "(sheaf doctor --salvage ID --to FILE.jsonl), delete them (sheaf collections delete) and write them anew",
+  };
+}
+
+function strangersIn(name: string, ids: readonly string[], complete: boolean): Finding {
+  const names = ids.map((id) => formatUuid(Buffer.from(id, "latin1")));
+  return {
+    severity: complete ? "note" : "damage",
+    subject: `environment ${name}`,
+    problem: `it holds entries of collections that the catalog does not know there: ${summarize(names)}`,
+    remedy: complete
+      ? "nothing to do: they were dropped or have moved, and a server removes what they have left"
+      : "save what can be read of each (sheaf doctor --salvage ID --to FILE.jsonl)",
+  };
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+}
