@@ -16,6 +16,7 @@ interface Flags {
   readonly writers: number;
   readonly kill: TortureOptions["kill"];
   readonly indexFiles: string;
+  readonly sharedStores: string;
   readonly loseIndexFiles?: boolean;
   readonly keepData?: boolean;
 }
@@ -35,6 +36,7 @@ const flags = new Command("torture")
       .default("mixed"),
   )
   .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "on")
+  .option("--shared-stores <on|off|limits>", "as SHEAF_SHARED_STORES", "off")
   .option("--lose-index-files", "damage index files before each cycle, while the server uses them")
   .option("--keep-data", "keep the data folder of a run without violations too")
   .parse()
@@ -43,12 +45,12 @@ const flags = new Command("torture")
 process.exitCode = await main(flags);
 
 async function main({ keepData = false, loseIndexFiles = false, ...run }: Flags): Promise<number> {
-  const { cycles, seed, writers, kill, indexFiles } = run;
+  const { cycles, seed, writers, kill, indexFiles, sharedStores } = run;
   const data = await temporaryFolder();
   const tally = new Tally();
   const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
   console.log(
-    `torture: ${cycles} cycles, seed ${seed}, ${writers} writers, killing ${kill}, index files ${indexFiles}${loseIndexFiles ? " (damaged now and then)" : ""}, data in ${data}`,
+    `torture: ${cycles} cycles, seed ${seed}, ${writers} writers, killing ${kill}, index files ${indexFiles}, shared stores ${sharedStores}${loseIndexFiles ? " (damaged now and then)" : ""}, data in ${data}`,
   );
   const progress = showProgress(cycles);
   const started = performance.now();

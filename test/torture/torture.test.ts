@@ -1,4 +1,4 @@
-/** Three times fifteen cycles of the torture with every run of the tests; `npm run torture -- --cycles 1000` is the same for longer. */
+/** Four times fifteen cycles of the torture with every run of the tests; `npm run torture -- --cycles 1000` is the same for longer. */
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../e2e/testing/served-sheaf.ts";
@@ -10,13 +10,14 @@ const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 describe("kill -9 of the gateway, the engine host and the whole group", () => {
   it.each([
-    ["the indexes of a server as it comes", "on", false],
-    ["indexes in files, of small segments", "256/1024", false],
-    ["such files damaged before each cycle", "32/256", true],
+    ["the indexes of a server as it comes", "on", false, "off"],
+    ["indexes in files, of small segments", "256/1024", false, "off"],
+    ["such files damaged before each cycle", "32/256", true, "off"],
+    ["collections that share files until they have 40 records", "on", false, "40/40000"],
   ])(
     `loses and doubles nothing in ${CYCLES} cycles with %s (seed ${SEED})`,
     { timeout: 60_000 + CYCLES * 15_000 },
-    async (_what, indexFiles, losesIndexFiles) => {
+    async (_what, indexFiles, losesIndexFiles, sharedStores) => {
       const data = await temporaryFolder();
       const tally = new Tally();
       const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true });
@@ -26,6 +27,7 @@ describe("kill -9 of the gateway, the engine host and the whole group", () => {
         writers: 8,
         kill: "mixed",
         indexFiles,
+        sharedStores,
         losesIndexFiles,
       } as const;
       await torture({ ...run, data, discard, tally });

@@ -41,6 +41,8 @@ export interface TortureOptions {
   readonly kill: Victim | "mixed";
   /** As `SHEAF_INDEX_FILES`. */
   readonly indexFiles: string;
+  /** As `SHEAF_SHARED_STORES`. */
+  readonly sharedStores: string;
   /** Index files are damaged before each cycle, while the server uses them. */
   readonly losesIndexFiles: boolean;
   /** Data folder; it must be empty. */

@@ -43,6 +43,8 @@ const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
 export interface TorturedOptions {
   /** As `SHEAF_INDEX_FILES`. */
   readonly indexFiles: string;
+  /** As `SHEAF_SHARED_STORES`. */
+  readonly sharedStores: string;
   /** Index files are damaged while it runs. */
   readonly losesIndexFiles: boolean;
 }
@@ -60,7 +62,11 @@ export class TorturedServer {
 
   /** Starts the command and does not wait for it. */
   static async launch(data: string, options: TorturedOptions): Promise<TorturedServer> {
-    const env = { SHEAF_INDEX_FILES: options.indexFiles };
+    const { indexFiles, sharedStores } = options;
+    const env = {
+      SHEAF_INDEX_FILES: indexFiles,
+      ...(sharedStores !== "off" && { SHEAF_SHARED_STORES: sharedStores, SHEAF_PURGE_AFTER: "off" }),
+    };
     return new TorturedServer(await ServedSheaf.launch({ data, env, group: true }), options);
   }
 

@@ -7,6 +7,7 @@ export { type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
 export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
 export { type ExportedCollection, exportCollection } from "./export/export-collection.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
+export { SHARE_LIMITS, type ShareLimits } from "./collection/store-mover.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";
 export { type CompactedStore, compactFolder } from "./doctor/compact-folder.ts";
 export { type FolderExamination, examineFolder } from "./doctor/examine-folder.ts";

@@ -70,6 +70,7 @@ describe("readSettings", () => {
       index: { files: true },
       busyWait: true,
       backupFolder: null,
+      shareStores: null,
       metricsPort: null,
     });
   });
@@ -89,6 +90,19 @@ describe("readSettings", () => {
     expect(index("32/128")).toMatchObject({ sizes: { sizes: { mutableRows: 32, sealedRows: 128 } } });
     expect(() => index("33/128")).toThrow("must be a multiple of 32");
     expect(() => index("sometimes")).toThrow("SHEAF_INDEX_FILES");
+  });
+
+  it("reads which collections share files, which cannot be purged", () => {
+    const shared = (text: string, purge = "off"): object | null =>
+      readSettings({}, { SHEAF_SHARED_STORES: text, SHEAF_PURGE_AFTER: purge }).shareStores;
+    expect([shared("off"), shared("on"), shared("20/4096")]).toEqual([
+      null,
+      { records: 2_000, bytes: 4_194_304 },
+      { records: 20, bytes: 4_096 },
+    ]);
+    for (const wrong of ["0/1", "sometimes", "20"])
+      expect(() => shared(wrong), wrong).toThrow("SHEAF_SHARED_STORES");
+    expect(() => shared("on", "7")).toThrow("SHEAF_PURGE_AFTER");
   });
 
   it("reads in days when deleted records are gone", () => {

@@ -18,13 +18,14 @@ import { parseGibibytes } from "./settings/parse-gibibytes.ts";
 import { parseList } from "./settings/parse-list.ts";
 import { parseIndexSettings, parseSwitch } from "./settings/parse-switch.ts";
 import { refuseConflicts } from "./settings/setting-conflicts.ts";
+import { STORE_SETTINGS, type StoreSettings } from "./settings/store-settings.ts";
 import { SettingError } from "./settings/setting-error.ts";
 
 type Role = "all" | "embed" | "search";
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 export interface Settings
-  extends BackupSettings, BoundSettings, ConnectionSettings, ModelSettings, ReplySettings {
+  extends BackupSettings, BoundSettings, ConnectionSettings, ModelSettings, ReplySettings, StoreSettings {
   readonly host: string;
   /** 0: a free one, printed at the start. */
   readonly port: number;
@@ -146,6 +147,7 @@ export const SETTINGS: SettingTable = {
   ...BOUND_SETTINGS,
   ...REPLY_SETTINGS,
   ...BACKUP_SETTINGS,
+  ...STORE_SETTINGS,
   slowRequestMs: countSetting("slow-request-ms", {
     operand: "milliseconds",
     initial: 1_000,
@@ -291,6 +293,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     index: required(read("index")),
     busyWait: required(read("busyWait")),
     backupFolder: read("backupFolder"),
+    shareStores: read("shareStores"),
   };
   refuseConflicts(settings, (name) => sourceName(SETTINGS[name], flags[name]));
   return settings;

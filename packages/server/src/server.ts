@@ -198,6 +198,7 @@ function startEngine(
     unsealedMemory: settings.unsealedMemory,
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
+    ...(settings.shareStores !== null && { shareStores: settings.shareStores }),
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),
     onHostDeath: () => metrics.childEnded("engine host"),

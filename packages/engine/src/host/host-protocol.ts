@@ -1,5 +1,6 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
 import type { IndexSettings } from "../collection/open-collection-options.ts";
+import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
@@ -16,6 +17,7 @@ export interface HostArguments {
   /** They may stay where it is left out. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
+  readonly shareStores?: ShareLimits;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly diskReserve?: DiskReserve;
   /** Collections that hosts before found damaged. */

@@ -1,5 +1,6 @@
 /** What an engine in a process of its own is told at its start. */
 import type { IndexSettings } from "../collection/open-collection-options.ts";
+import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { EngineLog } from "../engine-log.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
@@ -18,6 +19,8 @@ export interface HostedEngineOptions {
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
+  /** New collections share environments while they hold no more than this; by default each has one of its own. */
+  readonly shareStores?: ShareLimits;
   /** To keep free on the data folder's disk; by default 32 MiB. */
   readonly diskReserve?: DiskReserve;
   /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */

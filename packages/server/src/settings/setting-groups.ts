@@ -5,6 +5,7 @@ import { SETTINGS, type Setting, type Settings } from "../config.ts";
 import { CONNECTION_SETTINGS } from "./connection-settings.ts";
 import { MODEL_SETTINGS } from "./model-settings.ts";
 import { REPLY_SETTINGS } from "./reply-settings.ts";
+import { STORE_SETTINGS } from "./store-settings.ts";
 
 export interface SettingGroup {
   readonly title: string;
@@ -17,6 +18,7 @@ const TABLES: Readonly<Record<string, object>> = {
   Requests: BOUND_SETTINGS,
   Replies: REPLY_SETTINGS,
   Backups: BACKUP_SETTINGS,
+  Storage: STORE_SETTINGS,
 };
 
 /** What stands in no table of its own comes first. */

@@ -1,0 +1,240 @@
+/**
+ * `npm run bench:tenants -- [--tenants 100000] [--searches 10000] [--seconds 10] [--shared on|off]`: many tenants, each with a
+ * key, a database, a collection and 10 records of 384 dimensions, on a server that may have 1,024 files open. Says what they
+ * take of memory and files, how long tenants and their first writes, searches of cold and warm collections and a start take, and
+ * what writers of many collections reach compared with writers of one.
+ * Exit code 1 where a goal is missed.
+ */
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDiskSpace } from "../../packages/engine/src/storage/folder/disk-space.ts";
+import { LmdbEnvironment } from "../../packages/engine/src/storage/lmdb/lmdb-environment.ts";
+import { ROOT_KEY, ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
+import { ownMebibytes } from "../measure/process-tree.ts";
+import { seededRandom } from "../measure/random.ts";
+import { readOptions } from "../measure/read-options.ts";
+import { median } from "../measure/statistics.ts";
+import { textTable } from "../measure/text-table.ts";
+import { TenantClient } from "./tenant-client.ts";
+
+const RECORDS = 10;
+const DIMENSIONS = 384;
+const WRITERS = 32;
+/** Made one after the other, to be compared with single commits. */
+const TIMED_TENANTS = 50;
+const COMMITS = 200;
+const COMMITS_PER_TENANT = 4;
+
+interface Tenant {
+  readonly name: string;
+  readonly key: string;
+  /** Of its collection. */
+  readonly path: string;
+}
+
+interface Figure {
+  readonly what: string;
+  readonly value: number;
+  readonly goal: number | null;
+  readonly unit: string;
+  /** It should be at least the goal, not at most. */
+  readonly atLeast?: boolean;
+}
+
+const { values } = readOptions("bench:tenants -- [--tenants 100000] [--searches 10000] [--shared on|off]", {
+  options: {
+    tenants: { type: "string", default: "100000" },
+    searches: { type: "string", default: "10000" },
+    seconds: { type: "string", default: "10" },
+    shared: { type: "string", default: "on" },
+  },
+});
+const count = Number(values.tenants);
+const searches = Math.min(Number(values.searches), count);
+const next = seededRandom(7);
+const env = { SHEAF_SHARED_STORES: values.shared, SHEAF_PURGE_AFTER: "off" };
+const vector = (): number[] => Array.from({ length: DIMENSIONS }, () => Math.fround(next() - 0.5));
+
+let written = 0;
+
+let served = await ServedSheaf.start({ env });
+try {
+  process.exitCode = report(await measureAll()) ? 0 : 1;
+} finally {
+  await served.dispose();
+}
+
+async function measureAll(): Promise<readonly Figure[]> {
+  const client = new TenantClient(served.url, WRITERS);
+  const commitMs = await commitTime();
+  const tenants: Tenant[] = [];
+  const times: number[] = [];
+  for (let n = 0; n < Math.min(TIMED_TENANTS, count); n++) tenants.push(await makeTenant(client, n, times));
+  const metricsBefore = await metricsTime(client);
+  await byWorkers(count - tenants.length, async (n) => {
+    tenants.push(await makeTenant(client, n + TIMED_TENANTS, []));
+    if (tenants.length % 1_000 === 0) console.log(`${tenants.length} tenants`);
+  });
+  const metricsAfter = await metricsTime(client);
+  const { cold, warm } = await searchSome(client, tenants);
+  const memory = await ownMebibytes(served.pid);
+  const one = await writesPerSecond(client, () => tenants[0]!);
+  const many = await writesPerSecond(client, () => anyOf(tenants));
+  const files = readdirSync(served.data, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  ).length;
+  client.close();
+  const startMs = await restart(tenants);
+  const factor = median(times) / (COMMITS_PER_TENANT * commitMs);
+  return [
+    { what: "memory of gateway and children", value: memory, goal: 2_048, unit: "MiB" },
+    { what: "files of the data folder", value: files, goal: 2_000, unit: "" },
+    { what: "process start to first answer", value: startMs, goal: 3_000, unit: "ms" },
+    { what: "single commit of the same disk", value: commitMs, goal: null, unit: "ms" },
+    { what: "tenant, database, collection and first write", value: median(times), goal: null, unit: "ms" },
+    { what: "the same, compared with four single commits", value: factor, goal: 1.5, unit: "x" },
+    { what: "writes a second of 32 writers of one tenant", value: one, goal: null, unit: "" },
+    {
+      what: "of random tenants, compared with these",
+      value: many / one,
+      goal: 0.5,
+      unit: "x",
+      atLeast: true,
+    },
+    { what: "cold search, p50", value: median(cold), goal: 5, unit: "ms" },
+    { what: "warm search, p50", value: median(warm), goal: 1, unit: "ms" },
+    {
+      what: `/metrics with ${count} tenants, compared with ${TIMED_TENANTS}`,
+      value: metricsAfter / metricsBefore,
+      goal: 2,
+      unit: "x",
+    },
+  ];
+}
+
+/** Pushes the time of all but the key. */
+async function makeTenant(client: TenantClient, n: number, times: number[]): Promise<Tenant> {
+  const name = `tenant-${n}`;
+  const startedAt = performance.now();
+  await client.ask(ROOT_KEY, "/api/v2/tenants", { name });
+  const keyAt = performance.now();
+  const { key } = await client.ask<{ key: string }>(ROOT_KEY, "/api/v2/keys", {
+    ...{ name, tenant: name, scopes: ["read", "write", "admin"] },
+  });
+  const keyMs = performance.now() - keyAt;
+  const databases = `/api/v2/tenants/${name}/databases`;
+  await client.ask(key, databases, { name: "main" });
+  const { id } = await client.ask<{ id: string }>(key, `${databases}/main/collections`, { name: "texts" });
+  const tenant = { name, key, path: `${databases}/main/collections/${id}` };
+  await write(client, tenant, RECORDS);
+  times.push(performance.now() - startedAt - keyMs);
+  return tenant;
+}
+
+async function write(client: TenantClient, { key, path }: Tenant, records: number): Promise<void> {
+  await client.ask(key, `${path}/upsert`, {
+    ids: Array.from({ length: records }, () => `r${written++ % RECORDS}`),
+    embeddings: Array.from({ length: records }, vector),
+    metadatas: Array.from({ length: records }, (_, i) => ({ n: i })),
+  });
+}
+
+async function search(client: TenantClient, { key, path }: Tenant): Promise<number> {
+  const json = { query_embeddings: [vector()], n_results: 3, include: ["distances"] };
+  const startedAt = performance.now();
+  const { ids } = await client.ask<{ ids: string[][] }>(key, `${path}/query`, json);
+  if (ids[0]?.length !== 3) throw new Error(`${path} has answered ${JSON.stringify(ids)}`);
+  return performance.now() - startedAt;
+}
+
+async function searchSome(
+  client: TenantClient,
+  tenants: readonly Tenant[],
+): Promise<{ readonly cold: readonly number[]; readonly warm: readonly number[] }> {
+  const [cold, warm]: [number[], number[]] = [[], []];
+  for (let i = 0; i < searches; i++) {
+    const tenant = anyOf(tenants);
+    cold.push(await search(client, tenant));
+    warm.push(await search(client, tenant));
+  }
+  return { cold, warm };
+}
+
+async function writesPerSecond(client: TenantClient, pick: () => Tenant): Promise<number> {
+  const until = performance.now() + Number(values.seconds) * 1_000;
+  let done = 0;
+  const startedAt = performance.now();
+  await Promise.all(
+    Array.from({ length: WRITERS }, async () => {
+      for (; performance.now() < until; done++) await write(client, pick(), 1);
+    }),
+  );
+  return (1_000 * done) / (performance.now() - startedAt);
+}
+
+async function metricsTime(client: TenantClient): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    const startedAt = performance.now();
+    await client.ask(ROOT_KEY, "/metrics");
+    times.push(performance.now() - startedAt);
+  }
+  return median(times);
+}
+
+async function restart(tenants: readonly Tenant[]): Promise<number> {
+  const { data } = served;
+  await served.stop();
+  const startedAt = performance.now();
+  served = await ServedSheaf.start({ data, env });
+  const client = new TenantClient(served.url, 1);
+  await search(client, anyOf(tenants));
+  client.close();
+  return performance.now() - startedAt;
+}
+
+/** Of one entry, in an environment that holds nothing else. */
+async function commitTime(): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "sheaf-commits-"));
+  const environment = new LmdbEnvironment({
+    folder: join(folder, "e"),
+    name: "e",
+    disk: createDiskSpace(folder),
+  });
+  const times: number[] = [];
+  for (let i = 0; i < COMMITS; i++) {
+    const startedAt = performance.now();
+    await environment.transact(() => environment.put(Buffer.from(`key ${i}`), Buffer.alloc(200)));
+    times.push(performance.now() - startedAt);
+  }
+  await environment.close();
+  rmSync(folder, { recursive: true });
+  return median(times);
+}
+
+async function byWorkers(many: number, work: (n: number) => Promise<void>): Promise<void> {
+  let taken = 0;
+  await Promise.all(
+    Array.from({ length: WRITERS }, async () => {
+      while (taken < many) await work(taken++);
+    }),
+  );
+}
+
+function anyOf(tenants: readonly Tenant[]): Tenant {
+  return tenants[Math.floor(next() * tenants.length)]!;
+}
+
+function report(figures: readonly Figure[]): boolean {
+  const isMet = ({ value, goal, atLeast = false }: Figure): boolean =>
+    goal === null || (atLeast ? value >= goal : value <= goal);
+  const rows = figures.map((figure) => {
+    const { what, value, goal, unit, atLeast = false } = figure;
+    const wanted = goal === null ? "" : `${atLeast ? "at least" : "at most"} ${goal} ${unit}`;
+    return [what, `${value.toPrecision(4)} ${unit}`, wanted, isMet(figure) ? "" : "MISSED"];
+  });
+  console.log(`\n${count} tenants, ${availableParallelism()} cores, load ${loadavg()[0]!.toFixed(1)}\n`);
+  console.log(textTable(["", "measured", "goal", ""], rows));
+  return figures.every(isMet);
+}
