@@ -36,6 +36,8 @@ const RETRY_AFTER_SECONDS = 5;
 /** Descriptors of more collections are counted this seldom: it takes longer than a small request. */
 const MANY_OPEN = 64;
 const OPENINGS_PER_COUNT = 16;
+/** Of those that cannot be closed yet. */
+const LOOKED_AT_PER_USE = 16;
 /** More that is not sealed would take longer to read again than to seal. */
 const MOST_READ_AGAIN = 64 * 2 ** 20;
 
@@ -62,6 +64,8 @@ export class CollectionPool {
   readonly #closing = new Map<string, Promise<void>>();
 
   #openings = 0;
+  /** Uses that end before the collections are looked through again for some that can be closed. */
+  #passes = 0;
   /** Unsealed, of collections that are being closed to have them back. */
   #closingBytes = 0;
 
@@ -232,6 +236,9 @@ export class CollectionPool {
   #evict(descriptors = 0): void {
     let excess = this.#slots.size - this.#options.maxOpen;
     let bytes = this.#options.unsealed.excess - this.#closingBytes;
+    const isUrgent = descriptors > 0 || bytes > 0;
+    if (!isUrgent && this.#passes-- > 0) return;
+    this.#passes = 0;
     for (const [id, slot] of this.#slots) {
       if (excess <= 0 && descriptors <= 0 && bytes <= 0) return;
       if (slot.users.size > 0 || slot.holds.size > 0 || slot.collection?.settled !== true) continue;
@@ -243,6 +250,8 @@ export class CollectionPool {
       bytes -= held.unsealedBytes;
       excess -= 1;
     }
+    // All others are in use or dirty, and with many writers of many collections these are many.
+    this.#passes = Math.floor(this.#slots.size / LOOKED_AT_PER_USE);
   }
 
   #close(id: string, slot: Slot, bytes = 0): void {

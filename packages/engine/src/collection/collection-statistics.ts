@@ -34,6 +34,7 @@ export async function collectionStatistics(
 ): Promise<CollectionStatistics> {
   const [collections, catalogBytes] = await Promise.all([catalog.collectionCount(), catalog.bytes()]);
   const ids = pool.openIds();
+  const own = ids.filter((id) => pool.peek(id)?.isShared !== true);
   const open = ids.flatMap((id) => pool.peek(id) ?? []);
   const health = open.flatMap(({ keeper }) => keeper?.health ?? []);
   const most = (numbers: readonly (number | null)[]): number =>
@@ -45,7 +46,7 @@ export async function collectionStatistics(
     openCollections: ids.length,
     openingCollections: ids.length - open.length,
     catalogBytes,
-    openCollectionBytes: opener.sharedBytes + sum(ids.map((id) => folder.collectionBytes(id))),
+    openCollectionBytes: opener.sharedBytes + sum(own.map((id) => folder.collectionBytes(id))),
     unsealedRows: sum(health.map(({ unsealedRows }) => unsealedRows)),
     longestReplay: most(health.map(({ replayedOperations }) => replayedOperations)),
     oldestManifestSeconds: most(health.map(({ manifestAgeMs }) => manifestAgeMs)) / 1_000,

@@ -117,8 +117,13 @@ export class OpenCollection {
     return this.#keeper;
   }
 
+  /** Its records are in an environment that it shares with others. */
+  get isShared(): boolean {
+    return this.#options.mover?.isShared === true;
+  }
+
   get held(): HeldByCollection {
-    return heldBy(this.#index.segments, this.#options.mover?.isShared === true);
+    return heldBy(this.#index.segments, this.isShared);
   }
 
   /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */

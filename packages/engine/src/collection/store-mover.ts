@@ -4,12 +4,13 @@
  * is removed behind. Whatever is killed, the catalog names a store that is whole. Sequence numbers and epoch stay, and with
  * them read tokens; reads under way go on in the copy.
  */
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
 import { placeStore } from "../storage/folder/replace-store.ts";
 import type { EntrySource } from "../storage/lmdb/entry-space.ts";
+import { NO_ENTRIES } from "../storage/values/value-codec.ts";
 import type { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 
 /** What a collection may hold in a shared environment. */
@@ -48,14 +49,14 @@ export class StoreMover {
 
   /** It has not moved yet. */
   get isShared(): boolean {
-    return this.#options.store.counts !== null;
+    return this.#options.store.isShared;
   }
 
   /** With so many more records and bytes it holds more than it may. */
   isDue(records = 0, bytes = 0): boolean {
     const { store, limits } = this.#options;
-    const { counts } = store;
-    if (counts === null || performance.now() < this.#notBefore) return false;
+    if (!store.isShared || performance.now() < this.#notBefore) return false;
+    const counts = store.counts ?? NO_ENTRIES;
     return counts.records + records > limits.records || counts.bytes + bytes > limits.bytes;
   }
 
@@ -80,7 +81,8 @@ export class StoreMover {
   }
 
   #removeCopy(): void {
-    const path = this.#options.folder.collection(this.#options.id);
-    for (const name of ["data.mdb", "lock.mdb"]) rmSync(join(path, name), { force: true });
+    const { folder, id } = this.#options;
+    if (!existsSync(folder.collectionFile(id))) return;
+    for (const name of ["data.mdb", "lock.mdb"]) rmSync(join(folder.collection(id), name), { force: true });
   }
 }

@@ -68,6 +68,11 @@ export class LmdbRecordStore implements RecordStore {
     return { head: EMPTY_HEAD, completeFrom: 0, counts: this.#source.isShared ? NO_ENTRIES : null };
   }
 
+  /** It has a share of an environment. */
+  get isShared(): boolean {
+    return this.#source.isShared;
+  }
+
   /** What its share of an environment holds; `null`: it has one of its own. */
   get counts(): StoreCounts | null {
     return this.#readHead().counts;
