@@ -146,12 +146,15 @@ describe("collections that share environments", () => {
     await engine.close();
   });
 
-  it("never lie in a share where they come at once", async () => {
+  it("never lie in a share where they come at once, or are long", async () => {
     const engine = await open();
     const ref = await makeCollection(engine);
     const records = Array.from({ length: 21 }, (_, i) => record(`r${i}`));
     await write(engine, ref, "add", ...records);
+    const long = await makeCollection(engine);
+    await write(engine, long, "add", record("long", { document: "x".repeat(60_000) }));
     expect(readdirSync(dataFolder)).not.toContain("shared");
+    expect(existsSync(fileOf(long))).toBe(true);
     expect(await readAll(engine, ref)).toEqual(records);
     await engine.close();
   });

@@ -21,6 +21,7 @@ import type { StageTimes } from "../query/stage-times.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
+import { recordBytes } from "../storage/values/record-bytes.ts";
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { CollectionReads } from "./collection-reads.ts";
@@ -145,9 +146,12 @@ export class OpenCollection {
   async write(request: WriteRequest): Promise<void> {
     const { records } = request;
     if (records.length === 0) return;
-    // Many at once do not go through a place that is not theirs.
-    const moving = this.#moveIfDue(records.length, records.length * (records[0]?.embedding?.byteLength ?? 0));
-    if (moving !== null) await moving;
+    // Many at once, or large ones, do not go through an environment that others wait for.
+    if (this.isShared) {
+      const bytes = records.reduce((sum, record) => sum + recordBytes({ ...record, metadata: null }), 0);
+      // The write asks for its turn at once, and gets it after the move.
+      this.#moveIfDue(records.length, bytes);
+    }
     await this.#track((view) => planWrite(view, request, this.#schema));
   }
 
@@ -248,18 +252,17 @@ export class OpenCollection {
         return change.head.sequence;
       }),
     );
-    void this.#moveIfDue();
+    this.#moveIfDue();
   }
 
   /** A store that is not small any more gets an environment of its own, between two writes. */
-  #moveIfDue(records = 0, bytes = 0): Promise<void> | null {
+  #moveIfDue(records = 0, bytes = 0): void {
     const { mover, onProblem } = this.#options;
-    if (mover === undefined || this.#moving !== null || !mover.isDue(records, bytes)) return this.#moving;
+    if (mover === undefined || this.#moving !== null || !mover.isDue(records, bytes)) return;
     this.#moving = this.#gate
       .exclusive(() => mover.move())
       .catch(onProblem)
       .finally(() => (this.#moving = null));
-    return this.#moving;
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
