@@ -4,7 +4,7 @@
  * one when its catalog has been opened, before anything is written that the older Sheaf does not know.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "./data-folder.ts";
 import { makeFolder } from "./make-folder.ts";
@@ -19,10 +19,6 @@ const DATA_FORMAT_VERSION = 4;
 /** Of a folder in which no collection has ever shared an environment, and of every backup. */
 export const VERSION_WITHOUT_SHARES = 3;
 const MADE = "made";
-const REMEDY =
-  "restore it from a backup; without one, if this version has served the folder, write this line to it: " +
-  JSON.stringify({ format: DATA_FORMAT_NAME, version: DATA_FORMAT_VERSION, catalog: MADE });
-
 /** Stands in a folder that a backup is being restored to. */
 export const RESTORING = "restoring";
 
@@ -95,7 +91,7 @@ function checkFormat(path: string): void {
     !Number.isInteger(version) ||
     version < 1
   ) {
-    throw refused(`${path} does not describe a data folder of Sheaf; ${REMEDY}`);
+    throw refused(`${path} does not describe a data folder of Sheaf; ${remedyFor(path)}`);
   }
   if (version > DATA_FORMAT_VERSION) {
     throw refused(
@@ -115,9 +111,19 @@ function readFormat(path: string): FormatFields {
     const value: unknown = JSON.parse(readFileSync(path, "utf8"));
     return typeof value === "object" && value !== null ? value : {};
   } catch (error) {
-    const reason = error instanceof SyntaxError ? `is damaged; ${REMEDY}` : "cannot be read";
+    const reason = error instanceof SyntaxError ? `is damaged; ${remedyFor(path)}` : "cannot be read";
     throw new SheafError("failed_precondition", `${path} ${reason}`, { cause: error });
   }
+}
+
+/** `path`: of the file. */
+function remedyFor(path: string): string {
+  const hasShares = existsSync(join(dirname(path), "shared"));
+  const version = hasShares ? DATA_FORMAT_VERSION : VERSION_WITHOUT_SHARES;
+  return (
+    "restore it from a backup; without one, if this version has served the folder, write this line to it: " +
+    JSON.stringify({ format: DATA_FORMAT_NAME, version, catalog: MADE })
+  );
 }
 
 function refused(message: string): SheafError {
