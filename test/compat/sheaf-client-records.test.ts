@@ -2,6 +2,7 @@
 import {
   ConflictError,
   GroupBy,
+  type Highlight,
   K,
   Knn,
   MinK,
@@ -9,6 +10,7 @@ import {
   Rrf,
   Search,
   SheafClient,
+  type Snippet,
   type SparseVector,
   age,
   fieldValue,
@@ -143,6 +145,36 @@ describe("records of @sheaf/client", () => {
       max: 3,
       histogram: [{ count: 2 }, { count: 2 }],
     });
+  });
+
+  it("say where their documents match", async () => {
+    const collection = await client.createCollection({ name: "marked" });
+    await collection.add({
+      records: [
+        { id: "a", embedding: [1], document: "the tide and the ebb" },
+        { id: "b", embedding: [2] },
+      ],
+    });
+    const where = K.DOCUMENT.contains("tide");
+    const highlights = [{ start: 4, end: 8, by: ["$contains"] }];
+    const [found] = await collection.search({ where, select: [], highlight: { snippet: 12 } });
+    expectTypeOf(found).toExtend<
+      { readonly highlights: readonly Highlight[] | null; readonly snippet: Snippet | null } | undefined
+    >();
+    const snippet = { text: "the tide and", start: 0, highlights };
+    expect(found).toEqual({ id: "a", highlights, snippet });
+    expect(await collection.get({ select: [], highlight: true })).toEqual([
+      { id: "a", highlights: [] },
+      { id: "b", highlights: null },
+    ]);
+    const [marked, plain] = await collection.searchAll({
+      searches: [
+        { where, select: [], highlight: true },
+        { where, select: [] },
+      ],
+    });
+    expectTypeOf(plain[0]).toEqualTypeOf<{ readonly id: string } | undefined>();
+    expect([marked[0]?.highlights, plain[0]]).toEqual([highlights, { id: "a" }]);
   });
 
   it("are ordered by their fields", async () => {

@@ -17,6 +17,7 @@ import {
   countJson,
   facetsJson,
 } from "./records/facets.ts";
+import type { HighlightInput, Highlighted } from "./records/highlight.ts";
 import type { Metadata, MetadataShape } from "./records/metadata.ts";
 import {
   DELETE,
@@ -87,7 +88,10 @@ export interface AcceptedModel extends ModelWeights {
 }
 
 /** What the answer to one search of `searchAll` is. */
-export type SearchRow<M, P> =
+export type SearchRow<M, P> = SelectedRow<M, P> &
+  (P extends { readonly highlight: infer H } ? Highlighted<H> : unknown);
+
+type SelectedRow<M, P> =
   P extends Search<infer N>
     ? Row<M, N>
     : P extends { readonly select: infer S extends readonly KeyInput[] }
@@ -222,9 +226,12 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** By id and filter, in the order in which the records were made. */
-  async get<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
-    params: GetParams<S, M> = {},
-  ): Promise<readonly Row<M, KeyName<S[number]>>[]> {
+  async get<
+    const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[],
+    const H extends HighlightInput | undefined = undefined,
+  >(
+    params: GetParams<S, M> & { readonly highlight?: H } = {},
+  ): Promise<readonly (Row<M, KeyName<S[number]>> & Highlighted<H>)[]> {
     const { json, names } = getReading(requireKnown(params, GET, "params"));
     return rowsOf(await this.#post<Columns>("get", json, params), names);
   }
@@ -247,9 +254,12 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** Rows have the members that `select` names: without it document, metadata and score. */
   search<N extends string>(search: Search<N>): Promise<readonly Row<M, N>[]>;
-  search<const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[]>(
-    params: SearchParams<S, M>,
-  ): Promise<readonly Row<M, KeyName<S[number]>>[]>;
+  search<
+    const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[],
+    const H extends HighlightInput | undefined = undefined,
+  >(
+    params: SearchParams<S, M> & { readonly highlight?: H },
+  ): Promise<readonly (Row<M, KeyName<S[number]>> & Highlighted<H>)[]>;
   async search(
     params: SearchParams<readonly KeyInput[], M> | Search<string>,
   ): Promise<readonly Row<M, string>[]> {
@@ -273,9 +283,15 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** As `get`, with the token of the state that was read, to go on with it and to commit against it. */
-  async conditionalGet<const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[]>(
-    params: GetParams<S, M> & { readonly readToken?: number | undefined } = {},
-  ): Promise<{ readonly records: readonly Row<M, KeyName<S[number]>>[]; readonly readToken: number }> {
+  async conditionalGet<
+    const S extends readonly KeyInput<GetKey<M>>[] = readonly DefaultGetKey[],
+    const H extends HighlightInput | undefined = undefined,
+  >(
+    params: GetParams<S, M> & { readonly highlight?: H; readonly readToken?: number | undefined } = {},
+  ): Promise<{
+    readonly records: readonly (Row<M, KeyName<S[number]>> & Highlighted<H>)[];
+    readonly readToken: number;
+  }> {
     const { readToken, ...get } = requireKnown(params, { ...GET, readToken: true }, "params");
     const { json, names } = getReading(get);
     const body = { ...json, read_token: readToken };
@@ -342,7 +358,7 @@ function splitRows(
   reply: ColumnRows,
   namesOf: (i: number) => readonly string[],
 ): readonly (readonly never[])[] {
-  const { documents, embeddings, metadatas, uris, scores, distances } = reply;
+  const { documents, embeddings, metadatas, uris, scores, distances, highlights, snippets } = reply;
   return reply.ids.map((ids, i) => {
     const columns: Columns = {
       ids,
@@ -352,6 +368,8 @@ function splitRows(
       uris: uris?.[i] ?? null,
       scores: scores?.[i] ?? null,
       distances: distances?.[i] ?? null,
+      highlights: highlights?.[i] ?? null,
+      snippets: snippets?.[i] ?? null,
     };
     return rowsOf(columns, namesOf(i));
   });

@@ -65,6 +65,7 @@ export {
   UnsupportedError,
 } from "./errors.ts";
 export { Pages } from "./pages.ts";
+export type { Highlight, HighlightInput, Snippet } from "./records/highlight.ts";
 export type { CountParams, Facet, FacetsParams, FacetValue } from "./records/facets.ts";
 export type {
   Metadata,

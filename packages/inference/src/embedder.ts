@@ -52,6 +52,17 @@ export interface SparseEmbeddings extends EmbedUsage {
   readonly vectors: readonly SparseVector[];
 }
 
+/** Where texts have terms of sparse vectors. */
+export interface TermSearch {
+  readonly model: string;
+  readonly texts: readonly string[];
+  /** Indices of vectors of the model. */
+  readonly terms: Uint32Array;
+  /** Words of each text that are found at most, the first ones. */
+  readonly limit: number;
+  readonly bm25?: Bm25Options;
+}
+
 export interface ModelInfo {
   readonly identifier: string;
   readonly kind: ModelKind;
@@ -72,5 +83,10 @@ export interface Embedder {
   identity(identifier: string): Promise<ModelIdentity>;
   dense(request: EmbedRequest, options?: EmbedOptions): Promise<DenseEmbeddings>;
   sparse(request: EmbedRequest, options?: EmbedOptions): Promise<SparseEmbeddings>;
+  /**
+   * By text, start and end of each word that has one of the terms, in UTF-16 units. As in a vector, what is cut from a text
+   * has none. `null` for models whose terms are no words of the text: all but `sheaf/bm25`.
+   */
+  findTerms(search: TermSearch, options?: EmbedOptions): Promise<readonly Uint32Array[] | null>;
   close(): Promise<void>;
 }

@@ -23,6 +23,7 @@ import type {
   EmbedRequest,
   ModelInfo,
   SparseEmbeddings,
+  TermSearch,
 } from "./embedder.ts";
 import { LocalModel, type LocalModelOptions, planOf } from "./local-model.ts";
 import { AutoPull } from "./models/auto-pull.ts";
@@ -202,6 +203,17 @@ export class LocalEmbedder implements Embedder {
     const labels = await model.labels();
     const vectors = embedded.vectors.map((vector) => labelled(asSparse(vector), labels));
     return { ...embedded, vectors };
+  }
+
+  async findTerms(
+    { model, texts, terms, limit, bm25 = {} }: TermSearch,
+    options: EmbedOptions = {},
+  ): Promise<readonly Uint32Array[] | null> {
+    if (modelEntry(model).head !== "bm25") return null;
+    this.#checkOpen();
+    checkBm25Options(bm25);
+    const cut = texts.map((text) => firstBytes(text, LIMITS.textBytes));
+    return this.#pool.findTerms(cut, { terms, options: bm25, limit }, options);
   }
 
   /** Process ids of a model's replicas, for those who watch or kill them. */

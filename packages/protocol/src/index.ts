@@ -67,6 +67,14 @@ export type {
   WriteRequest,
 } from "./records/ast.ts";
 export {
+  HIGHLIGHT_SOURCES,
+  type HighlightSource,
+  mergeRanges,
+  type Snippet,
+  sourceBit,
+  writeRanges,
+} from "./records/highlights.ts";
+export {
   characterEnd,
   documentPieces,
   type DocumentText,
@@ -90,6 +98,7 @@ export type {
   Comparison,
   FieldLeaf,
   GroupBy,
+  HighlightRequest,
   Knn,
   KnnQuery,
   NaryOperator,

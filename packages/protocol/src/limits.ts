@@ -117,6 +117,16 @@ const table = {
     over: 400,
     doc: "Records up to the last of a page that `order_by` orders, of as many as there are. All of them are held at once.",
   },
+  highlights: {
+    value: 64,
+    over: null,
+    doc: "Highlights of one document. Of more the first are shown.",
+  },
+  snippetCharacters: {
+    value: 1_000,
+    over: 400,
+    doc: "`highlight.snippet`: the longest part of a document that is shown with its highlights, in UTF-16 units.",
+  },
   selectKeys: { value: 1_024, over: 400, doc: "Keys of `select`." },
   whereNodes: { value: 1_000, over: 400, doc: "Clauses of one `where`." },
   whereValues: { value: 100_000, over: 400, doc: "Values of one `$in` or `$nin`, and ids of one selector." },

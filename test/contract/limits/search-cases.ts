@@ -63,6 +63,11 @@ export const SEARCH_CASES = {
     /^searches\[0\]\.order_by/u,
   ),
   orderedResults: bySize((_bench, size) => called(() => order(size)), /^order_by: the page ends at record/u),
+  highlights: bySize(highlightsOf, /$/u),
+  snippetCharacters: searched(
+    (size) => ({ highlight: { snippet: size } }),
+    /^searches\[0\]\.highlight\.snippet/u,
+  ),
   selectKeys: searched((size) => ({ select: { keys: names(size) } }), /^searches\[0\]\.select\.keys/u),
   whereNodes: filtered((size) => ({ $or: times(size - 1, () => ({ a: 1 })) }), /^where/u),
   whereValues: filtered((size) => ({ a: { $in: times(size, (i) => i) } }), /^where\.a\.\$in/u),
@@ -108,6 +113,17 @@ async function query(bench: Bench, counts: { records: number; queries: number })
 }
 
 /** Of a collection in which each of these is the value of a record, under one key after the other. */
+/** A document with so many matches, of which no more than the bound are shown. */
+async function highlightsOf(bench: Bench, size: number): Promise<Outcome> {
+  const path = await bench.collection();
+  const record = { ids: ["a"], embeddings: [[1]], documents: ["a ".repeat(size)] };
+  await bench.ask(`POST ${path}/add`, { json: record });
+  const json = { where_document: { $contains: "a" }, highlight: true };
+  const { highlights } = await bench.ask<{ highlights: unknown[][] }>(`POST ${path}/get`, { json });
+  const isRight = highlights[0]?.length === Math.min(size, LIMITS.highlights);
+  return { status: isRight ? 200 : 500, message: "" };
+}
+
 async function facetsOf(bench: Bench, texts: readonly string[]): Promise<Outcome> {
   const path = await bench.collection();
   const ids = times(Math.min(LIMITS.facetValues, texts.length), (i) => `r${i}`);

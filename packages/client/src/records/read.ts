@@ -5,6 +5,7 @@ import type { KeyInput } from "../search/key.ts";
 import { RankExpression, type RankInput } from "../search/rank.ts";
 import { Search } from "../search/search.ts";
 import { CALL, type CallOptions } from "../transport.ts";
+import type { HighlightInput } from "./highlight.ts";
 import type { Metadata } from "./metadata.ts";
 import { GET_KEYS, QUERY_KEYS, SEARCH_KEYS, includeOf, namesOf } from "./row.ts";
 import type { Where } from "./where-json.ts";
@@ -34,6 +35,8 @@ export interface GetParams<S, M = Metadata> extends Selector<M>, CallOptions {
   /** All, if omitted. */
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
+  /** Say where each document matches, and show part of it. */
+  readonly highlight?: HighlightInput | undefined;
   /** Document and metadata if omitted. */
   readonly select?: S | undefined;
 }
@@ -63,6 +66,8 @@ export interface SearchInput<S = readonly KeyInput[], M = Metadata> {
   readonly orderBy?: OrderBy<M> | undefined;
   readonly limit?: number | undefined;
   readonly offset?: number | undefined;
+  /** Say where each document matches, and show part of it. */
+  readonly highlight?: HighlightInput | undefined;
   /** Built-in keys and fields of the metadata. Document, metadata and score if omitted. */
   readonly select?: S | undefined;
 }
@@ -80,6 +85,7 @@ export const GET: MembersOf<GetParams<unknown>> = {
   orderBy: true,
   limit: true,
   offset: true,
+  highlight: true,
   select: true,
   ...CALL,
 };
@@ -105,6 +111,7 @@ const SEARCH: MembersOf<SearchInput> = {
   orderBy: true,
   limit: true,
   offset: true,
+  highlight: true,
   select: true,
 };
 const SEARCH_ALONE: MembersOf<SearchParams> = { ...SEARCH, ...CALL };
@@ -130,10 +137,11 @@ export function selectorJson({ ids, where, whereDocument }: Loose<Selector>): ob
 }
 
 export function getReading(params: Ordered<GetParams<Keys>>): Reading {
-  const { orderBy, limit, offset, select = GET_KEYS } = params;
+  const { orderBy, limit, offset, highlight, select = GET_KEYS } = params;
   const names = namesOf(select);
   const include = includeOf(names, ["#id", "#uri", "#embedding", ...GET_KEYS]);
-  return { json: { ...selectorJson(params), order_by: orderBy, limit, offset, include }, names };
+  const json = { ...selectorJson(params), order_by: orderBy, limit, offset, highlight, include };
+  return { json, names };
 }
 
 export function queryReading(params: Loose<QueryParams<Keys>>): Reading {
@@ -178,6 +186,7 @@ function partsReading({
   orderBy,
   limit,
   offset = 0,
+  highlight,
   select = SEARCH_KEYS,
 }: Ordered<SearchInput>): Reading {
   const names = namesOf(select);
@@ -187,6 +196,7 @@ function partsReading({
     group_by: GroupBy.from(groupBy),
     order_by: orderBy,
     limit: { offset, limit },
+    highlight,
     select: { keys: names },
   };
   return { json, names };

@@ -1,6 +1,7 @@
 /** Rows of answers: out of columns, with the members that `select` names. */
 import { Select } from "../search/select.ts";
 import type { KeyInput } from "../search/key.ts";
+import type { Highlight, Snippet } from "./highlight.ts";
 import { type Metadata, type SparseVector, isSparseVector } from "./metadata.ts";
 
 interface BuiltIn {
@@ -70,6 +71,9 @@ export interface Columns {
   readonly uris?: readonly (string | null)[] | null;
   readonly scores?: readonly (number | null)[] | null;
   readonly distances?: readonly (number | null)[] | null;
+  /** Left out, and `null` in an answer to several searches, where they were not asked for. */
+  readonly highlights?: readonly (readonly Highlight[] | null)[] | null;
+  readonly snippets?: readonly (Snippet | null)[] | null;
 }
 
 export function namesOf(select: Iterable<KeyInput>): readonly string[] {
@@ -78,7 +82,7 @@ export function namesOf(select: Iterable<KeyInput>): readonly string[] {
 
 /** Rows of the type that the caller knows them to be, from what it selected. */
 export function rowsOf(columns: Columns, names: readonly string[]): readonly never[] {
-  const { ids, documents, embeddings, metadatas, uris, scores, distances } = columns;
+  const { ids, documents, embeddings, metadatas, uris, scores, distances, highlights, snippets } = columns;
   const chosen = new Set(names);
   const fields = names.filter((name) => !name.startsWith("#"));
   const hasAll = chosen.has("#metadata");
@@ -92,6 +96,8 @@ export function rowsOf(columns: Columns, names: readonly string[]): readonly nev
     ...(hasAll || fields.length > 0
       ? { metadata: fieldsOf(metadatas?.[i], hasAll ? null : chosen, chosen) }
       : {}),
+    ...(highlights ? { highlights: highlights[i] ?? null } : {}),
+    ...(snippets ? { snippet: snippets[i] ?? null } : {}),
   })) as readonly unknown[] as readonly never[];
 }
 

@@ -9,6 +9,7 @@ import {
   type Facet,
   type FacetsRequest,
   type GetRequest,
+  type HighlightRequest,
   LIMITS,
   type QueryRequest,
   type SearchRequest,
@@ -21,6 +22,8 @@ import type { RowSet } from "../index/row-set.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 import { countFacets } from "./facet/facets.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
+import { Highlighter } from "./highlight/highlighter.ts";
+import { soughtClauses } from "./highlight/sought-clauses.ts";
 import type { Reading } from "./group/member-order.ts";
 import { denseKnn } from "./rank/knn.ts";
 import { FirstBatches } from "./first-batches.ts";
@@ -32,7 +35,7 @@ import { type RecordView, StaleSnapshot } from "./record-view.ts";
 import { RequestPatterns } from "./regex/request-patterns.ts";
 import { type RecordBatch, ResultReader, type SelectedList, listOf } from "./result-reader.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
-import { fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
+import { type Fields, fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
 import { openSnapshot, overtaken, readSnapshot } from "./snapshot-read.ts";
 import { type Filter, planFilter } from "./filter/where-plan.ts";
 
@@ -53,6 +56,8 @@ export interface OpenRead {
   readonly ticket: ReadTicket;
   readonly requireStored: QueryContext["requireStored"];
   readonly tenant: string;
+  /** `null`: no list asks for highlights. */
+  readonly highlighter: Highlighter | null;
 }
 
 /** One list per search, all of one state. */
@@ -76,14 +81,15 @@ async function startSearch(context: QueryContext, request: SearchRequest, pace: 
   }
   if (!patterns.isEmpty) await patterns.check();
   if (context.dimension === null) return nothing(request.searches);
-  return startRead(context, pace, async (view, reader) => {
+  const select = async (view: RecordView, reader: ResultReader): Promise<void> => {
     for (const [i, search] of request.searches.entries()) {
       const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
-      const list = listOf(page, fieldsOfSelect(search.select));
+      const list = listOf(page, withDocument(fieldsOfSelect(search.select), search.highlight));
       await times.measure("select", () => reader.add(list, pace));
       await pace.breathe();
     }
-  });
+  };
+  return startRead(context, pace, select, highlighterOf(context, request.searches));
 }
 
 /** One list per query vector, nearest first; the score is the distance. */
@@ -144,20 +150,21 @@ export function executeGet(
 
 async function startGet(context: QueryContext, request: GetRequest, pace: Pace): Promise<StartedRead> {
   const filter = await planWhere(context, request.where, pace.signal);
-  return startRead(context, pace, async (view, reader) => {
+  const select = async (view: RecordView, reader: ResultReader): Promise<void> => {
     const candidates = candidateRows(context.index, request, view);
     const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
     const list = await context.times.measure("sort", () => listOfGet(rows, request, { view, pace }));
     await context.times.measure("select", () => reader.add(list, pace));
-  });
+  };
+  return startRead(context, pace, select, highlighterOf(context, [request]));
 }
 
 async function listOfGet(
   rows: RowSet,
-  { include, offset, limit, orderBy }: GetRequest,
+  { include, offset, limit, orderBy, highlight }: GetRequest,
   reading: Reading,
 ): Promise<SelectedList> {
-  const fields = fieldsOfInclude(include);
+  const fields = withDocument(fieldsOfInclude(include), highlight);
   const end = offset + (limit ?? Infinity);
   if (orderBy !== undefined) {
     const known = await sortedPage(rows, orderBy, { offset, end }, reading);
@@ -171,13 +178,14 @@ async function listOfGet(
 
 /** The next batch of a read that was started. Throws 503 where too much has changed to go on with it. */
 export async function executeNext(
-  { reader, requireStored, tenant }: OpenRead,
+  { reader, requireStored, tenant, highlighter }: OpenRead,
   signal?: CancelSignal,
 ): Promise<RecordBatch> {
   try {
     const pace = new Pace(signal, tenant);
     if (pace.isDue) await pace.breathe();
-    return await reader.nextBatch(pace);
+    const batch = await reader.nextBatch(pace);
+    return highlighter === null ? batch : await highlighter.mark(batch, pace);
   } catch (error) {
     if (!(error instanceof StaleSnapshot)) throw error;
     requireStored?.(error.id);
@@ -257,6 +265,7 @@ async function startRead(
   context: QueryContext,
   pace: Pace,
   select: (view: RecordView, reader: ResultReader) => Promise<void>,
+  highlighter: Highlighter | null = null,
 ): Promise<StartedRead> {
   const { result, ticket } = await openSnapshot(
     context,
@@ -267,14 +276,33 @@ async function startRead(
     },
     ({ reader }) => !reader.isDone,
   );
-  const first = result.reader.firstBatch();
-  if (!result.reader.isDone && ticket !== null)
-    return {
-      first,
-      rest: { ...result, ticket, requireStored: context.requireStored, tenant: context.tenant },
-    };
-  ticket?.close();
-  return { first, rest: null };
+  const batch = result.reader.firstBatch();
+  try {
+    const first = highlighter === null ? batch : await highlighter.mark(batch, pace);
+    if (!result.reader.isDone && ticket !== null) {
+      const { requireStored, tenant } = context;
+      return { first, rest: { ...result, ticket, requireStored, tenant, highlighter } };
+    }
+    ticket?.close();
+    return { first, rest: null };
+  } catch (error) {
+    ticket?.close();
+    throw error;
+  }
+}
+
+/** Documents are read to find highlights in them, whether they are shown or not. */
+function withDocument(fields: Fields, highlight: HighlightRequest | undefined): Fields {
+  return highlight === undefined ? fields : { ...fields, document: true };
+}
+
+/** `null`: no list asks for highlights, or none has a filter that finds any. */
+function highlighterOf(
+  { regexes }: QueryContext,
+  lists: readonly Pick<GetRequest, "where" | "highlight">[],
+): Highlighter | null {
+  const clauses = lists.map(({ where, highlight }) => (highlight === undefined ? [] : soughtClauses(where)));
+  return clauses.every(({ length }) => length === 0) ? null : new Highlighter(regexes, clauses);
 }
 
 function nothing(lists: readonly unknown[]): StartedRead {

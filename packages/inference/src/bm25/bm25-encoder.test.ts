@@ -164,3 +164,49 @@ describe("Bm25Encoder", () => {
     expect(() => new Bm25Encoder({ tokenMaxLength: 0.5 })).toThrow("token_max_length: must be");
   });
 });
+
+describe("find", () => {
+  const idsOf = (query: string): ReadonlySet<number> =>
+    new Set(new Bm25Encoder().encode(query).vector.indices);
+
+  it("says where the words of a text are whose stems are sought", () => {
+    const text = "Ships wait; the SHIP's crew is waiting (shipping).";
+    const places = new Bm25Encoder().find(text, idsOf("a waiting ship"), 64);
+    const words = Array.from({ length: places.length / 2 }, (_, i) =>
+      text.slice(places[2 * i], places[2 * i + 1]),
+    );
+    expect(words).toEqual(["Ships", "wait", "SHIP", "waiting", "shipping"]);
+  });
+
+  it("stops at the limit, and leaves out what an encoder with these options leaves out", () => {
+    const text = "tide tide tide";
+    expect(new Bm25Encoder().find(text, idsOf("tide"), 2)).toEqual([0, 4, 5, 9]);
+    expect(new Bm25Encoder({ stopwords: ["tide"] }).find(text, idsOf("tide"), 9)).toEqual([]);
+    expect(new Bm25Encoder({ tokenMaxLength: 3 }).find(text, idsOf("tide"), 9)).toEqual([]);
+  });
+
+  it("finds every term of a text as often as it is counted, whatever the characters", () => {
+    const unit = fc.constantFrom(
+      ...Array.from("ab Σσςİ\ufeff\u2003.'-_1😀é\u0301\ud800中ßŒ"),
+      "the ",
+      "running ",
+      "\n",
+    );
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 60 }), (text) => {
+        const encoder = new Bm25Encoder({ tokenMaxLength: 12 });
+        const { ids, counts } = encoder.count(text);
+        for (const [i, id] of ids.entries()) {
+          const places = encoder.find(text, new Set([id]), 100);
+          expect(places).toHaveLength(2 * counts[i]!);
+          for (let at = 0; at < places.length; at += 2) {
+            // Alone it is the same word, but for the form that a sigma has at the end.
+            const word = text.slice(places[at], places[at + 1]);
+            if (!word.includes("Σ")) expect([...encoder.count(word).ids]).toEqual([id]);
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

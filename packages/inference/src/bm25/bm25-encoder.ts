@@ -67,6 +67,17 @@ export class Bm25Encoder {
     };
   }
 
+  /** The first `limit` words that are one of the terms: start and end of each, in UTF-16 units. */
+  find(text: string, terms: ReadonlySet<number>, limit: number): number[] {
+    const places: number[] = [];
+    for (const { start, end, word } of wordsOf(text)) {
+      if (places.length === 2 * limit) break;
+      const stem = this.#termOf(word);
+      if (stem !== null && terms.has(termId(stem))) places.push(start, end);
+    }
+    return places;
+  }
+
   /** The vector of a text whose parts are counted. */
   weigh(parts: readonly TermCounts[]): Bm25Text {
     const terms = new TermTable();
@@ -93,11 +104,40 @@ export class Bm25Encoder {
     const terms: string[] = [];
     const words = text.replace(/[^\p{L}\p{N}_\s]+/gu, " ").toLowerCase();
     for (const [word] of words.matchAll(/\S+/gu)) {
-      if (this.#stopwords.has(word) || word.length > this.#tokenMaxLength) continue;
-      const stem = stemOf(word);
-      if (stem !== "") terms.push(stem);
+      const stem = this.#termOf(word);
+      if (stem !== null) terms.push(stem);
     }
     return terms;
+  }
+
+  /** `null`: the word does not count. */
+  #termOf(word: string): string | null {
+    if (this.#stopwords.has(word) || word.length > this.#tokenMaxLength) return null;
+    const stem = stemOf(word);
+    return stem === "" ? null : stem;
+  }
+}
+
+interface PlacedWord {
+  readonly start: number;
+  readonly end: number;
+  /** In lower case. */
+  readonly word: string;
+}
+
+/**
+ * The words that a text is split into, with their places. They are put into lower case as in the whole text: its rule for
+ * a final sigma looks across the one white space that has no width.
+ */
+function* wordsOf(text: string): Generator<PlacedWord> {
+  for (const { 0: run, index } of text.matchAll(/[\p{L}\p{N}_]+(?:\ufeff+[\p{L}\p{N}_]+)*/gu)) {
+    const words = run.split("\ufeff");
+    const lower = run.toLowerCase().split("\ufeff");
+    let start = index;
+    for (const [i, { length }] of words.entries()) {
+      if (length > 0) yield { start, end: start + length, word: lower[i] as string };
+      start += length + 1;
+    }
   }
 }
 

@@ -8,7 +8,11 @@ import type {
   Bm25Texts,
   EncodePart,
   EncodedTexts,
+  FindTerms,
+  FindTermsPart,
+  FoundTerms,
   PartOfIds,
+  PartOfPlaces,
   PartOfTerms,
   TextAnswer,
   TextJob,
@@ -22,6 +26,8 @@ export function runTextJob(job: TextJob): TextAnswer {
   if (job.type === "encode_part") return encodePart(job);
   if (job.type === "bm25") return bm25(job.texts, job.options);
   if (job.type === "bm25_part") return bm25Part(job);
+  if (job.type === "find_terms") return findTerms(job);
+  if (job.type === "find_terms_part") return findTermsPart(job);
   return { type: "vocabulary", pieces: tokenizerOf(job.tokenizer).vocabulary() };
 }
 
@@ -91,6 +97,20 @@ function bm25Part({ text, before, options }: Bm25Part): Bm25Texts | PartOfTerms 
   if (before !== null) return bm25Texts([encoder.weigh([...before, encoder.count(text)])]);
   const consumed = borderOfWords(text);
   return { type: "part_of_terms", terms: encoder.count(text.slice(0, consumed)), consumed };
+}
+
+function findTerms({ texts, terms, options, limit }: FindTerms): FoundTerms {
+  const encoder = new Bm25Encoder(options);
+  const sought = new Set(terms);
+  const found = texts.map((text) => encoder.find(text, sought, limit));
+  const lengths = Uint32Array.from(found, ({ length }) => length);
+  return { type: "find_terms", places: Uint32Array.from(found.flat()), lengths };
+}
+
+function findTermsPart({ text, isLast, terms, options, limit }: FindTermsPart): PartOfPlaces {
+  const consumed = isLast ? text.length : borderOfWords(text);
+  const places = new Bm25Encoder(options).find(text.slice(0, consumed), new Set(terms), limit);
+  return { type: "part_of_places", places: Uint32Array.from(places), consumed };
 }
 
 function bm25Texts(encoded: readonly Bm25Text[]): Bm25Texts {

@@ -21,6 +21,8 @@ export type TextJob =
   | { readonly type: "bm25"; readonly texts: readonly string[]; readonly options: Bm25Options }
   | EncodePart
   | Bm25Part
+  | FindTerms
+  | FindTermsPart
   | { readonly type: "vocabulary"; readonly tokenizer: TokenizerFiles };
 
 /**
@@ -45,6 +47,23 @@ export interface Bm25Part {
   readonly options: Bm25Options;
 }
 
+/** Where words of texts are one of the terms, as `Bm25Encoder.find` says it. */
+export interface FindTerms {
+  readonly type: "find_terms";
+  readonly texts: readonly string[];
+  readonly terms: Uint32Array;
+  readonly options: Bm25Options;
+  /** Of each text. */
+  readonly limit: number;
+}
+
+/** The same in a part of one text. */
+export interface FindTermsPart extends Omit<FindTerms, "type" | "texts"> {
+  readonly type: "find_terms_part";
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
 /** Of a part that is not the last, up to its last border. */
 export interface PartOfIds {
   readonly type: "part_of_ids";
@@ -58,6 +77,21 @@ export interface PartOfTerms {
   readonly type: "part_of_terms";
   readonly terms: TermCounts;
   readonly consumed: number;
+}
+
+/** As `PartOfIds`; of the last part all of it. */
+export interface PartOfPlaces {
+  readonly type: "part_of_places";
+  /** Relative to the part. */
+  readonly places: Uint32Array;
+  readonly consumed: number;
+}
+
+export interface FoundTerms {
+  readonly type: "find_terms";
+  /** Start and end of each word. */
+  readonly places: Uint32Array;
+  readonly lengths: Uint32Array;
 }
 
 export interface EncodedTexts {
@@ -89,4 +123,12 @@ interface Vocabulary {
   readonly pieces: readonly string[];
 }
 
-export type TextAnswer = EncodedTexts | TextOverLimit | Bm25Texts | PartOfIds | PartOfTerms | Vocabulary;
+export type TextAnswer =
+  | EncodedTexts
+  | TextOverLimit
+  | Bm25Texts
+  | PartOfIds
+  | PartOfTerms
+  | FoundTerms
+  | PartOfPlaces
+  | Vocabulary;

@@ -6,7 +6,7 @@ import { SheafError, type Truncation } from "@sheaf/protocol";
 import type { TermCounts } from "../bm25/bm25-encoder.ts";
 import type { Bm25Options } from "../embedder.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
-import type { TextAnswer, TextJob } from "./text-jobs.ts";
+import type { FindTerms, TextAnswer, TextJob } from "./text-jobs.ts";
 
 /** About 20 ms of the slowest tokenizer. */
 export const PIECE_CHARACTERS = 8_192;
@@ -54,6 +54,29 @@ export function bm25InParts(text: string, options: Bm25Options, ask: Ask): Promi
       return answer.consumed;
     },
   });
+}
+
+export async function findTermsInParts(
+  text: string,
+  { terms, options, limit }: Omit<FindTerms, "type" | "texts">,
+  ask: Ask,
+): Promise<TextAnswer> {
+  const places: number[] = [];
+  let offset = 0;
+  const take = (answer: TextAnswer): number => {
+    if (answer.type !== "part_of_places") throw unexpectedAnswer(answer);
+    for (const place of answer.places) places.push(offset + place);
+    offset += answer.consumed;
+    return answer.consumed;
+  };
+  const last = await inParts(text, {
+    enough: () => places.length >= 2 * limit,
+    ask: async (part, isLast) => ask({ type: "find_terms_part", text: part, isLast, terms, options, limit }),
+    take,
+  });
+  take(last);
+  const kept = Uint32Array.from(places.slice(0, 2 * limit));
+  return { type: "find_terms", places: kept, lengths: Uint32Array.of(kept.length) };
 }
 
 export function unexpectedAnswer(answer: TextAnswer): Error {

@@ -90,6 +90,17 @@ describe("TextWorkerPool", () => {
     expect((await pool.bm25(long, {})).vectors).toEqual(long.map((text) => encoder.encode(text).vector));
   });
 
+  it("finds terms in long texts where the encoder finds them in the whole", async () => {
+    const texts = [...many.slice(0, 40), `${"ΟΔΟΣ. ".repeat(5_000)}harbours`, many.join(" harbour ")];
+    const encoder = new Bm25Encoder();
+    const terms = encoder.encode("οδος harbour 17 text").vector.indices;
+    for (const limit of [3, 20_000]) {
+      const expected = texts.map((text) => encoder.find(text, new Set(terms), limit));
+      const found = await pool.findTerms(texts, { terms, limit, options: {} });
+      expect(found.map((places) => [...places])).toEqual(expected);
+    }
+  });
+
   it("lets others have their turn between the parts of a long text", async () => {
     const single = new TextWorkerPool({ workers: 1, onUnexpected: () => {} });
     let words = "";

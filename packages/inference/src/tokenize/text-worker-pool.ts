@@ -18,12 +18,13 @@ import type { Worker } from "node:worker_threads";
 import type { Bm25Options, EmbedOptions } from "../embedder.ts";
 import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
-import type { TextAnswer, TextJob } from "./text-jobs.ts";
+import type { FindTerms, TextAnswer, TextJob } from "./text-jobs.ts";
 import {
   type LongTextReader,
   PIECE_CHARACTERS,
   bm25InParts,
   encodeInParts,
+  findTermsInParts,
   unexpectedAnswer,
 } from "./text-parts.ts";
 import type { TextReply } from "./text.worker.ts";
@@ -128,6 +129,23 @@ export class TextWorkerPool {
       }
     });
     return { vectors, numTokens };
+  }
+
+  /** By text, where its first `limit` words are that are one of the terms: start and end in UTF-16 units. */
+  async findTerms(
+    texts: readonly string[],
+    sought: Omit<FindTerms, "type" | "texts">,
+    options: EmbedOptions = {},
+  ): Promise<readonly Uint32Array[]> {
+    const found: Uint32Array[] = [];
+    const job = (piece: readonly string[]): TextJob => ({ type: "find_terms", texts: piece, ...sought });
+    const long: LongTextReader = (text, ask) => findTermsInParts(text, sought, ask);
+    await this.#inPieces(texts, { job, long }, options, (answer) => {
+      if (answer.type !== "find_terms") throw unexpectedAnswer(answer);
+      let offset = 0;
+      for (const length of answer.lengths) found.push(answer.places.subarray(offset, (offset += length)));
+    });
+    return found;
   }
 
   /** The piece behind each token id. */

@@ -6,8 +6,9 @@
 import { writeMetadata, writeVector } from "./json-writer.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
 import { metadataCharacters, writeLongMetadata, writeLongString } from "./json-writer-long.ts";
-import type { Include, ReadToken, ResultRecord } from "../records/ast.ts";
-import type { SearchRequest, Select } from "../search/ast.ts";
+import type { GetRequest, Include, ReadToken, ResultRecord } from "../records/ast.ts";
+import { writeRanges } from "../records/highlights.ts";
+import type { HighlightRequest, SearchRequest, Select } from "../search/ast.ts";
 import { type DocumentText, fromDocumentText } from "../records/document-text.ts";
 
 /** Records that are written at once, and characters of them: some milliseconds. */
@@ -49,14 +50,15 @@ export interface ResultShape {
 /** Takes the next piece of a column. */
 export type WritePiece = (column: number, text: string) => void;
 
-/** Reply of get: `{"ids", "embeddings", "documents", "uris", "metadatas", "include"}`. */
-export function getShape(include: Include): ResultShape {
-  return { columns: recordColumns(include), lists: null, end: `,"include":${JSON.stringify(include.keys)}}` };
+/** Reply of get: `{"ids", "embeddings", "documents", "uris", "metadatas", "include"}`, and what `highlight` adds. */
+export function getShape(include: Include, highlight?: HighlightRequest): ResultShape {
+  const columns = [...recordColumns(include), ...highlightColumns([highlight])];
+  return { columns, lists: null, end: `,"include":${JSON.stringify(include.keys)}}` };
 }
 
 /** As `getShape`, with `read_token`. */
-export function readShape(include: Include, readToken: ReadToken): ResultShape {
-  const shape = getShape(include);
+export function readShape({ include, highlight }: GetRequest, readToken: ReadToken): ResultShape {
+  const shape = getShape(include, highlight);
   return { ...shape, end: `${shape.end.slice(0, -1)},"read_token":${readToken}}` };
 }
 
@@ -68,7 +70,7 @@ export function queryShape(include: Include, lists: number): ResultShape {
 
 /**
  * Reply of search: `{"ids", "documents", "embeddings", "metadatas", "scores", "select"}`, one entry per search of the
- * request, in its order.
+ * request, in its order; and what `highlight` adds.
  */
 export function searchShape({ searches }: SearchRequest): ResultShape {
   const selects = searches.map(({ select }) => select);
@@ -82,6 +84,7 @@ export function searchShape({ searches }: SearchRequest): ResultShape {
     column(',"embeddings":', (select) => (select.embedding ? EMBEDDINGS : null)),
     column(',"metadatas":', selectedMetadata),
     column(',"scores":', (select) => (select.score ? SCORES : null)),
+    ...highlightColumns(searches.map(({ highlight }) => highlight)),
   ];
   const keys = JSON.stringify(selects.map((select) => select.keys));
   return { columns, lists: selects.length, end: `,"select":${keys}}` };
@@ -219,6 +222,18 @@ function columnFor(prefix: string, isWanted: boolean, column: Column): ColumnSha
   return { prefix, of: isWanted ? () => column : null };
 }
 
+/** `highlights` and `snippets`, each only where one of the lists asks for it. */
+function highlightColumns(asked: readonly (HighlightRequest | undefined)[]): ColumnShape[] {
+  const column = (prefix: string, column: Column, isWanted: (list: number) => boolean): ColumnShape[] =>
+    asked.some((_, list) => isWanted(list))
+      ? [{ prefix, of: (list) => (isWanted(list) ? column : null) }]
+      : [];
+  return [
+    ...column(',"highlights":', HIGHLIGHTS, (list) => asked[list] !== undefined),
+    ...column(',"snippets":', SNIPPETS, (list) => typeof asked[list]?.snippet === "number"),
+  ];
+}
+
 const IDS: Column = { write: (records) => itemsOf(records.map(({ id }) => id)), pieces: null };
 const URIS: Column = { write: (records) => itemsOf(records.map(({ uri }) => uri ?? null)), pieces: null };
 const EMBEDDINGS: Column = { write: embeddings, pieces: null };
@@ -226,6 +241,15 @@ const SCORES: Column = { write: scores, pieces: null };
 const DOCUMENTS: Column = {
   write: (records) => itemsOf(records.map(({ document }) => textOf(document))),
   pieces: ({ document }) => writeLongString(document ?? null),
+};
+const HIGHLIGHTS: Column = {
+  write: (records) =>
+    records.map(({ highlights }) => (highlights === undefined ? "null" : writeRanges(highlights))).join(","),
+  pieces: null,
+};
+const SNIPPETS: Column = {
+  write: (records) => records.map(({ snippet }) => writeSnippet(snippet)).join(","),
+  pieces: null,
 };
 const VISIBLE_METADATA = metadataColumn((key) => !key.startsWith(RESERVED_PREFIX));
 const WHOLE_METADATA = metadataColumn(() => true);
@@ -253,6 +277,12 @@ function scores(records: Records): string {
   const values = new Float32Array(records.length);
   for (let index = 0; index < values.length; index += 1) values[index] = records[index]?.score ?? Number.NaN;
   return writeFloat32Array(values, "2.0").slice(1, -1);
+}
+
+function writeSnippet(snippet: ResultRecord["snippet"]): string {
+  if (snippet === undefined) return "null";
+  const { text, start, ranges } = snippet;
+  return `{"text":${JSON.stringify(text)},"start":${start},"highlights":${writeRanges(ranges)}}`;
 }
 
 function textOf(document: DocumentText | null | undefined): string | null {

@@ -1,7 +1,8 @@
 /** Record writes and reads after parsing: frozen, complete, with absent and `null` made the same. */
 import type { Metadata, MetadataPatch, MetadataScalar } from "../metadata.ts";
-import type { OrderBy, Where } from "../search/ast.ts";
+import type { HighlightRequest, OrderBy, Where } from "../search/ast.ts";
 import type { DocumentText } from "./document-text.ts";
+import type { Snippet } from "./highlights.ts";
 
 export type WriteKind = "add" | "update" | "upsert";
 
@@ -108,6 +109,8 @@ export interface GetRequest extends Selector {
   readonly limit: number | null;
   readonly offset: number;
   readonly include: Include;
+  /** Left out: not asked for. */
+  readonly highlight?: HighlightRequest;
 }
 
 export interface QueryRequest extends Selector {
@@ -126,4 +129,7 @@ export interface ResultRecord {
   readonly metadata?: Metadata | null;
   /** f32: the distance of a query or the score of a search. */
   readonly score?: number;
+  /** Ranges as in `mergeRanges`; left out for a record without a document, too. */
+  readonly highlights?: Uint32Array;
+  readonly snippet?: Snippet;
 }

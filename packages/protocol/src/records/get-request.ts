@@ -1,5 +1,6 @@
 /** The body of `POST .../get`. */
 import { membersOf, optional } from "../json/json-shape.ts";
+import { parseHighlight } from "../search/highlight.ts";
 import { parseOrderBy } from "../search/order-by.ts";
 import type { GetRequest } from "./ast.ts";
 import { parseInclude, parseOptionalCount, parseSelector } from "./selector.ts";
@@ -16,6 +17,7 @@ export function parseGetRequest(body: unknown): GetRequest {
   const { ids, where } = parseSelector(members);
   const order = optional(members, "order_by");
   const orderBy = order === undefined ? null : parseOrderBy(order, "order_by");
+  const highlight = parseHighlight(optional(members, "highlight"), "highlight");
   return Object.freeze({
     ids,
     where,
@@ -23,5 +25,6 @@ export function parseGetRequest(body: unknown): GetRequest {
     offset: parseOptionalCount(members, "offset") ?? 0,
     include: parseInclude(members, DEFAULT_INCLUDE),
     ...(orderBy !== null && { orderBy }),
+    ...(highlight !== null && { highlight }),
   });
 }

@@ -129,6 +129,12 @@ export interface Select {
   readonly keys: readonly string[];
 }
 
+/** That a reply says where documents match. */
+export interface HighlightRequest {
+  /** Longest snippet of each document in UTF-16 units; `null`: none is asked for. */
+  readonly snippet: number | null;
+}
+
 export interface Search {
   readonly where: Where | null;
   readonly rank: Rank | null;
@@ -139,6 +145,8 @@ export interface Search {
   /** `null`: no cap of its own. */
   readonly limit: number | null;
   readonly select: Select;
+  /** Left out: not asked for. */
+  readonly highlight?: HighlightRequest;
 }
 
 export type ReadLevel = "index_and_wal" | "index_only" | "index_and_bounded_wal";

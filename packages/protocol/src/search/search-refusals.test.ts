@@ -40,7 +40,7 @@ describe("a dictionary", () => {
   it.each([
     [
       '{"wehre":{}}',
-      "400 searches[0].wehre: is unknown, expected `where`, `filter`, `rank`, `group_by`, `order_by`, `limit` or `select`",
+      "400 searches[0].wehre: is unknown, expected `where`, `filter`, `rank`, `group_by`, `order_by`, `limit`, `select` or `highlight`",
     ],
     ['{"where":{"a":null}}', /^422 searches\[0\]\.where\.a: must be a string/],
     ['{"filter":{"query_ids":["a"]}}', /^422 searches\[0\]\.filter\.query_ids: must be a string/],

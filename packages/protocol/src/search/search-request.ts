@@ -18,12 +18,13 @@ import {
 import { LIMITS } from "../limits.ts";
 import type { ReadLevel, Search, SearchRequest, Where } from "./ast.ts";
 import { parseGroupBy } from "./group-by.ts";
+import { parseHighlight } from "./highlight.ts";
 import { parseOrderBy } from "./order-by.ts";
 import { parseRank } from "./rank.ts";
 import { parseSelect } from "./select.ts";
 import { parseWhere } from "./where.ts";
 
-const DICTIONARY = ["where", "filter", "rank", "group_by", "order_by", "limit", "select"];
+const DICTIONARY = ["where", "filter", "rank", "group_by", "order_by", "limit", "select", "highlight"];
 const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
 
 /**
@@ -64,6 +65,7 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
   if (orderBy !== null && rank !== undefined) {
     throw invalid(memberPath(path, "order_by"), "a search with a rank is ordered by its scores");
   }
+  const highlight = parseHighlight(optional(members, "highlight"), memberPath(path, "highlight"));
   return Object.freeze({
     where: parseFilter(members, path),
     rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank"), arrivedAt),
@@ -71,6 +73,7 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
     ...(orderBy !== null && { orderBy }),
     ...parsePage(optional(members, "limit"), memberPath(path, "limit")),
     select: parseSelect(optional(members, "select"), memberPath(path, "select")),
+    ...(highlight !== null && { highlight }),
   });
 }
 

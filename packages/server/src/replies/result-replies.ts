@@ -26,6 +26,8 @@ export interface Read {
   readonly ref: CollectionRef;
   readonly first: ResultBatch;
   readonly budget: RequestBudget;
+  /** Gives each batch what the engine does not know. */
+  readonly complete?: ((batch: ResultBatch) => Promise<ResultBatch>) | undefined;
   /** Told of each batch. */
   readonly onBatch?: (batch: ResultBatch) => void;
   /** Awaited once all records are there, before anything is sent. */
@@ -44,11 +46,12 @@ export class ResultReplies {
   }
 
   async body(read: Read, shape: ResultShape): Promise<string | ReplyBody> {
-    const { first, onBatch, onRead } = read;
+    const { first, complete, onBatch, onRead } = read;
     if (first.cursor !== null || !isShortResult(first.lists)) return this.#long(read, shape);
-    onBatch?.(first);
+    const batch = complete === undefined ? first : await complete(first);
+    onBatch?.(batch);
     if (onRead !== undefined) await onRead();
-    return shortText(shape, first);
+    return shortText(shape, batch);
   }
 
   /** The engine, with the replies of a collection that is deleted ended. */
@@ -123,7 +126,8 @@ export class ResultReplies {
   async #add(read: Read, batch: ResultBatch, writer: ResultWriter, pieces: ReplyPieces): Promise<void> {
     read.onBatch?.(batch);
     pieces.begin();
-    const slices = writer.batch(batch.first, batch.lists);
+    const { first, lists } = read.complete === undefined ? batch : await read.complete(batch);
+    const slices = writer.batch(first, lists);
     while (slices.next().done !== true) {
       const paused = pieces.pause(read.budget.signal);
       if (paused !== undefined) await paused;

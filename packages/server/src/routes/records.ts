@@ -9,7 +9,7 @@ const COLLECTION = "/api/v2/tenants/:tenant/databases/:database/collections/:col
 const READ = { scope: "read", tenant: "path" } as const;
 const WRITE = { scope: "write", tenant: "path" } as const;
 
-export function recordRoutes({ engine, replies, write }: Services): readonly Route[] {
+export function recordRoutes({ engine, highlights, replies, write }: Services): readonly Route[] {
   return [
     writeRoute("add", 201, write),
     writeRoute("upsert", 200, write),
@@ -32,9 +32,12 @@ export function recordRoutes({ engine, replies, write }: Services): readonly Rou
       description: RECORDS.get,
       async handle(call) {
         const ref = collectionParams(call.params);
+        const { budget } = call;
         const request = await call.parse("get");
-        const first = await engine().get(ref, request, call.budget);
-        return ok(await replies.body({ ref, first, budget: call.budget }, getShape(request.include)));
+        const { include, highlight } = request;
+        const complete = highlights.completing([highlight && { ...highlight, terms: [] }], budget);
+        const first = await engine().get(ref, request, budget);
+        return ok(await replies.body({ ref, first, budget, complete }, getShape(include, highlight)));
       },
     },
     {

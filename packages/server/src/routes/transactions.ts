@@ -19,7 +19,7 @@ export function transactionRoutes({ replies, transactions }: Services): readonly
         const ref = collectionParams(call.params);
         const request = await call.parse("conditionalGet");
         const { read, token } = await transactions.read(ref, request, call.budget);
-        return ok(await replies.body(read, readShape(request.get.include, token)));
+        return ok(await replies.body(read, readShape(request.get, token)));
       },
     },
     {

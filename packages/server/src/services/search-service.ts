@@ -2,10 +2,10 @@
  * Searches: turns every text query into a vector, then lets the engine search. All texts for one model go to it in one
  * call, whichever searches they come from.
  */
-import type { ResultBatch } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import {
   type CollectionRef,
+  DOCUMENT_KEY,
   EMBEDDING_KEY,
   type EmbeddingPlan,
   type FieldLeaf,
@@ -23,7 +23,9 @@ import type { RequestBudget } from "../request/request-context.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import type { Read } from "../replies/result-replies.ts";
 import { handOn } from "./hand-on.ts";
+import type { HighlightService, SoughtTerms } from "./highlight-service.ts";
 
 interface TextLeaf {
   readonly knn: Knn;
@@ -38,33 +40,53 @@ interface Batch {
   readonly leaves: TextLeaf[];
 }
 
+interface EmbeddedLeaf {
+  readonly batch: Batch;
+  readonly query: KnnQuery;
+}
+
 export class SearchService {
   readonly #engine: EngineSource;
   readonly #embedder: Embedder;
   readonly #functions: EmbeddingFunctions;
+  readonly #highlights: HighlightService;
 
-  constructor({ engine, embedder, tasks }: EmbeddingParts) {
+  constructor({ engine, embedder, tasks }: EmbeddingParts, highlights: HighlightService) {
+    this.#highlights = highlights;
     this.#engine = engine;
     this.#embedder = embedder;
     this.#functions = new EmbeddingFunctions(embedder, tasks);
   }
 
   /** Begins the read: one list of records per search. */
-  async search(ref: CollectionRef, request: SearchRequest, budget: RequestBudget): Promise<ResultBatch> {
+  async search(ref: CollectionRef, request: SearchRequest, budget: RequestBudget): Promise<Read> {
     const engine = this.#engine();
     const texts = request.searches.flatMap(({ rank }) => textLeaves(rank));
-    if (texts.length === 0) return engine.search(ref, request, budget);
+    if (texts.length === 0) {
+      const plans = request.searches.map(({ highlight }) => highlight && { ...highlight, terms: [] });
+      const first = await engine.search(ref, request, budget);
+      return { ref, first, budget, complete: this.#highlights.completing(plans, budget) };
+    }
     const collection = await engine.getCollection(ref);
     // The engine checks this too, but a search that it would refuse is not worth embedding.
     checkSearchAgainstSchema(request, collection.schema);
     budget.expectTexts(texts.length);
     const embedder = new CollectionEmbedder(this.#embedder, collection);
+    const index = indexPlan(collection.schema);
     const vectors = new Map<Knn, KnnQuery>();
-    for (const batch of this.#batches(texts, indexPlan(collection.schema))) {
-      for (const [knn, query] of await embed(batch, embedder, budget)) vectors.set(knn, query);
+    const sought = new Map<Knn, EmbeddedLeaf>();
+    for (const batch of this.#batches(texts, index)) {
+      for (const [knn, query] of await embed(batch, embedder, budget)) {
+        vectors.set(knn, query);
+        if (showsTerms(knn, index)) sought.set(knn, { batch, query });
+      }
     }
     const filled = await handOn(withVectors(request, vectors), request, budget.signal);
-    return engine.search(ref, filled, budget);
+    const plans = request.searches.map(({ rank, highlight }) => {
+      return highlight && { ...highlight, terms: termsOf(rank, sought) };
+    });
+    const first = await engine.search(ref, filled, budget);
+    return { ref, first, budget, complete: this.#highlights.completing(plans, budget) };
   }
 
   #batches(leaves: readonly TextLeaf[], index: IndexPlan): readonly Batch[] {
@@ -96,6 +118,28 @@ export class SearchService {
     }
     return plan;
   }
+}
+
+/** Whether the vectors that a leaf searches were made of the documents. */
+function showsTerms({ key }: Knn, { sparse }: IndexPlan): boolean {
+  return sparse.some((index) => index.key === key && index.sourceKey === DOCUMENT_KEY);
+}
+
+/** What the text queries of a rank look for, those of one model and its settings together. */
+function termsOf(rank: Rank | null, embedded: ReadonlyMap<Knn, EmbeddedLeaf>): readonly SoughtTerms[] {
+  const byBatch = new Map<Batch, number[]>();
+  for (const { knn } of textLeaves(rank)) {
+    const { batch, query } = embedded.get(knn) ?? {};
+    if (batch === undefined || query?.type !== "sparse") continue;
+    const terms = byBatch.get(batch) ?? [];
+    for (const term of query.vector.indices) terms.push(term);
+    byBatch.set(batch, terms);
+  }
+  return Array.from(byBatch, ([{ model, plan }, terms]) => ({
+    model,
+    bm25: plan.bm25 ?? {},
+    terms: Uint32Array.from(new Set(terms)),
+  }));
 }
 
 async function embed(

@@ -20,6 +20,7 @@ import { ListReplies } from "../replies/list-replies.ts";
 import { type ReplyBounds, ReplyStore } from "../replies/reply-store.ts";
 import { ResultReplies } from "../replies/result-replies.ts";
 import { GetService } from "./get-service.ts";
+import { HighlightService } from "./highlight-service.ts";
 import { KeyService } from "./key-service.ts";
 import { ModelService } from "./model-service.ts";
 import { SearchService } from "./search-service.ts";
@@ -55,6 +56,7 @@ export interface Services {
   readonly get: GetService;
   readonly replies: ResultReplies;
   readonly lists: ListReplies;
+  readonly highlights: HighlightService;
   readonly search: SearchService;
   readonly write: WriteService;
   readonly transactions: TransactionService;
@@ -118,6 +120,7 @@ export function createServices(
   const backups = createBackups(options, engine, metrics);
   const replies = new ResultReplies(engine, store);
   const get = new GetService(engine);
+  const highlights = new HighlightService(embedder);
   const write = new WriteService({ engine, embedder, tasks, plans, get });
   return {
     engine,
@@ -134,10 +137,11 @@ export function createServices(
     get,
     replies,
     lists: new ListReplies(store),
-    search: new SearchService({ engine, embedder, tasks }),
+    highlights,
+    search: new SearchService({ engine, embedder, tasks }, highlights),
     write,
     models: new ModelService({ engine, embedder, tasks }),
-    transactions: new TransactionService({ engine, write }),
+    transactions: new TransactionService({ engine, write, highlights }),
   };
 }
 

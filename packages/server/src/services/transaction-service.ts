@@ -18,11 +18,13 @@ import type { Read } from "../replies/result-replies.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { EngineSource } from "../request/engine-source.ts";
 import { handOn } from "./hand-on.ts";
+import type { HighlightService } from "./highlight-service.ts";
 import type { WriteService } from "./write-service.ts";
 
 export interface TransactionParts {
   readonly engine: EngineSource;
   readonly write: WriteService;
+  readonly highlights: HighlightService;
 }
 
 export interface TransactionRead {
@@ -33,8 +35,10 @@ export interface TransactionRead {
 export class TransactionService {
   readonly #engine: EngineSource;
   readonly #write: WriteService;
+  readonly #highlights: HighlightService;
 
-  constructor({ engine, write }: TransactionParts) {
+  constructor({ engine, write, highlights }: TransactionParts) {
+    this.#highlights = highlights;
     this.#engine = engine;
     this.#write = write;
   }
@@ -50,7 +54,8 @@ export class TransactionService {
   ): Promise<TransactionRead> {
     const engine = this.#engine();
     const point = token ?? (await engine.readToken(ref));
-    const read = { ref, first: await engine.get(ref, get, budget), budget };
+    const complete = this.#highlights.completing([get.highlight && { ...get.highlight, terms: [] }], budget);
+    const read = { ref, first: await engine.get(ref, get, budget), budget, complete };
     if (token === null) return { read, token: point };
     const readIds = [...(get.ids ?? [])];
     const onBatch = ({ lists }: ResultBatch): void => {

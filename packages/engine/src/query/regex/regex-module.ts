@@ -32,6 +32,13 @@ interface RegexExports {
   /** Gives the index of the syntax tree, or that of an error and whether there is one. */
   rregex_syntax(regex: number): readonly [number, number, number];
   rregex_isMatch(regex: number, address: number, bytes: number): number;
+  /** Gives the index of a match or of `undefined`, or that of an error and whether there is one. */
+  rregex_findAt(
+    regex: number,
+    address: number,
+    bytes: number,
+    start: number,
+  ): readonly [number, number, number];
 }
 
 type Imports = Readonly<Record<string, (...args: never[]) => unknown>>;
@@ -40,6 +47,8 @@ type Imports = Readonly<Record<string, (...args: never[]) => unknown>>;
 export interface Regex {
   /** `text` is UTF-8. */
   isMatch(text: Uint8Array): boolean;
+  /** The leftmost match that begins at byte `start`, which begins a character, or behind it; in bytes. What lies before is seen. */
+  findAt(text: Uint8Array, start: number): { readonly start: number; readonly end: number } | null;
   /** As the parser has understood it: flags and case folding are resolved. */
   syntax(): Hir;
 }
@@ -66,6 +75,10 @@ export class RegexInstance {
     const regex = this.#result(this.#exports.rregex_new(...this.#pass(Buffer.from(pattern, "utf8"))));
     return {
       isMatch: (text) => this.#exports.rregex_isMatch(regex, ...this.#pass(text)) !== 0,
+      findAt: (text, start) =>
+        (this.#take(this.#result(this.#exports.rregex_findAt(regex, ...this.#pass(text), start))) as
+          | { readonly start: number; readonly end: number }
+          | undefined) ?? null,
       syntax: () => this.#take(this.#result(this.#exports.rregex_syntax(regex))) as Hir,
     };
   }

@@ -7,6 +7,8 @@ import assert from "node:assert/strict";
 import { parentPort } from "node:worker_threads";
 import { collectGarbage } from "../../index/collect-garbage.ts";
 import type { TrigramQuery } from "../../segment/trigrams/trigram-query.ts";
+import { findRanges } from "../highlight/find-ranges.ts";
+import type { SoughtClause } from "../highlight/sought-clauses.ts";
 import { type Regex, RegexInstance } from "./regex-module.ts";
 import { requiredTrigrams } from "./required-trigrams.ts";
 
@@ -16,6 +18,13 @@ export type RegexTask =
   | {
       readonly type: "match";
       readonly pattern: string;
+      readonly text: Uint8Array<ArrayBuffer>;
+      readonly ends: Uint32Array<ArrayBuffer>;
+    }
+  /** As `match`. */
+  | {
+      readonly type: "find";
+      readonly clauses: readonly SoughtClause[];
       readonly text: Uint8Array<ArrayBuffer>;
       readonly ends: Uint32Array<ArrayBuffer>;
     };
@@ -28,6 +37,8 @@ export interface RegexReplies {
   readonly check: readonly CheckedPattern[];
   /** By document, 1 if it matches. */
   readonly match: Uint8Array;
+  /** By document, as of `findRanges`. */
+  readonly find: readonly Uint32Array[];
 }
 
 /** An instance begins anew above it. One expression takes up to 110 MiB, with what its compiling and search need. */
@@ -39,8 +50,21 @@ let instance: RegexInstance | null = null;
 const compiled = new Map<string, Regex>();
 
 port.on("message", (task: RegexTask) => {
-  port.postMessage(task.type === "check" ? check(task.patterns) : match(task), []);
+  port.postMessage(answer(task), []);
 });
+
+function answer(task: RegexTask): RegexReplies[RegexTask["type"]] {
+  switch (task.type) {
+    case "check":
+      return check(task.patterns);
+    case "match":
+      return match(task);
+    case "find":
+      break;
+  }
+  const { clauses, text, ends } = task;
+  return findRanges([...documentsOf(text, ends)], clauses, compile);
+}
 
 function check(patterns: readonly string[]): CheckedPattern[] {
   const checked: CheckedPattern[] = [];
@@ -60,12 +84,17 @@ function check(patterns: readonly string[]): CheckedPattern[] {
 function match({ pattern, text, ends }: Extract<RegexTask, { type: "match" }>): Uint8Array {
   const regex = compile(pattern);
   const matches = new Uint8Array(ends.length);
+  let i = 0;
+  for (const document of documentsOf(text, ends)) matches[i++] = regex.isMatch(document) ? 1 : 0;
+  return matches;
+}
+
+function* documentsOf(text: Uint8Array, ends: Uint32Array): Generator<Uint8Array> {
   let start = 0;
-  for (const [i, end] of ends.entries()) {
-    if (regex.isMatch(text.subarray(start, end))) matches[i] = 1;
+  for (const end of ends) {
+    yield text.subarray(start, end);
     start = end;
   }
-  return matches;
 }
 
 function compile(pattern: string): Regex {

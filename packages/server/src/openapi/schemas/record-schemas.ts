@@ -1,10 +1,16 @@
 /** Bodies and replies of the record routes. */
-import { LIMITS } from "@sheaf/protocol";
+import { HIGHLIGHT_SOURCES, LIMITS } from "@sheaf/protocol";
 import { type SchemaMembers, type JsonSchema, Type } from "../json-schema.ts";
 import { anyObject, arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 
 const INCLUDE_KEYS = ["documents", "embeddings", "metadatas", "uris", "distances"];
 export const READ_LEVELS: readonly string[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
+
+const snippetLength = Type.Integer({
+  minimum: 1,
+  maximum: LIMITS.snippetCharacters,
+  description: "Its longest length in UTF-16 units.",
+});
 
 const SELECTOR: SchemaMembers = {
   ids: maybe(arrayOf(Type.String(), { maxItems: LIMITS.whereValues })),
@@ -80,6 +86,7 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       limit: maybe(count(), "All, if it is left out."),
       offset: maybe(count()),
       order_by: maybe(ref("OrderBy")),
+      highlight: maybe(ref("HighlightRequest")),
       include: includeOf("documents and metadatas"),
     },
     { examples: [{ where: { year: { $lt: 2000 } }, limit: 10 }] },
@@ -94,7 +101,33 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       description: `Metadata keys, such as \`[{"price": "desc"}, {"year": "asc"}]\`. Records without a value come last, those that are equal in insertion order.`,
     },
   ),
-  GetResult: Type.Object(columns(1), { description: "Columns in the order that was asked for." }),
+  HighlightRequest: Type.Union([Type.Boolean(), closed({ snippet: maybe(snippetLength) })], {
+    description: "Say where documents match, and with `snippet` show the part of each in which they do.",
+  }),
+  Highlight: Type.Object(
+    {
+      start: count(),
+      end: count(),
+      by: arrayOf(words(HIGHLIGHT_SOURCES), { description: "What has found it." }),
+    },
+    { description: "A part of a document, in UTF-16 units." },
+  ),
+  Snippet: Type.Object(
+    {
+      text: Type.String(),
+      start: count("Where it begins in the document, in UTF-16 units."),
+      highlights: arrayOf(ref("Highlight"), { description: "Relative to the snippet." }),
+    },
+    { description: "The part of a document with the most highlights." },
+  ),
+  GetResult: Type.Object(
+    {
+      ...columns(1),
+      highlights: Type.Optional(arrayOf(orNull(arrayOf(ref("Highlight"))))),
+      snippets: Type.Optional(arrayOf(orNull(ref("Snippet")))),
+    },
+    { description: "Columns in the order that was asked for; the last two only where `highlight` is." },
+  ),
   CountBody: closed(SELECTOR, { description: "The selection of a `get`; `{}` counts all records." }),
   FacetsBody: closed(
     {

@@ -95,6 +95,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     rank: maybe(rank, "Without one, records come in the order of `order_by`, or in insertion order."),
     group_by: maybe(ref("GroupBy")),
     order_by: maybe(ref("OrderBy"), "Only without a `rank`."),
+    highlight: maybe(ref("HighlightRequest")),
     limit: maybe(
       closed({
         limit: maybe(count(undefined, LIMITS.resultsPerPage), "0 and nothing: as many as a page holds."),
@@ -141,8 +142,10 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       scores: arrayOf(
         orNull(arrayOf(orNull(Type.Number(), "`null` stands for a score that is not finite."))),
       ),
+      highlights: Type.Optional(arrayOf(orNull(arrayOf(orNull(arrayOf(ref("Highlight"))))))),
+      snippets: Type.Optional(arrayOf(orNull(arrayOf(orNull(ref("Snippet")))))),
       select: arrayOf(arrayOf(Type.String())),
     },
-    { description: "Columns with one row per search; `null` where the search did not select the column." },
+    { description: "Columns with one row per search; `null` where the search did not ask for the column." },
   ),
 };
