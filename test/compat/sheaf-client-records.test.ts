@@ -177,6 +177,22 @@ describe("records of @sheaf/client", () => {
     expect([marked[0]?.highlights, plain[0]]).toEqual([highlights, { id: "a" }]);
   });
 
+  it("are chosen so that they differ", async () => {
+    const collection = await client.createCollection<Point>({ name: "diverse" });
+    const at = (id: string, ...embedding: number[]): { id: string; embedding: number[] } => ({
+      id,
+      embedding,
+    });
+    const records = [at("a", 1, 0), at("b", 1, 0.01), at("c", 0, 1.1)];
+    await collection.add({ records });
+    const search = { rank: knn({ query: [1, 0] }), select: [] } as const;
+    expect(await collection.search({ ...search, limit: 2 })).toEqual([{ id: "a" }, { id: "b" }]);
+    const mmr = { lambda: 0.3, limit: 2 };
+    expect(await collection.search({ ...search, mmr })).toEqual([{ id: "a" }, { id: "c" }]);
+    const misspelt = { ...mmr, lamda: 1 };
+    await expect(collection.search({ ...search, mmr: misspelt })).rejects.toThrow(/lamda/);
+  });
+
   it("are ordered by their fields", async () => {
     const collection = await client.getCollection<Point>({ name: "batches" });
     const orderBy = [{ parity: "desc" }, { n: "desc" }] as const;

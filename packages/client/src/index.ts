@@ -77,6 +77,7 @@ export type {
 export type {
   DeleteParams,
   GetParams,
+  Mmr,
   OrderBy,
   QueryParams,
   RecordsParams,

@@ -46,6 +46,7 @@ export type CallStage =
   | "dense"
   | "sparse"
   | "rank"
+  | "mmr"
   | "group"
   | "sort"
   | "facets"

@@ -101,6 +101,7 @@ export type {
   HighlightRequest,
   Knn,
   KnnQuery,
+  Mmr,
   NaryOperator,
   OrderBy,
   OrderKey,

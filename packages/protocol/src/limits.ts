@@ -111,6 +111,11 @@ const table = {
     over: 413,
     doc: "Texts that the facets of one call list, in UTF-16 units.",
   },
+  mmrPool: {
+    value: 1_000,
+    over: 400,
+    doc: "Records that `mmr` chooses from and its `limit`. Each that is chosen is compared with all others.",
+  },
   orderKeys: { value: 8, over: 400, doc: "Keys of `order_by`." },
   orderedResults: {
     value: 100_000,

@@ -58,6 +58,7 @@ export const SEARCH_CASES = {
       ),
     /^keys: the texts of all facets/u,
   ),
+  mmrPool: searched((size) => ({ rank: KNN, mmr: { limit: size } }), /^searches\[0\]\.mmr\.limit/u),
   orderKeys: searched(
     (size) => ({ order_by: names(size).map((name) => ({ [name]: "asc" })) }),
     /^searches\[0\]\.order_by/u,

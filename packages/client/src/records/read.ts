@@ -24,6 +24,14 @@ export type OrderBy<M = Metadata> = readonly {
   readonly [K in keyof M & string]: { readonly [P in K]: "asc" | "desc" };
 }[keyof M & string][];
 
+/** Maximal marginal relevance: which of the best records are kept, so that they differ. Needs a `rank`. */
+export interface Mmr {
+  /** From 0, the least alike, to 1, the best scores; 0.5 if omitted. */
+  readonly lambda?: number | undefined;
+  /** Records that are kept, 1,000 at most. */
+  readonly limit: number;
+}
+
 export interface DeleteParams<M = Metadata> extends Selector<M>, CallOptions {
   /** Only beside a filter. */
   readonly limit?: number | undefined;
@@ -61,6 +69,7 @@ export interface RecordsParams<S, M = Metadata> extends Selector<M>, CallOptions
 export interface SearchInput<S = readonly KeyInput[], M = Metadata> {
   readonly where?: Where<M> | null | undefined;
   readonly rank?: RankInput | undefined;
+  readonly mmr?: Mmr | undefined;
   readonly groupBy?: GroupByInput | undefined;
   /** Only without a `rank`. */
   readonly orderBy?: OrderBy<M> | undefined;
@@ -107,6 +116,7 @@ const QUERY: MembersOf<QueryParams<unknown>> = {
 const SEARCH: MembersOf<SearchInput> = {
   where: true,
   rank: true,
+  mmr: true,
   groupBy: true,
   orderBy: true,
   limit: true,
@@ -114,6 +124,10 @@ const SEARCH: MembersOf<SearchInput> = {
   highlight: true,
   select: true,
 };
+const MMR: MembersOf<Mmr> = { lambda: true, limit: true };
+/** Records that queries find for each that `mmr` keeps, and the most that it looks at. */
+const CHOICE = 5;
+const MMR_POOL = 1_000;
 const SEARCH_ALONE: MembersOf<SearchParams> = { ...SEARCH, ...CALL };
 
 type Keys = Iterable<KeyInput>;
@@ -182,6 +196,7 @@ function partsOf(search: Search<string>): Ordered<SearchInput> {
 function partsReading({
   where,
   rank,
+  mmr,
   groupBy,
   orderBy,
   limit,
@@ -190,9 +205,12 @@ function partsReading({
   select = SEARCH_KEYS,
 }: Ordered<SearchInput>): Reading {
   const names = namesOf(select);
+  // What is chosen from has to be more than what is chosen.
+  const found = Math.max(offset + (limit ?? 0), Math.min((mmr?.limit ?? 0) * CHOICE, MMR_POOL));
   const json = {
     where,
-    rank: rank === undefined ? undefined : RankExpression.jsonFor(rank, offset + (limit ?? 0)),
+    rank: rank === undefined ? undefined : RankExpression.jsonFor(rank, found),
+    mmr: mmr && requireKnown(mmr, MMR, "mmr"),
     group_by: GroupBy.from(groupBy),
     order_by: orderBy,
     limit: { offset, limit },

@@ -3,14 +3,20 @@
  * that the index showed comes from the history of former versions. A view without a ticket for that, or whose ticket
  * has ended, throws `StaleSnapshot`, and the read starts over (see `snapshot-read.ts`).
  */
-import { type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { type MetadataValue, type Space, isSparseVector } from "@sheaf/protocol";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import { DocumentMemory, type BlockDocuments } from "../index/document-memory.ts";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
+import { normalize } from "../kernels/distance.ts";
 import type { QueryDistance } from "../kernels/value-memory.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import { type Steps, isInSteps } from "../storage/steps.ts";
-import type { DocumentVersion, StoredRecord, VectorDistance } from "../storage/stored-record.ts";
+import type {
+  DocumentVersion,
+  StoredRecord,
+  VectorDistance,
+  VectorVersion,
+} from "../storage/stored-record.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
 
 /** The store, for what the index does not keep: documents, URIs, vectors as they were given. */
@@ -23,6 +29,8 @@ export interface ViewedStore {
   readDocument(offset: number): DocumentVersion | null;
   /** About as many bytes as the document has. */
   documentBytes(offset: number): number;
+  /** The vector alone; `null` as `read`. */
+  readVector(offset: number): VectorVersion | null;
   /** How far the record's vector is from a query; `null` as `read`. */
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
 }
@@ -137,6 +145,21 @@ export class RecordView {
     this.#ahead.clear();
     this.#aheadBytes = 0;
     this.#readsAhead = Math.min(count, MAX_AHEAD);
+  }
+
+  /** The record's vector, of length 1 or all zeros; `space` is that of the index. */
+  unitVector(position: number, space: Space, unit: Float32Array): void {
+    const held = this.snapshot.vector(position);
+    // To make it of length 1 twice is not the same to the bit.
+    if (held !== null && space === "cosine") unit.set(held);
+    else normalize(held ?? this.#readVector(position), unit);
+  }
+
+  #readVector(position: number): Float32Array {
+    const stored = this.#reader.readVector(this.snapshot.offset(position));
+    return stored?.sequence === this.snapshot.sequence(position)
+      ? stored.embedding
+      : this.#former(position).embedding;
   }
 
   /** How far the record's vector is from a query, as f32. */

@@ -8,11 +8,13 @@ import type { Pace } from "./pace.ts";
 /** More are sorted in slices. */
 const MANY_RECORDS = 16_384;
 
-/** Records with their scores, best first; both arrays have one length. */
+/** Records with their scores, best first unless they were reordered; both arrays have one length. */
 export interface Scored {
   readonly positions: Int32Array;
   /** f32. */
   readonly scores: Float32Array;
+  /** They are in another order than that of their scores. */
+  readonly isReordered?: boolean;
 }
 
 export async function sortScored(scored: Scored, snapshot: IndexSnapshot, pace: Pace): Promise<Scored> {

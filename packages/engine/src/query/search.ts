@@ -1,9 +1,10 @@
-/** One search of the dictionary, stage by stage: filter, `$knn` leaves, rank, group, page. */
+/** One search of the dictionary, stage by stage: filter, `$knn` leaves, rank, mmr, group, page. */
 import { EMBEDDING_KEY, type Knn, type Rank, type Search, SheafError, invalid } from "@sheaf/protocol";
 import type { RowSet } from "../index/row-set.ts";
 import type { SideThread } from "../index/side-thread.ts";
 import type { Nearest } from "../segment/top-k.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
+import { diversify } from "./diversity/diversify.ts";
 import { groupRecords } from "./group/group.ts";
 import { denseKnn } from "./rank/knn.ts";
 import { knnLeaves } from "./rank/leaves.ts";
@@ -47,7 +48,8 @@ export async function runSearch(
   { view, pace }: { readonly view: RecordView; readonly pace: Pace },
 ): Promise<Scored> {
   const { times } = context;
-  const { rank, groupBy, orderBy } = search;
+  const { rank, mmr, groupBy, orderBy } = search;
+  const vectors = { space: context.plan.space, dimension: context.dimension ?? 0 };
   const leaves = rank === null ? [] : prepareLeaves(context, rank, view, pace);
   const candidates = candidateRows(context.index, { ids: null, where: search.where }, view);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
@@ -61,10 +63,14 @@ export async function runSearch(
   const ranking = await times.measure("rank", () =>
     rankRecords(rank, nearest, { rows, snapshot: view.snapshot, pace }),
   );
+  const chosen =
+    mmr === undefined
+      ? ranking
+      : await times.measure("mmr", () => diversify(ranking, mmr, vectors, { view, pace }));
   const kept =
     groupBy === null
-      ? ranking
-      : await times.measure("group", () => groupRecords(ranking, groupBy, pageEnd(search), { view, pace }));
+      ? chosen
+      : await times.measure("group", () => groupRecords(chosen, groupBy, pageEnd(search), { view, pace }));
   return pageOf(kept, search);
 }
 

@@ -118,6 +118,14 @@ export interface OrderBy {
   readonly path: string;
 }
 
+/** Maximal marginal relevance: which of the best records are kept, so that they differ. */
+export interface Mmr {
+  /** From 0, nothing but difference counts, to 1, nothing but the score; f64. */
+  readonly lambda: number;
+  /** Records that are kept, at least 1. */
+  readonly limit: number;
+}
+
 export interface Select {
   readonly document: boolean;
   readonly embedding: boolean;
@@ -138,6 +146,8 @@ export interface HighlightRequest {
 export interface Search {
   readonly where: Where | null;
   readonly rank: Rank | null;
+  /** Only where there is a rank. */
+  readonly mmr?: Mmr;
   readonly groupBy: GroupBy | null;
   /** Left out, and always where there is a rank: insertion order. */
   readonly orderBy?: OrderBy;

@@ -40,10 +40,25 @@ describe("a dictionary", () => {
   it.each([
     [
       '{"wehre":{}}',
-      "400 searches[0].wehre: is unknown, expected `where`, `filter`, `rank`, `group_by`, `order_by`, `limit`, `select` or `highlight`",
+      "400 searches[0].wehre: is unknown, expected `where`, `filter`, `rank`, `mmr`, `group_by`, `order_by`, `limit`, `select` or `highlight`",
     ],
     ['{"where":{"a":null}}', /^422 searches\[0\]\.where\.a: must be a string/],
     ['{"filter":{"query_ids":["a"]}}', /^422 searches\[0\]\.filter\.query_ids: must be a string/],
+    ['{"mmr":{"limit":1}}', "400 searches[0].mmr: needs a rank, whose best records it chooses from"],
+    ['{"rank":{"$val":1},"mmr":5}', "422 searches[0].mmr: must be an object"],
+    ['{"rank":{"$val":1},"mmr":{}}', "422 searches[0].mmr.limit: is required"],
+    [
+      '{"rank":{"$val":1},"mmr":{"limit":1,"diversity":1}}',
+      "400 searches[0].mmr.diversity: is unknown, expected `lambda` or `limit`",
+    ],
+    ['{"rank":{"$val":1},"mmr":{"limit":0}}', "400 searches[0].mmr.limit: must be a positive integer"],
+    [
+      `{"rank":{"$val":1},"mmr":{"limit":${LIMITS.mmrPool + 1}}}`,
+      "400 searches[0].mmr.limit: must be at most 1000",
+    ],
+    ['{"rank":{"$val":1},"mmr":{"limit":1,"lambda":1.5}}', "400 searches[0].mmr.lambda: must be from 0 to 1"],
+    ['{"rank":{"$val":1},"mmr":{"limit":1,"lambda":-1}}', "400 searches[0].mmr.lambda: must be from 0 to 1"],
+    ['{"rank":{"$val":1},"mmr":{"limit":1,"lambda":"1"}}', "422 searches[0].mmr.lambda: must be a number"],
     ['{"filter":5}', "422 searches[0].filter: must be an object"],
     ['{"where":[]}', "422 searches[0].where: must be an object"],
     ['{"where":{"a":1},"filter":{"a":2}}', "400 searches[0].filter: contradicts `where`; send one of them"],

@@ -37,6 +37,13 @@ describe("a search", () => {
     expect(search(dictionary)).toEqual(nothing);
   });
 
+  it("chooses records that differ, halfway unless told otherwise", () => {
+    const ranked = { rank: { $val: 1 } };
+    expect(search({ ...ranked, mmr: { limit: 10 } }).mmr).toEqual({ lambda: 0.5, limit: 10 });
+    expect(search({ ...ranked, mmr: { lambda: 1, limit: 10 } }).mmr).toEqual({ lambda: 1, limit: 10 });
+    expect(search({ ...ranked, mmr: null })).toEqual(search(ranked));
+  });
+
   it("may be one of none, and other members of the body are ignored", () => {
     expect(parseSearchRequest(read('{"searches":[],"unknown":1}'))).toEqual({
       searches: [],

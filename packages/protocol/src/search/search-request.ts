@@ -19,12 +19,13 @@ import { LIMITS } from "../limits.ts";
 import type { ReadLevel, Search, SearchRequest, Where } from "./ast.ts";
 import { parseGroupBy } from "./group-by.ts";
 import { parseHighlight } from "./highlight.ts";
+import { parseMmr } from "./mmr.ts";
 import { parseOrderBy } from "./order-by.ts";
 import { parseRank } from "./rank.ts";
 import { parseSelect } from "./select.ts";
 import { parseWhere } from "./where.ts";
 
-const DICTIONARY = ["where", "filter", "rank", "group_by", "order_by", "limit", "select", "highlight"];
+const DICTIONARY = ["where", "filter", "rank", "mmr", "group_by", "order_by", "limit", "select", "highlight"];
 const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
 
 /**
@@ -36,6 +37,16 @@ const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index
  */
 export function parseSearchRequest(body: unknown, arrivedAt = 0): SearchRequest {
   const members = membersOf(body, "");
+  return Object.freeze({
+    searches: Object.freeze(
+      searchesOf(members).map((search, index) => parseSearch(search, itemPath("searches", index), arrivedAt)),
+    ),
+    readLevel: parseReadLevel(members["read_level"]),
+  });
+}
+
+/** The dictionaries of a body. */
+function searchesOf(members: Members): readonly unknown[] {
   const listed = optional(members, "searches");
   if (listed === undefined)
     throw unprocessable("searches", 'is required: each search goes into it, {"searches": [{"rank": ...}]}');
@@ -43,14 +54,10 @@ export function parseSearchRequest(body: unknown, arrivedAt = 0): SearchRequest 
   if (searches.length > LIMITS.searchesPerCall) {
     throw invalid("searches", `must hold at most ${LIMITS.searchesPerCall} searches`);
   }
-  return Object.freeze({
-    searches: Object.freeze(
-      searches.map((search, index) => parseSearch(search, itemPath("searches", index), arrivedAt)),
-    ),
-    readLevel: parseReadLevel(members["read_level"]),
-  });
+  return searches;
 }
 
+/** One dictionary. Errors as `parseSearchRequest`. */
 function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
   const members = membersOf(value, path);
   refuseUnknown(members, DICTIONARY, path);
@@ -59,6 +66,10 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
   const group = groupBy === undefined ? null : parseGroupBy(groupBy, memberPath(path, "group_by"));
   if (group !== null && rank === undefined) {
     throw invalid(memberPath(path, "group_by"), "group_by requires rank expression to be specified");
+  }
+  const mmr = optional(members, "mmr");
+  if (mmr !== undefined && rank === undefined) {
+    throw invalid(memberPath(path, "mmr"), "needs a rank, whose best records it chooses from");
   }
   const order = optional(members, "order_by");
   const orderBy = order === undefined ? null : parseOrderBy(order, memberPath(path, "order_by"));
@@ -69,6 +80,7 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
   return Object.freeze({
     where: parseFilter(members, path),
     rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank"), arrivedAt),
+    ...(mmr !== undefined && { mmr: parseMmr(mmr, memberPath(path, "mmr")) }),
     groupBy: group,
     ...(orderBy !== null && { orderBy }),
     ...parsePage(optional(members, "limit"), memberPath(path, "limit")),

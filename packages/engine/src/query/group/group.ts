@@ -34,9 +34,10 @@ export async function groupRecords(
   wanted: number,
   reading: Reading,
 ): Promise<Scored> {
-  const places = isByRank(groupBy.aggregate)
-    ? await firstOfGroups(ranked, groupBy, wanted, reading)
-    : await bestOfGroups(ranked, groupBy, reading);
+  const places =
+    ranked.isReordered !== true && isByRank(groupBy.aggregate)
+      ? await firstOfGroups(ranked, groupBy, wanted, reading)
+      : await bestOfGroups(ranked, groupBy, reading);
   return {
     positions: Int32Array.from(places, (place) => ranked.positions[place]!),
     scores: Float32Array.from(places, (place) => ranked.scores[place]!),

@@ -10,6 +10,7 @@ import {
   type Metadata,
   type MetadataScalar,
   type MetadataValue,
+  type Mmr,
   type OrderBy,
   type OrderKey,
   type Rank,
@@ -313,6 +314,11 @@ const groupBys: fc.Arbitrary<GroupBy> = fc.record({
   }),
 });
 
+const mmrs: fc.Arbitrary<Mmr> = fc.record({
+  lambda: fc.oneof(fc.constantFrom(0, 0.5, 1), fc.double({ noNaN: true, min: 0, max: 1 })),
+  limit: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constant(1_000)),
+});
+
 const selects: fc.Arbitrary<Select> = fc.record({
   document: fc.boolean(),
   embedding: fc.boolean(),
@@ -338,9 +344,10 @@ export function searches(dimension: number): fc.Arbitrary<Search> {
       select: selects,
       orderBy: orders,
       isOrdered: fc.boolean(),
+      mmr: fc.option(mmrs, { freq: 1, nil: undefined }),
     })
-    .map(({ orderBy, isOrdered, ...search }) => {
-      if (search.rank !== null) return search;
+    .map(({ orderBy, isOrdered, mmr, ...search }) => {
+      if (search.rank !== null) return { ...search, ...(mmr && { mmr }) };
       return { ...search, groupBy: null, ...(isOrdered && { orderBy }) };
     });
 }

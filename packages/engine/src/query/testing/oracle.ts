@@ -22,6 +22,7 @@ import {
   fromDocumentText,
 } from "@sheaf/protocol";
 import { oracleField } from "./oracle-field.ts";
+import { oracleMmr } from "./oracle-mmr.ts";
 import { distance } from "../../kernels/distance.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
 
@@ -57,6 +58,7 @@ export function oracleSearch(collection: OracleCollection, search: Search): Resu
   } else {
     const { support } = rankValue(collection, rows, search.rank);
     hits = [...support].map(([record, score]) => ({ record, score })).sort(byScore);
+    if (search.mmr !== undefined) hits = oracleMmr(hits, search.mmr);
     if (search.groupBy !== null) hits = group(hits, search.groupBy);
     hits = hits.slice(search.offset, search.offset + limit);
   }
@@ -313,7 +315,8 @@ function group(hits: readonly Hit[], { keys, aggregate }: GroupBy): Hit[] {
     }
     return 0;
   };
-  return groups.flatMap(({ members }) => [...members].sort(compare).slice(0, aggregate.k)).sort(byScore);
+  const kept = new Set(groups.flatMap(({ members }) => [...members].sort(compare).slice(0, aggregate.k)));
+  return hits.filter((hit) => kept.has(hit));
 }
 
 function compareValues(a: MetadataValue | undefined, b: MetadataValue | undefined): number {

@@ -52,6 +52,14 @@ const aggregate = closed({
   k: Type.Integer({ minimum: 1, maximum: LIMITS.knnLimit }),
 });
 
+const mmr = closed({
+  lambda: maybe(
+    Type.Number({ minimum: 0, maximum: 1 }),
+    "From 0, the least alike, to 1, the best scores; 0.5 by default.",
+  ),
+  limit: Type.Integer({ minimum: 1, maximum: LIMITS.mmrPool, description: "Records that are kept." }),
+});
+
 const filter = Type.Union([ref("Where"), closed({}), Type.Null()]);
 
 export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
@@ -93,6 +101,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       Type.Union([ref("Where"), closed({}), Type.Null()], { description: "Another name of `where`." }),
     ),
     rank: maybe(rank, "Without one, records come in the order of `order_by`, or in insertion order."),
+    mmr: maybe(mmr, "Of the best records those that differ. Needs a `rank`."),
     group_by: maybe(ref("GroupBy")),
     order_by: maybe(ref("OrderBy"), "Only without a `rank`."),
     highlight: maybe(ref("HighlightRequest")),

@@ -115,6 +115,8 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     ranked({ $age: { key: "at", half_life: 86_400, now: 1.7e9, default: 1 } }),
     ranked({ $key: { key: "year", default: null } }),
     ranked({ $sub: [knn(), { $val: 1 }] }),
+    searches({ rank: knn(), mmr: { limit: 10 } }, { rank: knn(), mmr: { lambda: 0.25, limit: 1_000 } }),
+    searches({ rank: knn(), mmr: { lambda: null, limit: 1 } }, { mmr: null }),
     searches({
       rank: knn(),
       group_by: { keys: ["a", "b"], aggregate: { $max_k: { keys: ["#score", "c"], k: 2 } } },

@@ -34,7 +34,7 @@ export const ADJUSTMENTS: Adjustments = {
     operations: body.operations.map(deleteByIds),
   }),
   Search: (search: Body) => {
-    const ranked = present(search["rank"]) ? without(search, "order_by") : without(search, "group_by");
+    const ranked = present(search["rank"]) ? without(search, "order_by") : without(search, "group_by", "mmr");
     return present(ranked["where"]) ? without(ranked, "filter") : ranked;
   },
   EmbedBody: (body: Body) =>

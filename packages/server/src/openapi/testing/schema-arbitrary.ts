@@ -52,7 +52,7 @@ function build(node: Node, tie: Tie): fc.Arbitrary<unknown> {
     case "integer":
       return fc.integer({ min: numberOf(node, "minimum", -1000), max: numberOf(node, "maximum", 1000) });
     case "number":
-      return fc.float({ min: leastOf(node), max: LARGEST, noNaN: true });
+      return fc.float({ min: leastOf(node), max: numberOf(node, "maximum", LARGEST), noNaN: true });
     case "boolean":
       return fc.boolean();
     case "null":
@@ -68,7 +68,7 @@ function build(node: Node, tie: Tie): fc.Arbitrary<unknown> {
 
 /** Of a number. The only one that a schema excludes is 0. */
 function leastOf(node: Node): number {
-  return "exclusiveMinimum" in node ? 2 ** -10 : -LARGEST;
+  return "exclusiveMinimum" in node ? 2 ** -10 : numberOf(node, "minimum", -LARGEST);
 }
 
 /** At its deepest only the first branch is taken, so one that refers to nothing comes first. */
