@@ -72,7 +72,8 @@ describe("borders of a text", () => {
         cut += parts.length - 1;
         expect(parts.flatMap((part) => tokenizer.idsOf(part))).toEqual(tokenizer.idsOf(text));
       }),
-      { numRuns: 1_000 },
+      // A sigma that is final by the letter before its part.
+      { numRuns: 1_000, examples: [[" a:Σ", 1]] },
     );
     expect(cut).toBeGreaterThan(50);
   });

@@ -66,13 +66,32 @@ function isBert({ normalizer, pre_tokenizer, model }: TokenizerJson): boolean {
 }
 
 function borderOfBert(text: string, ideographs: boolean, added: string): number {
-  const sigma = text.includes("Σ");
-  for (let end = text.length; end > 0; end--) {
+  let end = text.length;
+  while (end > 0) {
     const unit = text.charAt(end - 1);
-    if (!endsWord(unit, ideographs) || added.includes(unit)) continue;
-    if (!sigma || !/\p{Case_Ignorable}/u.test(unit)) return end;
+    if (!endsWord(unit, ideographs) || added.includes(unit)) end -= 1;
+    else if (!isCaseIgnorable(unit)) return end;
+    else {
+      const start = startOfIgnorables(text, end);
+      if (start === 0 || !/[\p{Cased}\ud800-\udfff]/u.test(text.charAt(start - 1))) return end;
+      end = start;
+    }
   }
   return 0;
+}
+
+/**
+ * A sigma is final or not by the letter before it, and after it, across what case ignores: behind a letter, such a run is
+ * not cut, wherever there may be a sigma.
+ */
+function startOfIgnorables(text: string, end: number): number {
+  let start = end;
+  while (start > 0 && isCaseIgnorable(text.charAt(start - 1))) start -= 1;
+  return start;
+}
+
+function isCaseIgnorable(unit: string): boolean {
+  return /\p{Case_Ignorable}/u.test(unit);
 }
 
 /** White space that BERT's normalizer keeps, punctuation that no normal form changes, and ideographs. */
