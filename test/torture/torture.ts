@@ -19,6 +19,8 @@ import { Violation } from "./violation.ts";
 import { watchGroups } from "./watcher.ts";
 import { Writer } from "./writer.ts";
 
+/** In turn, so that each comes in few cycles. */
+const VICTIMS: readonly Victim[] = ["gateway", "host", "group"];
 /** Longest that writers write before a kill. */
 const LOAD_MS = 400;
 /** Longest that they go on beside a new engine host. */
@@ -113,7 +115,7 @@ class TortureRun {
       unknown: this.#tally.operations("unknown"),
     };
     const choices = new Choices(seed, `cycle/${cycle}`);
-    const victim = kill === "mixed" ? choices.one(["gateway", "host", "group"] as const) : kill;
+    const victim = kill === "mixed" ? VICTIMS[cycle % VICTIMS.length]! : kill;
     const killedAfterMs = choices.unit() * LOAD_MS;
     if (losesIndexFiles) this.#tally.lostFiles += await loseIndexFiles(data, choices);
     const stop = new AbortController();
