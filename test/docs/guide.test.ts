@@ -38,6 +38,7 @@ describe.each([
     { page: "getting-started.md", least: 7 },
     { page: "models.md", least: 1 },
     { page: "backup-and-restore.md", least: 4 },
+    { page: "why-did-it-rank-there.md", least: 4 },
     { page: "../reference/extensions.md", least: 2 },
     // Without keys there are none to make.
     ...(auth === "on" ? [{ page: "security.md", least: 2 }] : []),

@@ -14,6 +14,7 @@ import type {
   CreateCollection,
   Database,
   DeleteRequest,
+  Explained,
   Facet,
   FacetsRequest,
   GetRequest,
@@ -94,6 +95,8 @@ export interface ResultBatch {
   readonly cursor: number | null;
   /** Of the first batch: about as many bytes as the documents behind the cursor have at least. */
   readonly leastBytes?: number;
+  /** Of the first batch of searches any of which is to be explained; `null` for those that did not ask. */
+  readonly explained?: readonly (Explained | null)[];
 }
 
 export interface IndexingStatus {

@@ -10,11 +10,12 @@ export {
   unprocessable,
 } from "./errors.ts";
 export { ByteBudget, type ByteBudgetOptions, type ByteLease } from "./byte-budget.ts";
+export { itemPath, memberPath } from "./json/json-shape.ts";
 export { heapBytes } from "./heap-bytes.ts";
 export { isLatin1 } from "./latin1.ts";
 export { LIMIT_TABLE, type LimitName, LIMITS } from "./limits.ts";
 export { JsonFloat, readJson, readJsonWithVectors } from "./json/json-reader.ts";
-export { writeDense, writeFloat64, writeMetadata, writeSparse } from "./json/json-writer.ts";
+export { writeDense, writeFloat64, writeMetadata, writeSparse, writeVector } from "./json/json-writer.ts";
 export {
   type ResultShape,
   ResultWriter,
@@ -96,6 +97,7 @@ export { parseWriteRequest } from "./records/write-request.ts";
 export type {
   BinaryOperator,
   Comparison,
+  Explain,
   FieldLeaf,
   GroupBy,
   HighlightRequest,
@@ -113,6 +115,16 @@ export type {
   UnaryOperator,
   Where,
 } from "./search/ast.ts";
+export {
+  type DensePlan,
+  type Explained,
+  type FieldPlan,
+  type LeafPlan,
+  type SearchPlan,
+  type SparsePlan,
+  type WhyNot,
+  type WhyNotReason,
+} from "./search/explained.ts";
 export { parseSearchRequest } from "./search/search-request.ts";
 export { parseWhere, parseWhereDocument } from "./search/where.ts";
 export { DOCUMENT_KEY, EMBEDDING_KEY } from "./system-keys.ts";

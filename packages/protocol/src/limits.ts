@@ -96,6 +96,16 @@ const table = {
   knnLeaves: { value: 64, over: 400, doc: "`$knn` expressions in one rank expression." },
   fieldLeaves: { value: 64, over: 400, doc: "`$key` and `$age` expressions in one rank expression." },
   knnLimit: { value: 100_000, over: 400, doc: "`$knn.limit`, and `k` of an aggregate." },
+  explainedIds: {
+    value: 100,
+    over: 400,
+    doc: "Ids that the searches of one call name under `explain`, to learn why they were not found.",
+  },
+  traceNodes: {
+    value: 1_000_000,
+    over: 413,
+    doc: "Nodes of all traces of one call: operators, operands and matched terms of each record on an explained page.",
+  },
   groupKeys: { value: 16, over: 400, doc: "Keys of `group_by`." },
   aggregateKeys: { value: 16, over: 400, doc: "Keys of `$min_k` and `$max_k`." },
   facetKeys: { value: 32, over: 400, doc: "Keys of one call of facets." },

@@ -1,8 +1,8 @@
 /** Bounds of filters, ranks, groups and pages. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { LIMITS, type LimitName, parseGetRequest } from "@sheaf/protocol";
+import { LIMITS, type LimitName, parseGetRequest, parseSearchRequest } from "@sheaf/protocol";
 import { RegexPool } from "../../../packages/engine/src/query/regex/regex-pool.ts";
-import { executeGet } from "../../../packages/engine/src/query/execute.ts";
+import { executeGet, executeSearch } from "../../../packages/engine/src/query/execute.ts";
 import { TestCollection } from "../../../packages/engine/src/query/testing/test-collection.ts";
 import { type Bench, type CaseOf, type Outcome, bySize, called, times, toCollection } from "./limit-case.ts";
 
@@ -35,6 +35,11 @@ export const SEARCH_CASES = {
   knnLimit: ranked(
     (size) => ({ $knn: { query: [1, 2], limit: size } }),
     /^searches\[0\]\.rank\.\$knn\.limit/u,
+  ),
+  explainedIds: searched((size) => ({ explain: { ids: names(size) } }), /^searches\[0\]\.explain\.ids/u),
+  traceNodes: bySize(
+    (_bench, size) => called(() => trace(size)),
+    /^searches\[0\]\.explain: the traces of a call/u,
   ),
   groupKeys: searched(
     (size) => ({ rank: KNN, group_by: { keys: names(size), aggregate: AGGREGATE } }),
@@ -141,10 +146,24 @@ async function facetsOf(bench: Bench, texts: readonly string[]): Promise<Outcome
 
 /** All of so many records. */
 async function order(records: number): Promise<void> {
+  await executeGet(filled(records).context, parseGetRequest({ order_by: [{ a: "asc" }] }));
+}
+
+/** A page of records, each with its share of the nodes. */
+async function trace(nodes: number): Promise<void> {
+  const records = LIMITS.resultsPerPage;
+  const constants = times(Math.ceil(nodes / records) - 2, () => ({ $val: 1 }));
+  const rank = { $sum: [{ $knn: { query: [1], limit: records } }, ...constants] };
+  const request = parseSearchRequest({ searches: [{ rank, explain: true }] });
+  const { rest } = await executeSearch(filled(records).context, request);
+  rest?.ticket.close();
+}
+
+function filled(records: number): TestCollection {
   const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
   const content = { embedding: Float32Array.of(1), document: null, uri: null, metadata: null };
   for (let i = 0; i < records; i++) collection.put(`r${i}`, content);
-  await executeGet(collection.context, parseGetRequest({ order_by: [{ a: "asc" }] }));
+  return collection;
 }
 
 function searched(make: (size: number) => object, says: RegExp): CaseOf {

@@ -10,6 +10,7 @@ import { MAX_LENGTH } from "../segment/mutable-vectors.ts";
 import type { Segment, SegmentNeeds } from "../segment/segment.ts";
 import type { ReadOptions } from "../storage/files/segment-files.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
+import type { DenseTally } from "../segment/dense-tally.ts";
 import { type CodedRows, codedRows } from "./coded-rows.ts";
 import { searchDense } from "../segment/dense/search-dense.ts";
 import { DocBases } from "./doc-bases.ts";
@@ -29,6 +30,8 @@ export interface DenseRequest {
   readonly exact: boolean;
   /** Exact distance to the record at a position. May throw. */
   readonly distanceAt: (position: number) => number;
+  /** Counts how it goes. */
+  readonly tally?: DenseTally | undefined;
 }
 
 export interface DenseAnswer {
@@ -99,14 +102,21 @@ export class IndexSnapshot {
    * the query is too long. Pauses about every millisecond.
    */
   *searchDense(
-    { query, k, exact, distanceAt }: DenseRequest,
+    { query, k, exact, distanceAt, tally }: DenseRequest,
     rows: RowSet,
   ): Generator<void, DenseAnswer | null> {
     const { parts, rest } = this.#codedOf(rows);
     if (parts.length === 0 || !(norm(query) <= MAX_LENGTH)) return null;
     const size = this.#codedOf(this.live).count;
     const top = new TopK(k);
-    for (const { position, distance } of yield* searchDense(parts, { query, k, exact, size, distanceAt }))
+    for (const { position, distance } of yield* searchDense(parts, {
+      query,
+      k,
+      exact,
+      size,
+      distanceAt,
+      tally,
+    }))
       top.push(distance, this.offset(position), position);
     return { nearest: top.sorted(), rest };
   }

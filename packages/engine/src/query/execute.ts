@@ -6,6 +6,7 @@
  */
 import {
   type CancelSignal,
+  type Explained,
   type Facet,
   type FacetsRequest,
   type GetRequest,
@@ -19,7 +20,10 @@ import {
 } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
 import type { RowSet } from "../index/row-set.ts";
+import type { ResultBatch } from "../engine.ts";
 import type { ReadTicket } from "../storage/version-history.ts";
+import { explainedNothing } from "./explain/explain-search.ts";
+import { Explanations } from "./explain/explanations.ts";
 import { countFacets } from "./facet/facets.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
 import { Highlighter } from "./highlight/highlighter.ts";
@@ -43,7 +47,7 @@ const firstBatches = new FirstBatches();
 
 /** A read of which the first batch is made. */
 export interface StartedRead {
-  readonly first: RecordBatch;
+  readonly first: RecordBatch & Pick<ResultBatch, "explained">;
   /** Hands out what is left; `null`: nothing is. */
   readonly rest: OpenRead | null;
 }
@@ -80,16 +84,31 @@ async function startSearch(context: QueryContext, request: SearchRequest, pace: 
     await pace.breathe();
   }
   if (!patterns.isEmpty) await patterns.check();
-  if (context.dimension === null) return nothing(request.searches);
+  const isExplained = request.searches.some(({ explain }) => explain !== undefined);
+  if (context.dimension === null) {
+    const started = nothing(request.searches);
+    return isExplained ? withExplained(started, request.searches.map(explainedNothing)) : started;
+  }
+  let explained: readonly (Explained | null)[] = [];
   const select = async (view: RecordView, reader: ResultReader): Promise<void> => {
+    const explanations = isExplained ? new Explanations(request, context, { view, pace, patterns }) : null;
     for (const [i, search] of request.searches.entries()) {
-      const page = await runSearch(context, search, filters[i] ?? null, { view, pace });
-      const list = listOf(page, withDocument(fieldsOfSelect(search.select), search.highlight));
+      const stages = await runSearch(context, search, filters[i] ?? null, { view, pace });
+      const traces = await explanations?.traces(search, stages);
+      const fields = withDocument(fieldsOfSelect(search.select), search.highlight);
+      const list = listOf(stages.page, fields, traces);
       await times.measure("select", () => reader.add(list, pace));
+      await explanations?.add(search, stages);
       await pace.breathe();
     }
+    explained = explanations?.all ?? [];
   };
-  return startRead(context, pace, select, highlighterOf(context, request.searches));
+  const started = await startRead(context, pace, select, highlighterOf(context, request.searches));
+  return isExplained ? withExplained(started, explained) : started;
+}
+
+function withExplained({ first, rest }: StartedRead, explained: readonly (Explained | null)[]): StartedRead {
+  return { first: { ...first, explained }, rest };
 }
 
 /** One list per query vector, nearest first; the score is the distance. */

@@ -6,9 +6,10 @@
 import type { ResultRecord } from "@sheaf/protocol";
 import type { ResultBatch } from "../engine.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
-import { isInSteps } from "../storage/steps.ts";
+import { type Steps, isInSteps } from "../storage/steps.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import { BATCH_BYTES } from "./first-batches.ts";
+import type { PageTraces } from "./explain/traces.ts";
 import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
 import type { RecordView } from "./record-view.ts";
@@ -35,21 +36,28 @@ export interface SelectedList {
   readonly limit: number;
   /** What is held for it. */
   readonly heldBytes: number;
+  /** How each score came about, if that was asked for; `null`: it has none to trace. */
+  readonly traces?: PageTraces | null | undefined;
 }
 
 /** A batch as it leaves the reader. */
 export type RecordBatch = Pick<ResultBatch, "first" | "lists">;
 
 /** A list of records that are known already. */
-export function listOf({ positions, scores }: Scored, fields: Fields): SelectedList {
+export function listOf(
+  { positions, scores }: Scored,
+  fields: Fields,
+  traces?: PageTraces | null,
+): SelectedList {
   return {
+    traces,
     positions: positions.values(),
     known: positions,
     scores: fields.score ? scores : null,
     fields,
     skip: 0,
     limit: positions.length,
-    heldBytes: positions.byteLength + scores.byteLength,
+    heldBytes: positions.byteLength + scores.byteLength + (traces?.heldBytes ?? 0),
   };
 }
 
@@ -156,7 +164,7 @@ export class ResultReader {
       const isSkipped = this.#place < list.skip;
       if (isSkipped) this.#pass();
       else {
-        const selected = selectRecord(this.#position!, list.fields, this.#view);
+        const selected = this.#select(this.#position!, list);
         // What is too long for an answer that begins a read comes with the next batch.
         if (!isInSteps(selected)) bytes += this.#add(selected, list, into);
         else if (this.#isFirst) this.#leaveLong();
@@ -172,6 +180,12 @@ export class ResultReader {
       if (this.#seek(list)) return;
       this.#nextList();
     }
+  }
+
+  #select(position: number, { fields, traces, skip }: SelectedList): Steps<RecordInMaking> {
+    const selected = selectRecord(position, fields, this.#view);
+    if (!traces) return selected;
+    return withTrace(selected, traces.of(this.#place - skip, position));
   }
 
   /** The current list as far as the batch has it. */
@@ -223,6 +237,22 @@ export class ResultReader {
     this.#place = 0;
     this.#position = null;
   }
+}
+
+/** In steps if either is. */
+function withTrace(selected: Steps<RecordInMaking>, trace: Steps<string>): Steps<RecordInMaking> {
+  if (isInSteps(selected) || isInSteps(trace)) return tracedInSteps(selected, trace);
+  selected.trace = trace;
+  return selected;
+}
+
+function* tracedInSteps(
+  selected: Steps<RecordInMaking>,
+  trace: Steps<string>,
+): Generator<void, RecordInMaking> {
+  const record = isInSteps(selected) ? yield* selected : selected;
+  record.trace = isInSteps(trace) ? yield* trace : trace;
+  return record;
 }
 
 async function readLong(steps: Generator<void, RecordInMaking>, pace: Pace): Promise<RecordInMaking> {

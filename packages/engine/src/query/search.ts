@@ -5,8 +5,9 @@ import type { SideThread } from "../index/side-thread.ts";
 import type { Nearest } from "../segment/top-k.ts";
 import { candidateRows, filterRows } from "./filter/filter.ts";
 import { diversify } from "./diversity/diversify.ts";
+import type { FoundLeaf } from "./explain/page-leaves.ts";
 import { groupRecords } from "./group/group.ts";
-import { denseKnn } from "./rank/knn.ts";
+import { denseKnn, densePath } from "./rank/knn.ts";
 import { knnLeaves } from "./rank/leaves.ts";
 import type { Scored } from "./score-order.ts";
 import type { Pace } from "./pace.ts";
@@ -21,8 +22,7 @@ import type { Filter } from "./filter/where-plan.ts";
 const SHARED_RECORDS = 32_768;
 
 /** Resolves once the side thread has what it can do of it, to what does the rest. */
-interface Leaf {
-  readonly isSparse: boolean;
+interface Leaf extends Omit<FoundLeaf, "nearest"> {
   readonly begin: (rows: RowSet) => Promise<() => Promise<Nearest>>;
 }
 
@@ -40,13 +40,25 @@ export function checkDimension(context: QueryContext, vector: Float32Array, path
   );
 }
 
-/** The records of the page with their scores. */
+/** What each stage of a search left for the next; the last ones are `null` where it has no rank. */
+export interface SearchStages {
+  readonly rows: RowSet;
+  readonly leaves: readonly FoundLeaf[];
+  readonly ranking: Scored | null;
+  /** Of the ranking, by `mmr`; all of it without. */
+  readonly chosen: Scored | null;
+  /** Of these, if they were grouped. */
+  readonly kept: Scored | null;
+  /** The records of the page with their scores. */
+  readonly page: Scored;
+}
+
 export async function runSearch(
   context: QueryContext,
   search: Search,
   filter: Filter | null,
   { view, pace }: { readonly view: RecordView; readonly pace: Pace },
-): Promise<Scored> {
+): Promise<SearchStages> {
   const { times } = context;
   const { rank, mmr, groupBy, orderBy } = search;
   const vectors = { space: context.plan.space, dimension: context.dimension ?? 0 };
@@ -54,9 +66,10 @@ export async function runSearch(
   const candidates = candidateRows(context.index, { ids: null, where: search.where }, view);
   const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
   if (rank === null) {
-    return orderBy === undefined
+    const page = await (orderBy === undefined
       ? unrankedPage(rows, search, { snapshot: view.snapshot, pace })
-      : times.measure("sort", () => orderedPage(rows, orderBy, search, { view, pace }));
+      : times.measure("sort", () => orderedPage(rows, orderBy, search, { view, pace })));
+    return { rows, leaves: [], ranking: null, kept: null, page };
   }
   const nearest = await findLeaves(leaves, rows);
   if (leaves.length > 1) times.near();
@@ -69,9 +82,10 @@ export async function runSearch(
       : await times.measure("mmr", () => diversify(ranking, mmr, vectors, { view, pace }));
   const kept =
     groupBy === null
-      ? chosen
+      ? null
       : await times.measure("group", () => groupRecords(chosen, groupBy, pageEnd(search), { view, pace }));
-  return pageOf(kept, search);
+  const found = leaves.map((leaf, i) => ({ ...leaf, nearest: nearest[i]! }));
+  return { rows, leaves: found, ranking, chosen, kept, page: pageOf(kept ?? chosen, search) };
 }
 
 function prepareLeaves(context: QueryContext, rank: Rank, view: RecordView, pace: Pace): Leaf[] {
@@ -84,27 +98,30 @@ function prepareLeaves(context: QueryContext, rank: Rank, view: RecordView, pace
 
 function prepareLeaf(
   { index, plan, scanPool, times }: QueryContext,
-  { query, key, limit: k, exact, path }: Knn,
+  knn: Knn,
   { view, pace, sideThread }: { view: RecordView; pace: Pace; sideThread: SideThread | null },
 ): Leaf {
-  if (query.type === "text") throw textQuery(path);
+  const { query, key, limit: k, exact } = knn;
+  if (query.type === "text") throw textQuery(knn.path);
   if (query.type === "sparse") {
+    const path = { weights: query.vector.values, blocks: 0, tails: 0 };
     const { indices: terms, values } = query.vector;
     const idf = plan.sparse.some((sparse) => sparse.key === key && sparse.bm25);
     const sparse = { key, terms, values, idf, k };
     const begin: Leaf["begin"] = async (rows) => {
-      const context = { snapshot: view.snapshot, pace, sideThread };
+      const context = { snapshot: view.snapshot, pace, sideThread, path };
       const rest = await times.measure("sparse", () => beginSparse(sparse, rows, context));
       return () => times.measure("sparse", rest);
     };
-    return { isSparse: true, begin };
+    return { knn, dense: null, sparse: path, begin };
   }
   const dense = { vector: query.vector, space: plan.space, k, exact };
+  const path = densePath();
   const begin: Leaf["begin"] = async (rows) => {
     times.scanned(view.snapshot.countOf(rows));
-    return () => times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool }));
+    return () => times.measure("dense", () => denseKnn(dense, rows, view, { index, pace, scanPool, path }));
   };
-  return { isSparse: false, begin };
+  return { knn, dense: path, sparse: null, begin };
 }
 
 /** Sparse leaves begin first and end last: the side thread is at them while this thread is at the dense ones. */
@@ -112,8 +129,9 @@ async function findLeaves(leaves: readonly Leaf[], rows: RowSet): Promise<Neares
   const rests: (() => Promise<Nearest>)[] = [];
   for (const { begin } of leaves) rests.push(await begin(rows));
   const nearest: Nearest[] = [];
-  for (const sparse of [false, true])
-    for (const [i, { isSparse }] of leaves.entries()) if (isSparse === sparse) nearest[i] = await rests[i]!();
+  for (const isSparse of [false, true])
+    for (const [i, { sparse }] of leaves.entries())
+      if ((sparse !== null) === isSparse) nearest[i] = await rests[i]!();
   return nearest;
 }
 

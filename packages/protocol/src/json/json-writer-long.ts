@@ -87,7 +87,7 @@ function* longValue(value: MetadataValue): Generator<string> {
 }
 
 /** Never between the halves of a character: each would be escaped by itself. */
-function pieceEnd(text: string, from: number): number {
+export function pieceEnd(text: string, from: number): number {
   const end = from + PIECE_CHARACTERS;
   if (end >= text.length) return text.length;
   const last = text.charCodeAt(end - 1);

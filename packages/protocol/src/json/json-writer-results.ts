@@ -5,11 +5,12 @@
  */
 import { writeMetadata, writeVector } from "./json-writer.ts";
 import { writeFloat32Array } from "./json-writer-float32.ts";
-import { metadataCharacters, writeLongMetadata, writeLongString } from "./json-writer-long.ts";
+import { metadataCharacters, pieceEnd, writeLongMetadata, writeLongString } from "./json-writer-long.ts";
 import type { GetRequest, Include, ReadToken, ResultRecord } from "../records/ast.ts";
 import { writeRanges } from "../records/highlights.ts";
 import type { HighlightRequest, SearchRequest, Select } from "../search/ast.ts";
 import { type DocumentText, fromDocumentText } from "../records/document-text.ts";
+import { type Explained, writeExplained } from "../search/explained.ts";
 
 /** Records that are written at once, and characters of them: some milliseconds. */
 const SLICE_RECORDS = 16;
@@ -70,9 +71,14 @@ export function queryShape(include: Include, lists: number): ResultShape {
 
 /**
  * Reply of search: `{"ids", "documents", "embeddings", "metadatas", "scores", "select"}`, one entry per search of the
- * request, in its order; and what `highlight` adds.
+ * request, in its order; and what `highlight` adds. With `traces`, `plans` and `why_not` where a search is to be explained.
+ *
+ * @param explained One per search, `null` for those that did not ask; `undefined`: none did.
  */
-export function searchShape({ searches }: SearchRequest): ResultShape {
+export function searchShape(
+  { searches }: SearchRequest,
+  explained?: readonly (Explained | null)[],
+): ResultShape {
   const selects = searches.map(({ select }) => select);
   const column = (prefix: string, of: (select: Select) => Column | null): ColumnShape => ({
     prefix,
@@ -86,8 +92,12 @@ export function searchShape({ searches }: SearchRequest): ResultShape {
     column(',"scores":', (select) => (select.score ? SCORES : null)),
     ...highlightColumns(searches.map(({ highlight }) => highlight)),
   ];
+  if (explained !== undefined) {
+    const traces = (list: number): Column | null => (explained[list] ? TRACES : null);
+    columns.push({ prefix: ',"traces":', of: traces });
+  }
   const keys = JSON.stringify(selects.map((select) => select.keys));
-  return { columns, lists: selects.length, end: `,"select":${keys}}` };
+  return { columns, lists: selects.length, end: `,"select":${keys}${writeExplained(explained)}}` };
 }
 
 /** Writes one reply, batch by batch. The columns are to follow each other, then comes what `end` returns. */
@@ -202,9 +212,10 @@ function sliceLength(records: Records, from: number): number {
   return end - from;
 }
 
-function aboutCharacters({ embedding, document, metadata }: ResultRecord): number {
+function aboutCharacters({ embedding, document, metadata, trace }: ResultRecord): number {
   const vector = FLOAT_CHARACTERS * (embedding?.length ?? 0);
-  return vector + (document?.length ?? 0) + (metadata ? metadataCharacters(metadata) : 0);
+  const texts = (document?.length ?? 0) + (trace?.length ?? 0);
+  return vector + texts + (metadata ? metadataCharacters(metadata) : 0);
 }
 
 /** The columns that get and query share. */
@@ -251,6 +262,10 @@ const SNIPPETS: Column = {
   write: (records) => records.map(({ snippet }) => writeSnippet(snippet)).join(","),
   pieces: null,
 };
+const TRACES: Column = {
+  write: (records) => records.map(({ trace }) => trace ?? "null").join(","),
+  pieces: ({ trace = "null" }) => piecesOf(trace),
+};
 const VISIBLE_METADATA = metadataColumn((key) => !key.startsWith(RESERVED_PREFIX));
 const WHOLE_METADATA = metadataColumn(() => true);
 
@@ -267,6 +282,14 @@ function metadataColumn(keep: (key: string) => boolean): Column {
     write: (records) => records.map(({ metadata }) => writeMetadata(metadata ?? null, keep)).join(","),
     pieces: ({ metadata }) => writeLongMetadata(metadata ?? null, keep),
   };
+}
+
+function* piecesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length;) {
+    const end = pieceEnd(text, from);
+    yield text.slice(from, end);
+    from = end;
+  }
 }
 
 function embeddings(records: Records): string {

@@ -132,4 +132,6 @@ export interface ResultRecord {
   /** Ranges as in `mergeRanges`; left out for a record without a document, too. */
   readonly highlights?: Uint32Array;
   readonly snippet?: Snippet;
+  /** JSON of the score's trace, of an explained search; `"null"`: the search has no rank. */
+  readonly trace?: string;
 }

@@ -61,6 +61,8 @@ export interface Knn {
   readonly exact: boolean;
   /** Where it stood in the body, for messages: `searches[0].rank.$sum[1].$knn`. */
   readonly path: string;
+  /** The model that embedded its text, where a trace is to say so. */
+  readonly model?: string;
 }
 
 /** A number of the record's own metadata, as a score. */
@@ -143,6 +145,14 @@ export interface HighlightRequest {
   readonly snippet: number | null;
 }
 
+/** That a search is to be explained. */
+export interface Explain {
+  /** Records of which it is said why they are not on the page; `null`: none were asked for. Each once. */
+  readonly ids: readonly string[] | null;
+  /** Where it stood in the body, for messages. */
+  readonly path: string;
+}
+
 export interface Search {
   readonly where: Where | null;
   readonly rank: Rank | null;
@@ -157,6 +167,7 @@ export interface Search {
   readonly select: Select;
   /** Left out: not asked for. */
   readonly highlight?: HighlightRequest;
+  readonly explain?: Explain;
 }
 
 export type ReadLevel = "index_and_wal" | "index_only" | "index_and_bounded_wal";

@@ -40,8 +40,12 @@ describe("a dictionary", () => {
   it.each([
     [
       '{"wehre":{}}',
-      "400 searches[0].wehre: is unknown, expected `where`, `filter`, `rank`, `mmr`, `group_by`, `order_by`, `limit`, `select` or `highlight`",
+      "400 searches[0].wehre: is unknown, expected `where`, `filter`, `rank`, `mmr`, `group_by`, `order_by`, `limit`, `select`, `highlight` or `explain`",
     ],
+    ['{"explain":1}', '422 searches[0].explain: must be true, false or an object such as {"ids": ["a"]}'],
+    ['{"explain":{}}', "422 searches[0].explain.ids: is required"],
+    ['{"explain":{"ids":[1]}}', "422 searches[0].explain.ids[0]: must be a string"],
+    ['{"explain":{"ids":[],"id":1}}', "400 searches[0].explain.id: is unknown, expected `ids`"],
     ['{"where":{"a":null}}', /^422 searches\[0\]\.where\.a: must be a string/],
     ['{"filter":{"query_ids":["a"]}}', /^422 searches\[0\]\.filter\.query_ids: must be a string/],
     ['{"mmr":{"limit":1}}', "400 searches[0].mmr: needs a rank, whose best records it chooses from"],

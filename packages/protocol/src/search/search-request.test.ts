@@ -69,6 +69,17 @@ describe("a search", () => {
     );
   });
 
+  it("reads what is to be explained, each id once", () => {
+    const path = "searches[0].explain";
+    expect(search({ explain: true })).toEqual({ ...nothing, explain: { ids: null, path } });
+    expect(search({ explain: { ids: ["a", "b", "a"] } })).toEqual({
+      ...nothing,
+      explain: { ids: ["a", "b"], path },
+    });
+    expect(search({ explain: false })).toEqual(nothing);
+    expect(search({ explain: null })).toEqual(nothing);
+  });
+
   it("reads the page", () => {
     expect(search({ limit: { limit: 10_000, offset: 7 } })).toEqual({ ...nothing, limit: 10_000, offset: 7 });
   });

@@ -17,6 +17,7 @@ import {
 } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { ReadLevel, Search, SearchRequest, Where } from "./ast.ts";
+import { type ExplainedIds, parseExplain } from "./explain.ts";
 import { parseGroupBy } from "./group-by.ts";
 import { parseHighlight } from "./highlight.ts";
 import { parseMmr } from "./mmr.ts";
@@ -25,7 +26,7 @@ import { parseRank } from "./rank.ts";
 import { parseSelect } from "./select.ts";
 import { parseWhere } from "./where.ts";
 
-const DICTIONARY = ["where", "filter", "rank", "mmr", "group_by", "order_by", "limit", "select", "highlight"];
+const DICTIONARY = ["where", "filter", "rank", "mmr", "group_by", "order_by", "limit", "select", "highlight", "explain"];
 const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
 
 /**
@@ -37,9 +38,10 @@ const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index
  */
 export function parseSearchRequest(body: unknown, arrivedAt = 0): SearchRequest {
   const members = membersOf(body, "");
+  const reading: Reading = { arrivedAt, named: { count: 0 } };
   return Object.freeze({
     searches: Object.freeze(
-      searchesOf(members).map((search, index) => parseSearch(search, itemPath("searches", index), arrivedAt)),
+      searchesOf(members).map((search, index) => parseSearch(search, itemPath("searches", index), reading)),
     ),
     readLevel: parseReadLevel(members["read_level"]),
   });
@@ -57,8 +59,14 @@ function searchesOf(members: Members): readonly unknown[] {
   return searches;
 }
 
+interface Reading {
+  readonly arrivedAt: number;
+  /** Of all searches together. */
+  readonly named: ExplainedIds;
+}
+
 /** One dictionary. Errors as `parseSearchRequest`. */
-function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
+function parseSearch(value: unknown, path: string, { arrivedAt, named }: Reading): Search {
   const members = membersOf(value, path);
   refuseUnknown(members, DICTIONARY, path);
   const rank = optional(members, "rank");
@@ -77,6 +85,9 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
     throw invalid(memberPath(path, "order_by"), "a search with a rank is ordered by its scores");
   }
   const highlight = parseHighlight(optional(members, "highlight"), memberPath(path, "highlight"));
+  const explained = optional(members, "explain");
+  const explain =
+    explained === undefined ? null : parseExplain(explained, memberPath(path, "explain"), named);
   return Object.freeze({
     where: parseFilter(members, path),
     rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank"), arrivedAt),
@@ -86,6 +97,7 @@ function parseSearch(value: unknown, path: string, arrivedAt: number): Search {
     ...parsePage(optional(members, "limit"), memberPath(path, "limit")),
     select: parseSelect(optional(members, "select"), memberPath(path, "select")),
     ...(highlight !== null && { highlight }),
+    ...(explain !== null && { explain }),
   });
 }
 

@@ -166,3 +166,76 @@ describe("POST search", () => {
     }
   });
 });
+
+interface Explained {
+  readonly ids: readonly (readonly string[])[];
+  readonly traces?: readonly unknown[];
+  readonly plans?: readonly unknown[];
+  readonly why_not?: readonly unknown[];
+}
+
+describe("POST search with explain", () => {
+  const explained = async (...searches: unknown[]): Promise<Explained> => {
+    const reply = await test.ask(`POST ${path}/search`, { json: { searches } });
+    if (reply.status !== 200) throw new Error(reply.text);
+    return reply.body as Explained;
+  };
+  const words = { $knn: { query: "railway bridges", key: "words", limit: 2 } };
+  const age = { $age: { key: "n", half_life: 2, now: 6 } };
+
+  it("traces each score, and says how records were found", async () => {
+    const search = { rank: { $sum: [words, age] }, explain: true };
+    const reply = await explained(search);
+    expect(reply.ids).toEqual([["train"]]);
+    expect(reply.traces).toEqual([[expect.objectContaining({ op: "$sum", value: expect.any(Number) })]]);
+    const [[trace]] = reply.traces as [[{ operands: unknown[] }]];
+    const token = expect.any(String) as unknown;
+    const number = expect.any(Number) as unknown;
+    const term = { term: number, token, query: number, record: number };
+    expect(trace.operands).toEqual([
+      {
+        ...{ op: "$knn", value: number, key: "words", from: "limit", rank: 0, dot_product: number },
+        terms: [term, term],
+        model: "sheaf/bm25",
+        tokens: [token, token],
+      },
+      { op: "$age", value: 2, key: "n", from: "record", stored: 2 },
+    ]);
+    expect(reply.plans).toEqual([
+      {
+        ...{ records: 3, rows: 3, ranked: 1, grouped: null },
+        leaves: [
+          {
+            ...{ type: "sparse", path: "rank.$sum[0].$knn", key: "words", limit: 2, found: 1 },
+            ...{ exact: true, terms: 2, posting_blocks: 0, unpacked_tails: 1 },
+          },
+          { type: "age", path: "rank.$sum[1].$age", key: "n", now: 6 },
+        ],
+        milliseconds: expect.objectContaining({ sparse: number, rank: number }) as unknown,
+      },
+    ]);
+    expect(reply).not.toHaveProperty("why_not");
+  });
+
+  it("says why records are missing, and leaves out those that are there", async () => {
+    const where = { $and: [{ n: { $gt: 1 } }, { "#document": { $regex: "a" } }] };
+    const reply = await explained(
+      { where, rank: words, limit: { limit: 1 }, explain: { ids: ["train", "cat", "law", "dog"] } },
+      { limit: { limit: 1 } },
+    );
+    expect(reply.why_not).toEqual([
+      [
+        { id: "cat", reason: "filtered", path: "where.$and[0].n" },
+        { id: "law", reason: "outside_leaf", path: "rank.$knn" },
+        { id: "dog", reason: "absent" },
+      ],
+      null,
+    ]);
+    expect([reply.traces?.[1], reply.plans?.[1]]).toEqual([null, null]);
+  });
+
+  it("shows nothing of it to those who do not ask", async () => {
+    const reply = await explained({ rank: words }, { rank: words, explain: false });
+    expect(Object.keys(reply)).toEqual(["ids", "documents", "embeddings", "metadatas", "scores", "select"]);
+  });
+});

@@ -73,15 +73,15 @@ export class SearchService {
     budget.expectTexts(texts.length);
     const embedder = new CollectionEmbedder(this.#embedder, collection);
     const index = indexPlan(collection.schema);
-    const vectors = new Map<Knn, KnnQuery>();
+    const embedded = new Map<Knn, EmbeddedLeaf>();
     const sought = new Map<Knn, EmbeddedLeaf>();
     for (const batch of this.#batches(texts, index)) {
       for (const [knn, query] of await embed(batch, embedder, budget)) {
-        vectors.set(knn, query);
+        embedded.set(knn, { batch, query });
         if (showsTerms(knn, index)) sought.set(knn, { batch, query });
       }
     }
-    const filled = await handOn(withVectors(request, vectors), request, budget.signal);
+    const filled = await handOn(withVectors(request, embedded), request, budget.signal);
     const plans = request.searches.map(({ rank, highlight }) => {
       return highlight && { ...highlight, terms: termsOf(rank, sought) };
     });
@@ -172,17 +172,21 @@ function textLeaves(rank: Rank | null): readonly TextLeaf[] {
   return textLeaves(rank.operand);
 }
 
-function withVectors(request: SearchRequest, vectors: ReadonlyMap<Knn, KnnQuery>): SearchRequest {
+/** With the vectors of texts, and the models that made them. */
+function withVectors(request: SearchRequest, embedded: ReadonlyMap<Knn, EmbeddedLeaf>): SearchRequest {
   const searches = request.searches.map((search) =>
-    search.rank === null ? search : { ...search, rank: replaceQueries(search.rank, vectors) },
+    search.rank === null ? search : { ...search, rank: replaceQueries(search.rank, embedded) },
   );
   return { ...request, searches };
 }
 
-function replaceQueries(rank: Rank, vectors: ReadonlyMap<Knn, KnnQuery>): Rank {
-  const replace = (operand: Rank): Rank => replaceQueries(operand, vectors);
+function replaceQueries(rank: Rank, embedded: ReadonlyMap<Knn, EmbeddedLeaf>): Rank {
+  const replace = (operand: Rank): Rank => replaceQueries(operand, embedded);
   if (isPlain(rank)) return rank;
-  if (rank.type === "knn") return { ...rank, query: vectors.get(rank) ?? rank.query };
+  if (rank.type === "knn") {
+    const { query, batch } = embedded.get(rank) ?? {};
+    return query === undefined || batch === undefined ? rank : { ...rank, query, model: batch.model };
+  }
   if (rank.type === "nary") return { ...rank, operands: rank.operands.map(replace) };
   if (rank.type === "binary") return { ...rank, left: replace(rank.left), right: replace(rank.right) };
   return { ...rank, operand: replace(rank.operand) };

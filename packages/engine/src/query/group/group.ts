@@ -45,7 +45,7 @@ export async function groupRecords(
 }
 
 /** The best of a group are those that the ranking has first. */
-function isByRank({ operator, keys }: GroupBy["aggregate"]): boolean {
+export function isByRank({ operator, keys }: GroupBy["aggregate"]): boolean {
   return operator === "$min_k" && keys.every((key) => key === SCORE_KEY);
 }
 

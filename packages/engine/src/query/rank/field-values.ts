@@ -68,7 +68,7 @@ function addColumn({ numbers, scalars }: MetadataColumn, leaf: FieldLeaf, into: 
 }
 
 /** f32; `null`: the leaf has no value for it. */
-function fieldScore(value: MetadataValue | undefined, leaf: FieldLeaf): number | null {
+export function fieldScore(value: MetadataValue | undefined, leaf: FieldLeaf): number | null {
   return value === undefined || typeof value === "object" ? null : scoreOf(scalarKey(value), leaf);
 }
 

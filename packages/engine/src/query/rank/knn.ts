@@ -14,6 +14,7 @@ import type { ScanPool } from "../../index/scan-pool.ts";
 import { type Nearest, TopK } from "../../segment/top-k.ts";
 import { prepare } from "../../kernels/distance.ts";
 import { QueryDistance } from "../../kernels/value-memory.ts";
+import { type DenseTally, denseTally } from "../../segment/dense-tally.ts";
 import type { SegmentNeeds } from "../../segment/segment.ts";
 import type { Pace } from "../pace.ts";
 import type { RecordView } from "../record-view.ts";
@@ -34,10 +35,22 @@ export interface DenseQuery {
   readonly exact: boolean;
 }
 
+/** How a search for neighbours went. */
+export interface DensePath extends DenseTally {
+  /** Rows without codes, each of which was compared exactly. */
+  scanned: number;
+}
+
+export function densePath(): DensePath {
+  return { ...denseTally(), scanned: 0 };
+}
+
 export interface KnnContext {
   readonly index: CollectionIndex;
   readonly pace: Pace;
   readonly scanPool: ScanPool | undefined;
+  /** Is told how it goes. */
+  readonly path?: DensePath;
 }
 
 interface PreparedQuery {
@@ -60,7 +73,8 @@ export async function denseKnn(
   const certain = exact || snapshot.size <= CERTAIN_RECORDS || snapshot.countOf(rows) <= CERTAIN_MATCHES;
   const distance = new QueryDistance(space, query);
   const distanceAt = (position: number): number => view.distance(position, distance);
-  const request = { query, k, exact: certain, distanceAt };
+  const { path = densePath() } = context;
+  const request = { query, k, exact: certain, distanceAt, tally: path };
   const ready = snapshot.prepare(DENSE_NEEDS, context.pace);
   if (ready !== undefined) await ready;
   const answer = await searchDense(request, rows, snapshot, context);
@@ -68,7 +82,10 @@ export async function denseKnn(
   if (answer !== null && rest === null) return answer.nearest;
   const top = new TopK(k);
   if (answer !== null) top.pushAll(answer.nearest);
-  if (rest !== null) await scanRest({ query, space, k, distance }, rest, { view, context, top });
+  if (rest !== null) {
+    path.scanned = snapshot.countOf(rest);
+    await scanRest({ query, space, k, distance }, rest, { view, context, top });
+  }
   return top.sorted();
 }
 

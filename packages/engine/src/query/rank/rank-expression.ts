@@ -99,7 +99,18 @@ function constantColumn(values: Float32Array, value: number): Column {
   return { values, step: 0 };
 }
 
-function ofDefaults(operator: Combination, left: number, right: number): number {
+export function unaryOf(operator: UnaryOperator, value: number): number {
+  return UNARY[operator](value);
+}
+
+/** One record's value of an operator over those of its operands, folded as blocks are. */
+export function foldOf(operator: NaryOperator, values: Iterable<number>): number {
+  let folded = STARTS[operator];
+  for (const value of values) folded = ofDefaults(operator, folded, value);
+  return folded;
+}
+
+export function ofDefaults(operator: Combination, left: number, right: number): number {
   combine(operator, constantColumn(LEFT, left), constantColumn(RIGHT, right), RESULT);
   return RESULT[0]!;
 }

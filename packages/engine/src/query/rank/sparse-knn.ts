@@ -24,11 +24,21 @@ export interface SparseQuery {
   readonly k: number;
 }
 
+/** How a sparse search went. */
+export interface SparsePath {
+  /** Of each term of the query. */
+  weights: Float32Array;
+  blocks: number;
+  tails: number;
+}
+
 export interface SparseContext {
   readonly snapshot: IndexSnapshot;
   readonly pace: Pace;
   /** Works while this thread does something else; `null`: there is none, or nothing else to do. */
   readonly sideThread: SideThread | null;
+  /** Is told how it goes. */
+  readonly path?: SparsePath;
 }
 
 /** A block and its rows to look at. */
@@ -51,13 +61,18 @@ let searches = 0;
 export async function beginSparse(
   query: SparseQuery,
   rows: RowSet,
-  { snapshot, pace, sideThread }: SparseContext,
+  { snapshot, pace, sideThread, path }: SparseContext,
 ): Promise<() => Promise<Nearest>> {
   const reading = prepareSparse(snapshot, query.key, { signal: pace.signal });
   if (reading !== undefined) await reading;
   const parts = sparseParts(snapshot, query.key);
   const { terms, k } = query;
   const weights = query.idf ? await idfWeights(query, parts, snapshot, pace) : query.values;
+  if (path !== undefined) {
+    path.weights = weights;
+    path.blocks = parts.blocks.length;
+    path.tails = parts.tails.length;
+  }
   const batches = batchesOf({ terms, weights });
   const shares = sharesOf(parts, rows);
   const posted = sideThread === null ? [] : postTo(sideThread, shares, { batches, k });

@@ -246,7 +246,7 @@ export function denseKnns(dimension: number): fc.Arbitrary<Knn> {
   return knnsOf(denseTargets(dimension));
 }
 
-function knns(dimension: number): fc.Arbitrary<Knn> {
+export function knns(dimension: number): fc.Arbitrary<Knn> {
   const sparse: fc.Arbitrary<Target> = fc
     .tuple(fc.constantFrom("idf", "plain"), sparseVectors)
     .map(([key, vector]) => ({ key, query: { type: "sparse", vector } }));
@@ -338,7 +338,7 @@ export function searches(dimension: number): fc.Arbitrary<Search> {
     .record({
       where: wheres,
       rank: fc.option(ranks(dimension), { freq: 8 }),
-      groupBy: fc.option(groupBys, { freq: 1 }),
+      groupBy: fc.option(groupBys, { freq: 2 }),
       offset: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(6) }),
       limit: fc.option(fc.integer({ min: 1, max: 12 }), { freq: 2 }),
       select: selects,

@@ -2,6 +2,7 @@
  * A query as one segment takes it. Rows are held relative to an origin, and every space ranks by
  * score = <x, q> + bias(x), higher is nearer: the bias is -|x|^2 / 2 for l2 and 0 for the others.
  */
+import type { DenseTally } from "../dense-tally.ts";
 import type { Nearest } from "./nearest.ts";
 
 export interface DenseQuery {
@@ -21,6 +22,8 @@ export interface DenseQuery {
   /** Of the segment that is searched: the position of its slot 0, and a bit for each slot that is wanted. */
   readonly base: number;
   readonly docs: Uint32Array;
+  /** Counts how the search goes. */
+  readonly tally: DenseTally;
 }
 
 /** What `slackOf` needs to know of a query. */

@@ -57,8 +57,10 @@ export class ListProbe {
     const { firstSlots, slots } = this.#segment.lists;
     let stretch = slots.length === 1 ? Infinity : FIRST_STRETCH;
     let seen = 0;
+    let probed = 0;
     for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
       if (this.#order.bounds[list]! < query.nearest.threshold) break;
+      probed++;
       const first = firstSlots[list]!;
       const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));
       for (let slot = first; slot < end; slot += SLOTS_PER_SCAN) {
@@ -70,6 +72,8 @@ export class ListProbe {
       }
     }
     this.#candidates.drain(query);
+    query.tally.lists += slots.length;
+    query.tally.listsProbed += probed;
   }
 
   /** Returns how many rows of the stretch were wanted, or a little more. */

@@ -5,6 +5,7 @@
  * does.
  */
 import { norm } from "../../kernels/distance.ts";
+import { type DenseTally, denseTally } from "../dense-tally.ts";
 import { type DenseQuery, type ScoreSlack } from "./dense-query.ts";
 import { KthBest, Nearest } from "./nearest.ts";
 import type { SegmentShape } from "./segment-layout.ts";
@@ -32,6 +33,8 @@ export interface DenseSearch {
   readonly size: number;
   /** Exact distance of the query to the record at a position. May throw. */
   readonly distanceAt: (position: number) => number;
+  /** Counts how it goes. */
+  readonly tally?: DenseTally | undefined;
 }
 
 export interface Hit {
@@ -66,7 +69,9 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
   const distanceAt = isStored ? remembering(search.distanceAt) : search.distanceAt;
   const toScore = scoreOfDistance(shape, length);
   const scoreOf = (position: number): number => toScore(distanceAt(position));
-  const common = { k, vector, length, slack, scoreOf, nearest: new Nearest(k) };
+  const { tally = denseTally() } = search;
+  tally.exact = certain;
+  const common = { k, vector, length, slack, scoreOf, nearest: new Nearest(k), tally };
   const isGathered = wanted <= GATHER_SHARE * search.size;
   for (const part of parts) {
     const expected = (k * part.count) / wanted;
@@ -81,7 +86,9 @@ export function* searchDense(parts: readonly DenseDocs[], search: DenseSearch): 
     return score === null ? distanceAt(position) : Math.fround(1 - score);
   };
   const reads = certain ? Infinity : READS_PER_NEIGHBOUR * k + MORE_READS;
-  return yield* exactHits(common, exactDistance, { reads, scoreOf: toScore });
+  const hits = yield* exactHits(common, exactDistance, { reads, scoreOf: toScore });
+  tally.rescored += hits.length;
+  return hits;
 }
 
 /** Exact distances of the ranked rows, until no later one can be nearer than the k-th. */

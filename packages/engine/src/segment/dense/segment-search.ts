@@ -72,6 +72,7 @@ export class SegmentSearch {
       return;
     }
     if (this.segment.lacks(ESTIMATED)) yield* this.segment.load(ESTIMATED);
+    query.tally.estimated += slots.length;
     this.#load(query);
     const copy = this.#copies.of(slots);
     if (copy === null) this.#gather.search(query, slots);
@@ -82,6 +83,7 @@ export class SegmentSearch {
   /** Offers all of the slots. */
   *score(query: DenseQuery, slots: Uint32Array): Generator<void, void> {
     if (this.segment.lacks(SCORED)) yield* this.segment.load(SCORED);
+    query.tally.scored += slots.length;
     const step = this.#whereRowsAre(SLOTS_PER_CALL, READ_PER_CALL, STORED_PER_CALL);
     for (let first = 0; first < slots.length; first += step) {
       const stretch = slots.subarray(first, first + step);

@@ -5,11 +5,11 @@ import { type Metadata, type ResultRecord, isIntegerArray, isSparseVector } from
 const RECORD_BYTES = 128;
 const NUMBER_BYTES = 16;
 
-export function recordBytes({ embedding, document, uri, metadata }: Omit<ResultRecord, "id">): number {
+export function recordBytes({ embedding, document, uri, metadata, trace }: Omit<ResultRecord, "id">): number {
   return (
     RECORD_BYTES +
     (embedding?.byteLength ?? 0) +
-    2 * ((document?.length ?? 0) + (uri?.length ?? 0)) +
+    2 * ((document?.length ?? 0) + (uri?.length ?? 0) + (trace?.length ?? 0)) +
     (metadata === undefined || metadata === null ? 0 : metadataBytes(metadata))
   );
 }

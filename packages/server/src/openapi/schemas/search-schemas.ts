@@ -59,6 +59,17 @@ const mmr = closed({
   ),
   limit: Type.Integer({ minimum: 1, maximum: LIMITS.mmrPool, description: "Records that are kept." }),
 });
+const traceNumber = Type.Union([Type.Number(), words(["NaN", "Infinity", "-Infinity"])]);
+const traced = (members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
+  closed({ value: traceNumber, ...members });
+const tracedField = {
+  key: Type.String(),
+  from: words(["record", "default"]),
+  stored: Type.Optional(Type.Union([Type.Number(), Type.Boolean()])),
+};
+const leafPlan = { path: Type.String(), key: Type.String() };
+const knnPlan = { ...leafPlan, limit: Type.Integer(), found: Type.Integer(), exact: Type.Boolean() };
+const WHY_NOT = ["absent", "filtered", "outside_leaf", "below_page", "grouped_out"] as const;
 
 const filter = Type.Union([ref("Where"), closed({}), Type.Null()]);
 
@@ -121,6 +132,13 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         ),
       }),
     ),
+    explain: maybe(
+      Type.Union([
+        Type.Boolean(),
+        closed({ ids: arrayOf(Type.String(), { maxItems: LIMITS.explainedIds }) }),
+      ]),
+      "Adds `traces` and `plans` to the reply; with `ids`, `why_not` as well.",
+    ),
   }),
   SearchBody: Type.Object(
     {
@@ -142,6 +160,73 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ],
     },
   ),
+  Trace: Type.Union(
+    [
+      traced({ op: words(["$val"]) }),
+      traced({
+        op: words(["$knn"]),
+        key: Type.String(),
+        from: words(["limit", "default"]),
+        rank: Type.Optional(count(undefined)),
+        distance: Type.Optional(traceNumber),
+        dot_product: Type.Optional(traceNumber),
+        terms: Type.Optional(
+          arrayOf(
+            closed({
+              term: Type.Integer(),
+              token: Type.Optional(Type.String()),
+              query: traceNumber,
+              record: traceNumber,
+            }),
+          ),
+        ),
+        model: Type.Optional(Type.String()),
+        tokens: Type.Optional(arrayOf(Type.String())),
+      }),
+      traced({ op: words(["$key", "$age"]), ...tracedField }),
+      traced({
+        op: words(["$sum", "$mul", "$max", "$min", "$sub", "$div", "$abs", "$exp", "$log"]),
+        operands: arrayOf(ref("Trace"), { minItems: 1 }),
+      }),
+    ],
+    {
+      description:
+        "How a score came about: the rank expression with a value at every node, in 32-bit arithmetic.",
+    },
+  ),
+  SearchPlan: closed(
+    {
+      records: count(undefined),
+      rows: count(undefined),
+      ranked: orNull(count(undefined)),
+      grouped: orNull(count(undefined)),
+      leaves: arrayOf(
+        Type.Union([
+          closed({
+            ...{ type: words(["dense"]), ...knnPlan },
+            ...{ scanned: count(undefined), scored: count(undefined), estimated: count(undefined) },
+            ...{ lists: count(undefined), lists_probed: count(undefined), rescored: count(undefined) },
+          }),
+          closed({
+            ...{ type: words(["sparse"]), ...knnPlan, terms: count(undefined) },
+            ...{ posting_blocks: count(undefined), unpacked_tails: count(undefined) },
+          }),
+          closed({ type: words(["key", "age"]), ...leafPlan, now: Type.Optional(Type.Number()) }),
+        ]),
+      ),
+      milliseconds: Type.Record(".*", Type.Number()),
+    },
+    { description: "How the records of a search were found." },
+  ),
+  WhyNot: closed(
+    {
+      id: Type.String(),
+      reason: words(WHY_NOT),
+      path: Type.Optional(Type.String({ description: "Of the clause or leaf that kept it out." })),
+      rank: Type.Optional(Type.Integer({ description: "Its place, from 0, before grouping." })),
+    },
+    { description: "Why a record that was named is not on the page." },
+  ),
   SearchResult: Type.Object(
     {
       ids: arrayOf(arrayOf(Type.String())),
@@ -154,6 +239,13 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       highlights: Type.Optional(arrayOf(orNull(arrayOf(orNull(arrayOf(ref("Highlight"))))))),
       snippets: Type.Optional(arrayOf(orNull(arrayOf(orNull(ref("Snippet")))))),
       select: arrayOf(arrayOf(Type.String())),
+      traces: Type.Optional(
+        arrayOf(orNull(arrayOf(orNull(ref("Trace")))), {
+          description: "Parallel to `ids`; only where a search asked for it with `explain`.",
+        }),
+      ),
+      plans: Type.Optional(arrayOf(orNull(ref("SearchPlan")))),
+      why_not: Type.Optional(arrayOf(orNull(arrayOf(ref("WhyNot"))))),
     },
     { description: "Columns with one row per search; `null` where the search did not ask for the column." },
   ),

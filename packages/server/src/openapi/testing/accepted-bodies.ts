@@ -96,6 +96,7 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     searches({ order_by: [{ price: "desc" }] }, { order_by: null }),
     searches({ highlight: true }, { highlight: false }, { highlight: null }, { highlight: {} }),
     searches({ highlight: { snippet: 200 } }, { highlight: { snippet: null } }),
+    searches({ explain: true }, { explain: false }, { explain: null }, { explain: { ids: ["a", "b", "a"] } }),
     searches({ limit: { limit: null, offset: null }, select: { keys: null }, group_by: { keys: null } }),
     searches({ filter: { $and: [{ a: 1 }, { b: { $in: ["x"] } }] }, limit: { limit: 10_000, offset: 7 } }),
     searches({ where: { $or: [{ a: "x" }, { "#id": "b" }, { c: { $gte: 1.5 } }, { $and: [] }] } }),
