@@ -193,6 +193,32 @@ describe("records of @sheaf/client", () => {
     await expect(collection.search({ ...search, mmr: misspelt })).rejects.toThrow(/lamda/);
   });
 
+  it("say why they rank where they do, and why others are missing", async () => {
+    const collection = await client.getCollection<Point>({ name: "batches" });
+    const rank = knn({ query: [0, 0.5], limit: 2 }).add(fieldValue({ key: "n" }));
+    const params = { where: { parity: "even" }, rank, limit: 1, select: ["#score"] } as const;
+    const found = await collection.explainSearch({ ...params, ids: ["p0", "p1", "p2", "p4", "p99"] });
+    expectTypeOf(found.rows[0]?.score).toEqualTypeOf<number | undefined>();
+    const [row] = found.rows;
+    expect(row).toMatchObject({ id: "p0", score: 0, trace: { op: "$sum", value: 0 } });
+    expect(found.plan).toMatchObject({ records: COUNT, rows: COUNT / 2, ranked: 2 });
+    expect(found.whyNot).toEqual([
+      { id: "p1", reason: "filtered", path: "where.parity" },
+      { id: "p2", reason: "below_page", rank: 1 },
+      { id: "p4", reason: "outside_leaf", path: "rank.$sum[0].$knn" },
+      { id: "p99", reason: "absent" },
+    ]);
+    const search = new Search({ where: { parity: "even" }, rank, limit: 1, select: [K.SCORE] });
+    const named = search.explain({ ids: ["p1"] });
+    expect(await collection.explainSearch(named)).toMatchObject({
+      rows: found.rows,
+      whyNot: [{ id: "p1", reason: "filtered" }],
+    });
+    expect(await collection.search(named)).toEqual([{ id: "p0", score: 0 }]);
+    expect(named.toPayload().explain).toEqual({ ids: ["p1"] });
+    expect(search.toPayload()).not.toHaveProperty("explain");
+  });
+
   it("are ordered by their fields", async () => {
     const collection = await client.getCollection<Point>({ name: "batches" });
     const orderBy = [{ parity: "desc" }, { n: "desc" }] as const;

@@ -33,6 +33,7 @@ import {
   type SearchParams,
   getReading,
   queryReading,
+  explainReading,
   searchReading,
   searchReadings,
   selectorJson,
@@ -61,6 +62,12 @@ import {
   requireRecords,
   writeBatches,
 } from "./records/write.ts";
+import {
+  type ExplainedReply,
+  type ExplainedSearch,
+  type ExplainParams,
+  explainedSearch,
+} from "./records/explained.ts";
 import { requireKnown } from "./require-known.ts";
 import type { KeyInput, KeyName } from "./search/key.ts";
 import type { Search } from "./search/search.ts";
@@ -267,6 +274,23 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
     const call = "toPayload" in params ? {} : params;
     const reply = await this.#post<ColumnRows>("search", { searches: [json] }, call);
     return splitRows(reply, () => names)[0] ?? [];
+  }
+
+  /**
+   * A search with what says how it came about: the trace of each score, how records were found, and why those named
+   * with `ids` are not among the rows.
+   */
+  explainSearch<N extends string>(search: Search<N>): Promise<ExplainedSearch<Row<M, N>>>;
+  explainSearch<const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[]>(
+    params: ExplainParams<S, M>,
+  ): Promise<ExplainedSearch<Row<M, KeyName<S[number]>>>>;
+  async explainSearch(
+    params: ExplainParams<readonly KeyInput[], M> | Search<string>,
+  ): Promise<ExplainedSearch<object>> {
+    const { json, names } = explainReading(params);
+    const call = "toPayload" in params ? {} : params;
+    const reply = await this.#post<ColumnRows & ExplainedReply>("search", { searches: [json] }, call);
+    return explainedSearch(splitRows(reply, () => names)[0] ?? [], reply);
   }
 
   /** Several searches in one call, on one state of the collection. */

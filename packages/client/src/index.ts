@@ -132,7 +132,24 @@ export {
   Val,
 } from "./search/rank.ts";
 export { type ChromaRrfParams, Rrf, rrf, type RrfParams } from "./search/rrf.ts";
-export { Search, type SearchInit, type SearchLike, type SearchPayload, toSearch } from "./search/search.ts";
+export {
+  type ExplainJson,
+  Search,
+  type SearchInit,
+  type SearchLike,
+  type SearchPayload,
+  toSearch,
+} from "./search/search.ts";
 export { Select, type SelectInput, type SelectJson } from "./search/select.ts";
 export { WhereExpression, type WhereInput, type WhereJson } from "./search/where.ts";
 export type { CallOptions, ClientRequest, TransportOptions } from "./transport.ts";
+export type {
+  ExplainedSearch,
+  ExplainParams,
+  LeafPlan,
+  MatchedTerm,
+  SearchPlan,
+  Trace,
+  TraceNumber,
+  WhyNot,
+} from "./records/explained.ts";

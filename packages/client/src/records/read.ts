@@ -5,6 +5,7 @@ import type { KeyInput } from "../search/key.ts";
 import { RankExpression, type RankInput } from "../search/rank.ts";
 import { Search } from "../search/search.ts";
 import { CALL, type CallOptions } from "../transport.ts";
+import { type ExplainParams, explainJson } from "./explained.ts";
 import type { HighlightInput } from "./highlight.ts";
 import type { Metadata } from "./metadata.ts";
 import { GET_KEYS, QUERY_KEYS, SEARCH_KEYS, includeOf, namesOf } from "./row.ts";
@@ -129,6 +130,7 @@ const MMR: MembersOf<Mmr> = { lambda: true, limit: true };
 const CHOICE = 5;
 const MMR_POOL = 1_000;
 const SEARCH_ALONE: MembersOf<SearchParams> = { ...SEARCH, ...CALL };
+const EXPLAIN: MembersOf<ExplainParams> = { ...SEARCH_ALONE, ids: true };
 
 type Keys = Iterable<KeyInput>;
 
@@ -171,6 +173,17 @@ export function searchReading(params: Ordered<SearchParams> | Search<string>): R
   if (params instanceof Search) return partsReading(partsOf(params));
   const { signal: _, timeoutMs: __, ...search } = requireKnown(params, SEARCH_ALONE, "params");
   return partsReading(search);
+}
+
+/** The same, to be explained. */
+export function explainReading(params: Ordered<ExplainParams> | Search<string>): Reading {
+  if (params instanceof Search) {
+    const { json, names } = searchReading(params);
+    return { json: { ...json, explain: params.explainConfig ?? true }, names };
+  }
+  const { ids, ...search } = requireKnown(params, EXPLAIN, "params");
+  const { json, names } = searchReading(search);
+  return { json: { ...json, explain: explainJson(ids) }, names };
 }
 
 export function searchReadings(searches: readonly AnySearch[]): readonly Reading[] {

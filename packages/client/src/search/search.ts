@@ -6,12 +6,16 @@ import { RankExpression, type RankInput, type RankJson } from "./rank.ts";
 import { Select, type SelectInput, type SelectJson } from "./select.ts";
 import { WhereExpression, type WhereInput, type WhereJson } from "./where.ts";
 
+/** `ids`: of records of which it is to be said why they are not among the answers. */
+export type ExplainJson = boolean | { readonly ids: readonly string[] };
+
 export interface SearchInit {
   readonly where?: WhereInput;
   readonly rank?: RankInput | null | undefined;
   readonly groupBy?: GroupByInput | null | undefined;
   readonly limit?: LimitInput;
   readonly select?: SelectInput;
+  readonly explain?: ExplainJson | undefined;
 }
 
 export interface SearchPayload {
@@ -20,6 +24,7 @@ export interface SearchPayload {
   readonly filter?: WhereJson;
   readonly rank?: RankJson;
   readonly group_by?: GroupByJson;
+  readonly explain?: ExplainJson;
 }
 
 interface Parts {
@@ -28,6 +33,7 @@ interface Parts {
   readonly groupBy: GroupBy | undefined;
   readonly limit: Limit;
   readonly select: Select;
+  readonly explain: ExplainJson | undefined;
 }
 
 /**
@@ -49,6 +55,7 @@ export class Search<N extends string = never> {
       groupBy: GroupBy.from(init.groupBy),
       limit: Limit.from(init.limit),
       select: Select.from(init.select),
+      explain: init.explain,
     };
   }
 
@@ -81,6 +88,11 @@ export class Search<N extends string = never> {
     return this.#with({ select: Select.all() });
   }
 
+  /** For `explainSearch`, and for requests made of `toPayload()`. `search` and `searchAll` answer rows only. */
+  explain(explain: ExplainJson = true): Search<N> {
+    return this.#with({ explain });
+  }
+
   get whereClause(): WhereExpression | undefined {
     return this.#parts.where;
   }
@@ -101,14 +113,19 @@ export class Search<N extends string = never> {
     return this.#parts.select;
   }
 
+  get explainConfig(): ExplainJson | undefined {
+    return this.#parts.explain;
+  }
+
   toPayload(): SearchPayload {
-    const { where, rank, groupBy, limit, select } = this.#parts;
+    const { where, rank, groupBy, limit, select, explain } = this.#parts;
     return {
       limit: limit.toJSON(),
       select: select.toJSON(),
       ...(where === undefined ? {} : { filter: where.toJSON() }),
       ...(rank === undefined ? {} : { rank: rank.toJSON() }),
       ...(groupBy === undefined ? {} : { group_by: groupBy.toJSON() }),
+      ...(explain === undefined ? {} : { explain }),
     };
   }
 
