@@ -21,6 +21,7 @@ const called = new Set<string>();
 const ANSWER = {
   ...{ id: "00000000-0000-4000-8000-000000000001", name: "n", tenant: "t", database: "d", ids: [] },
   ...{ limits: {}, accepted: [], embeddings: [], max_batch_size: 100, created_at: "2030-01-01T00:00:00Z" },
+  ...{ traces: [[]], plans: [{}] },
 };
 const client = new SheafClient({
   url: "http://127.0.0.1:1",
@@ -75,7 +76,7 @@ async function callCollection(): Promise<void> {
   await Promise.all([of.count({ ids: [] }), of.facets({ keys: [] })]);
   await Promise.all([of.add({ records }), of.upsert({ records }), of.update({ records })]);
   await Promise.all([of.get(), drain(of.records()), of.query({ embeddings: [] })]);
-  await Promise.all([of.search({}), of.searchAll({ searches: [] })]);
+  await Promise.all([of.search({}), of.explainSearch({}), of.searchAll({ searches: [] })]);
   await Promise.all([of.conditionalGet(), of.conditionalCommit({ operations: [] })]);
 }
 

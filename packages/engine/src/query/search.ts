@@ -69,7 +69,7 @@ export async function runSearch(
     const page = await (orderBy === undefined
       ? unrankedPage(rows, search, { snapshot: view.snapshot, pace })
       : times.measure("sort", () => orderedPage(rows, orderBy, search, { view, pace })));
-    return { rows, leaves: [], ranking: null, kept: null, page };
+    return { rows, leaves: [], ranking: null, chosen: null, kept: null, page };
   }
   const nearest = await findLeaves(leaves, rows);
   if (leaves.length > 1) times.near();

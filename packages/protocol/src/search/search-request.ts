@@ -26,7 +26,18 @@ import { parseRank } from "./rank.ts";
 import { parseSelect } from "./select.ts";
 import { parseWhere } from "./where.ts";
 
-const DICTIONARY = ["where", "filter", "rank", "mmr", "group_by", "order_by", "limit", "select", "highlight", "explain"];
+const DICTIONARY = [
+  "where",
+  "filter",
+  "rank",
+  "mmr",
+  "group_by",
+  "order_by",
+  "limit",
+  "select",
+  "highlight",
+  "explain",
+];
 const READ_LEVELS: readonly ReadLevel[] = ["index_and_wal", "index_only", "index_and_bounded_wal"];
 
 /**

@@ -18,8 +18,8 @@ export function searchRoutes({ now, replies, search }: Services): readonly Route
       async handle(call) {
         const ref = collectionParams(call.params);
         const request = await call.parse("search", now() / MS_PER_SECOND);
-          const read = await search.search(ref, request, call.budget);
-          return ok(await replies.body(read, searchShape(request, read.first.explained)));
+        const read = await search.search(ref, request, call.budget);
+        return ok(await replies.body(read, searchShape(request, read.first.explained)));
       },
     },
   ];

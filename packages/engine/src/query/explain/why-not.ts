@@ -148,7 +148,8 @@ async function missedLeaves(
       }
     } else {
       for (const position of positions)
-        if (fieldScore(view.snapshot.metadataValue(position, leaf.key), leaf) !== null) absent.delete(position);
+        if (fieldScore(view.snapshot.metadataValue(position, leaf.key), leaf) !== null)
+          absent.delete(position);
     }
     const missed = leaf.default === null ? required : first;
     for (const position of absent) if (!missed.has(position)) missed.set(position, path);

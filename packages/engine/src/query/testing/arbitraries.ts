@@ -344,7 +344,7 @@ export function searches(dimension: number): fc.Arbitrary<Search> {
       select: selects,
       orderBy: orders,
       isOrdered: fc.boolean(),
-      mmr: fc.option(mmrs, { freq: 1, nil: undefined }),
+      mmr: fc.option(mmrs, { freq: 2, nil: undefined }),
     })
     .map(({ orderBy, isOrdered, mmr, ...search }) => {
       if (search.rank !== null) return { ...search, ...(mmr && { mmr }) };
