@@ -94,7 +94,7 @@ describe("maximal marginal relevance", () => {
   it("chooses among a thousand", async () => {
     const many = collectionOf(Array.from({ length: 1_010 }, (_, i) => [1, i]));
     const rank = knn({ limit: 2_000 });
-    const chosen = await ids(many, { lambda: 0, limit: 1_000 }, { rank, limit: 5 });
+    const chosen = await ids(many, { lambda: 0, limit: 40 }, { rank, limit: 5 });
     expect(chosen).not.toContain("r1005");
   });
 
