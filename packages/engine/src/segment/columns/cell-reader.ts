@@ -9,6 +9,7 @@ import {
   type SparseVector,
   emptyIntegerArray,
 } from "@sheaf/protocol";
+import { eachMember } from "../../storage/member-steps.ts";
 import { kindOf } from "../../storage/metadata-kinds.ts";
 import { LISTED, type NumberArray, TEXT } from "./cell-writer.ts";
 import type { Texts } from "./text-table.ts";
@@ -20,8 +21,6 @@ const SCALARS_OF_ARRAYS = new Map<MetadataKind, MetadataKind>([
 const NUMBER_ARRAYS: ReadonlySet<MetadataKind> = new Set(["int_array", "float_array"]);
 /** Shorter rows are read at once. */
 const LONG_ROW_BYTES = 64 * 1024;
-/** Of a long array between two pauses. */
-const MEMBERS_PER_STEP = 4_096;
 const PLACEHOLDER: SparseVector = { indices: new Uint32Array(0), values: new Float32Array(0) };
 
 /** What cells name by number, and what is said of bytes that do not fit. */
@@ -77,10 +76,7 @@ export class CellReader {
 
   *#listInSteps(scalar: MetadataKind): Generator<void, MetadataValue> {
     const members: MetadataScalar[] = [];
-    for (let left = this.#u32(); left > 0; left--) {
-      members.push(this.#scalar(scalar));
-      if (left % MEMBERS_PER_STEP === 0) yield;
-    }
+    yield* eachMember(this.#u32(), () => members.push(this.#scalar(scalar)));
     return members as MetadataValue;
   }
 

@@ -12,6 +12,7 @@ import {
   isLatin1,
   metadataKind,
 } from "@sheaf/protocol";
+import { eachMember } from "../../storage/member-steps.ts";
 import { KIND_NUMBER } from "../../storage/metadata-kinds.ts";
 import type { TextTable } from "./text-table.ts";
 
@@ -22,8 +23,6 @@ export const LISTED = 0;
 /** What the low two bits of a text's first word say of the others. */
 export const TEXT = { known: 0, latin1: 1, utf16: 2 } as const;
 const TABLE_TEXT_CHARACTERS = 64;
-/** Of an array between two pauses. */
-const MEMBERS_PER_STEP = 4_096;
 
 export type NumberArray = IntegerArray | Float64Array;
 
@@ -97,10 +96,7 @@ export class CellWriter {
 
   *#list(members: readonly MetadataScalar[]): Generator<void, void> {
     this.#u32(members.length);
-    for (const [at, member] of members.entries()) {
-      this.#scalar(member);
-      if (at % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
-    }
+    yield* eachMember(members.length, (at) => this.#scalar(members[at]!));
   }
 
   #numbers(array: NumberArray): void {

@@ -4,6 +4,7 @@
  * layout.
  */
 import { type MetadataArray, type MetadataValue, isSparseVector } from "@sheaf/protocol";
+import { MEMBERS_PER_STEP } from "../../storage/member-steps.ts";
 import { GroupBuilder } from "./group-builder.ts";
 import { setRows } from "./row-selection.ts";
 import { lowerBound } from "../lower-bound.ts";
@@ -26,8 +27,6 @@ export interface PackedColumn {
 
 /** A larger column is not made: it would take several times what its values do, and the rows are looked at instead. */
 const MOST_BYTES = 8 * 1024 * 1024;
-/** Members of an array between two pauses. */
-const MEMBERS_PER_STEP = 4_096;
 
 export class ColumnBuilder {
   /** By string or boolean. */

@@ -10,12 +10,10 @@ import {
   isIntegerArray,
   metadataKind,
 } from "@sheaf/protocol";
+import { eachMember } from "../member-steps.ts";
 import { KIND_NUMBER, kindOf } from "../metadata-kinds.ts";
 import type { ValueReader } from "./value-reader.ts";
 import type { ValueWriter } from "./value-writer.ts";
-
-/** Of a long array between two pauses. */
-const MEMBERS_PER_STEP = 4_096;
 
 export function writeMetadataFields(writer: ValueWriter, metadata: Metadata): void {
   writer.u32(metadata.size);
@@ -38,10 +36,7 @@ function* writeListInSteps(
   members: readonly string[] | readonly boolean[],
 ): Generator<void, void> {
   writer.text(key).u8(KIND_NUMBER[metadataKind(members)]).u32(members.length);
-  for (const [at, member] of members.entries()) {
-    writeScalar(writer, member);
-    if (at % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
-  }
+  yield* eachMember(members.length, (at) => writeScalar(writer, members[at]!));
 }
 
 export function readMetadataFields(reader: ValueReader): Metadata {
@@ -67,11 +62,7 @@ export function* readMetadataInSteps(reader: ValueReader): Generator<void, Metad
 
 function* readListInSteps<T>(reader: ValueReader, element: (reader: ValueReader) => T): Generator<void, T[]> {
   const values: T[] = [];
-  const length = reader.u32();
-  for (let at = 0; at < length; at++) {
-    values.push(element(reader));
-    if (at % MEMBERS_PER_STEP === MEMBERS_PER_STEP - 1) yield;
-  }
+  yield* eachMember(reader.u32(), () => values.push(element(reader)));
   return values;
 }
 
