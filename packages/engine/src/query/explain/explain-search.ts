@@ -38,7 +38,7 @@ export async function explained(
   search: Search,
   stages: SearchStages,
   named: readonly NamedRecord[] | null,
-  reading: WhyNotReading,
+  { milliseconds, ...reading }: WhyNotReading & Pick<SearchPlan, "milliseconds">,
 ): Promise<Explained> {
   const { snapshot } = reading.view;
   const { rows, ranking, kept } = stages;
@@ -48,7 +48,7 @@ export async function explained(
     ranked: ranking === null ? null : ranking.positions.length,
     grouped: kept === null ? null : kept.positions.length,
     leaves: leafPlans(search, stages.leaves),
-    milliseconds: {},
+    milliseconds,
   };
   return { plan, whyNot: named === null ? null : await whyNot(named, search, stages, reading) };
 }

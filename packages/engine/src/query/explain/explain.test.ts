@@ -121,6 +121,8 @@ function checkWhyNot(collection: TestCollection, search: Search, found: readonly
       // Where the page was full before its turn came, nobody looked at its group.
       else if (reason !== "grouped_out") {
         expect(reason).toBe("below_page");
+        // What mmr has put in another order is looked at whole.
+        expect(search.mmr).toBeUndefined();
         const last = kept[search.offset + search.limit! - 1];
         expect(last).toBeDefined();
         expect(chosen.indexOf(id)).toBeGreaterThan(chosen.indexOf(last!));

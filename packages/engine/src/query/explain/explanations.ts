@@ -42,8 +42,7 @@ export class Explanations {
     if (search.explain === undefined) this.all.push(null);
     else {
       const named = this.#named[this.all.length] ?? null;
-      const { plan, whyNot } = await explained(search, stages, named, this.#reading);
-      this.all.push({ plan: { ...plan, milliseconds }, whyNot });
+      this.all.push(await explained(search, stages, named, { ...this.#reading, milliseconds }));
     }
     this.#before = { ...this.#times.report().stages };
   }

@@ -5,7 +5,7 @@
 import { type Where, itemPath, memberPath } from "@sheaf/protocol";
 import { RowSet } from "../../index/row-set.ts";
 import { listBits } from "../../segment/bits.ts";
-import { filterRows } from "../filter/filter.ts";
+import { filterRows, without } from "../filter/filter.ts";
 import { planFilter } from "../filter/where-plan.ts";
 import type { Pace } from "../pace.ts";
 import type { RecordView } from "../record-view.ts";
@@ -51,14 +51,9 @@ async function addClauses(
     const at = itemPath(memberPath(path, "$and"), i);
     const filter = planFilter(child, at, reading.patterns);
     const passed = await filterRows(filter, left, reading.view, reading.pace);
-    const failed = new RowSet(
-      left.bases,
-      left.words.map((word, w) => word & ~passed.words[w]!),
-    );
-    if (failed.words.some((word) => word !== 0)) {
-      await addClauses({ where: child, path: at, rows: failed }, reading, found);
-    }
-    if (passed.words.every((word) => word === 0)) return;
+    const failed = new RowSet(left.bases, without(left.words, passed.words));
+    if (failed.count() > 0) await addClauses({ where: child, path: at, rows: failed }, reading, found);
+    if (passed.count() === 0) return;
     left = passed;
   }
 }

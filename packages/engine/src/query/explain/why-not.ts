@@ -3,7 +3,7 @@ import { type Rank, type Search, type WhyNot, type WhyNotReason } from "@sheaf/p
 import { RowSet } from "../../index/row-set.ts";
 import { nextBit } from "../../segment/bits.ts";
 import type { Pace } from "../pace.ts";
-import { isByRank } from "../group/group.ts";
+import { stopsAtWanted } from "../group/group.ts";
 import { pageEnd } from "../page.ts";
 import { fieldScore } from "../rank/field-values.ts";
 import type { RecordView } from "../record-view.ts";
@@ -42,12 +42,15 @@ export async function whyNot(
     if (stages.rows.has(position)) passed.push(position);
     else filtered.add(position);
   }
-  const hasFiltered = passed.length < missing.filter(({ position }) => position !== null).length;
   const clauses =
-    search.where === null || !hasFiltered ? null : await failingClauses(search.where, filtered, reading);
+    search.where === null || filtered.count() === 0
+      ? null
+      : await failingClauses(search.where, filtered, reading);
   const places = await placesOf(passed, search, stages, reading);
-  const outOfGroups = await groupedOut(passed, search, stages, reading.pace);
-  const missed = await missedLeaves(passed, search.rank, stages, reading);
+  const ranked = passed.filter((position) => places.has(position));
+  const outOfGroups = await groupedOut(ranked, search, stages, reading.pace);
+  const unranked = passed.filter((position) => !places.has(position));
+  const missed = await missedLeaves(unranked, search.rank, stages, reading);
   return missing.map(({ id, position }) => {
     if (position === null) return { id, reason: "absent" };
     if (!stages.rows.has(position)) return { id, ...because("filtered", clauses?.get(position)) };
@@ -113,7 +116,7 @@ async function groupedOut(
 ): Promise<ReadonlySet<number>> {
   const out = new Set<number>();
   if (groupBy === null || kept === null || chosen === null || positions.length === 0) return out;
-  const isStopped = isByRank(groupBy.aggregate) && kept.positions.length >= pageEnd(search);
+  const isStopped = stopsAtWanted(chosen, groupBy) && kept.positions.length >= pageEnd(search);
   const wanted = new Set(positions);
   const lastKept = isStopped ? kept.positions.at(-1) : undefined;
   for (const [i, position] of chosen.positions.entries()) {

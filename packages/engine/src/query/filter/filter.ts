@@ -318,7 +318,8 @@ function isEmpty(words: Uint32Array): boolean {
   return words.every((word) => word === 0);
 }
 
-function without(rows: Uint32Array, others: Uint32Array): Uint32Array {
+/** The bits of the first that the second lacks. */
+export function without(rows: Uint32Array, others: Uint32Array): Uint32Array<ArrayBuffer> {
   return rows.map((word, i) => word & ~others[i]!);
 }
 

@@ -34,19 +34,18 @@ export async function groupRecords(
   wanted: number,
   reading: Reading,
 ): Promise<Scored> {
-  const places =
-    ranked.isReordered !== true && isByRank(groupBy.aggregate)
-      ? await firstOfGroups(ranked, groupBy, wanted, reading)
-      : await bestOfGroups(ranked, groupBy, reading);
+  const places = stopsAtWanted(ranked, groupBy)
+    ? await firstOfGroups(ranked, groupBy, wanted, reading)
+    : await bestOfGroups(ranked, groupBy, reading);
   return {
     positions: Int32Array.from(places, (place) => ranked.positions[place]!),
     scores: Float32Array.from(places, (place) => ranked.scores[place]!),
   };
 }
 
-/** The best of a group are those that the ranking has first. */
-export function isByRank({ operator, keys }: GroupBy["aggregate"]): boolean {
-  return operator === "$min_k" && keys.every((key) => key === SCORE_KEY);
+/** The best of a group are those that the ranking has first, so nothing behind the last that is wanted is looked at. */
+export function stopsAtWanted(ranked: Scored, { aggregate: { operator, keys } }: GroupBy): boolean {
+  return ranked.isReordered !== true && operator === "$min_k" && keys.every((key) => key === SCORE_KEY);
 }
 
 /** Stops at the last that is wanted: a record's metadata is cold memory, and most of the ranking is behind it. */
