@@ -35,7 +35,7 @@ export function recordRoutes({ engine, highlights, replies, write }: Services): 
         const { budget } = call;
         const request = await call.parse("get");
         const { include, highlight } = request;
-        const complete = highlights.completing([highlight && { ...highlight, terms: [] }], budget);
+        const complete = highlights.completing([highlight], budget);
         const first = await engine().get(ref, request, budget);
         return ok(await replies.body({ ref, first, budget, complete }, getShape(include, highlight)));
       },

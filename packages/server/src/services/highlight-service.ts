@@ -10,7 +10,6 @@ import {
   type HighlightRequest,
   LIMITS,
   type ResultRecord,
-  characterEnd,
   documentPieces,
   mergeRanges,
   sourceBit,
@@ -18,6 +17,7 @@ import {
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import { shownRanges, snippetOf } from "./snippet.ts";
+import { withinTextLimit } from "./text-limit.ts";
 
 /** Terms of a query that documents show as words. */
 export interface SoughtTerms {
@@ -29,7 +29,8 @@ export interface SoughtTerms {
 
 /** What one list of a read shows. */
 export interface HighlightPlan extends HighlightRequest {
-  readonly terms: readonly SoughtTerms[];
+  /** Left out: there are none. */
+  readonly terms?: readonly SoughtTerms[];
 }
 
 /** Gives a batch with its highlights. */
@@ -66,7 +67,7 @@ export class HighlightService {
     budget: RequestBudget,
   ): Promise<readonly ResultRecord[]> {
     const shown = records.filter(hasDocument);
-    const words = await this.#find(shown, plan.terms, budget);
+    const words = await this.#find(shown, plan.terms ?? [], budget);
     const completed: ResultRecord[] = [];
     let next = 0;
     for (const record of records) {
@@ -94,7 +95,10 @@ export class HighlightService {
     const ranges: number[][] = records.map(() => []);
     if (sought.length === 0 || records.length === 0) return ranges;
     const texts: string[] = [];
-    for (const { document } of records) texts.push(await textOf(document, budget));
+    for (const { document } of records) {
+      await pause(budget);
+      texts.push(withinTextLimit(document));
+    }
     const by = sourceBit("$knn");
     for (const terms of sought) {
       const search = { ...terms, texts, limit: LIMITS.highlights };
@@ -120,13 +124,6 @@ async function snippet(
   const shown = shownRanges(ranges, length);
   const around = await textAround(document, shown.start - length, shown.end + length, budget);
   return { snippet: snippetOf(around.text, { start: around.start, shown, ranges, length }) };
-}
-
-/** What of a document a vector is made of. */
-async function textOf(document: DocumentText, budget: RequestBudget): Promise<string> {
-  if (typeof document === "string") return document;
-  const end = characterEnd(document, Math.min(document.length, LIMITS.textBytes));
-  return (await textAround(document.subarray(0, end), 0, Infinity, budget)).text;
 }
 
 /** At least what lies between two places, in UTF-16 units, and where that begins. A long document is decoded piece by piece. */

@@ -25,7 +25,7 @@ import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.t
 import type { EngineSource } from "../request/engine-source.ts";
 import type { Read } from "../replies/result-replies.ts";
 import { handOn } from "./hand-on.ts";
-import type { HighlightService, SoughtTerms } from "./highlight-service.ts";
+import type { HighlightPlan, HighlightService, SoughtTerms } from "./highlight-service.ts";
 
 interface TextLeaf {
   readonly knn: Knn;
@@ -60,32 +60,36 @@ export class SearchService {
 
   /** Begins the read: one list of records per search. */
   async search(ref: CollectionRef, request: SearchRequest, budget: RequestBudget): Promise<Read> {
-    const engine = this.#engine();
     const texts = request.searches.flatMap(({ rank }) => textLeaves(rank));
     if (texts.length === 0) {
-      const plans = request.searches.map(({ highlight }) => highlight && { ...highlight, terms: [] });
-      const first = await engine.search(ref, request, budget);
-      return { ref, first, budget, complete: this.#highlights.completing(plans, budget) };
+      const plans = request.searches.map(({ highlight }) => highlight);
+      return this.#begin(ref, request, plans, budget);
     }
-    const collection = await engine.getCollection(ref);
+    const collection = await this.#engine().getCollection(ref);
     // The engine checks this too, but a search that it would refuse is not worth embedding.
     checkSearchAgainstSchema(request, collection.schema);
     budget.expectTexts(texts.length);
     const embedder = new CollectionEmbedder(this.#embedder, collection);
     const index = indexPlan(collection.schema);
     const embedded = new Map<Knn, EmbeddedLeaf>();
-    const sought = new Map<Knn, EmbeddedLeaf>();
     for (const batch of this.#batches(texts, index)) {
-      for (const [knn, query] of await embed(batch, embedder, budget)) {
-        embedded.set(knn, { batch, query });
-        if (showsTerms(knn, index)) sought.set(knn, { batch, query });
-      }
+      for (const [knn, query] of await embed(batch, embedder, budget)) embedded.set(knn, { batch, query });
     }
     const filled = await handOn(withVectors(request, embedded), request, budget.signal);
     const plans = request.searches.map(({ rank, highlight }) => {
-      return highlight && { ...highlight, terms: termsOf(rank, sought) };
+      return highlight && { ...highlight, terms: termsOf(rank, embedded, index) };
     });
-    const first = await engine.search(ref, filled, budget);
+    return this.#begin(ref, filled, plans, budget);
+  }
+
+  /** Of a request without texts. */
+  async #begin(
+    ref: CollectionRef,
+    request: SearchRequest,
+    plans: readonly (HighlightPlan | undefined)[],
+    budget: RequestBudget,
+  ): Promise<Read> {
+    const first = await this.#engine().search(ref, request, budget);
     return { ref, first, budget, complete: this.#highlights.completing(plans, budget) };
   }
 
@@ -126,11 +130,15 @@ function showsTerms({ key }: Knn, { sparse }: IndexPlan): boolean {
 }
 
 /** What the text queries of a rank look for, those of one model and its settings together. */
-function termsOf(rank: Rank | null, embedded: ReadonlyMap<Knn, EmbeddedLeaf>): readonly SoughtTerms[] {
+function termsOf(
+  rank: Rank | null,
+  embedded: ReadonlyMap<Knn, EmbeddedLeaf>,
+  index: IndexPlan,
+): readonly SoughtTerms[] {
   const byBatch = new Map<Batch, number[]>();
   for (const { knn } of textLeaves(rank)) {
     const { batch, query } = embedded.get(knn) ?? {};
-    if (batch === undefined || query?.type !== "sparse") continue;
+    if (batch === undefined || query?.type !== "sparse" || !showsTerms(knn, index)) continue;
     const terms = byBatch.get(batch) ?? [];
     for (const term of query.vector.indices) terms.push(term);
     byBatch.set(batch, terms);

@@ -54,7 +54,7 @@ export class TransactionService {
   ): Promise<TransactionRead> {
     const engine = this.#engine();
     const point = token ?? (await engine.readToken(ref));
-    const complete = this.#highlights.completing([get.highlight && { ...get.highlight, terms: [] }], budget);
+    const complete = this.#highlights.completing([get.highlight], budget);
     const read = { ref, first: await engine.get(ref, get, budget), budget, complete };
     if (token === null) return { read, token: point };
     const readIds = [...(get.ids ?? [])];

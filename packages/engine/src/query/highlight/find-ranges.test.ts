@@ -49,6 +49,11 @@ describe("findRanges", () => {
     expect(found("ööö", regex("(?:)"))).toEqual([]);
   });
 
+  it("gives up after many empty matches, each of which takes as long as a look at the document", () => {
+    expect(found(`${"b".repeat(500)}a`, regex("a*"))).toEqual([[500, 501, REGEX]]);
+    expect(found(`${"b".repeat(1_000_000)}a`, regex("a*"))).toEqual([]);
+  });
+
   it("unites what several clauses found, and is case-sensitive as the filter is", () => {
     expect(found("The Tides", contains("tide"), contains("Tid"), regex("ides"))).toEqual([
       [4, 9, CONTAINS | REGEX],

@@ -6,6 +6,9 @@ import { LIMITS, mergeRanges, sourceBit } from "@sheaf/protocol";
 import type { Regex } from "../regex/regex-module.ts";
 import type { SoughtClause } from "./sought-clauses.ts";
 
+/** Matches of a pattern that are looked for, the empty ones too, which show nothing: each look copies the document. */
+const TRIES = 16 * LIMITS.highlights;
+
 /** Compiles a pattern that is known to compile. */
 export type Compile = (pattern: string) => Regex;
 
@@ -17,13 +20,15 @@ export function findRanges(
 ): readonly Uint32Array[] {
   const found = documents.map((utf8) => ({
     bytes: Buffer.from(utf8.buffer, utf8.byteOffset, utf8.byteLength),
+    text: null as string | null,
     ranges: [] as number[],
   }));
   // Clause after clause: many large expressions do not stay compiled side by side.
   for (const { by, text } of clauses) {
     const regex = by === "$regex" ? compile(text) : null;
-    for (const { bytes, ranges } of found) {
-      if (regex === null) addTexts(bytes.toString("utf8"), text, ranges);
+    for (const document of found) {
+      const { bytes, ranges } = document;
+      if (regex === null) addTexts((document.text ??= bytes.toString("utf8")), text, ranges);
       else addMatches(bytes, regex, ranges);
     }
   }
@@ -49,7 +54,8 @@ function addMatches(bytes: Buffer, regex: Regex, into: number[]): void {
     return units;
   };
   let from = 0;
-  for (let count = 0; count < LIMITS.highlights && from <= bytes.length;) {
+  let count = 0;
+  for (let tries = 0; tries < TRIES && count < LIMITS.highlights && from <= bytes.length; tries++) {
     const match = regex.findAt(bytes, from);
     if (match === null) return;
     const { start, end } = match;
