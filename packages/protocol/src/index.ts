@@ -122,6 +122,7 @@ export {
   type LeafPlan,
   type SearchPlan,
   type SparsePlan,
+  WHY_NOT_REASONS,
   type WhyNot,
   type WhyNotReason,
 } from "./search/explained.ts";

@@ -20,12 +20,12 @@ export interface ExplainedIds {
 }
 
 /**
- * `null` for `false`.
+ * `null`: it is not asked for.
  *
  * @throws SheafError 422 for wrong JSON types and missing `ids`, 400 for too many ids and unknown members.
  */
 export function parseExplain(value: unknown, path: string, named: ExplainedIds): Explain | null {
-  if (value === false) return null;
+  if (value === undefined || value === false) return null;
   if (value === true) return Object.freeze({ ids: null, path });
   const members = membersOf(value, path, (at) =>
     unprocessable(at, 'must be true, false or an object such as {"ids": ["a"]}'),

@@ -64,7 +64,8 @@ export interface SearchPlan {
   readonly milliseconds: { readonly [stage: string]: number };
 }
 
-export type WhyNotReason = "absent" | "filtered" | "outside_leaf" | "below_page" | "grouped_out";
+export const WHY_NOT_REASONS = ["absent", "filtered", "outside_leaf", "below_page", "grouped_out"] as const;
+export type WhyNotReason = (typeof WHY_NOT_REASONS)[number];
 
 export interface WhyNot {
   readonly id: string;

@@ -96,9 +96,7 @@ function parseSearch(value: unknown, path: string, { arrivedAt, named }: Reading
     throw invalid(memberPath(path, "order_by"), "a search with a rank is ordered by its scores");
   }
   const highlight = parseHighlight(optional(members, "highlight"), memberPath(path, "highlight"));
-  const explained = optional(members, "explain");
-  const explain =
-    explained === undefined ? null : parseExplain(explained, memberPath(path, "explain"), named);
+  const explain = parseExplain(optional(members, "explain"), memberPath(path, "explain"), named);
   return Object.freeze({
     where: parseFilter(members, path),
     rank: rank === undefined ? null : parseRank(rank, memberPath(path, "rank"), arrivedAt),

@@ -1,5 +1,5 @@
 /** The search request and its reply. */
-import { LIMITS } from "@sheaf/protocol";
+import { LIMITS, WHY_NOT_REASONS } from "@sheaf/protocol";
 import { type JsonSchema, Type } from "../json-schema.ts";
 import { arrayOf, closed, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 import { READ_LEVELS } from "./record-schemas.ts";
@@ -69,7 +69,6 @@ const tracedField = {
 };
 const leafPlan = { path: Type.String(), key: Type.String() };
 const knnPlan = { ...leafPlan, limit: Type.Integer(), found: Type.Integer(), exact: Type.Boolean() };
-const WHY_NOT = ["absent", "filtered", "outside_leaf", "below_page", "grouped_out"] as const;
 
 const filter = Type.Union([ref("Where"), closed({}), Type.Null()]);
 
@@ -221,7 +220,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   WhyNot: closed(
     {
       id: Type.String(),
-      reason: words(WHY_NOT),
+      reason: words(WHY_NOT_REASONS),
       path: Type.Optional(Type.String({ description: "Of the clause or leaf that kept it out." })),
       rank: Type.Optional(Type.Integer({ description: "Its place, from 0, before grouping." })),
     },
