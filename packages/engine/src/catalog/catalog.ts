@@ -61,7 +61,6 @@ import { addFork, forkEdges, requireForkRoom } from "./fork-trees.ts";
 import { KeyCatalog, removeKeysBoundTo } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
 import { ShareCatalog, clearEverything } from "./share-catalog.ts";
-import { unmarkShare } from "./share-marks.ts";
 import { TenantCounts } from "./tenant-counts.ts";
 import {
   indexTenants,
@@ -82,7 +81,6 @@ export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name
   /** Of its records, as its store knows them. */
   readonly dimension: number | null;
   readonly logPosition: number;
-  readonly shared: boolean;
 }
 
 export class Catalog {
@@ -235,9 +233,8 @@ export class Catalog {
     return this.#change(async (transaction) => {
       const source = await requireCollection(transaction, ref);
       await addFork(transaction, source.tree);
-      const fields = { ...source, ...fork, version: 0 };
+      const fields = { ...source, ...fork, shared: false, version: 0 };
       const { entry } = await insertCollection(transaction, this.#counts, fields);
-      if (fork.shared) unmarkShare(transaction, fork.id);
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
       if (fork.logPosition > 0) transaction.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));
       return toCollection(entry);

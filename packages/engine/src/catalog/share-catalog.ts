@@ -1,6 +1,6 @@
 /**
  * Which collections have a share of an environment in common with others, and whose shares are left behind: of a collection
- * that was dropped or moved, or of a fork that was never finished. A mark is in the same commit as what leaves the share
+ * that was dropped or moved. A mark is in the same commit as what leaves the share
  * behind, and goes once its entries have gone, so nothing has to be searched for what a crash left.
  */
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
@@ -38,11 +38,6 @@ export class ShareCatalog {
   async isLeftBehind(id: string): Promise<boolean> {
     if ((await this.#store.get(shareMarkKey(idBytes(id)))) === null) return false;
     return (await readCollection(this.#store, id))?.shared !== true;
-  }
-
-  /** Before anything is written to the share of a fork, which is left behind until the fork is in the catalog. */
-  mark(id: string): Promise<void> {
-    return this.#transactions.transact(async (transaction) => markShare(transaction, id));
   }
 
   /** The entries of these shares are gone. */

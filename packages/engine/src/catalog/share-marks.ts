@@ -5,7 +5,3 @@ import type { CatalogTransaction } from "./catalog-transaction.ts";
 export function markShare(transaction: CatalogTransaction, id: string): void {
   transaction.put(shareMarkKey(idBytes(id)), idBytes(id));
 }
-
-export function unmarkShare(transaction: CatalogTransaction, id: string): void {
-  transaction.remove(shareMarkKey(idBytes(id)));
-}

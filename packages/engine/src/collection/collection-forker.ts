@@ -97,14 +97,7 @@ export class CollectionForker {
       requireCaughtUp(head, source, collectionName(source.id));
       const { sequence, dimension } = head;
       throwIfAborted(signal);
-      return await catalog.createFork(ref, {
-        id,
-        epoch,
-        name,
-        dimension,
-        logPosition: sequence,
-        shared: false,
-      });
+      return await catalog.createFork(ref, { id, epoch, name, dimension, logPosition: sequence });
     } catch (error) {
       await folder.discardCollection(id);
       throw this.#options.opener.damaged.refusal(error, ref.id);

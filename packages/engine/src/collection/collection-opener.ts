@@ -268,7 +268,9 @@ export class CollectionOpener {
     try {
       return await this.#touching(id, () => this.#measure(id));
     } catch (error) {
-      this.#options.onProblem(error, id);
+      // Dropped meanwhile, which is no problem.
+      const isGone = error instanceof SheafError && error.code === "not_found";
+      if (!isGone) this.#options.onProblem(error, id);
       return { records: 0, bytes: this.#options.folder.collectionBytes(id) };
     }
   }

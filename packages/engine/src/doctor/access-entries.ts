@@ -10,7 +10,7 @@ import {
   resourceNameKey,
 } from "../catalog/catalog-keys.ts";
 import type { DataOrigin } from "../storage/corrupt-data-error.ts";
-import type { Entry } from "../storage/entries.ts";
+import { type Entry, keyName } from "../storage/entries.ts";
 
 const LEADING: ReadonlySet<number> = new Set([
   CATALOG_PREFIX.apiKeyByDigest,
@@ -56,7 +56,7 @@ export class AccessEntries {
 
   #addLeading(key: Uint8Array, to: string): void {
     this.#hasLeading = true;
-    const name = latin1(key);
+    const name = keyName(key);
     if (this.#expected.get(name) === to) this.#expected.delete(name);
     else this.#strays.push(to);
   }
@@ -64,20 +64,16 @@ export class AccessEntries {
   #addKey(value: Uint8Array, origin: DataOrigin): void {
     const { id, digest, created, tenant } = decodeKey(value, origin);
     this.#keys++;
-    this.#expected.set(latin1(keyByDigest(digest)), id);
-    this.#expected.set(latin1(keyByAge(created, id)), id);
-    if (tenant !== null) this.#expected.set(latin1(keyByTenant(tenant, id)), id);
+    this.#expected.set(keyName(keyByDigest(digest)), id);
+    this.#expected.set(keyName(keyByAge(created, id)), id);
+    if (tenant !== null) this.#expected.set(keyName(keyByTenant(tenant, id)), id);
   }
 
   #addTenant(key: Uint8Array, value: Uint8Array, origin: DataOrigin): void {
     const { resourceName } = decodeTenant(value, origin);
     if (resourceName === null) return;
-    this.#expected.set(latin1(resourceNameKey(resourceName)), nameBehind(key, ALL_TENANTS.start.length));
+    this.#expected.set(keyName(resourceNameKey(resourceName)), nameBehind(key, ALL_TENANTS.start.length));
   }
-}
-
-function latin1(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString("latin1");
 }
 
 function text(value: Uint8Array): string {

@@ -5,6 +5,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { formatUuid, idBytes } from "../catalog/catalog-keys.ts";
+import { keyName } from "../storage/entries.ts";
 import { SHARE_ID_BYTES } from "../storage/lmdb/shared-space.ts";
 import { CollectionContents, type KnownCollection, findingsOf } from "./examine-collection.ts";
 import { type Examination, type Finding, summarize } from "./finding.ts";
@@ -24,7 +25,7 @@ export function examineShared(
   { name, collections, complete }: SharedEnvironment,
 ): Examination {
   const contents = new Map(
-    collections.map((known) => [latin1(idBytes(known.id)), { known, found: new CollectionContents(name) }]),
+    collections.map((known) => [keyName(idBytes(known.id)), { known, found: new CollectionContents(name) }]),
   );
   const strangers = new Set<string>();
   const path = join(dataFolder, name, "data.mdb");
@@ -32,7 +33,7 @@ export function examineShared(
   const pages = !isThere
     ? []
     : readEntries(path, ({ key, value }) => {
-        const id = latin1(key.subarray(0, SHARE_ID_BYTES));
+        const id = keyName(key.subarray(0, SHARE_ID_BYTES));
         const of = contents.get(id);
         if (of === undefined) strangers.add(id);
         else of.found.add({ key: key.subarray(SHARE_ID_BYTES), value });
@@ -70,8 +71,4 @@ function strangersIn(name: string, ids: readonly string[], complete: boolean): F
       ? "nothing to do: they were dropped or have moved, and a server removes what they have left"
       : "save what can be read of each (sheaf doctor --salvage ID --to FILE.jsonl)",
   };
-}
-
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 }

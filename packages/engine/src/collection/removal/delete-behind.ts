@@ -35,7 +35,7 @@ export class DeleteBehind {
   start(): void {
     this.#isAsked = true;
     if (this.#isHeld || this.#isClosing) return;
-    this.#running ??= this.#run().finally(() => (this.#running = null));
+    this.#running ??= this.#run();
   }
 
   /** All entries stay where they are until what it returns is called. One at a time. */
@@ -67,6 +67,8 @@ export class DeleteBehind {
         this.#options.onProblem(error, "");
       }
     }
+    // At once: what is asked for from here on is for the next run.
+    this.#running = null;
   }
 
   async #removeAll(): Promise<void> {

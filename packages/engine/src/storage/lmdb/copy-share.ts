@@ -5,11 +5,10 @@ import { decodeHead, encodeHead } from "../values/value-codec.ts";
 import { ValueWriter } from "../values/value-writer.ts";
 import type { EntrySpace } from "./entry-space.ts";
 import { EVERY_KEY } from "./key-range.ts";
+import { inStretches } from "./lmdb-changes.ts";
 import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
 import { RECORD_KEYS } from "./record-keys.ts";
 
-/** Entries that are read in one step. */
-const STRETCH = 256;
 /** Of an entry in its page. */
 const BYTES_PER_ENTRY = 32;
 
@@ -40,14 +39,11 @@ export async function putShare(entries: readonly Entry[], environment: Environme
  */
 export function* readShare(space: EntrySpace): Generator<void, readonly Entry[]> {
   const entries: Entry[] = [];
-  for (let start = EVERY_KEY.start; ;) {
-    const stretch = space.entries({ start, end: EVERY_KEY.end, limit: STRETCH, isCommitted: true });
-    for (const entry of stretch) entries.push(asOwn(space, entry));
-    const last = stretch.at(-1);
-    if (last === undefined || stretch.length < STRETCH) return entries;
-    start = Buffer.concat([last.key, Uint8Array.of(0)]);
+  for (const entry of inStretches(space, { ...EVERY_KEY, isCommitted: true })) {
+    entries.push(asOwn(space, entry));
     yield;
   }
+  return entries;
 }
 
 /** LMDB counts the entries of an environment, so its head does not. */

@@ -11,7 +11,9 @@ import {
   lastSequence,
 } from "../values/change-runs.ts";
 import { CorruptDataError } from "../corrupt-data-error.ts";
+import type { Entry } from "../entries.ts";
 import type { EntrySpace } from "./entry-space.ts";
+import type { KeyRange } from "./key-range.ts";
 import type { PageGrowth } from "./page-growth.ts";
 import { RECORD_KEYS, changeKey, offsetKey, readSequence, removalKey } from "./record-keys.ts";
 import type { StoredChange } from "../record-store.ts";
@@ -124,7 +126,7 @@ function* putsAfter(space: EntrySpace, sequence: number): Generator<Put, undefin
 
 function* runsAfter(space: EntrySpace, sequence: number): Generator<readonly ChangeRun[]> {
   const end = RECORD_KEYS.afterChanges;
-  for (const { key, value } of inStretches(space, changeKey(sequence + 1), end)) {
+  for (const { key, value } of inStretches(space, { start: changeKey(sequence + 1), end })) {
     const origin = space.origin(key);
     yield decodeChangeRuns(value, readSequence(key, origin), origin);
   }
@@ -135,19 +137,19 @@ function* removalsAfter(
   sequence: number,
 ): Generator<Extract<StoredChange, { kind: "remove" }>, undefined> {
   const end = RECORD_KEYS.afterRemovals;
-  for (const { key, value } of inStretches(space, removalKey(sequence + 1), end)) {
+  for (const { key, value } of inStretches(space, { start: removalKey(sequence + 1), end })) {
     const id = Buffer.from(value).toString();
     yield { kind: "remove", sequence: readSequence(key, space.origin(key)), id };
   }
 }
 
-function* inStretches(
+/** Entries of a range, `STRETCH` of them read at a time: LMDB may be written between any two. */
+export function* inStretches(
   space: EntrySpace,
-  from: Uint8Array,
-  end: Uint8Array,
-): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array }> {
-  for (let start = from; ;) {
-    const entries = space.entries({ start, end, limit: STRETCH });
+  range: Omit<KeyRange, "limit" | "offset">,
+): Generator<Entry, undefined> {
+  for (let { start } = range; ;) {
+    const entries = space.entries({ ...range, start, limit: STRETCH });
     yield* entries;
     const last = entries.at(-1);
     if (last === undefined || entries.length < STRETCH) return;

@@ -75,7 +75,7 @@ export class LmdbRecordStore implements RecordStore {
 
   /** What its share of an environment holds; `null`: it has one of its own. */
   get counts(): StoreCounts | null {
-    return this.#readHead().counts;
+    return this.#source.isShared ? this.#readHead().counts : null;
   }
 
   /** Records there are; where LMDB counts, it goes through them one by one. */
@@ -279,7 +279,7 @@ export class LmdbRecordStore implements RecordStore {
   requireWhole(records: number): void {
     const space = this.#space;
     if (space === null) return;
-    const { counts } = this.#readHead();
+    const { counts } = this;
     const entries = counts === null ? space.entryCount : counts.entries + 1;
     if (entries === 0 || counts === NO_ENTRIES) return;
     const operations = space.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
