@@ -30,10 +30,14 @@ export class HttpClient {
     return this.#send("GET", path, null);
   }
 
-  /** Sends JSON, expects a success, gives the parsed answer. */
-  async ask<T>(path: string, value: object | null = null): Promise<T> {
+  /** Sends JSON, expects a success, gives the parsed answer. `headers` come beside those of the client, or instead. */
+  async ask<T>(
+    path: string,
+    value: object | null = null,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
     const body = value === null ? null : Buffer.from(JSON.stringify(value));
-    const answer = await this.#send(body === null ? "GET" : "POST", path, body);
+    const answer = await this.#send(body === null ? "GET" : "POST", path, body, headers);
     return JSON.parse(succeeded(answer).toString()) as T;
   }
 
@@ -41,11 +45,16 @@ export class HttpClient {
     this.#agent.destroy();
   }
 
-  #send(method: string, path: string, body: Buffer | null): Promise<Answer> {
+  #send(
+    method: string,
+    path: string,
+    body: Buffer | null,
+    own: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
     const { hostname, port } = this.#url;
     const content =
       body === null ? {} : { "content-type": "application/json", "content-length": body.byteLength };
-    const headers = { ...this.#headers, ...content };
+    const headers = { ...this.#headers, ...own, ...content };
     return new Promise((resolve, reject) => {
       const sent = request({ agent: this.#agent, hostname, port, method, path, headers }, (response) => {
         const chunks: Buffer[] = [];

@@ -11,12 +11,12 @@ import { join } from "node:path";
 import { createDiskSpace } from "../../packages/engine/src/storage/folder/disk-space.ts";
 import { LmdbEnvironment } from "../../packages/engine/src/storage/lmdb/lmdb-environment.ts";
 import { ROOT_KEY, ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
+import { HttpClient, succeeded } from "../search/http-client.ts";
 import { ownMebibytes } from "../measure/process-tree.ts";
 import { seededRandom } from "../measure/random.ts";
 import { readOptions } from "../measure/read-options.ts";
 import { median } from "../measure/statistics.ts";
 import { textTable } from "../measure/text-table.ts";
-import { TenantClient } from "./tenant-client.ts";
 
 const RECORDS = 10;
 const DIMENSIONS = 384;
@@ -27,7 +27,6 @@ const COMMITS = 200;
 const COMMITS_PER_TENANT = 4;
 
 interface Tenant {
-  readonly name: string;
   readonly key: string;
   /** Of its collection. */
   readonly path: string;
@@ -42,14 +41,17 @@ interface Figure {
   readonly atLeast?: boolean;
 }
 
-const { values } = readOptions("bench:tenants -- [--tenants 100000] [--searches 10000] [--shared on|off]", {
-  options: {
-    tenants: { type: "string", default: "100000" },
-    searches: { type: "string", default: "10000" },
-    seconds: { type: "string", default: "10" },
-    shared: { type: "string", default: "on" },
+const { values } = readOptions(
+  "bench:tenants -- [--tenants 100000] [--searches 10000] [--seconds 10] [--shared on|off]",
+  {
+    options: {
+      tenants: { type: "string", default: "100000" },
+      searches: { type: "string", default: "10000" },
+      seconds: { type: "string", default: "10" },
+      shared: { type: "string", default: "on" },
+    },
   },
-});
+);
 const count = Number(values.tenants);
 const searches = Math.min(Number(values.searches), count);
 const next = seededRandom(7);
@@ -66,7 +68,7 @@ try {
 }
 
 async function measureAll(): Promise<readonly Figure[]> {
-  const client = new TenantClient(served.url, WRITERS);
+  const client = rootClient();
   const commitMs = await commitTime();
   const tenants: Tenant[] = [];
   const times: number[] = [];
@@ -113,43 +115,53 @@ async function measureAll(): Promise<readonly Figure[]> {
   ];
 }
 
+function rootClient(): HttpClient {
+  return new HttpClient(served.url, withKey(ROOT_KEY));
+}
+
+function withKey(key: string): Readonly<Record<string, string>> {
+  return { "x-service-token": key };
+}
+
 /** Pushes the time of all but the key. */
-async function makeTenant(client: TenantClient, n: number, times: number[]): Promise<Tenant> {
+async function makeTenant(client: HttpClient, n: number, times: number[]): Promise<Tenant> {
   const name = `tenant-${n}`;
   const startedAt = performance.now();
-  await client.ask(ROOT_KEY, "/api/v2/tenants", { name });
+  await client.ask("/api/v2/tenants", { name });
   const keyAt = performance.now();
-  const { key } = await client.ask<{ key: string }>(ROOT_KEY, "/api/v2/keys", {
+  const { key } = await client.ask<{ key: string }>("/api/v2/keys", {
     ...{ name, tenant: name, scopes: ["read", "write", "admin"] },
   });
   const keyMs = performance.now() - keyAt;
   const databases = `/api/v2/tenants/${name}/databases`;
-  await client.ask(key, databases, { name: "main" });
-  const { id } = await client.ask<{ id: string }>(key, `${databases}/main/collections`, { name: "texts" });
-  const tenant = { name, key, path: `${databases}/main/collections/${id}` };
+  await client.ask(databases, { name: "main" }, withKey(key));
+  const collections = `${databases}/main/collections`;
+  const { id } = await client.ask<{ id: string }>(collections, { name: "texts" }, withKey(key));
+  const tenant = { key, path: `${collections}/${id}` };
   await write(client, tenant, RECORDS);
   times.push(performance.now() - startedAt - keyMs);
   return tenant;
 }
 
-async function write(client: TenantClient, { key, path }: Tenant, records: number): Promise<void> {
-  await client.ask(key, `${path}/upsert`, {
+async function write(client: HttpClient, { key, path }: Tenant, records: number): Promise<void> {
+  const body = {
     ids: Array.from({ length: records }, () => `r${written++ % RECORDS}`),
     embeddings: Array.from({ length: records }, vector),
     metadatas: Array.from({ length: records }, (_, i) => ({ n: i })),
-  });
+  };
+  await client.ask(`${path}/upsert`, body, withKey(key));
 }
 
-async function search(client: TenantClient, { key, path }: Tenant): Promise<number> {
+async function search(client: HttpClient, { key, path }: Tenant): Promise<number> {
   const json = { query_embeddings: [vector()], n_results: 3, include: ["distances"] };
   const startedAt = performance.now();
-  const { ids } = await client.ask<{ ids: string[][] }>(key, `${path}/query`, json);
+  const { ids } = await client.ask<{ ids: string[][] }>(`${path}/query`, json, withKey(key));
   if (ids[0]?.length !== 3) throw new Error(`${path} has answered ${JSON.stringify(ids)}`);
   return performance.now() - startedAt;
 }
 
 async function searchSome(
-  client: TenantClient,
+  client: HttpClient,
   tenants: readonly Tenant[],
 ): Promise<{ readonly cold: readonly number[]; readonly warm: readonly number[] }> {
   const [cold, warm]: [number[], number[]] = [[], []];
@@ -161,7 +173,7 @@ async function searchSome(
   return { cold, warm };
 }
 
-async function writesPerSecond(client: TenantClient, pick: () => Tenant): Promise<number> {
+async function writesPerSecond(client: HttpClient, pick: () => Tenant): Promise<number> {
   const until = performance.now() + Number(values.seconds) * 1_000;
   let done = 0;
   const startedAt = performance.now();
@@ -173,11 +185,11 @@ async function writesPerSecond(client: TenantClient, pick: () => Tenant): Promis
   return (1_000 * done) / (performance.now() - startedAt);
 }
 
-async function metricsTime(client: TenantClient): Promise<number> {
+async function metricsTime(client: HttpClient): Promise<number> {
   const times: number[] = [];
   for (let i = 0; i < 20; i++) {
     const startedAt = performance.now();
-    await client.ask(ROOT_KEY, "/metrics");
+    succeeded(await client.get("/metrics"));
     times.push(performance.now() - startedAt);
   }
   return median(times);
@@ -188,7 +200,7 @@ async function restart(tenants: readonly Tenant[]): Promise<number> {
   await served.stop();
   const startedAt = performance.now();
   served = await ServedSheaf.start({ data, env });
-  const client = new TenantClient(served.url, 1);
+  const client = rootClient();
   await search(client, anyOf(tenants));
   client.close();
   return performance.now() - startedAt;

@@ -85,9 +85,8 @@ function ids(numbers: readonly number[]): readonly string[] {
   return numbers.map((i) => `r${i}`);
 }
 
-async function endedThreads(): Promise<number> {
-  const text = await (await stage.served.request("/metrics")).text();
-  return Number(/^sheaf_regex_ended_threads (\d+)$/mu.exec(text)?.[1]);
+function endedThreads(): Promise<number> {
+  return stage.metric("sheaf_regex_ended_threads");
 }
 
 interface Found {

@@ -69,9 +69,8 @@ async function beside<T>(work: Promise<T>): Promise<T> {
   return settled;
 }
 
-async function endedThreads(): Promise<number> {
-  const text = await (await stage.served.request("/metrics")).text();
-  return Number(/^sheaf_regex_ended_threads (\d+)$/mu.exec(text)?.[1]);
+function endedThreads(): Promise<number> {
+  return stage.metric("sheaf_regex_ended_threads");
 }
 
 describe("a tenant with slow regular expressions", () => {

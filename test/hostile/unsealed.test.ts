@@ -23,9 +23,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 async function unsealedMib(): Promise<number> {
-  const metrics = await (await stage.served.request("/metrics")).text();
-  const [, bytes] = /^sheaf_index_memory_bytes\{kind="unsealed"\} (\S+)$/mu.exec(metrics) ?? [];
-  return Number(bytes) / MIB;
+  return (await stage.metric('sheaf_index_memory_bytes{kind="unsealed"}')) / MIB;
 }
 
 /** The highest of many looks. */

@@ -118,7 +118,6 @@ async function query(bench: Bench, counts: { records: number; queries: number })
   return bench.send(`POST ${path}/query`, { json });
 }
 
-/** Of a collection in which each of these is the value of a record, under one key after the other. */
 /** A document with so many matches, of which no more than the bound are shown. */
 async function highlightsOf(bench: Bench, size: number): Promise<Outcome> {
   const path = await bench.collection();
@@ -130,6 +129,7 @@ async function highlightsOf(bench: Bench, size: number): Promise<Outcome> {
   return { status: isRight ? 200 : 500, message: "" };
 }
 
+/** Of a collection in which each of these is the value of a record, under one key after the other. */
 async function facetsOf(bench: Bench, texts: readonly string[]): Promise<Outcome> {
   const path = await bench.collection();
   const ids = times(Math.min(LIMITS.facetValues, texts.length), (i) => `r${i}`);

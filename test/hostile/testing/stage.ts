@@ -78,6 +78,13 @@ export class Stage {
     }
   }
 
+  /** The value of one line of the metrics; `NaN` without such a line. @param line Its name and labels. */
+  async metric(line: string): Promise<number> {
+    const text = await (await this.served.request("/metrics")).text();
+    const found = text.split("\n").find((one) => one.startsWith(`${line} `));
+    return Number(found?.slice(line.length));
+  }
+
   /** The longest turns of the event loops since then; nothing is known of a server with Node options of its own. */
   turnsSince(time: number): Promise<LongestTurns> {
     return this.#slices.longest(time);
