@@ -140,7 +140,7 @@ class MessageWriter {
       // A long string has a chunk of its own.
       for (let from = 0; from < chunk.length; from += CHUNK_BYTES) {
         end += chunk.copy(whole, end, from, from + CHUNK_BYTES);
-        if (turns.due(CHUNK_BYTES / BYTES_PER_STEP)) await turns.take();
+        if (turns.isOver) await turns.take();
       }
     }
     return whole;
