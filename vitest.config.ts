@@ -1,6 +1,6 @@
 /**
  * Three projects: `unit` beside the sources, `e2e` and `alone` against the built command. All resolve packages to their
- * sources. Files of the first two run beside each other on all cores, for they often wait for processes of theirs. Nothing
+ * sources. Files of the first two run beside each other, one more than there are cores, for they often wait for processes. Nothing
  * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew.
  */
 import { availableParallelism } from "node:os";
@@ -12,7 +12,7 @@ const shared = {
 };
 // Deadlines tell slow from hung, also on a machine that does other things.
 const deadlines = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 30_000 } } };
-const maxWorkers = availableParallelism();
+const maxWorkers = availableParallelism() + 1;
 // Servers under test write as long as there is any room, whatever else is on the machine's disk.
 const env = { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) };
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];

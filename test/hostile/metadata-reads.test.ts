@@ -1,5 +1,5 @@
 /**
- * The largest facets, counts, orders and ranks by metadata over 100,000 records, by several clients at once, and highlights
+ * The largest facets, counts, orders and ranks by metadata over tens of thousands of records, by several clients at once, and highlights
  * with hostile regular expressions: all of it is answered rightly, and others are answered meanwhile.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { LIMITS } from "@sheaf/protocol";
 import { SLOW_PATTERN } from "./testing/attack-requests.ts";
 import { Stage } from "./testing/stage.ts";
 
-const RECORDS = 100_000;
+const RECORDS = 40_000;
 const RECORDS_PER_CALL = 10_000;
 const CLIENTS = 2;
 const WITHIN_MIB = 2_000;
@@ -93,7 +93,7 @@ interface Found {
   readonly ids: readonly (readonly string[])[];
 }
 
-describe("metadata of 100,000 records", () => {
+describe(`metadata of ${RECORDS} records`, () => {
   it(
     "is counted, as many keys and values as a call may ask for",
     async () => {
@@ -144,7 +144,8 @@ describe("metadata of 100,000 records", () => {
         search({ $key: { key: "k0" } }),
         search({ $age: { key: "created", half_life: 1, now: RECORDS } }),
       ];
-      const byNumber = Array.from({ length: RECORDS / 1_000 }, (_, i) => i * 1_000);
+      const all = Array.from({ length: RECORDS }, (_, i) => i);
+      const byNumber = all.sort((a, b) => numberOf(a) - numberOf(b) || a - b).slice(0, 100);
       const byAge = Array.from({ length: 100 }, (_, i) => RECORDS - 1 - i);
       expect((await together<Found>("search", { searches })).ids).toEqual([ids(byNumber), ids(byAge)]);
     },
