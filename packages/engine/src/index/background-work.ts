@@ -54,6 +54,16 @@ export class BackgroundWork {
     }
   }
 
+  /** As `now`, in steps. */
+  *nowInSteps(steps: Generator<void, void>): Generator<void, void> {
+    if (this.#closed) return;
+    try {
+      yield* steps;
+    } catch (error) {
+      this.#steps.onFailure(error);
+    }
+  }
+
   close(): void {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

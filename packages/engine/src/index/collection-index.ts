@@ -88,7 +88,7 @@ export class CollectionIndex {
     this.#hollow = new HollowSegments({
       ...{ segments: this.#segments, reader },
       isMovable: (entry) => this.#isMovable(entry),
-      write: (record) => runSteps(this.#write(record)),
+      write: (record) => this.#write(record),
     });
     this.#indexer = this.#newIndexer();
     const onFailure = (error: unknown): void => {
@@ -99,7 +99,8 @@ export class CollectionIndex {
       (options.onProblem ?? warnOfProblem)(error);
     };
     this.#work = new BackgroundWork({ step: () => this.#step(), onFailure });
-    const load = (): boolean => !this.#failed && !this.#changing && this.#indexer.load();
+    const load = (): boolean =>
+      !this.#failed && !this.#changing && !this.#hollow.isMoving && this.#indexer.load();
     this.#loading = new BackgroundWork({ step: load, onFailure, givesWay: true });
   }
 
@@ -236,8 +237,8 @@ export class CollectionIndex {
   /** Does about a millisecond of what the background does; false: there is nothing to do now. */
   maintain(atRest: boolean): boolean {
     if (this.#changing) return false;
-    if (this.#hollow.move()) {
-      this.#publish();
+    if (this.#hollow.isMoving || this.#hollow.next !== undefined) {
+      if (!this.#hollow.step()) this.#publish();
       return true;
     }
     return this.#segments.packSparse() || (this.#hasCodes && this.#indexer.step(atRest));
@@ -252,6 +253,10 @@ export class CollectionIndex {
     assert.ok(!this.#changing, "a change is under way");
     this.#changing = true;
     try {
+      if (this.#hollow.isMoving) {
+        yield* this.#work.nowInSteps(this.#hollow.finish());
+        this.#publish();
+      }
       yield* steps;
     } finally {
       this.#changing = false;
@@ -263,12 +268,12 @@ export class CollectionIndex {
       this.#newest = Math.max(this.#newest, sequence);
       const place = this.#segments.ofOffset(offset);
       if (place !== null) this.#segments.kill(place);
-      this.#moveSome();
+      yield* this.#work.nowInSteps(this.#hollow.move());
       yield;
     }
     for (const record of puts) {
       yield* this.#write(record);
-      this.#moveSome();
+      yield* this.#work.nowInSteps(this.#hollow.move());
       while (this.#segments.packSparse()) yield;
       if (this.#hasCodes && !this.#mayWait()) this.#work.now(() => this.#indexer.code(2));
       yield;
@@ -341,11 +346,6 @@ export class CollectionIndex {
     if (!this.#building && !atRest) this.#work.wakeIn(REST_MS);
     if (!this.#building) this.#loading.wake();
     return this.#building;
-  }
-
-  /** With every record of a change. */
-  #moveSome(): void {
-    this.#work.now(() => void this.#hollow.move());
   }
 
   /** Old rows are sealed where that can be done, and so are those that are being sealed. */

@@ -14,14 +14,16 @@ export interface HollowSegmentsOptions {
   readonly reader: RecordReader;
   /** Rows of this one may be moved. */
   readonly isMovable: (entry: LiveSegment) => boolean;
-  /** Stages a row. */
-  readonly write: (record: StoredRecord) => void;
+  /** Stages a row, in steps. */
+  readonly write: (record: StoredRecord) => Generator<void, void>;
 }
 
 export class HollowSegments {
   readonly #options: HollowSegmentsOptions;
   /** Where the search for rows goes on. */
   #moved = 0;
+  /** What the background has begun. */
+  #begun: Generator<void, void> | null = null;
 
   constructor(options: HollowSegmentsOptions) {
     this.#options = options;
@@ -35,12 +37,31 @@ export class HollowSegments {
   /** Other segments are hollow than before. */
   restart(): void {
     this.#moved = 0;
+    this.#begun = null;
   }
 
-  /** Stages the move of some rows, which keep their sequence numbers; false: there is nothing to move. */
-  move(): boolean {
+  /** The background has staged a part of what it moves. */
+  get isMoving(): boolean {
+    return this.#begun !== null;
+  }
+
+  /** A step of the next move in the background; false: there is nothing to move, or the last step is done. */
+  step(): boolean {
+    this.#begun ??= this.move();
+    if (this.#begun.next().done !== true) return true;
+    this.#begun = null;
+    return false;
+  }
+
+  /** The other steps of the move that the background has begun; a change may have other versions of these rows. */
+  *finish(): Generator<void, void> {
+    while (this.isMoving && this.step()) yield;
+  }
+
+  /** Stages the move of some rows, which keep their sequence numbers, in steps. */
+  *move(): Generator<void, void> {
     const hollow = this.next;
-    if (hollow === undefined) return false;
+    if (hollow === undefined) return;
     const { reader, write } = this.#options;
     const { segment } = hollow;
     for (let left = MOVED_PER_WRITE; left > 0 && hollow.keptCount > 0; this.#moved++) {
@@ -49,8 +70,7 @@ export class HollowSegments {
       left--;
       const record = reader.read(segment.offsets[this.#moved]!);
       // Another version is on its way here, by the write that made it.
-      if (record !== null && record.sequence === segment.sequences[this.#moved]) write(record);
+      if (record !== null && record.sequence === segment.sequences[this.#moved]) yield* write(record);
     }
-    return true;
   }
 }

@@ -29,11 +29,11 @@ class Stored {
     return this.read(offset);
   }
 
-  put(id: string): StoredRecord {
+  put(id: string, metadata: StoredRecord["metadata"] = null): StoredRecord {
     const offset = this.byId.get(id)?.offset ?? this.#nextOffset++;
     const sequence = ++this.#sequence;
     const embedding = Float32Array.of(sequence, offset);
-    const record = { id, offset, sequence, embedding, document: null, uri: null, metadata: null };
+    const record = { id, offset, sequence, embedding, document: null, uri: null, metadata };
     this.byId.set(id, record);
     this.#byOffset.set(offset, record);
     return record;
@@ -97,6 +97,35 @@ it(`shows the states between batches and no others (seed ${seed})`, () => {
   expectState(index, before);
   expect(steps).toBeGreaterThan(BATCHES);
   index.close();
+});
+
+it("moves a long record in the background in steps, which a change in between finishes", () => {
+  const texts = Array.from({ length: 80_000 }, (_, i) => `text ${i}`);
+  const ids = Array.from({ length: 64 }, (_, i) => `r${i}`);
+  const stepsOf = (writesAt: number): number => {
+    const stored = new Stored();
+    const sizes = { mutableRows: 64, sealedRows: 128 };
+    const index = new CollectionIndex(PLAN, stored, { sizes, denseRows: 1_000 });
+    for (const id of ids) index.put(stored.put(id, id === "r60" ? new Map([["texts", texts]]) : null));
+    index.put(stored.put("last"));
+    // The last of these leaves the segment hollow.
+    for (const id of ids.slice(0, 33)) index.remove(stored.remove(id));
+    const [hollow] = index.segments;
+    let steps = 0;
+    while (index.segments[0] === hollow && steps < 1_000) {
+      index.maintain(true);
+      expectState(index, stored.state);
+      if (++steps === writesAt) index.put(stored.put("r60"));
+    }
+    expectState(index, stored.state);
+    index.close();
+    return steps;
+  };
+  const steps = stepsOf(Infinity);
+  // Seven moves, of which one has many steps.
+  expect(steps).toBeGreaterThan(12);
+  expect(steps).toBeLessThan(1_000);
+  for (let at = 1; at < steps; at++) expect(stepsOf(at)).toBeLessThanOrEqual(steps);
 });
 
 function expectState(index: CollectionIndex, state: State): void {
