@@ -15,4 +15,4 @@ export { keepBest } from "./candidates";
 export { crc32c } from "./checksum";
 export { compareVector } from "./compare";
 export { rotate } from "./rotate";
-export { addPostings, countPostings, boundSums, collectSums } from "./postings";
+export { addPostings, addFrequencies, countPostings, boundSums, collectSums } from "./postings";

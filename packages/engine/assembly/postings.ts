@@ -44,6 +44,11 @@ class PostingsArguments {
   columns: usize;
   /** Rows of a column, a multiple of 32. */
   columnRows: u32;
+  /** For `addFrequencies`: f32 per row, the length of its document. */
+  lengths: usize;
+  /** What a value is divided by beside itself: `floor + slope * length`, above 0 and finite for every row. */
+  floor: f32;
+  slope: f32;
 }
 
 @unmanaged
@@ -68,7 +73,18 @@ class SumsArguments {
 
 /** Adds every product of a query's term with a row's value of it to the row's sum. */
 export function addPostings(pointer: usize): void {
-  const args = changetype<PostingsArguments>(pointer);
+  addTerms(changetype<PostingsArguments>(pointer), false);
+}
+
+/**
+ * The same with values that are term frequencies: of each, where it is above 0, `value / (value + floor + slope * length)`
+ * counts, and 0 of the others. Every operation is rounded to f32.
+ */
+export function addFrequencies(pointer: usize): void {
+  addTerms(changetype<PostingsArguments>(pointer), true);
+}
+
+function addTerms(args: PostingsArguments, saturates: bool): void {
   let list: u32 = 0;
   let column: u32 = 0;
   for (let i: usize = 0; i < (<usize>args.count) << 2; i += 4) {
@@ -76,11 +92,14 @@ export function addPostings(pointer: usize): void {
     const weight = load<f32>(args.weights + i);
     column = lowerBound(args.columnTerms, args.columnCount, column, term);
     if (isAt(args.columnTerms, args.columnCount, column, term)) {
-      addColumn(args, column, weight);
+      if (saturates) addSaturatedColumn(args, column, weight);
+      else addColumn(args, column, weight);
       continue;
     }
     list = lowerBound(args.listTerms, args.lists, list, term);
-    if (isAt(args.listTerms, args.lists, list, term)) addList(args, list, weight);
+    if (!isAt(args.listTerms, args.lists, list, term)) continue;
+    if (saturates) addSaturatedList(args, list, weight);
+    else addList(args, list, weight);
   }
 }
 
@@ -153,6 +172,64 @@ function addPresent(args: PostingsArguments, column: u32, weight: f32): void {
   for (; value < end; value += 16, sum += 16) {
     const values = v128.load(value);
     const products = f32x4.add(f32x4.mul(weights, values), zeros);
+    const added = v128.bitselect(products, absent, i32x4.ne(values, absent));
+    v128.store(sum, f32x4.add(v128.load(sum), added));
+  }
+}
+
+function addSaturatedList(args: PostingsArguments, list: u32, weight: f32): void {
+  const sums = args.sums;
+  const lengths = args.lengths;
+  const start = startOf(args, list);
+  const end = startOf(args, list + 1);
+  let row = args.rows + (start << 1);
+  let value = args.values + (start << 2);
+  const whole = value + (((end - start) & ~3) << 2);
+  const weights = f32x4.splat(weight);
+  const floors = f32x4.splat(args.floor);
+  const slopes = f32x4.splat(args.slope);
+  const zeros = f32x4.splat(0);
+  for (; value < whole; value += 16, row += 8) {
+    const rows = load<u64>(row);
+    const first = <usize>((rows << 2) & 0x3fffc);
+    const second = <usize>((rows >> 14) & 0x3fffc);
+    const third = <usize>((rows >> 30) & 0x3fffc);
+    const fourth = <usize>((rows >> 46) & 0x3fffc);
+    let docs = f32x4.splat(load<f32>(lengths + first));
+    docs = f32x4.replace_lane(docs, 1, load<f32>(lengths + second));
+    docs = f32x4.replace_lane(docs, 2, load<f32>(lengths + third));
+    docs = f32x4.replace_lane(docs, 3, load<f32>(lengths + fourth));
+    const values = f32x4.max(v128.load(value), zeros);
+    const shares = f32x4.div(values, f32x4.add(values, f32x4.add(floors, f32x4.mul(slopes, docs))));
+    const products = f32x4.add(f32x4.mul(weights, shares), zeros);
+    addTo(sums + first, f32x4.extract_lane(products, 0));
+    addTo(sums + second, f32x4.extract_lane(products, 1));
+    addTo(sums + third, f32x4.extract_lane(products, 2));
+    addTo(sums + fourth, f32x4.extract_lane(products, 3));
+  }
+  for (const last = args.values + (end << 2); value < last; value += 4, row += 2) {
+    const at = (<usize>load<u16>(row)) << 2;
+    const frequency = max(load<f32>(value), <f32>0);
+    const rest = args.floor + args.slope * load<f32>(lengths + at);
+    addTo(sums + at, weight * (frequency / (frequency + rest)) + 0);
+  }
+}
+
+function addSaturatedColumn(args: PostingsArguments, column: u32, weight: f32): void {
+  const weights = f32x4.splat(weight);
+  const floors = f32x4.splat(args.floor);
+  const slopes = f32x4.splat(args.slope);
+  const zeros = f32x4.splat(0);
+  const absent = i32x4.splat(MINUS_ZERO);
+  let sum = args.sums;
+  let docLength = args.lengths;
+  let value = columnOf(args, column);
+  const end = value + ((<usize>args.columnRows) << 2);
+  for (; value < end; value += 16, sum += 16, docLength += 16) {
+    const values = v128.load(value);
+    const rest = f32x4.add(floors, f32x4.mul(slopes, v128.load(docLength)));
+    const shares = f32x4.div(values, f32x4.add(values, rest));
+    const products = f32x4.add(f32x4.mul(weights, shares), zeros);
     const added = v128.bitselect(products, absent, i32x4.ne(values, absent));
     v128.store(sum, f32x4.add(v128.load(sum), added));
   }

@@ -130,6 +130,7 @@ export { parseSearchRequest } from "./search/search-request.ts";
 export { parseWhere, parseWhereDocument } from "./search/where.ts";
 export { DOCUMENT_KEY, EMBEDDING_KEY } from "./system-keys.ts";
 export type {
+  Bm25Parameters,
   Collection,
   CollectionModels,
   CollectionRef,

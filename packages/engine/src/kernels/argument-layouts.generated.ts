@@ -75,6 +75,9 @@ export const POSTINGS = {
   columnCount: "u32",
   columns: "u32",
   columnRows: "u32",
+  lengths: "u32",
+  floor: "f32",
+  slope: "f32",
 } as const;
 
 export const SUMS = {

@@ -50,6 +50,8 @@ export interface Kernels {
   readonly rotate: (rotate: BlockPointer<typeof ROTATE>) => void;
   /** Adds the posting lists of a sparse query's terms. */
   readonly addPostings: (postings: BlockPointer<typeof POSTINGS>) => void;
+  /** The same of values that are term frequencies, which saturate by the length of the document. */
+  readonly addFrequencies: (postings: BlockPointer<typeof POSTINGS>) => void;
   /** Continues a CRC-32C over some bytes. */
   readonly crc32c: (checksum: BlockPointer<typeof CHECKSUM>) => void;
   /** Distance of a query to one vector as it was given. */

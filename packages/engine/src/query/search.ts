@@ -104,10 +104,10 @@ function prepareLeaf(
   const { query, key, limit: k, exact } = knn;
   if (query.type === "text") throw textQuery(knn.path);
   if (query.type === "sparse") {
-    const path = { weights: query.vector.values, blocks: 0, tails: 0 };
+    const path = { weighed: { weights: query.vector.values, saturation: null }, blocks: 0, tails: 0 };
     const { indices: terms, values } = query.vector;
-    const idf = plan.sparse.some((sparse) => sparse.key === key && sparse.bm25);
-    const sparse = { key, terms, values, idf, k };
+    const { bm25: idf = false, statistics } = plan.sparse.find((sparse) => sparse.key === key) ?? {};
+    const sparse = { key, terms, values, idf, statistics, k };
     const begin: Leaf["begin"] = async (rows) => {
       const context = { snapshot: view.snapshot, pace, sideThread, path };
       const rest = await times.measure("sparse", () => beginSparse(sparse, rows, context));

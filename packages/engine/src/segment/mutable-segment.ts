@@ -5,7 +5,7 @@
  *
  * Rows are found by id and by offset once they are published; until then the rows that they replace are.
  */
-import type { DocumentText, IndexPlan, Metadata, SparseVector } from "@sheaf/protocol";
+import type { DocumentText, IndexPlan, Metadata, SparseIndexPlan, SparseVector } from "@sheaf/protocol";
 import { metadataBytes } from "../storage/values/record-bytes.ts";
 import { BLOCK_DOCS } from "./block-docs.ts";
 import { SparsePostings } from "./postings/sparse-postings.ts";
@@ -78,7 +78,7 @@ export class MutableSegment implements LookupSegment {
     this.capacity = capacity;
     this.#minSparseTail = minSparseTail;
     this.vectors = new MutableVectors(capacity, vectors);
-    for (const { key } of plan.sparse) this.#postings.set(key, this.#newPostings());
+    for (const index of plan.sparse) this.#postings.set(index.key, this.#newPostings(index));
   }
 
   /** Rows ever appended, dead ones included. */
@@ -211,7 +211,7 @@ export class MutableSegment implements LookupSegment {
     live: readonly number[],
     vectorsOf: (docId: number) => SparseVectors,
   ): Generator<void, () => void> {
-    const create = (): SparsePostings => this.#newPostings();
+    const create = (index: SparseIndexPlan): SparsePostings => this.#newPostings(index);
     const change = { plan, live, vectorsOf, create, isFull: this.isFull };
     const changed = yield* changedPostings(this.#postings, change);
     return () => {
@@ -236,8 +236,8 @@ export class MutableSegment implements LookupSegment {
     for (const postings of this.#postings.values()) postings.end();
   }
 
-  #newPostings(): SparsePostings {
-    return new SparsePostings(this.#minSparseTail);
+  #newPostings({ statistics }: SparseIndexPlan): SparsePostings {
+    return new SparsePostings({ minTail: this.#minSparseTail, hasLengths: statistics !== undefined });
   }
 
   #grow(capacity: number): void {
@@ -257,7 +257,7 @@ interface PlanChange {
   readonly plan: IndexPlan;
   readonly live: readonly number[];
   readonly vectorsOf: (docId: number) => SparseVectors;
-  readonly create: () => SparsePostings;
+  readonly create: (index: SparseIndexPlan) => SparsePostings;
   /** Nothing is added afterwards. */
   readonly isFull: boolean;
 }
@@ -269,7 +269,7 @@ export function* changedPostings(
 ): Generator<void, Map<string, SparsePostings>> {
   const keys = plan.sparse.map(({ key }) => key);
   const added = keys.filter((key) => !known.has(key));
-  const changed = new Map(keys.map((key) => [key, known.get(key) ?? create()]));
+  const changed = new Map(plan.sparse.map((index) => [index.key, known.get(index.key) ?? create(index)]));
   for (const docId of added.length === 0 ? [] : live) {
     const vectors = vectorsOf(docId);
     for (const key of added) {

@@ -2,7 +2,7 @@
  * A segment as `SegmentWriter` leaves it: in the order of its vectors' lists, and never changed. DocIds are slots of its
  * `DenseSegment`.
  */
-import type { IndexPlan } from "@sheaf/protocol";
+import type { IndexPlan, SparseIndexPlan } from "@sheaf/protocol";
 import type { SegmentMemory } from "../storage/files/index-memory.ts";
 import type { ReadOptions } from "../storage/files/segment-files.ts";
 import type { SegmentSearch } from "./dense/segment-search.ts";
@@ -110,7 +110,8 @@ export class SealedSegment implements LookupSegment {
     live: readonly number[],
     vectorsOf: (docId: number) => SparseVectors,
   ): Generator<void, () => void> {
-    const create = (): SparsePostings => new SparsePostings();
+    const create = ({ statistics }: SparseIndexPlan): SparsePostings =>
+      new SparsePostings({ hasLengths: statistics !== undefined });
     const changed = yield* changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: true });
     return () => {
       closeLeft(this.#postings, changed);

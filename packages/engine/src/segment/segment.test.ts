@@ -150,7 +150,7 @@ describe.each(kinds)("a segment (%s)", (_, make) => {
     for (const { block, firstDoc } of postings.blocks) {
       for (const [i, count] of block.sums.count(terms, null).entries())
         counts.set(terms[i]!, (counts.get(terms[i]!) ?? 0) + count);
-      block.sums.add({ terms, weights: Float32Array.of(1, 1, 1, 1) });
+      block.sums.add({ terms, weights: Float32Array.of(1, 1, 1, 1), saturation: null });
       const all = new Uint32Array(block.rows / 32).fill(0xffff_ffff);
       block.sums.collect(all, { k: ROWS, bound: Number.NaN }, (row, distance) => {
         sums.set(firstDoc + row, Math.fround(1 - distance));

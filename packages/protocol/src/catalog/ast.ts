@@ -36,6 +36,18 @@ export interface SparseIndexPlan {
   /** Metadata key or `#document` whose text fills a missing vector; `null`: writers send vectors. */
   readonly sourceKey: string | null;
   readonly embeddingFunction: JsonObject | null;
+  /**
+   * Values are term frequencies, scored by BM25 with the statistics of the collection; absent: values are weights.
+   * `bm25` says nothing then.
+   */
+  readonly statistics?: Bm25Parameters;
+}
+
+export interface Bm25Parameters {
+  /** Saturation of the term frequency, within 0 and 1,000. */
+  readonly k: number;
+  /** Weight of the document length, within 0 and 1. */
+  readonly b: number;
 }
 
 export interface IndexPlan {

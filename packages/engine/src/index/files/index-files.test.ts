@@ -252,6 +252,34 @@ describe("index files", () => {
     expect(rows(other)).toEqual(stored(other));
   });
 
+  it("without the lengths of documents that a key asks for are set aside", async () => {
+    const key = { key: "t", bm25: true, sourceKey: null, embeddingFunction: null };
+    const plan = { ...PLAN, sparse: [key] };
+    const vector = { indices: Uint32Array.of(3), values: Float32Array.of(2) };
+    const content = { embedding: Float32Array.of(1), document: null, uri: null };
+    const putAll = (collection: FiledCollection): void => {
+      for (let i = 0; i < 64; i++)
+        collection.put(`r${i}`, { ...content, metadata: new Map([["t", vector]]) });
+    };
+    const bare = new FiledCollection(plan, filed.options);
+    putAll(bare);
+    bare.seal();
+    await bare.flush();
+    const other = new FiledCollection(
+      { ...plan, sparse: [{ ...key, statistics: { k: 1.2, b: 0.75 } }] },
+      filed.options,
+    );
+    putAll(other);
+    for (const [name, bytes] of bare.disk) other.disk.set(name, bytes);
+    expect(await other.reopen()).toBe("rebuilt");
+    expect(other.problems.map(String)).toEqual([
+      expect.stringContaining("it has no lengths of documents of t"),
+    ]);
+    expect(rows(other)).toEqual(stored(other));
+    await bare.close();
+    await other.close();
+  });
+
   it("that know of more than the store are not used", async () => {
     fill(64);
     filed.seal();

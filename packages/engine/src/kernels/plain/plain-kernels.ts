@@ -5,7 +5,7 @@
 import type { Kernels } from "../kernels.ts";
 import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
-import { addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
+import { addFrequencies, addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
 import { encodeNibbles, refineCandidates } from "./nibbles.ts";
 import { rotate } from "./rotate.ts";
 import { dotHalfRows, dotRows, dotWholeRow } from "./rows.ts";
@@ -39,6 +39,7 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     crc32c: (pointer) => crc32c(views, pointer),
     compareVector: (pointer) => compareVector(views, pointer),
     addPostings: (pointer) => addPostings(views, pointer),
+    addFrequencies: (pointer) => addFrequencies(views, pointer),
     countPostings: (pointer) => countPostings(views, pointer),
     boundSums: (pointer) => boundSums(views, pointer),
     collectSums: (pointer) => collectSums(views, pointer),

@@ -32,6 +32,7 @@ describe("postings", () => {
             return (kernels) => {
               kernels.countPostings(postings.pointer);
               kernels.addPostings(postings.pointer);
+              kernels.addFrequencies(postings.pointer);
               kernels.boundSums(args.pointer);
               expectBound(best, memory.f32(sums, rows), memory.u32(masks, blocks));
               kernels.collectSums(args.pointer);
@@ -89,5 +90,8 @@ function fillPostings(memory: KernelMemory, rows: number, random: Random): Argum
     random() < 0.4 ? -0 : Math.round(4 * random()) / 4,
   );
   args.columnRows = rows;
+  args.lengths = fillFloats(memory, rows, () => Math.floor(random() * 2 ** (random() * 24)));
+  args.floor = Math.max(random() - 0.2, 2 ** -100);
+  args.slope = random() < 0.2 ? 0 : random() / 64;
   return args;
 }

@@ -18,6 +18,25 @@ export function addPostings(views: Views, pointer: number): void {
   }
 }
 
+export function addFrequencies(views: Views, pointer: number): void {
+  const args = blockAt(POSTINGS, views, pointer);
+  const weights = args.weights >>> 2;
+  const sums = views.f32.subarray(args.sums >>> 2);
+  const lengths = views.f32.subarray(args.lengths >>> 2);
+  const { floor, slope } = args;
+  for (const { i, rows, values } of listsOf(views, args)) {
+    const weight = views.f32[weights + i]!;
+    for (let at = 0; at < values.length; at++) {
+      // An empty place of a column.
+      if (rows === null && Object.is(values[at], -0)) continue;
+      const row = rows === null ? at : rows[at]!;
+      const frequency = Math.max(values[at]!, 0);
+      const rest = f(floor + f(slope * lengths[row]!));
+      sums[row]! += f(weight * f(frequency / f(frequency + rest))) + 0;
+    }
+  }
+}
+
 export function countPostings(views: Views, pointer: number): void {
   const args = blockAt(POSTINGS, views, pointer);
   const counts = args.counts >>> 2;

@@ -3,7 +3,7 @@ import type { Knn } from "@sheaf/protocol";
 import type { Nearest } from "../../segment/top-k.ts";
 import type { Pace } from "../pace.ts";
 import type { DensePath } from "../rank/knn.ts";
-import type { SparsePath } from "../rank/sparse-knn.ts";
+import type { SparsePath, WeighedQuery } from "../rank/sparse-knn.ts";
 
 /** A leaf, what it found and how. */
 export interface FoundLeaf {
@@ -20,8 +20,8 @@ export interface PageLeaf {
   readonly ranks: Int32Array;
   /** f32. */
   readonly distances: Float32Array;
-  /** Of each term of a sparse query. */
-  readonly weights: Float32Array | null;
+  /** Of a sparse query. */
+  readonly weighed: WeighedQuery | null;
 }
 
 const ROWS_PER_BREATH = 4_096;
@@ -45,7 +45,7 @@ export async function leavesOnPage(
       }
       if (rank % ROWS_PER_BREATH === 0) await pace.breathe();
     }
-    onPage.push({ knn, ranks, distances, weights: sparse?.weights ?? null });
+    onPage.push({ knn, ranks, distances, weighed: sparse?.weighed ?? null });
   }
   return onPage;
 }

@@ -14,6 +14,7 @@ import {
   writeVector,
 } from "@sheaf/protocol";
 import { type Steps, isInSteps, startSteps } from "../../storage/steps.ts";
+import { documentLength, restOf, saturated } from "../../segment/postings/document-length.ts";
 import { fieldScore } from "../rank/field-values.ts";
 import { foldOf, ofDefaults, unaryOf } from "../rank/rank-expression.ts";
 import type { RecordContent, RecordView } from "../record-view.ts";
@@ -87,7 +88,7 @@ export class PageTraces {
   of(place: number, position: number): Steps<string> {
     if (this.#last?.place === place) return this.#last.json;
     const { leaves } = this.#search;
-    const sparse = leaves.filter(({ weights, ranks }) => weights !== null && ranks[place]! >= 0);
+    const sparse = leaves.filter(({ weighed, ranks }) => weighed !== null && ranks[place]! >= 0);
     if (sparse.length > 0) return this.#keep(place, startSteps(this.#inSteps(sparse, place, position)));
     return this.#keep(place, this.#trace({ place, position, matches: new Map() }));
   }
@@ -173,23 +174,28 @@ function textOf({ model, query }: Knn): string {
 
 /** The terms of a record that a sparse query has, ascending, and their sum; both have their terms in ascending order. */
 function* matchesOf(
-  { knn, weights }: PageLeaf,
+  { knn, weighed }: PageLeaf,
   stored: SparseVector,
   spend: (terms: number) => void,
 ): Generator<void, Matches> {
-  if (knn.query.type !== "sparse" || weights === null) return { dotProduct: 0, json: "" };
+  if (knn.query.type !== "sparse" || weighed === null) return { dotProduct: 0, json: "" };
   const { indices, tokens } = knn.query.vector;
+  const { weights, saturation } = weighed;
+  const rest = saturation === null ? 0 : restOf(saturation, documentLength(stored.values));
   let dotProduct = 0;
   let json = "";
   for (let i = 0, j = 0, steps = 1; i < indices.length && j < stored.indices.length; steps++) {
     const [asked, held] = [indices[i]!, stored.indices[j]!];
     if (asked === held) {
-      const [query, record] = [weights[i]!, stored.values[j]!];
+      const [query, value] = [weights[i]!, stored.values[j]!];
+      const record = saturation === null ? value : saturated(value, rest);
       dotProduct = Math.fround(dotProduct + Math.fround(query * record));
       const token = tokens?.[i] ?? stored.tokens?.[j];
       const named = token === undefined ? "" : `,"token":${JSON.stringify(token)}`;
       const comma = json === "" ? "" : ",";
-      json += `${comma}{"term":${asked}${named},"query":${floatJson(query)},"record":${floatJson(record)}}`;
+      const frequency = saturation === null ? "" : `,"frequency":${floatJson(value)}`;
+      const pair = `"query":${floatJson(query)},"record":${floatJson(record)}`;
+      json += `${comma}{"term":${asked}${named},${pair}${frequency}}`;
       spend(1);
     }
     if (asked <= held) i++;

@@ -15,10 +15,11 @@ import { type SparseQuery, beginSparse } from "./sparse-knn.ts";
 import { TestCollection } from "../testing/test-collection.ts";
 
 const KEY = "terms";
+const STATISTICS = { k: 1.2, b: 0.75 };
 const PLAN: IndexPlan = {
   space: "l2",
   embeddingFunction: null,
-  sparse: [{ key: KEY, bm25: false, sourceKey: null, embeddingFunction: null }],
+  sparse: [{ key: KEY, bm25: false, sourceKey: null, embeddingFunction: null, statistics: STATISTICS }],
 };
 const ROWS = 3 * BLOCK_DOCS + 1_000;
 const SIZES = { mutableRows: 4_096, sealedRows: 131_072 };
@@ -82,7 +83,8 @@ class Vectors {
   }
 
   /** What a search must find: vector by vector, term by term. */
-  expected({ terms, values, idf, k }: SparseQuery, rows: RowSet, snapshot = this.snapshot): unknown {
+  expected(query: SparseQuery, rows: RowSet, snapshot = this.snapshot): unknown {
+    const { terms, values, idf, k, statistics } = query;
     const valuesAt = (position: number): ReadonlyMap<number, number> =>
       this.#versions.get(snapshot.sequence(position)) ?? new Map();
     const places = new Map(Array.from(terms, (term, i) => [term, i]));
@@ -93,15 +95,30 @@ class Vectors {
         if (place !== undefined) holders[place]!++;
       }
     }
+    const lengths = listBits(snapshot.live.words)
+      .map((position) => lengthOf(valuesAt(position)))
+      .filter((length) => length > 0);
     const weights = values.map((value, i) => {
-      const odds = (snapshot.size - holders[i]! + 0.5) / (holders[i]! + 0.5);
-      return idf ? value * f(Math.log(1 + odds)) : value;
+      const records = statistics === undefined ? snapshot.size : lengths.length;
+      const log = Math.log(1 + (records - holders[i]! + 0.5) / (holders[i]! + 0.5));
+      if (statistics !== undefined) return value * f((statistics.k + 1) * log);
+      return idf ? value * f(log) : value;
     });
+    const average = lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
+    const share = (value: number, length: number): number => {
+      if (statistics === undefined) return value;
+      const [floor, slope] = [
+        f(statistics.k * (1 - statistics.b)),
+        f((statistics.k * statistics.b) / average),
+      ];
+      return f(Math.max(value, 0) / f(Math.max(value, 0) + f(floor + f(slope * length))));
+    };
     const hits = listBits(rows.words).flatMap((position) => {
       let sum: number | null = null;
+      const length = lengthOf(valuesAt(position));
       for (const [term, value] of valuesAt(position)) {
         const place = places.get(term);
-        if (place !== undefined) sum = f((sum ?? 0) + f(weights[place]! * value));
+        if (place !== undefined) sum = f((sum ?? 0) + f(weights[place]! * share(value, length)));
       }
       return sum === null ? [] : [{ position, distance: f(1 - sum), offset: snapshot.offset(position) }];
     });
@@ -113,6 +130,12 @@ class Vectors {
       offsets: Float64Array.from(best, ({ offset }) => offset),
     };
   }
+}
+
+/** Of a document with these term frequencies. */
+function lengthOf(values: ReadonlyMap<number, number>): number {
+  const sum = [...values.values()].reduce((total, value) => total + Math.max(value, 0), 0);
+  return values.size === 0 ? 0 : Math.max(1, Math.round(sum));
 }
 
 function queryOf(size: number, changes: Partial<SparseQuery> = {}): SparseQuery {
@@ -132,10 +155,12 @@ const QUERIES: readonly SparseQuery[] = [
   queryOf(8),
   queryOf(29, { idf: true }),
   queryOf(29, { k: 1 }),
+  queryOf(29, { statistics: STATISTICS }),
   negated(queryOf(29)),
   queryOf(29, { k: ROWS }),
   // More than one call of the kernel takes.
   queryOf(400, { idf: true, k: 10 }),
+  queryOf(400, { idf: true, statistics: STATISTICS }),
   queryOf(0),
   { ...queryOf(1), terms: Uint32Array.of(4_294_967_295) },
 ];
@@ -197,7 +222,7 @@ describe("sparseKnn", () => {
     const [rows, controller] = [vectors.snapshot.live, new AbortController()];
     const pace = new Pace(controller.signal);
     const { snapshot } = vectors;
-    const finish = await beginSparse(QUERIES[4]!, rows, { snapshot, pace, sideThread: null });
+    const finish = await beginSparse(QUERIES[5]!, rows, { snapshot, pace, sideThread: null });
     const search = finish();
     controller.abort();
     await expect(search).rejects.toMatchObject({ code: "cancelled" });

@@ -2,6 +2,7 @@
  * Sparse nearest neighbours among the filtered rows: those that share a term with the query, by
  * (1 - dot product, insertion order). The same to the bit wherever a row's vector is kept, and whoever searches it.
  */
+import type { Bm25Parameters } from "@sheaf/protocol";
 import type { RowSet } from "../../index/row-set.ts";
 import type { IndexSnapshot } from "../../index/index-snapshot.ts";
 import type { SideThread } from "../../index/side-thread.ts";
@@ -11,6 +12,7 @@ import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../../segme
 import { TermNumbers } from "../../segment/postings/term-numbers.ts";
 import { type Nearest, TopK } from "../../segment/top-k.ts";
 import type { Pace } from "../pace.ts";
+import { bm25Weights, lengthTotals, saturationOf } from "./collection-bm25.ts";
 
 export interface SparseQuery {
   readonly key: string;
@@ -20,14 +22,18 @@ export interface SparseQuery {
   readonly values: Float32Array;
   /** A term counts the more, the fewer of the snapshot's records hold it. */
   readonly idf: boolean;
+  /** Values of rows are term frequencies, scored by BM25 with the snapshot's statistics, in place of `idf`. */
+  readonly statistics?: Bm25Parameters | undefined;
   /** At least 1. */
   readonly k: number;
 }
 
+/** What each term of a query weighs, and what counts of the values of rows. */
+export type WeighedQuery = Omit<WeightedTerms, "terms">;
+
 /** How a sparse search went. */
 export interface SparsePath {
-  /** Of each term of the query. */
-  weights: Float32Array;
+  weighed: WeighedQuery;
   blocks: number;
   tails: number;
 }
@@ -67,13 +73,14 @@ export async function beginSparse(
   if (reading !== undefined) await reading;
   const parts = sparseParts(snapshot, query.key);
   const { terms, k } = query;
-  const weights = query.idf ? await idfWeights(query, parts, snapshot, pace) : query.values;
+  const weighed = await weigh(query, parts, snapshot, pace);
+  const { weights, saturation } = weighed;
   if (path !== undefined) {
-    path.weights = weights;
+    path.weighed = weighed;
     path.blocks = parts.blocks.length;
     path.tails = parts.tails.length;
   }
-  const batches = batchesOf({ terms, weights });
+  const batches = batchesOf({ terms, weights, saturation });
   const shares = sharesOf(parts, rows);
   const posted = sideThread === null ? [] : postTo(sideThread, shares, { batches, k });
   return async () => {
@@ -100,7 +107,7 @@ export async function beginSparse(
     for (const share of shares) if (!posted.some(({ part }) => part === share.part)) await searchHere(share);
     const numbers = numbersOf(terms);
     for (const tail of parts.tails) {
-      tail.tail.score({ query: numbers, weights }, tail.mask(rows), (row, sum) =>
+      tail.tail.score({ query: numbers, weights, saturation }, tail.mask(rows), (row, sum) =>
         push(tail.position(row), Math.fround(1 - sum)),
       );
       await pace.breathe();
@@ -142,18 +149,28 @@ function postTo(
   return posted;
 }
 
-/** Values times ln(1 + (n - nt + 0.5) / (nt + 0.5)); n is the number of records, nt of those that hold the term. */
-async function idfWeights(
-  { terms, values }: SparseQuery,
+/**
+ * With `idf`, values times ln(1 + (n - nt + 0.5) / (nt + 0.5)); n is the number of records, nt of those that hold the term.
+ */
+async function weigh(
+  { key, terms, values, idf, statistics }: SparseQuery,
   parts: SparseParts,
   snapshot: IndexSnapshot,
   pace: Pace,
-): Promise<Float32Array> {
+): Promise<WeighedQuery> {
+  if (statistics === undefined && !idf) return { weights: values, saturation: null };
   const holders = await countHolders(terms, parts, snapshot, pace);
-  return values.map((value, i) => {
+  if (statistics !== undefined) {
+    const totals = await lengthTotals(key, parts, snapshot, pace);
+    const { k } = statistics;
+    const weights = bm25Weights(values, holders, { k, documents: totals.documents });
+    return { weights, saturation: saturationOf(statistics, totals) };
+  }
+  const weights = values.map((value, i) => {
     const odds = (snapshot.size - holders[i]! + 0.5) / (holders[i]! + 0.5);
     return value * Math.fround(Math.log(1 + odds));
   });
+  return { weights, saturation: null };
 }
 
 async function countHolders(
@@ -194,10 +211,11 @@ async function searchBlock(
   }
 }
 
-function batchesOf({ terms, weights }: WeightedTerms): WeightedTerms[] {
+function batchesOf({ terms, weights, saturation }: WeightedTerms): WeightedTerms[] {
   return Array.from({ length: Math.ceil(terms.length / TERMS_PER_CALL) }, (_, i) => ({
     terms: terms.subarray(i * TERMS_PER_CALL, (i + 1) * TERMS_PER_CALL),
     weights: weights.subarray(i * TERMS_PER_CALL, (i + 1) * TERMS_PER_CALL),
+    saturation,
   }));
 }
 

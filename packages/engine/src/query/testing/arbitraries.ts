@@ -3,6 +3,7 @@
  * members and leaves overlap.
  */
 import {
+  type Bm25Parameters,
   type FieldLeaf,
   type GroupBy,
   type IndexPlan,
@@ -24,7 +25,7 @@ import * as fc from "fast-check";
 import type { RecordContent } from "./test-collection.ts";
 
 const IDS = Array.from({ length: 24 }, (_, i) => `r${i}`);
-const KEYS = ["i", "n", "s", "b", "list", "idf", "plain", "absent"];
+const KEYS = ["i", "n", "s", "b", "list", "idf", "plain", "terms", "absent"];
 
 /** By way of f64 it would become another f32. */
 const TWICE_ROUNDED = 2n ** 60n + 2n ** 36n + 1n;
@@ -64,6 +65,14 @@ const sparseVectors: fc.Arbitrary<SparseVector> = terms.chain((indices) =>
     }),
 );
 
+/** As a text has them: whole numbers, a few of them large. */
+const frequencies: fc.Arbitrary<SparseVector> = fc
+  .tuple(
+    sparseVectors,
+    fc.array(fc.oneof(fc.constantFrom(1, 1, 2, 3, 40), fc.nat(20_000_000)), { minLength: 9, maxLength: 9 }),
+  )
+  .map(([vector, counts]) => ({ ...vector, values: vector.values.map((_, i) => counts[i % 9]!) }));
+
 const lists: fc.Arbitrary<MetadataValue> = fc.oneof(
   fc
     .array(fc.oneof(ints, fc.constantFrom(1n, 2n, 300n, 70_000n)), { minLength: 1, maxLength: 3 })
@@ -84,6 +93,7 @@ const metadata: fc.Arbitrary<Metadata | null> = fc.option(
         list: fc.oneof(lists, scalars),
         idf: fc.oneof({ weight: 6, arbitrary: sparseVectors }, { weight: 1, arbitrary: scalars }),
         plain: sparseVectors,
+        terms: fc.oneof({ weight: 6, arbitrary: frequencies }, { weight: 2, arbitrary: sparseVectors }),
       },
       { requiredKeys: [] },
     )
@@ -94,14 +104,22 @@ const metadata: fc.Arbitrary<Metadata | null> = fc.option(
   { freq: 8 },
 );
 
-export const plans: fc.Arbitrary<IndexPlan> = fc.constantFrom("l2", "cosine", "ip").map((space) => ({
-  space,
-  embeddingFunction: null,
-  sparse: [
-    { key: "idf", bm25: true, sourceKey: null, embeddingFunction: null },
-    { key: "plain", bm25: false, sourceKey: null, embeddingFunction: null },
-  ],
-}));
+const parameters: fc.Arbitrary<Bm25Parameters> = fc.record({
+  k: fc.constantFrom(1.2, 0, 0.9, 1_000),
+  b: fc.constantFrom(0.75, 0, 0.4, 1),
+});
+
+export const plans: fc.Arbitrary<IndexPlan> = fc
+  .record({ space: fc.constantFrom("l2", "cosine", "ip"), statistics: parameters })
+  .map(({ space, statistics }) => ({
+    space,
+    embeddingFunction: null,
+    sparse: [
+      { key: "idf", bm25: true, sourceKey: null, embeddingFunction: null },
+      { key: "plain", bm25: false, sourceKey: null, embeddingFunction: null },
+      { key: "terms", bm25: true, sourceKey: null, embeddingFunction: null, statistics },
+    ],
+  }));
 
 /** Coordinates that make equal distances likely, and some that overflow f32. */
 export function vectors(dimension: number): fc.Arbitrary<Float32Array> {
@@ -248,7 +266,7 @@ export function denseKnns(dimension: number): fc.Arbitrary<Knn> {
 
 export function knns(dimension: number): fc.Arbitrary<Knn> {
   const sparse: fc.Arbitrary<Target> = fc
-    .tuple(fc.constantFrom("idf", "plain"), sparseVectors)
+    .tuple(fc.constantFrom("idf", "plain", "terms"), sparseVectors)
     .map(([key, vector]) => ({ key, query: { type: "sparse", vector } }));
   return knnsOf(fc.oneof(denseTargets(dimension), sparse));
 }

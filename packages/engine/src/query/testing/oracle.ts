@@ -229,12 +229,13 @@ function nearest(
   const { query, key } = knn;
   const weights =
     query.type === "sparse" ? termWeights(collection, key, query.vector) : new Map<number, number>();
+  const frequencies = frequencyShare(collection, key);
   const hits: Hit[] = [];
   for (const record of rows) {
     if (query.type === "dense") {
       hits.push({ record, score: distance(collection.plan.space, query.vector, record.embedding) });
     } else {
-      const score = sparseScore(weights, sparse(record.metadata, key));
+      const score = sparseScore(weights, sparse(record.metadata, key), frequencies);
       if (score !== null) hits.push({ record, score });
     }
   }
@@ -248,7 +249,8 @@ function termWeights(
   key: string,
   { indices, values }: SparseVector,
 ): Map<number, number> {
-  const bm25 = plan.sparse.find((index) => index.key === key)?.bm25 === true;
+  const index = plan.sparse.find((index) => index.key === key);
+  const documents = records.filter(({ metadata }) => length(sparse(metadata, key)) > 0).length;
   const weights = new Map<number, number>();
   indices.forEach((term, i) => {
     const holders = records.filter(
@@ -256,13 +258,46 @@ function termWeights(
     ).length;
     const value = values[i] ?? Number.NaN;
     const idf = f(Math.log(1 + (records.length - holders + 0.5) / (holders + 0.5)));
-    weights.set(term, bm25 ? f(value * idf) : value);
+    if (index?.statistics === undefined) weights.set(term, index?.bm25 === true ? f(value * idf) : value);
+    else {
+      const log = Math.log(1 + (documents - holders + 0.5) / (holders + 0.5));
+      weights.set(term, f(value * f((index.statistics.k + 1) * log)));
+    }
   });
   return weights;
 }
 
+/** Terms of a document, 0 without a vector or in an empty one. */
+function length(vector: SparseVector | null): number {
+  const total = [...(vector?.values ?? [])].reduce((sum, value) => sum + Math.max(value, 0), 0);
+  return vector === null || vector.indices.length === 0
+    ? 0
+    : Math.min(2 ** 24, Math.max(1, Math.round(total)));
+}
+
+type Share = (value: number, vector: SparseVector) => number;
+
+/** What a value of a record's vector counts, by the statistics of the collection if the key asks for them. */
+function frequencyShare({ records, plan }: OracleCollection, key: string): Share {
+  const statistics = plan.sparse.find((index) => index.key === key)?.statistics;
+  if (statistics === undefined) return (value) => value;
+  const { k, b } = statistics;
+  const lengths = records.map(({ metadata }) => length(sparse(metadata, key))).filter((of) => of > 0);
+  const average = lengths.reduce((sum, of) => sum + of, 0) / lengths.length;
+  const floor = Math.max(f(k * (1 - b)), 2 ** -100);
+  const slope = f((k * b) / average);
+  return (value, vector) => {
+    const frequency = Math.max(value, 0);
+    return f(frequency / f(frequency + f(floor + f(slope * length(vector)))));
+  };
+}
+
 /** `null`: no term in common. */
-function sparseScore(weights: ReadonlyMap<number, number>, vector: SparseVector | null): number | null {
+function sparseScore(
+  weights: ReadonlyMap<number, number>,
+  vector: SparseVector | null,
+  share: Share,
+): number | null {
   if (vector === null) return null;
   let sum = 0;
   let overlap = false;
@@ -270,7 +305,7 @@ function sparseScore(weights: ReadonlyMap<number, number>, vector: SparseVector 
     const at = vector.indices.indexOf(term);
     if (at === -1) continue;
     overlap = true;
-    sum = f(sum + f(weight * (vector.values[at] ?? Number.NaN)));
+    sum = f(sum + f(weight * share(vector.values[at] ?? Number.NaN, vector)));
   }
   return overlap ? f(1 - sum) : null;
 }

@@ -88,7 +88,7 @@ async function readAll(reader: SectionReader): Promise<readonly SegmentDamaged[]
       await attempt(() => {
         for (const { block } of postings.blocks) {
           block.sums.count(Uint32Array.of(1, 7, 4_294_967_295), null);
-          block.sums.add({ terms: Uint32Array.of(1, 7), weights: Float32Array.of(1, 2) });
+          block.sums.add({ terms: Uint32Array.of(1, 7), weights: Float32Array.of(1, 2), saturation: null });
           block.close();
         }
       });

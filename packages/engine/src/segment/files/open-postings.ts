@@ -59,6 +59,11 @@ export class FilePostings {
     );
   }
 
+  /** Every list of the key's comes with the lengths of documents. */
+  hasLengths(key: string): boolean {
+    return this.#entries.get(key)?.every(({ size }) => size.lengths > 0) ?? false;
+  }
+
   /** Reads the lists of keys in slices, so that they are there when they are asked for. */
   async prepare(keys: Iterable<string>, { signal }: ReadOptions = {}): Promise<void> {
     for (const key of keys) {
@@ -135,8 +140,10 @@ function readDirectory(
   fields.requireAscending(blockEnds, blockCount!);
   const entries = Array.from(ends, (end, i): BlockEntry => {
     const [firstDoc, rowCount, terms, postings, columns] = sizes.subarray(i * BLOCK_FIELDS);
-    const size = { rowCount: rowCount!, terms: terms!, postings: postings!, columns: columns! };
+    const bare = { rowCount: rowCount!, terms: terms!, postings: postings!, columns: columns!, lengths: 0 };
     const start = i === 0 ? 0 : ends[i - 1]!;
+    // A block that has lengths is that much longer.
+    const size = listsBytes(bare) === end - start ? bare : { ...bare, lengths: rowCount! };
     const fits = rowCount! % 32 === 0 && rowCount! <= MAX_LIST_ROWS && firstDoc! < capacity;
     if (!fits || firstDoc! % 32 !== 0 || listsBytes(size) !== end - start)
       throw fields.fail(`lists at ${start} do not have the size that is given`);

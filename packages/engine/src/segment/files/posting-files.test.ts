@@ -22,8 +22,8 @@ const rows = fc.uniqueArray(fc.tuple(fc.nat(CAPACITY - 1), vectors), {
   maxLength: 40,
 });
 
-function postingsOf(list: readonly (readonly [number, SparseVector])[], minTail?: number): SparsePostings {
-  const postings = new SparsePostings(minTail);
+function postingsOf(list: readonly (readonly [number, SparseVector])[], hasLengths = false): SparsePostings {
+  const postings = new SparsePostings({ hasLengths });
   for (const [docId, vector] of list.toSorted(([a], [b]) => a - b)) postings.add(docId, vector);
   runSteps(postings.seal());
   return postings;
@@ -39,9 +39,10 @@ async function written(postings: ReadonlyMap<string, SparsePostings>, files = ne
 describe("postings in a file", () => {
   it("are those in memory, to the bit, by key", async () => {
     const keys = fc.constantFrom("a", "", "ä", "\ud800", "\udfff", "日本");
+    const all = fc.uniqueArray(fc.tuple(keys, rows, fc.boolean()), { selector: ([key]) => key });
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(fc.tuple(keys, rows), { selector: ([key]) => key }), async (lists) => {
-        const memory = new Map(lists.map(([key, list]) => [key, postingsOf(list)]));
+      fc.asyncProperty(all, async (lists) => {
+        const memory = new Map(lists.map(([key, list, hasLengths]) => [key, postingsOf(list, hasLengths)]));
         const { files, identity } = await written(memory);
         const file = await openPostings(await openSections(files, identity), CAPACITY);
         expect([...file.byKey.keys()]).toEqual([...memory.keys()]);

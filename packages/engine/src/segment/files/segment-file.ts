@@ -178,8 +178,11 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
   const docs = new FileDocs(reader, header, memory);
   const blocks = await openBlocks(reader, capacity, { signal, memory });
   const postings = await openPostings(reader, capacity, { signal });
-  for (const { key } of plan.sparse)
-    if (!postings.byKey.has(key)) throw new SegmentDamaged(reader.name, null, `it has no postings of ${key}`);
+  for (const { key, statistics } of plan.sparse) {
+    const reason = !postings.byKey.has(key) ? "postings" : "lengths of documents";
+    if (!postings.byKey.has(key) || (statistics !== undefined && !postings.hasLengths(key)))
+      throw new SegmentDamaged(reader.name, null, `it has no ${reason} of ${key}`);
+  }
   const shape = { space, dimension, origin: tables.origin, kernels };
   const segment = new DenseSegment(shape, capacity, lists, source);
   fillLists(segment, tables);

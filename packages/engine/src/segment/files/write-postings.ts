@@ -2,6 +2,7 @@
  * Writes the sparse postings of a segment: the lists of all keys as they are in memory, then a directory of them.
  * `storage-format.md` has the layout.
  */
+import { LENGTHS_FEATURE } from "../../storage/files/footer.ts";
 import type { SectionWriter } from "../../storage/files/section-writer.ts";
 import type { ListsSize } from "../postings/posting-lists.ts";
 import type { SparseBlock } from "../postings/sparse-block.ts";
@@ -34,8 +35,9 @@ export async function writePostings(
         await pause();
       }
       ends.push((end += bytes.length));
-      const { rowCount, terms, postings: count, columns } = sizeOf(block);
+      const { rowCount, terms, postings: count, columns, lengths } = sizeOf(block);
       sizes.push(firstDoc, rowCount, terms, count, columns);
+      if (lengths > 0) writer.needFeature(LENGTHS_FEATURE);
     }
     blockEnds.push(ends.length);
   }
@@ -55,6 +57,7 @@ function sizeOf({ lists }: SparseBlock): ListsSize {
     terms: lists.terms.length,
     postings: lists.rows.length,
     columns: lists.columnTerms.length,
+    lengths: lists.lengths.length,
   };
 }
 

@@ -2,6 +2,7 @@
  * Merges packed lists, in steps, into lists in which rows may be in another order: what a segment that is sealed has
  * of those it is made of. Decides which terms have a column.
  */
+import assert from "node:assert/strict";
 import { PostingCursor } from "./posting-cursor.ts";
 import { type ListsSize, MAX_LIST_ROWS, type PostingLists } from "./posting-lists.ts";
 
@@ -33,8 +34,9 @@ export function* mergePostings<T extends { readonly lists: PostingLists }>(
   make: (size: ListsSize) => T,
 ): Generator<void, T[]> {
   const parts: Part[] = [];
+  const hasLengths = sources.some(({ lists }) => lists.lengths.length > 0);
   for (let first = 0; first < docCount; first += MAX_LIST_ROWS)
-    parts.push(new Part(first, Math.min(MAX_LIST_ROWS, docCount - first)));
+    parts.push(new Part(first, Math.min(MAX_LIST_ROWS, docCount - first), hasLengths));
   yield* eachTerm(sources, docCount, (term, docs, values) => {
     forEachPart(parts, docs, (part, from, to) => part.measure(term, values, docs.subarray(from, to)));
   });
@@ -43,7 +45,26 @@ export function* mergePostings<T extends { readonly lists: PostingLists }>(
   yield* eachTerm(sources, docCount, (term, docs, values) => {
     forEachPart(parts, docs, (part, from, to) => part.write(term, values, docs.subarray(from, to)));
   });
+  if (hasLengths) yield* mergeLengths(sources, made);
   return made;
+}
+
+/** Lengths of rows, which all sources have. */
+function* mergeLengths(
+  sources: readonly PostingSource[],
+  made: readonly { readonly lists: PostingLists }[],
+): Generator<void> {
+  for (const { lists, firstDoc, docIds } of sources) {
+    const { lengths, rowCount } = lists;
+    assert.equal(lengths.length, rowCount, "lists without lengths beside some that have them");
+    for (let row = 0; row < rowCount; row++) {
+      if (lengths[row] === 0) continue;
+      const doc = docIds === null ? firstDoc + row : docIds[firstDoc + row]!;
+      if (doc !== NO_DOC)
+        made[Math.floor(doc / MAX_LIST_ROWS)]!.lists.lengths[doc % MAX_LIST_ROWS] = lengths[row]!;
+    }
+    yield;
+  }
 }
 
 /** `docs`: ascending, those that hold the term; `values`: by docId. */
@@ -126,6 +147,7 @@ class Part {
   readonly end: number;
   readonly #first: number;
   readonly #rowCount: number;
+  readonly #hasLengths: boolean;
   readonly #columnTerms: number[] = [];
   #terms = 0;
   #postings = 0;
@@ -133,8 +155,9 @@ class Part {
   #list = 0;
   #column = 0;
 
-  constructor(first: number, rowCount: number) {
+  constructor(first: number, rowCount: number, hasLengths: boolean) {
     this.#first = first;
+    this.#hasLengths = hasLengths;
     this.#rowCount = rowCount;
     this.end = first + rowCount;
   }
@@ -145,6 +168,7 @@ class Part {
       terms: this.#terms,
       postings: this.#postings,
       columns: this.#columnTerms.length,
+      lengths: this.#hasLengths ? this.#rowCount : 0,
     };
   }
 

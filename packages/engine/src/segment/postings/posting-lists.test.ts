@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { SparseVector } from "@sheaf/protocol";
 import { BLOCK_DOCS } from "../block-docs.ts";
 import { randomOf } from "../dense/testing/data-sets.ts";
+import { documentLength } from "./document-length.ts";
 import { NO_DOC, type PostingSource, mergePostings } from "./merge-postings.ts";
 import { PostingCursor } from "./posting-cursor.ts";
 import { type ListsSize, MAX_LIST_ROWS, type PostingLists } from "./posting-lists.ts";
@@ -23,14 +24,14 @@ const segments: fc.Arbitrary<Rows> = fc
   })
   .map((rows) => new Map(rows.sort(([a], [b]) => a - b)));
 
-function packed(rows: Rows): PostingLists {
-  const tail = new SparseTail();
+function packed(rows: Rows, hasLengths = false): PostingLists {
+  const tail = new SparseTail(hasLengths);
   for (const [row, vector] of rows) tail.add(row, vector);
   return runSteps(tail.pack(BLOCK_DOCS));
 }
 
 function merged(sources: readonly PostingSource[], docCount: number): PostingLists[] {
-  const make = ({ rowCount, terms, postings, columns }: ListsSize): { lists: PostingLists } => ({
+  const make = ({ rowCount, terms, postings, columns, lengths }: ListsSize): { lists: PostingLists } => ({
     lists: {
       terms: new Uint32Array(terms),
       starts: new Uint32Array(terms + 1),
@@ -38,6 +39,7 @@ function merged(sources: readonly PostingSource[], docCount: number): PostingLis
       values: new Float32Array(postings),
       columnTerms: new Uint32Array(columns),
       columns: new Float32Array(columns * rowCount),
+      lengths: new Float32Array(lengths),
       rowCount,
     },
   });
@@ -134,6 +136,42 @@ describe("posting lists", () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  it("keep the length of every document that is left, with its terms and without", () => {
+    const all = fc.array(segments, { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(all, fc.integer(), fc.constantFrom(5, 20), (list, seed, blocks) => {
+        const docCount = blocks * BLOCK_DOCS;
+        const docIds = scattered(list.length, docCount, seed);
+        const sources = list.map((rows, i) => ({
+          lists: packed(rows, true),
+          firstDoc: 0,
+          docIds: docIds[i]!,
+        }));
+        const expected = new Float32Array(docCount);
+        for (const [i, rows] of list.entries())
+          for (const [row, { values }] of rows)
+            if (docIds[i]![row] !== NO_DOC) expected[docIds[i]![row]!] = documentLength(values);
+        const parts = merged(sources, docCount);
+        expect(parts.flatMap(({ lengths }) => [...lengths])).toStrictEqual([...expected]);
+        const moved = parts.map((lists, i) => ({ lists, firstDoc: i * MAX_LIST_ROWS, docIds: null }));
+        expect(merged(moved, docCount).map(({ lengths }) => lengths)).toStrictEqual(
+          parts.map(({ lengths }) => lengths),
+        );
+      }),
+      { numRuns: 10 },
+    );
+  });
+
+  it("are not merged where only some have lengths", () => {
+    const rows: Rows = new Map([[3, { indices: Uint32Array.of(1), values: Float32Array.of(2) }]]);
+    const sources = [true, false].map((hasLengths) => ({
+      lists: packed(rows, hasLengths),
+      firstDoc: 0,
+      docIds: null,
+    }));
+    expect(() => merged(sources, BLOCK_DOCS)).toThrow("without lengths");
   });
 
   it("keep a column for a term that half of the rows hold, and for no other", () => {

@@ -13,6 +13,8 @@ export interface PostingLists {
   /** Ascending; column `i` is the values of all rows, -0 where one does not hold the term, after `i` other columns. */
   readonly columnTerms: Uint32Array;
   readonly columns: Float32Array;
+  /** By row, see `documentLength`; empty where no score asks for lengths. */
+  readonly lengths: Float32Array;
   /** Rows that the lists cover, a multiple of 32. */
   readonly rowCount: number;
 }
@@ -24,6 +26,8 @@ export interface ListsSize {
   /** In lists, without those in columns. */
   readonly postings: number;
   readonly columns: number;
+  /** As many as rows, or 0. */
+  readonly lengths: number;
 }
 
 /** As many as rows of 16 bits can tell apart. */

@@ -2,6 +2,7 @@
  * Packed lists of up to 65,536 rows in one kernel memory, with room for the sums of searches beside them. The
  * lists never change, so one other thread may search a block that is shared at the same time, with sums of its own.
  */
+import { countBits } from "../bits.ts";
 import {
   type KernelKind,
   KernelMemory,
@@ -10,6 +11,7 @@ import {
 } from "../../kernels/kernel-memory.ts";
 import { type PostingSource, mergePostings } from "./merge-postings.ts";
 import type { ListsSize, PostingLists } from "./posting-lists.ts";
+import { type LengthTotals, addTotals, totalsWhere } from "./document-length.ts";
 import { SparseSeat, seatBytes } from "./sparse-seat.ts";
 import { SparseSums, sumsBytes } from "./sparse-sums.ts";
 
@@ -32,6 +34,7 @@ export class SparseBlock {
   readonly shared: SharedBlock | null;
   readonly seat: SparseSeat | null;
   readonly #memory: KernelMemory;
+  #totals: LengthTotals | null = null;
 
   /** See `mergePostings`. Pauses about every millisecond; `return` gives it up. */
   static *merge(
@@ -76,8 +79,8 @@ export class SparseBlock {
 
   /** All lists, in the order of `PostingLists`, each at a multiple of 64. */
   get bytes(): Uint8Array {
-    const { terms, columns } = this.lists;
-    const end = columns.byteOffset + allocationBytes(columns.byteLength);
+    const { terms, lengths } = this.lists;
+    const end = lengths.byteOffset + allocationBytes(lengths.byteLength);
     return new Uint8Array(terms.buffer, terms.byteOffset, end - terms.byteOffset);
   }
 
@@ -88,6 +91,19 @@ export class SparseBlock {
   /** Postings, and the empty places of columns. */
   get values(): number {
     return this.lists.values.length + this.lists.columns.length;
+  }
+
+  /**
+   * Of the rows of the mask, a bit for each row; `null`: of all, which is added up once. Rows that are left out are counted
+   * where they are fewer.
+   */
+  totals(mask: Uint32Array | null): LengthTotals {
+    const { lengths } = this.lists;
+    this.#totals ??= totalsWhere(lengths, new Uint32Array(lengths.length / 32), false);
+    if (mask === null) return this.#totals;
+    if (countBits(mask) < lengths.length / 2) return totalsWhere(lengths, mask, true);
+    const { documents, length } = totalsWhere(lengths, mask, false);
+    return addTotals(this.#totals, { documents: -documents, length: -length });
   }
 
   /** Makes room for another block's kernels; searches under way may go on. */
@@ -106,16 +122,17 @@ export function attachSeat({ size, memory: handle }: SharedBlock): SparseSeat {
 }
 
 /** What the lists take of a memory. */
-export function listsBytes({ rowCount, terms, postings, columns }: ListsSize): number {
+export function listsBytes({ rowCount, terms, postings, columns, lengths }: ListsSize): number {
   const values = 4 * columns * rowCount;
-  return [4 * terms, 4 * (terms + 1), 2 * postings, 4 * postings, 4 * columns, values].reduce(
+  return [4 * terms, 4 * (terms + 1), 2 * postings, 4 * postings, 4 * columns, values, 4 * lengths].reduce(
     (bytes, part) => bytes + allocationBytes(part),
     0,
   );
 }
 
 /** Where they are in a memory from which nothing else was allocated before. */
-function listsIn(memory: KernelMemory, { rowCount, terms, postings, columns }: ListsSize): PostingLists {
+function listsIn(memory: KernelMemory, size: ListsSize): PostingLists {
+  const { rowCount, terms, postings, columns, lengths } = size;
   const words = (length: number): Uint32Array => memory.u32(memory.allocate(4 * length), length);
   const floats = (length: number): Float32Array => memory.f32(memory.allocate(4 * length), length);
   return {
@@ -125,6 +142,7 @@ function listsIn(memory: KernelMemory, { rowCount, terms, postings, columns }: L
     values: floats(postings),
     columnTerms: words(columns),
     columns: floats(columns * rowCount),
+    lengths: floats(lengths),
     rowCount,
   };
 }

@@ -54,7 +54,7 @@ describe("SparsePostings", () => {
   });
 
   it("packs what waited for long, of several blocks, by two at a time", () => {
-    const postings = new SparsePostings(2);
+    const postings = new SparsePostings({ minTail: 2 });
     const vectorOf = (docId: number): SparseVector => {
       return { indices: Uint32Array.of(docId % 3, 5), values: Float32Array.of(docId, 1) };
     };

@@ -30,30 +30,39 @@ export interface PlacedTail extends Placed {
   readonly tail: SparseTail;
 }
 
+export interface PostingsOptions {
+  /** Postings that are not packed yet, at least; small for tests. */
+  readonly minTail?: number | undefined;
+  /** Keeps the lengths of the documents that are added. */
+  readonly hasLengths?: boolean;
+  readonly blocks?: readonly PlacedBlock[];
+}
+
 export class SparsePostings {
   #blocks: readonly PlacedBlock[];
   /** Reads the blocks when they are first asked for. */
   #load: (() => readonly PlacedBlock[]) | null = null;
   /** Of the docIds that are being filled. */
-  #tail = new SparseTail();
+  #tail: SparseTail;
   #firstDoc = 0;
   /** To be packed, oldest first: nothing is added to them any more. */
   #waiting: readonly PlacedTail[] = [];
   #packing: Generator<void, void> | null = null;
   readonly #minTail: number;
+  readonly #hasLengths: boolean;
 
-  /** `minTail`: postings that are not packed yet, at least; small for tests. */
-  constructor(minTail = MIN_TAIL, blocks: readonly PlacedBlock[] = []) {
+  constructor({ minTail = MIN_TAIL, hasLengths = false, blocks = [] }: PostingsOptions = {}) {
     this.#minTail = minTail;
+    this.#hasLengths = hasLengths;
+    this.#tail = new SparseTail(hasLengths);
     this.#blocks = [...blocks];
   }
 
   /** Of a sealed segment: `blocks` as `mergePostings` gives them. */
   static sealed(blocks: readonly SparseBlock[]): SparsePostings {
-    return new SparsePostings(
-      undefined,
-      blocks.map((block, i) => ({ block, firstDoc: i * MAX_LIST_ROWS })),
-    );
+    return new SparsePostings({
+      blocks: blocks.map((block, i) => ({ block, firstDoc: i * MAX_LIST_ROWS })),
+    });
   }
 
   /** Of a sealed segment in a file. */
@@ -103,7 +112,7 @@ export class SparsePostings {
   end(): void {
     if (this.#tail.postings === 0) return;
     this.#waiting = [...this.#waiting, { tail: this.#tail, firstDoc: this.#firstDoc }];
-    this.#tail = new SparseTail();
+    this.#tail = new SparseTail(this.#hasLengths);
   }
 
   /** Packs some of what waits, for about a millisecond; false: nothing does. Rows may be added between two steps. */

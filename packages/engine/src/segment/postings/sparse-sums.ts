@@ -3,11 +3,15 @@
  * its memory. All searches of a thread share it: whoever waits between `add` and `collect` takes the sums out meanwhile.
  *
  * A dot product is defined as the f32 sum, in ascending order of term, of products rounded to f32. A row that shares
- * no term with the query holds -0, which no addition can produce; distances are 1 - sum.
+ * no term with the query holds -0, which no addition can produce; distances are 1 - sum. Where values are term
+ * frequencies, what is multiplied is `v / (v + (floor + slope * length))`, each operation rounded to f32, with 0 for a v
+ * below 0.
  */
+import assert from "node:assert/strict";
 import { type ArgumentBlock, blockBytes, setFields } from "../../kernels/argument-block.ts";
 import { CANDIDATES, POSTINGS, SUMS } from "../../kernels/argument-layouts.generated.ts";
 import { type KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
+import type { Saturation } from "./document-length.ts";
 import type { PostingLists } from "./posting-lists.ts";
 
 /** Terms of a query that one call takes: at most 4 million postings, some milliseconds. */
@@ -19,7 +23,11 @@ const ROWS_PER_CALL = 4_096;
 export interface WeightedTerms {
   readonly terms: Uint32Array;
   readonly weights: Float32Array;
+  /** Values are term frequencies, and lists have lengths; `null`: they are multiplied as they are. */
+  readonly saturation: Saturation | null;
 }
+
+const NO_SATURATION: Saturation = { floor: 0, slope: 0 };
 
 /** What a new `SparseSums` takes of a memory. */
 export function sumsBytes(rowCount: number): number {
@@ -44,6 +52,8 @@ export class SparseSums {
   readonly #best: ArgumentBlock<typeof CANDIDATES>;
   readonly #terms: Uint32Array;
   readonly #weights: Float32Array;
+  /** Address of the lists' lengths; 0: there are none. */
+  readonly #lengths: number;
   readonly #counts: Uint32Array;
   readonly #masks: Uint32Array;
   readonly #sums: Float32Array;
@@ -56,6 +66,7 @@ export class SparseSums {
     const floats = (length: number): Float32Array => memory.f32(memory.allocate(4 * length), length);
     this.#memory = memory;
     this.#rows = lists.rowCount;
+    this.#lengths = lists.lengths.length === 0 ? 0 : lists.lengths.byteOffset;
     this.#postings = memory.block(POSTINGS);
     this.#collected = memory.block(SUMS);
     this.#best = memory.block(CANDIDATES);
@@ -107,10 +118,13 @@ export class SparseSums {
   }
 
   /** What `addSet` adds. */
-  setTerms({ terms, weights }: WeightedTerms): void {
+  setTerms({ terms, weights, saturation }: WeightedTerms): void {
+    assert.ok(saturation === null || this.#lengths !== 0, "the lists have no lengths");
     this.#terms.set(terms);
     this.#weights.set(weights);
-    this.#postings.count = terms.length;
+    const { floor, slope } = saturation ?? NO_SATURATION;
+    const lengths = saturation === null ? 0 : this.#lengths;
+    setFields(this.#postings, { count: terms.length, lengths, floor, slope });
   }
 
   setMask(mask: Uint32Array): void {
@@ -119,7 +133,9 @@ export class SparseSums {
 
   /** Adds each weight times a row's value of the term to the row's sum. */
   addSet(): void {
-    this.#memory.kernels.addPostings(this.#postings.pointer);
+    const { kernels } = this.#memory;
+    if (this.#postings.lengths === 0) kernels.addPostings(this.#postings.pointer);
+    else kernels.addFrequencies(this.#postings.pointer);
   }
 
   add(batch: WeightedTerms): void {

@@ -5,6 +5,15 @@
 import type { SparseVector } from "@sheaf/protocol";
 import type { PostingLists } from "./posting-lists.ts";
 import { hasBit } from "../bits.ts";
+import {
+  type LengthTotals,
+  NO_LENGTHS,
+  type Saturation,
+  addTotals,
+  documentLength,
+  restOf,
+  saturated,
+} from "./document-length.ts";
 import { copyInto } from "../copy-into.ts";
 import { orderInSteps } from "../native-order.ts";
 import type { TermNumbers } from "./term-numbers.ts";
@@ -12,6 +21,15 @@ import type { TermNumbers } from "./term-numbers.ts";
 const FIRST_VECTORS = 16;
 const FIRST_POSTINGS = 256;
 const PLACED_PER_STEP = 32_768;
+
+/** What a tail is searched for. */
+export interface TailQuery {
+  readonly query: TermNumbers;
+  /** By number. */
+  readonly weights: Float32Array;
+  /** As in `WeightedTerms`. */
+  readonly saturation: Saturation | null;
+}
 
 export class SparseTail {
   #count = 0;
@@ -21,6 +39,12 @@ export class SparseTail {
   #ends = new Uint32Array(FIRST_VECTORS);
   #terms = new Uint32Array(FIRST_POSTINGS);
   #values = new Float32Array(FIRST_POSTINGS);
+  /** Of each vector; `null`: nobody asks for them. */
+  #lengths: Float32Array | null;
+
+  constructor(hasLengths = false) {
+    this.#lengths = hasLengths ? new Float32Array(FIRST_VECTORS) : null;
+  }
 
   get postings(): number {
     return this.#postings;
@@ -32,6 +56,7 @@ export class SparseTail {
     if (this.#count === this.#rows.length) {
       this.#rows = copyInto(this.#rows, new Uint16Array(this.#count * 2));
       this.#ends = copyInto(this.#ends, new Uint32Array(this.#count * 2));
+      if (this.#lengths !== null) this.#lengths = copyInto(this.#lengths, new Float32Array(this.#count * 2));
     }
     if (end > this.#terms.length) {
       const capacity = Math.max(end, this.#terms.length * 2);
@@ -40,6 +65,7 @@ export class SparseTail {
     }
     this.#terms.set(indices, this.#postings);
     this.#values.set(values, this.#postings);
+    if (this.#lengths !== null) this.#lengths[this.#count] = documentLength(values);
     this.#rows[this.#count] = row;
     this.#ends[this.#count++] = end;
     this.#postings = end;
@@ -47,7 +73,7 @@ export class SparseTail {
 
   /** Calls `found` with each row of the mask that holds a term of the query, and its dot product with the weights. */
   score(
-    { query, weights }: { readonly query: TermNumbers; readonly weights: Float32Array },
+    { query, weights, saturation }: TailQuery,
     mask: Uint32Array,
     found: (row: number, sum: number) => void,
   ): void {
@@ -55,9 +81,11 @@ export class SparseTail {
     for (let i = 0, start = 0; i < this.#count; i++) {
       const end = this.#ends[i]!;
       const first = hasBit(mask, this.#rows[i]!) ? query.nextKnown(terms, start, end) : end;
+      const rest = saturation === null ? 0 : restOf(saturation, this.#lengths![i]!);
       let sum = 0;
       for (let at = first; at < end; at = query.nextKnown(terms, at + 1, end)) {
-        sum = Math.fround(sum + Math.fround(weights[query.find(terms[at]!)]! * values[at]!));
+        const value = saturation === null ? values[at]! : saturated(values[at]!, rest);
+        sum = Math.fround(sum + Math.fround(weights[query.find(terms[at]!)]! * value));
       }
       if (first < end) found(this.#rows[i]!, sum);
       start = end;
@@ -80,6 +108,16 @@ export class SparseTail {
       }
       start = end;
     }
+  }
+
+  /** Of the rows of the mask. */
+  totals(mask: Uint32Array): LengthTotals {
+    let totals: LengthTotals = NO_LENGTHS;
+    for (let i = 0; i < this.#count; i++) {
+      const length = this.#lengths?.[i] ?? 0;
+      if (length > 0 && hasBit(mask, this.#rows[i]!)) totals = addTotals(totals, { documents: 1, length });
+    }
+    return totals;
   }
 
   /** The same, by term, as lists that cover so many rows. Pauses about every millisecond. */
@@ -113,8 +151,16 @@ export class SparseTail {
       values,
       columnTerms: new Uint32Array(0),
       columns: new Float32Array(0),
+      lengths: this.#lengthsByRow(rowCount),
       rowCount,
     };
+  }
+
+  #lengthsByRow(rowCount: number): Float32Array {
+    if (this.#lengths === null) return new Float32Array(0);
+    const lengths = new Float32Array(rowCount);
+    for (let i = 0; i < this.#count; i++) lengths[this.#rows[i]!] = this.#lengths[i]!;
+    return lengths;
   }
 
   /** By posting. */

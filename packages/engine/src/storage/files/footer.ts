@@ -25,7 +25,9 @@ const MAGIC = 0x58494853;
 const MAX_FOOTER_BYTES = 16 * 1024 * 1024;
 const KIND = { stream: 1, rows: 2 } as const;
 /** What this version reads beyond what version 1 has from the start. */
-const KNOWN_FEATURES: ReadonlySet<string> = new Set();
+/** Of a file in which blocks of postings have the lengths of documents. */
+export const LENGTHS_FEATURE = "lengths";
+const KNOWN_FEATURES: ReadonlySet<string> = new Set([LENGTHS_FEATURE]);
 
 interface SectionPlace {
   readonly name: string;

@@ -49,6 +49,7 @@ export class SectionWriter {
   readonly #file: SegmentFileWriter;
   readonly #chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   readonly #sections: SectionEntry[] = [];
+  readonly #features = new Set<string>();
   #filled = 0;
   /** Bytes of the file that have been written. */
   #position = 0;
@@ -57,6 +58,11 @@ export class SectionWriter {
   constructor(name: string, file: SegmentFileWriter) {
     this.#name = name;
     this.#file = file;
+  }
+
+  /** A reader that does not know the feature must refuse the file. */
+  needFeature(feature: string): void {
+    this.#features.add(feature);
   }
 
   /** Begins a section that is read from front to back, or in long pieces. */
@@ -89,7 +95,7 @@ export class SectionWriter {
   /** Ends the file; returns the checksum of its footer. */
   async finish(): Promise<number> {
     await this.#end();
-    const footer = encodeFooter({ features: [], sections: this.#sections });
+    const footer = encodeFooter({ features: [...this.#features], sections: this.#sections });
     await this.#file.write(footer);
     return footer.readUInt32LE(footer.length - TRAILER_BYTES + 4);
   }

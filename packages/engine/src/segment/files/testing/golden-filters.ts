@@ -9,6 +9,8 @@ import { writeBlocks } from "../write-blocks.ts";
 import { writePostings } from "../write-postings.ts";
 
 export const GOLDEN_FILTERS = "filters.seg";
+/** Needs the feature `lengths`. */
+export const GOLDEN_LENGTHS = "lengths.seg";
 export const GOLDEN_CAPACITY = 64;
 /** More than have columns. */
 const KEYS = 258;
@@ -66,6 +68,27 @@ export function goldenPostings(): ReadonlyMap<string, SparsePostings> {
     ["größe", lists(7)],
     ["empty", new SparsePostings()],
   ]);
+}
+
+/** Beside a key that has no lengths. */
+export function goldenLengths(): ReadonlyMap<string, SparsePostings> {
+  const lists = (hasLengths: boolean): SparsePostings => {
+    const postings = new SparsePostings({ hasLengths });
+    for (let docId = 0; docId < GOLDEN_CAPACITY; docId += 3) {
+      const indices = Uint32Array.of(docId % 4, 7, 4_294_967_295);
+      postings.add(docId, { indices, values: Float32Array.of(1, 2 ** docId, 3) });
+    }
+    runSteps(postings.seal());
+    return postings;
+  };
+  return new Map([
+    ["frequencies", lists(true)],
+    ["weights", lists(false)],
+  ]);
+}
+
+export function writeGoldenLengths(files: SegmentFiles): Promise<FileIdentity> {
+  return writeSections(files, GOLDEN_LENGTHS, (writer) => writePostings(writer, goldenLengths()));
 }
 
 export function writeGoldenFilters(files: SegmentFiles): Promise<FileIdentity> {
