@@ -1,8 +1,8 @@
 /**
  * `npm run bench:relevance -- FOLDER...`: how well the server finds what people judged relevant. Starts the real
  * command, writes each set (BEIR layout) with the server's own embedding, asks every judged query by text, and prints
- * nDCG@10 of the dense search, of BM25 and of their reciprocal rank fusion. Settings are the same for every set: the
- * client's defaults, and for BM25 the average document length of the corpus.
+ * nDCG@10 of the dense search, of BM25 and of their reciprocal rank fusion. The collections have the client's
+ * `hybridSchema()`, and every search its defaults.
  */
 import { ROOT_KEY, ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
 import { type Bar, reportBars } from "../measure/bar.ts";
@@ -28,8 +28,8 @@ const PAIRS: readonly (readonly [System, System])[] = [
 ];
 /** What has to be reached, by the name of the folder. */
 const BOUNDS: Readonly<Record<string, Readonly<Record<System, number>>>> = {
-  scifact: { dense: 0.642, bm25: 0.674, rrf: 0.7 },
-  cranfield: { dense: 0.503, bm25: 0.503, rrf: 0.54 },
+  scifact: { dense: 0.642, bm25: 0.685, rrf: 0.72 },
+  cranfield: { dense: 0.503, bm25: 0.53, rrf: 0.555 },
 };
 
 interface Outcome {
@@ -61,22 +61,22 @@ async function measure(set: RelevanceSet, url: string): Promise<readonly Bar[]> 
     if (process.stderr.isTTY) process.stderr.write(`\r${written} documents written`);
   });
   const seconds = (performance.now() - startedAt) / 1_000;
-  console.log(
-    `written in ${seconds.toFixed(1)} s (tokenized, embedded, stored); avg_doc_length ${searched.averageTerms}\n`,
-  );
+  console.log(`written in ${seconds.toFixed(1)} s (tokenized, embedded, stored)\n`);
   const outcomes = new Map<System, Outcome>();
   for (const system of SYSTEMS) outcomes.set(system, await ask(set, searched, system));
   printScores(outcomes);
   printSignificance(outcomes);
   const bounds = BOUNDS[set.name];
   if (bounds === undefined) return [];
-  return SYSTEMS.map((system) => ({
-    name: `${set.name} ${system} nDCG@${DEPTH}`,
-    measured: mean(outcomes.get(system)?.scores ?? []),
-    bound: bounds[system],
-    side: "at least",
-    digits: 4,
-  }));
+  const measured = (system: System): number => mean(outcomes.get(system)?.scores ?? []);
+  const bar = (name: string, system: System, bound: number): Bar => {
+    return { name: `${set.name} ${name}`, measured: measured(system), bound, side: "at least", digits: 4 };
+  };
+  const better = Math.max(measured("dense"), measured("bm25"));
+  return [
+    ...SYSTEMS.map((system) => bar(`${system} nDCG@${DEPTH}`, system, bounds[system])),
+    bar("rrf against the better of the two", "rrf", better),
+  ];
 }
 
 async function ask(set: RelevanceSet, searched: SearchedSet, system: System): Promise<Outcome> {

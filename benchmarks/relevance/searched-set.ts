@@ -7,11 +7,11 @@ import {
   type RankExpression,
   SheafClient,
   type SheafClientOptions,
+  hybridSchema,
   knn,
   rrf,
 } from "@sheaf/client";
-import { sum } from "../measure/statistics.ts";
-import type { CorpusDocument, JudgedQuery, RelevanceSet } from "./relevance-set.ts";
+import type { JudgedQuery, RelevanceSet } from "./relevance-set.ts";
 
 export const SYSTEMS = ["dense", "bm25", "rrf"] as const;
 export type System = (typeof SYSTEMS)[number];
@@ -20,22 +20,17 @@ export type System = (typeof SYSTEMS)[number];
 const RESULTS = 100;
 /** Leaves of the fusion look this deep: beyond it 1 / (k + rank) hardly moves an order of the first ten. */
 const FUSION_DEPTH = 100;
-const DENSE_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
-const SPARSE_MODEL = "sheaf/bm25";
 const SPARSE_KEY = "bm25";
 const RECORDS_PER_WRITE = 200;
 /** Writes under way at once: one embeds while another is stored. */
 const WRITERS = 2;
-const TEXTS_PER_EMBED = 1_000;
 const QUERIES_PER_CALL = 25;
 
 export class SearchedSet {
-  readonly averageTerms: number;
   readonly #collection: Collection;
 
-  private constructor(collection: Collection, averageTerms: number) {
+  private constructor(collection: Collection) {
     this.#collection = collection;
-    this.averageTerms = averageTerms;
   }
 
   /** Makes the collection and writes every document. `onProgress` is told the documents written so far. */
@@ -45,8 +40,9 @@ export class SearchedSet {
     onProgress: (written: number) => void,
   ): Promise<SearchedSet> {
     const client = new SheafClient(options);
-    const averageTerms = await measureAverageTerms(client, set.documents);
-    const collection = await client.createCollection({ name: set.name, schema: schema(averageTerms) });
+    // Documents over the model's limit are cut, and all else is as it comes.
+    const schema = hybridSchema({ truncate: true });
+    const collection = await client.createCollection({ name: set.name, schema });
     const batches = slices(set.documents, RECORDS_PER_WRITE);
     let written = 0;
     const writer = async (): Promise<void> => {
@@ -57,7 +53,7 @@ export class SearchedSet {
       }
     };
     await Promise.all(Array.from({ length: WRITERS }, writer));
-    return new SearchedSet(collection, averageTerms);
+    return new SearchedSet(collection);
   }
 
   /** The ids that the server answers, best first, for each query. */
@@ -77,36 +73,6 @@ function rankOf(system: System, query: string): RankExpression {
   const sparse = { query, key: SPARSE_KEY, limit: FUSION_DEPTH };
   if (system === "dense") return knn(dense);
   return system === "bm25" ? knn(sparse) : rrf({ ranks: [dense, sparse] });
-}
-
-/**
- * Terms of a mean document as the server counts them. BM25 weighs a document's length against this figure, which an
- * index that is filled from empty cannot know; whoever has the corpus can, and the documentation says to set it.
- */
-async function measureAverageTerms(
-  client: SheafClient,
-  documents: readonly CorpusDocument[],
-): Promise<number> {
-  const counts: number[] = [];
-  for (const batch of slices(documents, TEXTS_PER_EMBED)) {
-    const texts = batch.map(({ text }) => text);
-    counts.push((await client.embedSparse({ model: SPARSE_MODEL, texts })).numTokens);
-  }
-  return Math.round(sum(counts) / documents.length);
-}
-
-function schema(averageTerms: number): object {
-  const dense = { type: "known", name: "sheaf", config: { model: DENSE_MODEL, truncate: true } };
-  const sparse = { type: "known", name: "chroma_bm25", config: { avg_doc_length: averageTerms } };
-  const vector = { space: "cosine", source_key: "#document", embedding_function: dense };
-  const postings = { bm25: true, source_key: "#document", embedding_function: sparse };
-  return {
-    defaults: {},
-    keys: {
-      "#embedding": { float_list: { vector_index: { enabled: true, config: vector } } },
-      [SPARSE_KEY]: { sparse_vector: { sparse_vector_index: { enabled: true, config: postings } } },
-    },
-  };
 }
 
 function slices<T>(values: readonly T[], size: number): T[][] {

@@ -359,7 +359,11 @@ describe("searches of @sheaf/client", () => {
       ["bread", { year: 2019 }],
     ]);
     const [withTerms] = await notes.get({ ids: ["tide"], select: ["bm25"] });
-    expect(withTerms?.metadata?.["bm25"]).toMatchObject({ "#type": "sparse_vector" });
+    // How often each term occurs: the server scores it by the statistics of the collection.
+    expect(withTerms?.metadata?.["bm25"]).toMatchObject({ "#type": "sparse_vector", values: [1, 1, 1] });
+    const { embedding_function } =
+      notes.info.schema.keys?.["bm25"]?.sparse_vector?.sparse_vector_index?.config ?? {};
+    expect(embedding_function).toMatchObject({ name: "sheaf", config: { statistics: "collection" } });
   });
 
   it("are refused in a collection that is gone", async () => {

@@ -365,7 +365,7 @@ describe("describing a collection", () => {
     [
       "BM25",
       ["chroma_bm25", "sheaf"].map((name) => {
-        const config = name === "sheaf" ? { model: "sheaf/bm25" } : {};
+        const config = name === "sheaf" ? { model: "sheaf/bm25", statistics: "fixed" } : {};
         const index = { enabled: true, config: { source_key: "#document", ...known(name, config) } };
         const keys = { words: { sparse_vector: { sparse_vector_index: index } } };
         return { configuration: null, schema: { defaults: {}, keys } };

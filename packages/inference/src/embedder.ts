@@ -19,6 +19,8 @@ export interface Bm25Options {
   readonly averageDocumentLength?: number;
   readonly tokenMaxLength?: number;
   readonly stopwords?: readonly string[];
+  /** How often each term occurs, and not its weight; `k`, `b` and the length say nothing then. */
+  readonly frequencies?: boolean;
 }
 
 export interface EmbedRequest {

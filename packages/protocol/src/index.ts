@@ -165,7 +165,12 @@ export {
   writeCollection,
 } from "./catalog/collection.ts";
 export { type DatabaseBody, parseDatabaseBody, writeDatabase } from "./catalog/database.ts";
-export { type Bm25Settings, type EmbeddingPlan, embeddingPlan } from "./catalog/embedding-plan.ts";
+export {
+  type Bm25Settings,
+  type EmbeddingPlan,
+  embeddingPlan,
+  planForQueries,
+} from "./catalog/embedding-plan.ts";
 export { CLIENT_PREFIX, extendSchema, indexPlan, isListed } from "./catalog/index-plan.ts";
 export { writePlainJson } from "./catalog/plain-json.ts";
 export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";

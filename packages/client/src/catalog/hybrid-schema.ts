@@ -14,7 +14,10 @@ export interface HybridSchemaParams {
 
 const HYBRID: MembersOf<HybridSchemaParams> = { model: true, space: true, sparseKey: true, truncate: true };
 
-/** A dense index and a BM25 index over `#document`, both filled on the server at every write. */
+/**
+ * A dense index and a BM25 index over `#document`, both filled on the server at every write. BM25 scores by the average
+ * length and the document frequencies of the collection.
+ */
 export function hybridSchema(params: HybridSchemaParams = {}): Schema {
   requireKnown(params, HYBRID, "params");
   const model = params.model ?? "sentence-transformers/all-MiniLM-L6-v2";
@@ -23,7 +26,8 @@ export function hybridSchema(params: HybridSchemaParams = {}): Schema {
     name: "sheaf",
     config: { model, truncate: params.truncate ?? false },
   };
-  const sparse: EmbeddingFunction = { type: "known", name: "chroma_bm25", config: {} };
+  // Whose statistics it has, the server writes into the schema: one that does not know of them must not be told.
+  const sparse: EmbeddingFunction = { type: "known", name: "sheaf", config: { model: "sheaf/bm25" } };
   const vector = {
     space: params.space ?? "cosine",
     embedding_function: dense,

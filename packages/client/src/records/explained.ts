@@ -14,6 +14,8 @@ export interface MatchedTerm {
   readonly query: TraceNumber;
   /** Its weight in the record. */
   readonly record: TraceNumber;
+  /** How often the record has the term, where BM25 has the statistics of the collection. */
+  readonly frequency?: TraceNumber;
 }
 
 /** A node of the rank expression, with its value for one record. */

@@ -141,6 +141,22 @@ describe("Bm25Encoder", () => {
     expect(numTokens).toBe(4);
   });
 
+  it("gives how often each term occurs where that is asked for, of a text in parts too", () => {
+    const encoder = new Bm25Encoder({ frequencies: true, k: 5, averageDocumentLength: 1 });
+    const { vector, numTokens } = encoder.encode("The cats are running, the cat ran!");
+    const frequencies = new Map(vector.tokens?.map((token, i) => [token, vector.values[i]]));
+    expect(frequencies).toEqual(
+      new Map([
+        ["cat", 2],
+        ["run", 1],
+        ["ran", 1],
+      ]),
+    );
+    expect(numTokens).toBe(4);
+    const parts = ["The cats are running, ", "the cat ran!"].map((part) => encoder.count(part));
+    expect(encoder.weigh(parts)).toEqual({ vector, numTokens });
+  });
+
   it("gives an empty vector for a text without terms", () => {
     for (const text of ["", "   ", "the and of", "!!! ???", "x".repeat(41)]) {
       const { vector, numTokens } = new Bm25Encoder().encode(text);

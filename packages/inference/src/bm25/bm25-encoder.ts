@@ -5,6 +5,7 @@
  *
  *   value(t) = tf (k + 1) / (tf + k (1 - b + b n / average))    n: terms of the text, stop words not counted
  *
+ * For an index that scores by the statistics of its collection, values are the frequencies tf themselves.
  * (Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3.)
  */
 import { LIMITS, type SparseVector } from "@sheaf/protocol";
@@ -41,6 +42,7 @@ export class Bm25Encoder {
   readonly #averageLength: number;
   readonly #tokenMaxLength: number;
   readonly #stopwords: ReadonlySet<string>;
+  readonly #frequencies: boolean;
 
   /** Throws 400 for options no weight can be computed with. */
   constructor(options: Bm25Options = {}) {
@@ -49,6 +51,7 @@ export class Bm25Encoder {
     this.#b = options.b ?? DEFAULTS.b;
     this.#averageLength = options.averageDocumentLength ?? DEFAULTS.averageDocumentLength;
     this.#tokenMaxLength = options.tokenMaxLength ?? DEFAULTS.tokenMaxLength;
+    this.#frequencies = options.frequencies ?? false;
     const stopwords = options.stopwords ?? ENGLISH_STOPWORDS;
     this.#stopwords = new Set(stopwords.map((word) => word.toLowerCase()));
   }
@@ -94,7 +97,7 @@ export class Bm25Encoder {
     const norm = this.#k * (1 - this.#b + (this.#b * numTokens) / this.#averageLength);
     const values = Float32Array.from(slots, (slot) => {
       const count = terms.counts[slot] as number;
-      return (count * (this.#k + 1)) / (count + norm);
+      return this.#frequencies ? count : (count * (this.#k + 1)) / (count + norm);
     });
     const tokens = Array.from(slots, (slot) => terms.stems[slot] as string);
     return { vector: keepLargest({ indices, values, tokens }, LIMITS.sparseNonZeros), numTokens };

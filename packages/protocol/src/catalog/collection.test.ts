@@ -221,6 +221,43 @@ describe("what a description keeps", () => {
     expect(schema["keys"]).toMatchObject({ splade: sparse({ algorithm: "max_score" }) });
   });
 
+  it("writes into the schema whose statistics a new bm25 index has", () => {
+    const sparse = (name: string, config: object): object => ({
+      sparse_vector: {
+        sparse_vector_index: {
+          enabled: true,
+          config: { embedding_function: { type: "known", name, config }, source_key: "#document" },
+        },
+      },
+    });
+    const own = { model: "sheaf/bm25" };
+    const { schema } = createOf({
+      schema: {
+        keys: {
+          default: sparse("sheaf", { ...own, k: 0.9 }),
+          null: sparse("sheaf", { ...own, statistics: null }),
+          fixed: sparse("sheaf", { ...own, statistics: "fixed" }),
+          chroma: sparse("chroma_bm25", {}),
+        },
+      },
+    });
+    expect(schema["keys"]).toMatchObject({
+      default: sparse("sheaf", { ...own, k: 0.9, statistics: "collection" }),
+      null: sparse("sheaf", { ...own, statistics: "collection" }),
+      fixed: sparse("sheaf", { ...own, statistics: "fixed" }),
+      chroma: sparse("chroma_bm25", {}),
+    });
+    expect(indexPlan(schema).sparse.map(({ key, statistics }) => [key, statistics])).toEqual([
+      ["default", { k: 0.9, b: 0.75 }],
+      ["null", { k: 1.2, b: 0.75 }],
+      ["fixed", undefined],
+      ["chroma", undefined],
+    ]);
+    const stored = { keys: { before: sparse("sheaf", own) } } as JsonObject;
+    expect(indexPlan(stored).sparse).toMatchObject([{ key: "before", bm25: false }]);
+    expect(indexPlan(stored).sparse[0]).not.toHaveProperty("statistics");
+  });
+
   it("keeps arrays and number kinds of metadata", () => {
     const collection = collectionOf(
       '{"name":"docs","metadata":{"a":[1,2],"f":3.0,"i":9007199254740993,"s":["x"]}}',

@@ -1,11 +1,12 @@
 /**
  * `embedding_function` of a configuration or an index. Clients store in it how they embed and rebuild themselves from
- * it, so it is checked for its outer shape only and returned verbatim; `embeddingPlan` reads what the server knows.
+ * it, so it is checked for its outer shape only and returned verbatim, but for a default that is written into it
+ * (`withStatistics`); `embeddingPlan` reads what the server knows.
  */
 import type { ModelKind } from "../embed/models.ts";
 import type { JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";
-import { checkEmbeddingFunction } from "./embedding-plan.ts";
+import { checkEmbeddingFunction, withStatistics } from "./embedding-plan.ts";
 import { toPlainJson } from "./plain-json.ts";
 
 const TYPES = ["legacy", "known", "unknown"] as const;
@@ -25,7 +26,8 @@ export function parseEmbeddingFunction(parent: BodyReader, kind: ModelKind): Jso
     reader.object("config");
   }
   const path = parent.pathOf("embedding_function");
-  const embeddingFunction = toPlainJson(parent.get("embedding_function"), path) as JsonObject;
+  const given = toPlainJson(parent.get("embedding_function"), path) as JsonObject;
+  const embeddingFunction = withStatistics(given);
   checkEmbeddingFunction(embeddingFunction, kind, path);
   return embeddingFunction;
 }

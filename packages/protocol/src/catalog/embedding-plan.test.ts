@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "./ast.ts";
-import { checkEmbeddingFunction, embeddingPlan } from "./embedding-plan.ts";
+import {
+  checkEmbeddingFunction,
+  collectionStatistics,
+  embeddingPlan,
+  planForQueries,
+} from "./embedding-plan.ts";
 import { MODEL_KINDS } from "../embed/models.ts";
+import { JsonFloat } from "../json/json-float.ts";
 import { refusalOf } from "./testing/refusal.ts";
 
 const BARE = {
@@ -105,6 +111,28 @@ describe("embeddingPlan", () => {
     });
   });
 
+  it("reads the settings of our own bm25 once it says whose statistics it has", () => {
+    const plan = (config: JsonObject): unknown =>
+      embeddingPlan(known("sheaf", { model: "sheaf/bm25", ...config }))?.bm25;
+    expect(plan({ statistics: "collection", k: 0.9, token_max_length: 9 })).toEqual({
+      k: 0.9,
+      tokenMaxLength: 9,
+      frequencies: true,
+    });
+    expect(plan({ statistics: "fixed", b: 0.5, avg_doc_length: 30 })).toEqual({
+      b: 0.5,
+      averageDocumentLength: 30,
+    });
+    const queries = planForQueries(
+      embeddingPlan(known("sheaf", { model: "sheaf/bm25", statistics: "collection", k: 2 }))!,
+    );
+    expect(queries.bm25).toEqual({ k: 2, b: 0, frequencies: false });
+    expect(planForQueries({ ...queries, bm25: { b: 0.5 } }).bm25).toEqual({ b: 0.5 });
+    // Stored by a version that did not read them.
+    expect(plan({ k: "2" })).toBeNull();
+    expect(plan({ statistics: null, b: 7 })).toBeNull();
+  });
+
   it.each([
     null,
     { type: "legacy" },
@@ -115,6 +143,20 @@ describe("embeddingPlan", () => {
     { type: "known" },
   ])("does not know %j", (embeddingFunction) => {
     expect(embeddingPlan(embeddingFunction)).toBeNull();
+  });
+});
+
+describe("collectionStatistics", () => {
+  it("are those of our own bm25 that says so, whatever else was stored", () => {
+    const statistics = (name: string, config: JsonObject): unknown =>
+      collectionStatistics(known(name, { model: "sheaf/bm25", ...config }));
+    const collection = { statistics: "collection" };
+    expect(statistics("sheaf", collection)).toEqual({ k: 1.2, b: 0.75 });
+    expect(statistics("sheaf", { ...collection, k: new JsonFloat(2), b: 0 })).toEqual({ k: 2, b: 0 });
+    for (const config of [{}, { statistics: "fixed" }, { statistics: 1 }, { ...collection, model: "a/b" }])
+      expect(statistics("sheaf", config)).toBeNull();
+    expect(statistics("chroma_bm25", collection)).toBeNull();
+    expect(collectionStatistics(null)).toBeNull();
   });
 });
 
@@ -150,6 +192,28 @@ describe("checkEmbeddingFunction", () => {
       "ef.config.instructions.t.query: must be a string",
     ],
     ["chroma-cloud-splade", { model: false }, "ef.config.model: must be a string"],
+    [
+      "sheaf",
+      { model: "sheaf/bm25", statistics: "mine" },
+      "ef.config.statistics: must be `collection` or `fixed`",
+    ],
+    ["sheaf", { model: "sheaf/bm25", statistics: true }, "ef.config.statistics: must be a string"],
+    [
+      "sheaf",
+      { model: QWEN, statistics: "fixed" },
+      `ef.config.statistics: is a setting of sheaf/bm25, not of ${QWEN}`,
+    ],
+    [
+      "sheaf",
+      { model: "sheaf/bm25", statistics: "collection", k: 1_001 },
+      "ef.config.k: must not be above 1000",
+    ],
+    [
+      "sheaf",
+      { model: "sheaf/bm25", statistics: "collection", avg_doc_length: 9 },
+      "ef.config.avg_doc_length: goes with the statistics `fixed`; these are `collection`",
+    ],
+    ["sheaf", { model: "sheaf/bm25", statistics: "fixed", b: 2 }, "ef.config.b: must lie within 0 and 1"],
     ["chroma_bm25", { k: "1" }, "ef.config.k: must be a number"],
     ["chroma_bm25", { k: -1 }, "ef.config.k: must not be negative"],
     ["chroma_bm25", { b: 1.5 }, "ef.config.b: must lie within 0 and 1"],

@@ -8,7 +8,7 @@ import { type ModelKind, describeUnknownModel, kindOfModel } from "../embed/mode
 import { invalid } from "../errors.ts";
 import { JsonFloat } from "../json/json-float.ts";
 import { itemPath, memberPath } from "../json/json-shape.ts";
-import type { Json, JsonObject } from "./ast.ts";
+import type { Bm25Parameters, Json, JsonObject } from "./ast.ts";
 import { isPlainObject, objectAt, valueAt } from "./plain-json.ts";
 
 export interface Bm25Settings {
@@ -21,6 +21,8 @@ export interface Bm25Settings {
   /** Longest token in characters; longer ones are dropped. */
   readonly tokenMaxLength?: number;
   readonly stopwords?: readonly string[];
+  /** Vectors hold frequencies, which the index scores by the statistics of the collection. */
+  readonly frequencies?: boolean;
 }
 
 export interface EmbeddingPlan {
@@ -40,6 +42,13 @@ export interface EmbeddingPlan {
 
 type Planner = (config: JsonObject, path: string, table: TaskTable) => EmbeddingPlan;
 
+const BM25_MODEL = "sheaf/bm25";
+const STATISTICS = "statistics";
+/** Those of `chroma_bm25`. */
+const BM25_DEFAULTS: Bm25Parameters = { k: 1.2, b: 0.75 };
+/** With a larger one all documents score by raw frequencies, and f32 has no room for the weights. */
+const MAX_K = 1_000;
+
 const NO_INSTRUCTIONS: TaskInstructions = { documents: "", query: "" };
 
 const PLANNERS: Readonly<Record<string, Planner>> = {
@@ -53,7 +62,7 @@ const PLANNERS: Readonly<Record<string, Planner>> = {
     return plan(model, config, NO_INSTRUCTIONS);
   },
   chroma_bm25: (config, path) => {
-    return { ...plan("sheaf/bm25", config, NO_INSTRUCTIONS), bm25: readBm25(config, path) };
+    return { ...plan(BM25_MODEL, config, NO_INSTRUCTIONS), bm25: readBm25(config, path) };
   },
   sheaf: (config, path, table) => {
     const model = optionalText(config, "model", path);
@@ -61,7 +70,8 @@ const PLANNERS: Readonly<Record<string, Planner>> = {
     const truncate = config["truncate"] ?? false;
     if (typeof truncate !== "boolean") throw invalid(memberPath(path, "truncate"), "must be true or false");
     const queryModel = optionalText(config, "query_model", path);
-    return { ...plan(model, config, readInstructions(config, path, table)), queryModel };
+    const bm25 = readOwnBm25(config, model, path);
+    return { ...plan(model, config, readInstructions(config, path, table)), queryModel, bm25 };
   },
 };
 
@@ -101,6 +111,41 @@ function requireModel(model: string, kind: ModelKind, path: string): void {
   const known = kindOfModel(model);
   if (known === null) throw invalid(path, describeUnknownModel(model));
   if (known !== kind) throw invalid(path, `${model} makes ${known} vectors, the index holds ${kind} ones`);
+}
+
+/**
+ * The plan that embeds texts of queries. Where documents have frequencies, a query has weights: its frequencies saturate by k
+ * alone, as those of a document of average length do (Robertson & Zaragoza 2009, section 3.4, with k3 = k).
+ */
+export function planForQueries(plan: EmbeddingPlan): EmbeddingPlan {
+  if (plan.bm25?.frequencies !== true) return plan;
+  return { ...plan, bm25: { ...plan.bm25, b: 0, frequencies: false } };
+}
+
+/**
+ * k and b of an index that scores by the statistics of its collection; `null`: values of its vectors are weights. Reads
+ * any stored function, and throws for none: the collection could not be opened.
+ */
+export function collectionStatistics(embeddingFunction: JsonObject | null): Bm25Parameters | null {
+  const config = ownBm25Config(embeddingFunction);
+  if (config?.[STATISTICS] !== "collection") return null;
+  const k = numberOf(config["k"]);
+  const b = numberOf(config["b"]);
+  return Object.freeze({ k: k ?? BM25_DEFAULTS.k, b: b ?? BM25_DEFAULTS.b });
+}
+
+/** The function with its `statistics` in words, as the schema of a new collection has it. See `readOwnBm25`. */
+export function withStatistics(embeddingFunction: JsonObject): JsonObject {
+  const config = ownBm25Config(embeddingFunction);
+  if (config === null || (config[STATISTICS] ?? null) !== null) return embeddingFunction;
+  return { ...embeddingFunction, config: { ...config, [STATISTICS]: "collection" } };
+}
+
+/** `null`: it is not `sheaf` with `sheaf/bm25`. */
+function ownBm25Config(embeddingFunction: JsonObject | null): JsonObject | null {
+  if (embeddingFunction?.["type"] !== "known" || embeddingFunction["name"] !== "sheaf") return null;
+  const config = objectAt(embeddingFunction, "config");
+  return config?.["model"] === BM25_MODEL ? config : null;
 }
 
 function readPlan(embeddingFunction: JsonObject, path: string, table: TaskTable): EmbeddingPlan | null {
@@ -144,6 +189,29 @@ function readInstructions(config: JsonObject, path: string, table: TaskTable): T
   };
 }
 
+/**
+ * Settings of `sheaf` for `sheaf/bm25`; `null`: it has another model, or no `statistics`. A function that was stored without
+ * them is of an earlier version, which embedded with the defaults whatever else the config said.
+ */
+function readOwnBm25(config: JsonObject, model: string, path: string): Bm25Settings | null {
+  const statistics = optionalText(config, STATISTICS, path);
+  const statisticsPath = memberPath(path, STATISTICS);
+  if (statistics !== null && statistics !== "collection" && statistics !== "fixed")
+    throw invalid(statisticsPath, "must be `collection` or `fixed`");
+  if (statistics === null) return null;
+  if (model !== BM25_MODEL) throw invalid(statisticsPath, `is a setting of ${BM25_MODEL}, not of ${model}`);
+  const settings = readBm25(config, path);
+  if (statistics === "fixed") return settings;
+  if ((settings.k ?? 0) > MAX_K) throw invalid(memberPath(path, "k"), `must not be above ${MAX_K}`);
+  if (settings.averageDocumentLength !== undefined) {
+    throw invalid(
+      memberPath(path, "avg_doc_length"),
+      "goes with the statistics `fixed`; these are `collection`",
+    );
+  }
+  return Object.freeze({ ...settings, frequencies: true });
+}
+
 function readBm25(config: JsonObject, path: string): Bm25Settings {
   const k = optionalNumber(config, "k", path);
   const b = optionalNumber(config, "b", path);
@@ -183,8 +251,14 @@ function optionalText(config: JsonObject, key: string, path: string): string | n
 }
 
 function optionalNumber(config: JsonObject, key: string, path: string): number | null {
-  const value = config[key] ?? null;
-  const number = value instanceof JsonFloat ? value.value : value;
-  if (number !== null && typeof number !== "number") throw invalid(memberPath(path, key), "must be a number");
+  const number = numberOf(config[key]);
+  if (number === null && (config[key] ?? null) !== null)
+    throw invalid(memberPath(path, key), "must be a number");
   return number;
+}
+
+/** `null`: it is not a number. */
+function numberOf(value: Json | undefined): number | null {
+  const number = value instanceof JsonFloat ? value.value : value;
+  return typeof number === "number" ? number : null;
 }

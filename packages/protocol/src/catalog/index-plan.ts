@@ -4,6 +4,7 @@ import type { MetadataKind } from "../metadata.ts";
 import type { IndexPlan, Json, JsonObject, SparseIndexPlan } from "./ast.ts";
 import type { ValueType } from "./default-schema.ts";
 import { denseIndexOf } from "./dense-index.ts";
+import { collectionStatistics } from "./embedding-plan.ts";
 import { objectAt, valueAt } from "./plain-json.ts";
 
 /** Metadata keys of clients' own; they are neither listed nor returned. */
@@ -38,11 +39,14 @@ export function sparseIndexOf(schema: JsonObject, key: string): SparseIndexPlan 
   const index = objectAt(schema, "keys", key, "sparse_vector", "sparse_vector_index");
   if (index === null || index["enabled"] !== true) return null;
   const sourceKey = valueAt(index, "config", "source_key");
+  const embeddingFunction = objectAt(index, "config", "embedding_function");
+  const statistics = collectionStatistics(embeddingFunction);
   return Object.freeze({
+    ...(statistics === null ? {} : { statistics }),
     key,
     bm25: valueAt(index, "config", "bm25") === true,
     sourceKey: typeof sourceKey === "string" ? sourceKey : null,
-    embeddingFunction: objectAt(index, "config", "embedding_function"),
+    embeddingFunction,
   });
 }
 

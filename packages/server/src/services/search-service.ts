@@ -18,6 +18,7 @@ import {
   describeMissingFunction,
   indexPlan,
   invalid,
+  planForQueries,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
@@ -156,7 +157,7 @@ async function embed(
   budget: RequestBudget,
 ): Promise<readonly (readonly [Knn, KnnQuery])[]> {
   const texts: PlannedTexts = {
-    plan,
+    plan: planForQueries(plan),
     model,
     instruction: plan.queryInstruction,
     texts: leaves.map(({ text }) => text),

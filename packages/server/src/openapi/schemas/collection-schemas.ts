@@ -89,7 +89,8 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     {
       description:
         "How the collection embeds. The server knows `default`, `sheaf`, `chroma-cloud-qwen`, `chroma-cloud-splade` and " +
-        "`chroma_bm25`; any other function is kept to the letter, and its vectors come from clients.",
+        "`chroma_bm25`; any other function is kept to the letter, and its vectors come from clients. `sheaf` with the model " +
+        "`sheaf/bm25` gets `statistics: collection` unless it says `fixed`.",
     },
   ),
   Schema: Type.Object(

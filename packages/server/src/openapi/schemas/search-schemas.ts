@@ -176,6 +176,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
               token: Type.Optional(Type.String()),
               query: traceNumber,
               record: traceNumber,
+              frequency: Type.Optional(traceNumber),
             }),
           ),
         ),
