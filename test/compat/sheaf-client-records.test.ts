@@ -219,6 +219,22 @@ describe("records of @sheaf/client", () => {
     expect(search.toPayload()).not.toHaveProperty("explain");
   });
 
+  it("are searched after a check", async () => {
+    const collection = await client.getCollection<Point>({ name: "diverse" });
+    const query = [1, 0];
+    const checked = await collection.check({
+      searches: [{ rank: knn({ query, limit: 3 }), limit: 5 }, { rank: knn({ query: [1] }) }],
+    });
+    expect(checked).toMatchObject({
+      problems: [{ path: "searches[1].rank.$knn.query", code: "invalid_argument" }],
+      warnings: [{ path: "searches[0].rank.$knn.limit", code: "leaf_limit" }],
+      plans: [
+        { leaves: [{ key: "#embedding", limit: 3, model: null }], page: { offset: 0, limit: 5 } },
+        null,
+      ],
+    });
+  });
+
   it("are ordered by their fields", async () => {
     const collection = await client.getCollection<Point>({ name: "batches" });
     const orderBy = [{ parity: "desc" }, { n: "desc" }] as const;

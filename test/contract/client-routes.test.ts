@@ -77,6 +77,7 @@ async function callCollection(): Promise<void> {
   await Promise.all([of.add({ records }), of.upsert({ records }), of.update({ records })]);
   await Promise.all([of.get(), drain(of.records()), of.query({ embeddings: [] })]);
   await Promise.all([of.search({}), of.explainSearch({}), of.searchAll({ searches: [] })]);
+  await of.check({ searches: [] });
   await Promise.all([of.conditionalGet(), of.conditionalCommit({ operations: [] })]);
 }
 

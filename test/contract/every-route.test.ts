@@ -51,7 +51,8 @@ describe("every route", () => {
       const { status, text } = await test.ask(request, { raw, headers: MODEL });
       expect({ request, status, text }).toEqual({
         request,
-        status: 400,
+        // What is wrong with a search is the answer of a check.
+        status: request.endsWith("/search/check") ? 200 : 400,
         text: expect.stringMatching(/nested/u),
       });
     }

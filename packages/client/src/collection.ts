@@ -31,6 +31,7 @@ import {
   type SearchAllParams,
   type SearchInput,
   type SearchParams,
+  type SearchRow,
   getReading,
   queryReading,
   explainReading,
@@ -70,6 +71,7 @@ import {
 } from "./records/explained.ts";
 import { requireKnown } from "./require-known.ts";
 import type { KeyInput, KeyName } from "./search/key.ts";
+import type { SearchCheck } from "./search/search-check.ts";
 import type { Search } from "./search/search.ts";
 import type { ServerLimits } from "./server-limits.ts";
 import { type CallOptions, type Transport } from "./transport.ts";
@@ -93,17 +95,6 @@ export interface AcceptedModel extends ModelWeights {
   readonly model: string;
   readonly before: ModelWeights;
 }
-
-/** What the answer to one search of `searchAll` is. */
-export type SearchRow<M, P> = SelectedRow<M, P> &
-  (P extends { readonly highlight: infer H } ? Highlighted<H> : unknown);
-
-type SelectedRow<M, P> =
-  P extends Search<infer N>
-    ? Row<M, N>
-    : P extends { readonly select: infer S extends readonly KeyInput[] }
-      ? Row<M, KeyName<S[number]>>
-      : Row<M, DefaultSearchKey>;
 
 interface Server {
   readonly transport: Transport;
@@ -304,6 +295,14 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
       (i) => readings[i]?.names ?? [],
     );
     return rows as { readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] };
+  }
+
+  /** What `searchAll` would refuse of these searches, and what they would do; nothing is embedded, and no record read. */
+  async check(
+    params: SearchAllParams<readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | Search<string>)[]>,
+  ): Promise<SearchCheck> {
+    const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
+    return this.#post("search/check", { searches: readings.map(({ json }) => json) }, params);
   }
 
   /** As `get`, with the token of the state that was read, to go on with it and to commit against it. */

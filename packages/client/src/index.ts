@@ -35,13 +35,7 @@ export type {
   VectorIndex,
 } from "./catalog/schema.ts";
 export { SheafClient, type RequestParams, type ScopeParams, type SheafClientOptions } from "./client.ts";
-export {
-  Collection,
-  type AcceptedModel,
-  type IndexingStatus,
-  type ModelWeights,
-  type SearchRow,
-} from "./collection.ts";
+export { Collection, type AcceptedModel, type IndexingStatus, type ModelWeights } from "./collection.ts";
 export type {
   DenseModel,
   Embeddings,
@@ -140,6 +134,7 @@ export {
   type SearchPayload,
   toSearch,
 } from "./search/search.ts";
+export type { CheckedLeaf, CheckedSearch, Finding, SearchCheck } from "./search/search-check.ts";
 export { Select, type SelectInput, type SelectJson } from "./search/select.ts";
 export { WhereExpression, type WhereInput, type WhereJson } from "./search/where.ts";
 export type { CallOptions, ClientRequest, TransportOptions } from "./transport.ts";

@@ -55,6 +55,8 @@ export interface SheafErrorOptions {
   readonly cause?: unknown;
   /** Whole seconds a caller should wait before it tries again; sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
+  /** Place in the body that the message begins with. */
+  readonly path?: string;
 }
 
 /** Plain form of a `SheafError`, safe to send between processes. */
@@ -68,12 +70,15 @@ export interface ErrorMessage {
 export class SheafError extends Error {
   readonly code: ErrorCode;
   readonly retryAfterSeconds: number | undefined;
+  /** Place in the body that is wrong; lost between processes. */
+  readonly path: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: SheafErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = "SheafError";
     this.code = code;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.path = options.path;
   }
 
   get status(): number {
@@ -104,10 +109,10 @@ export class SheafError extends Error {
 
 /** 400 with the path inside the body first: `searches[0].limit.offset: must be a non-negative integer`. */
 export function invalid(path: string, problem: string): SheafError {
-  return new SheafError("invalid_argument", path === "" ? problem : `${path}: ${problem}`);
+  return new SheafError("invalid_argument", path === "" ? problem : `${path}: ${problem}`, { path });
 }
 
 /** 422: well-formed JSON of the wrong type, or a missing field. */
 export function unprocessable(path: string, problem: string): SheafError {
-  return new SheafError("unprocessable", path === "" ? problem : `${path}: ${problem}`);
+  return new SheafError("unprocessable", path === "" ? problem : `${path}: ${problem}`, { path });
 }

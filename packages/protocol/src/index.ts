@@ -175,7 +175,10 @@ export { CLIENT_PREFIX, extendSchema, indexPlan, isListed } from "./catalog/inde
 export { writePlainJson } from "./catalog/plain-json.ts";
 export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";
 export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-parameters.ts";
-export { checkSearchAgainstSchema, checkWhereAgainstSchema } from "./catalog/schema-check.ts";
+export { checkKnn, checkSearchAgainstSchema, checkWhereAgainstSchema } from "./catalog/schema-check.ts";
+export { type Finding, Findings, type WarningCode } from "./check/findings.ts";
+export { type SearchCheck, parseSearchCheck } from "./check/search-check.ts";
+export { rankLeaves, warnOfSearch } from "./check/search-warnings.ts";
 export {
   parseTenantBody,
   parseTenantUpdate,

@@ -1,14 +1,22 @@
 /** Parameters of reads and deletes by id, filter and vector, and of searches, and the bodies made of them. */
 import { type MembersOf, requireArray, requireKnown } from "../require-known.ts";
 import { GroupBy, type GroupByInput } from "../search/group-by.ts";
-import type { KeyInput } from "../search/key.ts";
+import type { KeyInput, KeyName } from "../search/key.ts";
 import { RankExpression, type RankInput } from "../search/rank.ts";
 import { Search } from "../search/search.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 import { type ExplainParams, explainJson } from "./explained.ts";
-import type { HighlightInput } from "./highlight.ts";
+import type { HighlightInput, Highlighted } from "./highlight.ts";
 import type { Metadata } from "./metadata.ts";
-import { GET_KEYS, QUERY_KEYS, SEARCH_KEYS, includeOf, namesOf } from "./row.ts";
+import {
+  type DefaultSearchKey,
+  GET_KEYS,
+  QUERY_KEYS,
+  type Row,
+  SEARCH_KEYS,
+  includeOf,
+  namesOf,
+} from "./row.ts";
 import type { Where } from "./where-json.ts";
 
 /** Which records: all that satisfy every member that is given. */
@@ -83,6 +91,17 @@ export interface SearchInput<S = readonly KeyInput[], M = Metadata> {
 }
 
 export interface SearchParams<S = readonly KeyInput[], M = Metadata> extends SearchInput<S, M>, CallOptions {}
+
+/** What the answer to one search of `searchAll` is. */
+export type SearchRow<M, P> = SelectedRow<M, P> &
+  (P extends { readonly highlight: infer H } ? Highlighted<H> : unknown);
+
+type SelectedRow<M, P> =
+  P extends Search<infer N>
+    ? Row<M, N>
+    : P extends { readonly select: infer S extends readonly KeyInput[] }
+      ? Row<M, KeyName<S[number]>>
+      : Row<M, DefaultSearchKey>;
 
 export interface SearchAllParams<P = readonly (SearchInput | Search<string>)[]> extends CallOptions {
   readonly searches: P;

@@ -122,7 +122,8 @@ function checkRank(rank: Rank, schema: JsonObject): void {
   }
 }
 
-function checkKnn(knn: Knn, schema: JsonObject): void {
+/** One `$knn`, as `checkSearchAgainstSchema` does. */
+export function checkKnn(knn: Knn, schema: JsonObject): void {
   const keyPath = memberPath(knn.path, "key");
   const queryPath = memberPath(knn.path, "query");
   if (knn.key === EMBEDDING_KEY) {

@@ -59,7 +59,7 @@ export function parseSearchRequest(body: unknown, arrivedAt = 0): SearchRequest 
 }
 
 /** The dictionaries of a body. */
-function searchesOf(members: Members): readonly unknown[] {
+export function searchesOf(members: Members): readonly unknown[] {
   const listed = optional(members, "searches");
   if (listed === undefined)
     throw unprocessable("searches", 'is required: each search goes into it, {"searches": [{"rank": ...}]}');
@@ -77,7 +77,7 @@ interface Reading {
 }
 
 /** One dictionary. Errors as `parseSearchRequest`. */
-function parseSearch(value: unknown, path: string, { arrivedAt, named }: Reading): Search {
+export function parseSearch(value: unknown, path: string, { arrivedAt, named }: Reading): Search {
   const members = membersOf(value, path);
   refuseUnknown(members, DICTIONARY, path);
   const rank = optional(members, "rank");
@@ -149,7 +149,7 @@ function parsePage(value: unknown, path: string): { readonly offset: number; rea
 }
 
 /** `null` is refused with another status than an unknown word, as the existing server does. */
-function parseReadLevel(value: unknown): ReadLevel {
+export function parseReadLevel(value: unknown): ReadLevel {
   if (value === undefined) return "index_and_wal";
   const expected = `must be ${listOf(READ_LEVELS)}`;
   if (value === null) throw invalid("read_level", expected);

@@ -18,10 +18,12 @@ import {
   parseQueryRequest,
   parseReadRequest,
   parseRotateKey,
+  parseSearchCheck,
   parseSearchRequest,
   parseTenantBody,
   parseTenantUpdate,
   parseWriteRequest,
+  SheafError,
   readJson,
   readJsonWithVectors,
   unprocessable,
@@ -39,6 +41,8 @@ export const BODY_PARSERS = {
   update: withVectors((body) => parseWriteRequest("update", body)),
   upsert: withVectors((body) => parseWriteRequest("upsert", body)),
   search: withVectors(parseSearchRequest),
+  /** Never refuses a body: what is wrong with it is the answer. */
+  checkSearch: { read: readOrError, parse: parseSearchCheck },
   query: withVectors(parseQueryRequest),
   get: plain(parseGetRequest),
   count: plain(parseCountRequest),
@@ -90,6 +94,16 @@ function withVectors<Arguments extends readonly unknown[], Parsed>(
   parse: (body: unknown, ...args: Arguments) => Parsed,
 ): BodyParser<Arguments, Parsed> {
   return { read: readJsonWithVectors, parse };
+}
+
+/** The body, or why it is none. */
+function readOrError(...[bytes, refuse]: Parameters<typeof readJson>): unknown {
+  try {
+    return readJsonWithVectors(bytes, refuse);
+  } catch (error) {
+    if (error instanceof SheafError) return error;
+    throw error;
+  }
 }
 
 /** Whatever is no object is left for the parser to refuse. */

@@ -1,5 +1,6 @@
 /** What the API description says of the record and search routes. */
 import { type RouteDescription, answers } from "../http/route-description.ts";
+import { Type } from "../openapi/json-schema.ts";
 import { READ_LEVELS } from "../openapi/schemas/record-schemas.ts";
 import { count, ref, words } from "../openapi/schema-parts.ts";
 
@@ -101,6 +102,16 @@ export const RECORDS = {
     body: ref("FacetsBody"),
     replies: answers(ref("Facets")),
     errors: ["too_large", "collection_unavailable"],
+  },
+  checkSearch: {
+    summary: "Check a search without running it",
+    details:
+      "200 also for what a search would refuse. No text is embedded, no record is read. Whether a text is too long for its model, only the search tells.",
+    tag: "Search",
+    // Whatever it is, the answer says what is wrong with it.
+    body: Type.Union([ref("SearchBody"), {}]),
+    replies: answers(ref("SearchCheck")),
+    errors: ["collection_unavailable"],
   },
   search: {
     summary: "Search",

@@ -7,11 +7,24 @@ import { RECORDS } from "./record-descriptions.ts";
 
 const MS_PER_SECOND = 1_000;
 
-export function searchRoutes({ now, replies, search }: Services): readonly Route[] {
+const SEARCH = "/api/v2/tenants/:tenant/databases/:database/collections/:collection/search";
+
+export function searchRoutes({ check, now, replies, search }: Services): readonly Route[] {
   return [
     {
       method: "POST",
-      path: "/api/v2/tenants/:tenant/databases/:database/collections/:collection/search",
+      path: `${SEARCH}/check`,
+      description: RECORDS.checkSearch,
+      scope: "read",
+      tenant: "path",
+      async handle(call) {
+        const parsed = await call.parse("checkSearch", now() / MS_PER_SECOND);
+        return ok(JSON.stringify(await check.check(collectionParams(call.params), parsed, call.budget)));
+      },
+    },
+    {
+      method: "POST",
+      path: SEARCH,
       description: RECORDS.search,
       scope: "read",
       tenant: "path",

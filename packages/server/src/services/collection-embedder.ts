@@ -45,13 +45,13 @@ export class CollectionEmbedder {
   }
 
   async dense(texts: PlannedTexts, budget: RequestBudget): Promise<readonly Float32Array[]> {
-    await this.#checkRemembered(texts.model);
+    await this.requireSameWeights(texts.model);
     const truncate = texts.plan.truncate ? "end" : "none";
     return (await this.#embedder.dense(toRequest(texts, truncate), budget)).vectors;
   }
 
   async sparse(texts: PlannedTexts, budget: RequestBudget): Promise<readonly SparseVector[]> {
-    await this.#checkRemembered(texts.model);
+    await this.requireSameWeights(texts.model);
     return (await this.#embedder.sparse(toRequest(texts, "end"), budget)).vectors;
   }
 
@@ -81,7 +81,8 @@ export class CollectionEmbedder {
     for (const now of noted) requireSameWeights(this.collection, now, remembered);
   }
 
-  async #checkRemembered(model: string): Promise<void> {
+  /** Throws 409 where the collection has vectors of other weights of the model. */
+  async requireSameWeights(model: string): Promise<void> {
     if (this.remembers(model)) requireSameWeights(this.collection, await this.#embedder.identity(model));
   }
 }

@@ -6,7 +6,6 @@ import type { Embedder } from "@sheaf/inference";
 import {
   type CollectionRef,
   DOCUMENT_KEY,
-  EMBEDDING_KEY,
   type EmbeddingPlan,
   type FieldLeaf,
   type IndexPlan,
@@ -15,9 +14,7 @@ import {
   type Rank,
   type SearchRequest,
   checkSearchAgainstSchema,
-  describeMissingFunction,
   indexPlan,
-  invalid,
   planForQueries,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
@@ -27,6 +24,7 @@ import type { EngineSource } from "../request/engine-source.ts";
 import type { Read } from "../replies/result-replies.ts";
 import { handOn } from "./hand-on.ts";
 import type { HighlightPlan, HighlightService, SoughtTerms } from "./highlight-service.ts";
+import { kindOfKey, queryPlan } from "./query-plan.ts";
 
 interface TextLeaf {
   readonly knn: Knn;
@@ -98,8 +96,8 @@ export class SearchService {
     const batches = new Map<string, Batch>();
     for (const leaf of leaves) {
       const { knn } = leaf;
-      const kind = knn.key === EMBEDDING_KEY ? "dense" : "sparse";
-      const plan = this.#planOf(knn, kind, index);
+      const kind = kindOfKey(knn.key);
+      const plan = queryPlan(this.#functions, knn, index);
       const model = this.#functions.queryModel(plan);
       const key = JSON.stringify([kind, model, plan.queryInstruction, plan.truncate, plan.bm25]);
       const batch = batches.get(key) ?? { kind, model, plan, leaves: [] };
@@ -107,21 +105,6 @@ export class SearchService {
       batches.set(key, batch);
     }
     return [...batches.values()];
-  }
-
-  #planOf(knn: Knn, kind: "dense" | "sparse", index: IndexPlan): EmbeddingPlan {
-    const embeddingFunction =
-      kind === "dense"
-        ? index.embeddingFunction
-        : (index.sparse.find(({ key }) => key === knn.key)?.embeddingFunction ?? null);
-    const plan = this.#functions.plan(embeddingFunction, kind);
-    if (plan === null) {
-      throw invalid(
-        `${knn.path}.query`,
-        `a text cannot be embedded for "${knn.key}": ${describeMissingFunction(embeddingFunction, kind)}; send a vector`,
-      );
-    }
-    return plan;
   }
 }
 

@@ -12,6 +12,7 @@ import { StageClock } from "../metrics/stage-clock.ts";
 import { DEFAULT_REPLY_SETTINGS } from "../settings/reply-settings.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { BackupService } from "./backup-service.ts";
+import { CheckService } from "./check-service.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
 import { type EngineSource, refuseEngine } from "../request/engine-source.ts";
@@ -58,6 +59,7 @@ export interface Services {
   readonly lists: ListReplies;
   readonly highlights: HighlightService;
   readonly search: SearchService;
+  readonly check: CheckService;
   readonly write: WriteService;
   readonly transactions: TransactionService;
   readonly models: ModelService;
@@ -139,6 +141,7 @@ export function createServices(
     lists: new ListReplies(store),
     highlights,
     search: new SearchService({ engine, embedder, tasks }, highlights),
+    check: new CheckService({ engine, embedder, tasks }),
     write,
     models: new ModelService({ engine, embedder, tasks }),
     transactions: new TransactionService({ engine, write, highlights }),

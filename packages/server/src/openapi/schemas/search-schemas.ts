@@ -227,6 +227,31 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     },
     { description: "Why a record that was named is not on the page." },
   ),
+  SearchCheck: Type.Object({
+    problems: arrayOf(ref("Finding"), { description: "What a search would be refused for." }),
+    warnings: arrayOf(ref("Finding"), { description: "What would most likely not do what it was meant to." }),
+    plans: arrayOf(orNull(ref("CheckedSearch")), {
+      description: "What each search would do; `null` for one with problems.",
+    }),
+  }),
+  Finding: Type.Object({
+    path: Type.String({ description: "The place in the body." }),
+    code: Type.String(),
+    message: Type.String({ description: "Of a problem that with which the search would be refused." }),
+  }),
+  CheckedSearch: Type.Object({
+    leaves: arrayOf(
+      Type.Object({
+        path: Type.String(),
+        key: Type.String(),
+        kind: words(["dense", "sparse"]),
+        limit: count(),
+        indexed: Type.Boolean(),
+        model: orNull(Type.String(), "Would embed the text; `null` for a vector."),
+      }),
+    ),
+    page: Type.Object({ offset: count(), limit: orNull(count()) }),
+  }),
   SearchResult: Type.Object(
     {
       ids: arrayOf(arrayOf(Type.String())),
