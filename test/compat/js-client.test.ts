@@ -44,7 +44,7 @@ describe("ChromaClient", () => {
   });
 
   it("getPreflightChecks, getMaxBatchSize, supportsBase64Encoding", async () => {
-    expect(await client.getPreflightChecks()).toEqual({
+    expect(await client.getPreflightChecks()).toMatchObject({
       max_batch_size: 5461,
       supports_base64_encoding: true,
     });

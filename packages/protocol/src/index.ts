@@ -126,6 +126,13 @@ export {
   type WhyNot,
   type WhyNotReason,
 } from "./search/explained.ts";
+export {
+  EXTENSIONS,
+  type ExtensionName,
+  extensionRefusal,
+  refuseGetExtensions,
+  refuseSearchExtensions,
+} from "./search/extensions.ts";
 export { parseSearchRequest } from "./search/search-request.ts";
 export { parseWhere, parseWhereDocument } from "./search/where.ts";
 export { DOCUMENT_KEY, EMBEDDING_KEY } from "./system-keys.ts";

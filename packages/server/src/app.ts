@@ -1,7 +1,7 @@
 /** The HTTP application: every route over the services it calls. Nothing here listens, spawns or reads settings. */
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
-import { ByteBudget } from "@sheaf/protocol";
+import { ByteBudget, EXTENSIONS } from "@sheaf/protocol";
 import type { Authentication } from "./auth/authorize.ts";
 import { firstOf } from "./auth/key-store.ts";
 import { BodyTurns } from "./bodies/body-turns.ts";
@@ -51,6 +51,8 @@ export interface AppOptions
   readonly engineAnswers?: () => boolean;
   readonly logger: Logger;
   readonly allowReset: boolean;
+  /** Whether extensions are refused; default false. */
+  readonly strict?: boolean;
   readonly corsAllowOrigins: readonly string[];
   /** Requests that take longer are logged as slow. Default 0: none. */
   readonly slowRequestMs?: number;
@@ -100,7 +102,8 @@ export function createApp(options: AppOptions): App {
     ...options,
     onCut: () => metrics.receiverCut(),
   });
-  registerRoutes(http, routes, { clock, workers, parseTurns: new FairTurns(1), receivers });
+  const { strict = false } = options;
+  registerRoutes(http, routes, { clock, workers, parseTurns: new FairTurns(1), receivers, strict });
   return { http, deadlines, ledger, routes, renderMetrics };
 }
 
@@ -109,7 +112,7 @@ function deadlineSeconds({ requestSeconds, bulkRequestSeconds }: AppOptions): De
   return { request, bulk: Math.max(request, bulkRequestSeconds ?? DEFAULT_DEADLINE_SECONDS.bulk) };
 }
 
-type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "engineAnswers" | "allowReset">;
+type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "engineAnswers" | "allowReset" | "strict">;
 
 /** Every route of the server, in no order that matters. */
 export function allRoutes(options: ServiceOptions & RouteOptions): readonly Route[] {
@@ -117,13 +120,14 @@ export function allRoutes(options: ServiceOptions & RouteOptions): readonly Rout
 }
 
 function routesOf(services: Services, options: RouteOptions): readonly Route[] {
-  const { lifecycle, allowReset, engineAnswers = () => true } = options;
+  const { lifecycle, allowReset, strict = false, engineAnswers = () => true } = options;
   const routes = [
     ...systemRoutes({
       lifecycle,
       engineAnswers,
       services,
       allowReset,
+      extensions: strict ? [] : EXTENSIONS,
       authEnabled: options.keys !== null,
     }),
     ...tenantRoutes(services, { allowReset }),

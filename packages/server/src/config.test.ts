@@ -24,6 +24,7 @@ describe("readSettings", () => {
       role: "all",
       rootKey: null,
       allowReset: false,
+      strict: false,
       logLevel: "info",
       corsAllowOrigins: [],
       allowedHosts: [],

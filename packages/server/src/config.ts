@@ -246,6 +246,7 @@ export function readSettings(flags: FlagTexts, environment: Environment = proces
     role: required(read("role")),
     rootKey: read("rootKey"),
     allowReset: required(read("allowReset")),
+    strict: required(read("strict")),
     logLevel: required(read("logLevel")),
     corsAllowOrigins: required(read("corsAllowOrigins")),
     allowedHosts: required(read("allowedHosts")),

@@ -14,7 +14,9 @@ export function settingOptions(): readonly CommandOption[] {
 function optionOf({ flag, doc, env, default: initial }: Setting, group: string): readonly CommandOption[] {
   if (flag === null) return [];
   const origin = initial === null || initial === "" ? env : `${env}, default ${initial}`;
-  return [{ flags: `--${flag.name} <${flag.operand}>`, doc: `${doc} [${origin}]`, group }];
+  // A switch alone is on.
+  const operand = flag.operand === "on|off" ? `[${flag.operand}]` : `<${flag.operand}>`;
+  return [{ flags: `--${flag.name} ${operand}`, doc: `${doc} [${origin}]`, group }];
 }
 
 /** The settings that only the environment can give. */

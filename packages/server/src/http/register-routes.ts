@@ -21,6 +21,7 @@ import { answerOtherMethods } from "./other-methods.ts";
 import type { Call, Reply, Route } from "./route.ts";
 import { sendReply } from "./send-reply.ts";
 import type { SlowReceivers } from "./slow-receivers.ts";
+import { STRICT_HEADER, isStrict, refuseInBody, refuseRoute } from "./strict-mode.ts";
 
 const NO_BODY = new Uint8Array(0);
 /** Parsing fewer takes about a millisecond. */
@@ -35,6 +36,8 @@ export interface RouteParts {
   readonly clock: StageClock;
   /** Watches those who read replies. */
   readonly receivers: SlowReceivers;
+  /** Every request is refused what Chroma has not; default false. */
+  readonly strict?: boolean;
 }
 
 interface CallParts {
@@ -65,7 +68,10 @@ function registerRoute(app: FastifyInstance, route: Route, parts: RouteParts): v
       assert(deadline !== null && principal !== null, "hooks set both before any handler runs");
       const call = createCall(request, route, { deadline, principal, parts });
       deadline
-        .run(() => answer(route, call))
+        .run(() => {
+          if (call.strict) refuseRoute(route.extension);
+          return answer(route, call);
+        })
         .then((result) => sendReply(request, reply, result, parts.receivers))
         .catch((error: unknown) => reply.send(error));
     },
@@ -88,11 +94,13 @@ async function answerLocated(route: Route, call: Call, located: Promise<PathPara
 
 function createCall(request: FastifyRequest, route: Route, { deadline, principal, parts }: CallParts): Call {
   const isEmbedding = route.surface === "embed";
+  const strict = isStrict(headerValue(request.headers, STRICT_HEADER), parts.strict ?? false);
   return {
     params: request.params as PathParams,
     query: request.query as Readonly<Record<string, unknown>>,
     principal,
     budget: deadline,
+    strict,
     header: (name) => headerValue(request.headers, name),
     parse: (parser, ...args) => {
       if (!isEmbedding && request.sentContentType !== null && !isJsonMediaType(request.sentContentType)) {
@@ -101,7 +109,9 @@ function createCall(request: FastifyRequest, route: Route, { deadline, principal
       return andThen(parsed(request.body, { parser, args, isEmbedding }, deadline, parts), (body) => {
         // Whoever has the body goes on to do what it asks for.
         throwIfAborted(deadline.signal);
-        return body as ParsedBody<typeof parser>;
+        const result = body as ParsedBody<typeof parser>;
+        if (strict) refuseInBody(parser, result);
+        return result;
       });
     },
   };

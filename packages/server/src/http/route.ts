@@ -2,6 +2,7 @@
  * What a route is: a method, a path, whom it serves, and a handler from a `Call` to a `Reply`. Handlers never meet
  * the HTTP framework, and a reply's body is JSON that a writer has made.
  */
+import type { ExtensionName } from "@sheaf/protocol";
 import type { PathParams, RouteAccess } from "../auth/authorize.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { BodyParserName, ParsedBody, ParserArguments } from "../bodies/body-parsers.ts";
@@ -22,6 +23,8 @@ export interface Call {
   readonly principal: Principal;
   /** Signal and time of this request. */
   readonly budget: RequestBudget;
+  /** It may ask for nothing that Chroma has not. */
+  readonly strict: boolean;
   /** A header's value, `null` where it is missing or empty. */
   header(name: string): string | null;
   /**
@@ -51,6 +54,8 @@ export interface Route extends RouteAccess {
   readonly description?: RouteDescription;
   /** Status of a body over the size limit, 413 unless the route's contract declares none. */
   readonly tooLargeStatus?: 400 | 413;
+  /** Chroma has no such route. */
+  readonly extension?: ExtensionName;
   /** Every answer says so, whatever its status. */
   readonly deprecated?: boolean;
   /**

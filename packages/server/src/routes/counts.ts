@@ -26,6 +26,7 @@ export function countRoutes({ engine, lists }: Services): readonly Route[] {
       method: "POST",
       path: `${COLLECTION}/count`,
       description: RECORDS.countMatches,
+      extension: "POST /count",
       async handle(call) {
         const ref = collectionParams(call.params);
         return ok(String(await engine().count(ref, await call.parse("count"), call.budget)));
@@ -36,6 +37,7 @@ export function countRoutes({ engine, lists }: Services): readonly Route[] {
       method: "POST",
       path: `${COLLECTION}/facets`,
       description: RECORDS.facets,
+      extension: "POST /facets",
       async handle(call) {
         const { params, budget } = call;
         const ref = collectionParams(params);

@@ -15,6 +15,7 @@ export function searchRoutes({ check, now, replies, search }: Services): readonl
       method: "POST",
       path: `${SEARCH}/check`,
       description: RECORDS.checkSearch,
+      extension: "POST /search/check",
       scope: "read",
       tenant: "path",
       async handle(call) {

@@ -1,3 +1,4 @@
+import { EXTENSIONS } from "@sheaf/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type TestApp, startTestApp } from "../testing/test-app.ts";
 import { ANONYMOUS } from "../auth/principal.ts";
@@ -21,7 +22,10 @@ describe("system routes", () => {
   it.each([
     ["/api/v2/healthcheck", { is_executor_ready: true, is_log_client_ready: true }],
     ["/api/v2/version", "1.0.0"],
-    ["/api/v2/pre-flight-checks", { max_batch_size: 5461, supports_base64_encoding: true }],
+    [
+      "/api/v2/pre-flight-checks",
+      { max_batch_size: 5461, supports_base64_encoding: true, extensions: [...EXTENSIONS] },
+    ],
     ["/livez", {}],
     ["/readyz", {}],
   ])("GET %s answers without a key", async (path, body) => {

@@ -13,6 +13,8 @@ export interface SystemOptions {
   readonly services: Services;
   readonly authEnabled: boolean;
   readonly allowReset: boolean;
+  /** That it takes. */
+  readonly extensions: readonly string[];
 }
 
 const PUBLIC = { scope: "public", tenant: "none" } as const;
@@ -57,7 +59,7 @@ export function systemRoutes(options: SystemOptions): readonly Route[] {
       method: "GET",
       path: "/api/v2/pre-flight-checks",
       description: described.preFlight,
-      handle: answerPreFlight,
+      handle: () => answerPreFlight(options),
     },
     {
       method: "GET",
@@ -100,8 +102,9 @@ function answerReadiness({ lifecycle, engineAnswers }: SystemOptions): Reply {
   return DONE;
 }
 
-function answerPreFlight(): Reply {
-  return ok(JSON.stringify({ max_batch_size: LIMITS.advertisedBatchSize, supports_base64_encoding: true }));
+function answerPreFlight({ extensions }: SystemOptions): Reply {
+  const checks = { max_batch_size: LIMITS.advertisedBatchSize, supports_base64_encoding: true, extensions };
+  return ok(JSON.stringify(checks));
 }
 
 async function answerIdentity(

@@ -1,11 +1,12 @@
 /**
- * The settings of who may connect and under which names the server is reached. Part of the table in `config.ts`.
+ * The settings of who may connect, under which names the server is reached, and what may be asked of it. Part of the table in `config.ts`.
  */
 import { isIP } from "node:net";
 import type { Setting } from "../config.ts";
 import { countSetting } from "./count-setting.ts";
 import { hostName } from "../http/host-name.ts";
 import { parseList } from "./parse-list.ts";
+import { parseSwitch } from "./parse-switch.ts";
 import { SettingError } from "./setting-error.ts";
 
 export interface ConnectionSettings {
@@ -16,6 +17,8 @@ export interface ConnectionSettings {
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
   readonly idleConnectionSeconds: number;
+  /** Whether requests are refused what Chroma has not. */
+  readonly strict: boolean;
   /** Address of the port for metrics. */
   readonly metricsHost: string;
 }
@@ -56,6 +59,13 @@ export const CONNECTION_SETTINGS: {
     least: 1,
     most: MOST_IDLE_SECONDS,
   }),
+  strict: {
+    env: "SHEAF_STRICT",
+    flag: { name: "strict", operand: "on|off" },
+    default: "off",
+    doc: "Whether requests are refused with 400 that ask for what Chroma has not: the extensions of GET /api/v2/pre-flight-checks. The header x-sheaf-strict: 1 does so for a single request.",
+    parse: parseSwitch,
+  },
   metricsHost: {
     env: "SHEAF_METRICS_HOST",
     flag: { name: "metrics-host", operand: "address" },

@@ -22,6 +22,7 @@ export const SYSTEM_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   PreFlightChecks: Type.Object({
     max_batch_size: count("Clients split their writes by it."),
     supports_base64_encoding: Type.Boolean(),
+    extensions: arrayOf(Type.String(), { description: "What the server takes that Chroma has not." }),
   }),
   Identity: Type.Object({
     user_id: Type.String({ description: "Id of the key." }),

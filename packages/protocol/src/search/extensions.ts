@@ -1,0 +1,57 @@
+/** What requests may ask for that Chroma has not, by the names that clients learn and strict mode refuses. */
+import type { GetRequest } from "../records/ast.ts";
+import { type SheafError, invalid } from "../errors.ts";
+import { itemPath, memberPath } from "../json/json-shape.ts";
+import type { Rank, SearchRequest } from "./ast.ts";
+
+/** Those with a slash in front are routes of a collection, `$` begins a leaf of a rank, the others are members of a body. */
+export const EXTENSIONS = [
+  "order_by",
+  "highlight",
+  "explain",
+  "mmr",
+  "$key",
+  "$age",
+  "POST /count",
+  "POST /facets",
+  "POST /search/check",
+] as const;
+
+export type ExtensionName = (typeof EXTENSIONS)[number];
+
+/** 400. `path`: where a body asks for it, "" for a route. */
+export function extensionRefusal(name: ExtensionName, path = ""): SheafError {
+  return invalid(
+    path,
+    `${name} is an extension of Sheaf, which strict mode refuses (--strict, x-sheaf-strict)`,
+  );
+}
+
+export function refuseGetExtensions({ orderBy, highlight }: GetRequest): void {
+  if (orderBy !== undefined) throw extensionRefusal("order_by", "order_by");
+  if (highlight !== undefined) throw extensionRefusal("highlight", "highlight");
+}
+
+export function refuseSearchExtensions({ searches }: SearchRequest): void {
+  for (const [i, { orderBy, highlight, explain, mmr, rank }] of searches.entries()) {
+    const asked = { order_by: orderBy, highlight, explain, mmr };
+    for (const [name, value] of Object.entries(asked)) {
+      if (value !== undefined)
+        throw extensionRefusal(name as keyof typeof asked, memberPath(itemPath("searches", i), name));
+    }
+    const leaf = rank === null ? null : fieldLeaf(rank);
+    if (leaf !== null) throw extensionRefusal(leaf, memberPath(itemPath("searches", i), "rank"));
+  }
+}
+
+function fieldLeaf(rank: Rank): "$key" | "$age" | null {
+  if (rank.type === "key" || rank.type === "age") return `$${rank.type}`;
+  if (rank.type === "unary") return fieldLeaf(rank.operand);
+  if (rank.type === "binary") return fieldLeaf(rank.left) ?? fieldLeaf(rank.right);
+  if (rank.type !== "nary") return null;
+  for (const operand of rank.operands) {
+    const found = fieldLeaf(operand);
+    if (found !== null) return found;
+  }
+  return null;
+}
