@@ -1,14 +1,16 @@
 /**
  * Every setting of the server in one table: its environment variable, its flag, its default and its words. `--help`
  * and the reference page come from the table, and the environment is read here and nowhere else. A flag wins over the
- * environment, which wins over the default.
+ * environment, which wins over the file of `--config`, which wins over the default.
  */
 import type { DiskReserve, IndexSettings } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
 import { BACKUP_SETTINGS, type BackupSettings } from "./settings/backup-settings.ts";
 import { BOUND_SETTINGS, type BoundSettings } from "./settings/bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./settings/connection-settings.ts";
-import { isRootKey } from "./auth/root-key.ts";
+import { type ConfigFile, readConfigFile } from "./settings/config-file.ts";
+import { parseRootKey, readSecretFile } from "./settings/secret-file.ts";
+import { TLS_SETTINGS, type TlsSettings } from "./settings/tls-settings.ts";
 import { REPLY_SETTINGS, type ReplySettings } from "./settings/reply-settings.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./settings/model-settings.ts";
 import { countSetting } from "./settings/count-setting.ts";
@@ -25,7 +27,14 @@ type Role = "all" | "embed" | "search";
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 export interface Settings
-  extends BackupSettings, BoundSettings, ConnectionSettings, ModelSettings, ReplySettings, StoreSettings {
+  extends
+    BackupSettings,
+    BoundSettings,
+    ConnectionSettings,
+    ModelSettings,
+    ReplySettings,
+    StoreSettings,
+    TlsSettings {
   readonly host: string;
   /** 0: a free one, printed at the start. */
   readonly port: number;
@@ -34,6 +43,9 @@ export interface Settings
   readonly role: Role;
   /** The operator's own root key; `null`: one is made. */
   readonly rootKey: string | null;
+  /** The key that the file holds. */
+  readonly rootKeyFile: string | null;
+  readonly configFile: string | null;
   readonly allowReset: boolean;
   readonly logLevel: LogLevel;
   readonly corsAllowOrigins: readonly string[];
@@ -115,6 +127,20 @@ export const SETTINGS: SettingTable = {
     doc: "The root key, 16 to 512 printable characters. Without it a key is generated at the first start and stored in the data folder.",
     parse: parseRootKey,
   },
+  rootKeyFile: {
+    env: "SHEAF_ROOT_KEY_FILE",
+    flag: { name: "root-key-file", operand: "file" },
+    default: null,
+    doc: "File with the root key, such as a secret that a container or systemd mounts. A line break at its end does not count.",
+    parse: (text) => parseRootKey(readSecretFile(text)),
+  },
+  configFile: {
+    env: "SHEAF_CONFIG",
+    flag: { name: "config", operand: "file" },
+    default: null,
+    doc: 'JSON file of settings, by the names of their flags: {"port": 8000, "data": "/var/lib/sheaf"}. Flags and variables win over it.',
+    parse: (text) => text,
+  },
   allowReset: {
     env: "SHEAF_ALLOW_RESET",
     flag: { name: "allow-reset", operand: "on|off" },
@@ -137,6 +163,7 @@ export const SETTINGS: SettingTable = {
     parse: parseOrigins,
   },
   ...CONNECTION_SETTINGS,
+  ...TLS_SETTINGS,
   ...MODEL_SETTINGS,
   keyOverlapSeconds: countSetting("key-overlap-seconds", {
     operand: "seconds",
@@ -234,95 +261,78 @@ export function unknownVariables(environment: Environment = process.env): readon
   return Object.keys(environment).filter((name) => name.startsWith("SHEAF_") && !known.has(name));
 }
 
-/** Reads all settings; throws a `SettingError` that names the flag or the variable. */
-export function readSettings(flags: FlagTexts, environment: Environment = process.env): Settings {
-  const read = <K extends keyof Settings>(name: K): Settings[K] | null =>
-    readSetting<Settings[K]>(SETTINGS[name], flags[name], environment);
-  const settings: Settings = {
-    host: required(read("host")),
-    port: required(read("port")),
-    dataFolder: required(read("dataFolder")),
-    auth: required(read("auth")),
-    role: required(read("role")),
-    rootKey: read("rootKey"),
-    allowReset: required(read("allowReset")),
-    strict: required(read("strict")),
-    logLevel: required(read("logLevel")),
-    corsAllowOrigins: required(read("corsAllowOrigins")),
-    allowedHosts: required(read("allowedHosts")),
-    trustedProxies: required(read("trustedProxies")),
-    maxConnections: required(read("maxConnections")),
-    maxConnectionsPerAddress: required(read("maxConnectionsPerAddress")),
-    idleConnectionSeconds: required(read("idleConnectionSeconds")),
-    metricsHost: required(read("metricsHost")),
-    modelsFile: read("modelsFile"),
-    tasksFile: read("tasksFile"),
-    modelMemory: read("modelMemory"),
-    pinnedModels: required(read("pinnedModels")),
-    autoPull: required(read("autoPull")),
-    hfHome: required(read("hfHome")),
-    hfEndpoint: required(read("hfEndpoint")),
-    hfToken: read("hfToken"),
-    hfOffline: required(read("hfOffline")),
-    keyOverlapSeconds: required(read("keyOverlapSeconds")),
-    requestSeconds: required(read("requestSeconds")),
-    bulkRequestSeconds: required(read("bulkRequestSeconds")),
-    requestsPerMinute: required(read("requestsPerMinute")),
-    tokensPerMinute: required(read("tokensPerMinute")),
-    concurrentRequests: required(read("concurrentRequests")),
-    quotaTokensPerDay: required(read("quotaTokensPerDay")),
-    quotaDatabases: required(read("quotaDatabases")),
-    quotaCollections: required(read("quotaCollections")),
-    quotaKeys: required(read("quotaKeys")),
-    quotaRecords: required(read("quotaRecords")),
-    quotaBytes: required(read("quotaBytes")),
-    bodyBytesPerTenant: required(read("bodyBytesPerTenant")),
-    bodyBytes: required(read("bodyBytes")),
-    replyBytes: required(read("replyBytes")),
-    replyBytesPerTenant: required(read("replyBytesPerTenant")),
-    replyBytesTotal: required(read("replyBytesTotal")),
-    replySeconds: required(read("replySeconds")),
-    receiverBytesPerSecond: required(read("receiverBytesPerSecond")),
-    receiverSeconds: required(read("receiverSeconds")),
-    slowRequestMs: required(read("slowRequestMs")),
-    metricsPort: read("metricsPort"),
-    diskReserve: required(read("diskReserve")),
-    indexMemory: readIndexMemory(flags, environment),
-    unsealedMemory: required(read("unsealedMemory")),
-    vectorMemory: read("vectorMemory"),
-    purgeAfterMs: read("purgeAfterMs"),
-    index: required(read("index")),
-    busyWait: required(read("busyWait")),
-    backupFolder: read("backupFolder"),
-    shareStores: read("shareStores"),
+/** As `readSettings`, beside what the file of `--config` says. Throws a `SettingError` for that file, too. */
+export async function loadSettings(
+  flags: FlagTexts,
+  environment: Environment = process.env,
+): Promise<Settings> {
+  const path = readSetting(SETTINGS.configFile, { flag: flags.configFile, environment });
+  const file = path === null ? NO_FILE : await readConfigFile(path, SETTINGS);
+  return readSettings(flags, environment, file);
+}
+
+/** Reads all settings; throws a `SettingError` that names the flag, the variable, or the place in the file. */
+export function readSettings(
+  flags: FlagTexts,
+  environment: Environment = process.env,
+  file: ConfigFile = NO_FILE,
+): Settings {
+  const sources = (name: keyof Settings): Sources => ({ flag: flags[name], environment, file, name });
+  const names = Object.keys(SETTINGS) as (keyof Settings)[];
+  const read = Object.fromEntries(
+    names.map((name) => [name, readSetting<unknown>(SETTINGS[name], sources(name))]),
+  ) as unknown as Settings;
+  refuseConflicts(read, (name) => sourceName(SETTINGS[name], sources(name)));
+  const former = isGiven(SETTINGS.indexMemory, sources("indexMemory")) ? null : read.vectorMemory;
+  return {
+    ...read,
+    indexMemory: former ?? read.indexMemory,
+    rootKey: read.rootKey ?? read.rootKeyFile,
+    hfToken: read.hfToken ?? read.hfTokenFile,
   };
-  refuseConflicts(settings, (name) => sourceName(SETTINGS[name], flags[name]));
-  return settings;
 }
 
-/** The former name counts where the setting itself is left out. */
-function readIndexMemory(flags: FlagTexts, environment: Environment): number {
-  const { indexMemory, vectorMemory } = SETTINGS;
-  const isSet = flags.indexMemory !== undefined || (environment[indexMemory.env] ?? "") !== "";
-  const former = isSet ? null : readSetting<number | null>(vectorMemory, flags.vectorMemory, environment);
-  return former ?? required(readSetting<number>(indexMemory, flags.indexMemory, environment));
+/** Where the text of one setting may come from. */
+interface Sources {
+  readonly flag: string | undefined;
+  readonly environment: Environment;
+  readonly file?: ConfigFile;
+  readonly name?: keyof Settings;
 }
 
-/** As the user gave the setting. */
-function sourceName({ flag, env }: Setting, text: string | undefined): string {
-  return flag === null || text === undefined ? env : `--${flag.name}`;
+const NO_FILE: ConfigFile = { path: "", texts: {} };
+
+interface Source {
+  /** As the user gave it. */
+  readonly name: string;
+  readonly text: string;
 }
 
-/** `null`: not set, and without a default. An empty variable counts as not set. */
-function readSetting<T>(setting: Setting<T>, flag: string | undefined, environment: Environment): T | null {
-  const variable = environment[setting.env];
-  const sources = [
-    { name: `--${setting.flag?.name}`, text: flag },
-    { name: setting.env, text: variable === "" ? undefined : variable },
-    { name: setting.env, text: setting.default ?? undefined },
-  ];
-  const source = sources.find(({ text }) => text !== undefined);
-  if (source?.text === undefined) return null;
+/** The one that counts; `null`: the setting is left out. An empty variable counts as not set. */
+function givenSource(
+  { flag, env }: Setting,
+  { flag: given, environment, file, name }: Sources,
+): Source | null {
+  const variable = environment[env];
+  if (given !== undefined) return { name: `--${flag?.name}`, text: given };
+  if (variable !== undefined && variable !== "") return { name: env, text: variable };
+  const text = file === undefined || name === undefined ? undefined : file.texts[name];
+  return text === undefined ? null : { name: `${file?.path}: ${flag?.name ?? env}`, text };
+}
+
+function isGiven(setting: Setting, sources: Sources): boolean {
+  return givenSource(setting, sources) !== null;
+}
+
+function sourceName(setting: Setting, sources: Sources): string {
+  return givenSource(setting, sources)?.name ?? setting.env;
+}
+
+/** `null`: not set, and without a default. */
+function readSetting<T>(setting: Setting<T>, sources: Sources): T | null {
+  const initial = setting.default === null ? null : { name: setting.env, text: setting.default };
+  const source = givenSource(setting, sources) ?? initial;
+  if (source === null) return null;
   try {
     return setting.parse(source.text);
   } catch (error) {
@@ -330,11 +340,6 @@ function readSetting<T>(setting: Setting<T>, flag: string | undefined, environme
       throw new SettingError(`${source.name}: ${error.message}`, { cause: error });
     throw error;
   }
-}
-
-function required<T>(value: T | null): T {
-  if (value === null) throw new Error("a setting has neither value nor default");
-  return value;
 }
 
 function parsePort(text: string): number {
@@ -347,12 +352,6 @@ function parseChoice<const T extends string>(text: string, choices: readonly T[]
   const choice = choices.find((candidate) => candidate === text);
   if (choice === undefined) throw new SettingError(`must be one of ${choices.join(", ")}`);
   return choice;
-}
-
-function parseRootKey(text: string): string {
-  // The text itself stays out of the message: it is a secret.
-  if (!isRootKey(text)) throw new SettingError("must be 16 to 512 printable ASCII characters");
-  return text;
 }
 
 function parseOrigins(text: string): readonly string[] {

@@ -3,9 +3,10 @@
  * 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
 import { rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Server as TlsServer } from "node:tls";
 import { type HostedEngine, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
@@ -18,6 +19,7 @@ import { RootKeySlot } from "./auth/root-key-slot.ts";
 import type { Settings } from "./config.ts";
 import { BrowserGuard } from "./http/browser-guard.ts";
 import { listen, requireFree } from "./http/listen.ts";
+import { type TlsFiles, type TlsIdentity, readTlsIdentity } from "./tls/tls-identity.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { ListenSettings } from "./listen-error.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
@@ -49,6 +51,8 @@ export interface RunningServer {
   readonly rootKey: RootKey | null;
   /** From here on it says that it is ready. */
   open(): void;
+  /** Reads the files of the certificate again, for new connections. What cannot be used is logged, and the old one stays. */
+  reloadTls(): void;
   /** Finishes what is in flight, ends the children, and resolves within 10 s. */
   stop(): Promise<void>;
 }
@@ -64,6 +68,8 @@ export async function startServer(
 ): Promise<RunningServer> {
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
   const models = await embedderOptions(settings);
+  const tls = tlsFiles(settings);
+  const identity = tls === null ? null : firstIdentity(tls, logger);
   const metrics = new ServerMetrics();
   collectDefaultMetrics({ register: metrics.registry });
   await requireFreePorts(settings);
@@ -84,6 +90,7 @@ export async function startServer(
   const spoolFolder = join(settings.dataFolder, "spool");
   const app = createApp({
     ...settings,
+    tls: identity,
     embedder,
     tasks,
     metrics,
@@ -116,12 +123,36 @@ export async function startServer(
     throw error;
   }
   return {
-    url: listenerUrl(app, settings.host),
+    url: listenerUrl(app, settings),
     metricsPort: parts.metricsListener?.port ?? null,
     rootKey,
     open: () => lifecycle.advance("serving"),
+    reloadTls: () => reloadTls(tls, app, logger),
     stop: () => stop(app, lifecycle, parts),
   };
+}
+
+function firstIdentity(tls: TlsFiles, logger: Logger): TlsIdentity {
+  const identity = readTlsIdentity(tls);
+  if (identity.endsAt < Date.now())
+    logger.warn({ endedAt: new Date(identity.endsAt) }, "the certificate of --tls-cert has expired");
+  return identity;
+}
+
+function tlsFiles({ tlsCert: cert, tlsKey: key }: Settings): TlsFiles | null {
+  return cert === null || key === null ? null : { cert, key };
+}
+
+function reloadTls(files: TlsFiles | null, { http }: App, logger: Logger): void {
+  if (files === null) return;
+  try {
+    const identity = readTlsIdentity(files);
+    (http.server as Server as TlsServer).setSecureContext({ cert: identity.cert, key: identity.key });
+    logger.info({ endsAt: new Date(identity.endsAt) }, "read the certificate again");
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    logger.error({ problem }, "the certificate cannot be read again; the one before stays in use");
+  }
 }
 
 /** A start that finds a port in use leaves no data folder behind. */
@@ -230,8 +261,8 @@ async function stop(
   await Promise.all([parts.engine?.close(), parts.embedder.close()]);
 }
 
-function listenerUrl({ http }: App, host: string): string {
+function listenerUrl({ http }: App, { host, tlsCert }: Settings): string {
   const address = http.server.address() as AddressInfo;
   const shown = host.includes(":") ? `[${host}]` : host;
-  return `http://${shown}:${address.port}`;
+  return `${tlsCert === null ? "http" : "https"}://${shown}:${address.port}`;
 }

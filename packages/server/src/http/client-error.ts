@@ -26,7 +26,9 @@ export function clientErrorHandler(answers: OpenAnswers): (error: ClientError, s
   return (error, socket) => {
     const begun = answers.get(socket);
     const midAnswer = begun?.headersSent === true && !begun.writableFinished;
-    if (error.code === "ECONNRESET" || !socket.writable || midAnswer) {
+    // A handshake that failed leaves nothing to answer through.
+    const isTls = error.code?.startsWith("ERR_SSL_") === true || error.code?.startsWith("ERR_TLS_") === true;
+    if (isTls || error.code === "ECONNRESET" || !socket.writable || midAnswer) {
       socket.destroy();
       return;
     }

@@ -7,14 +7,18 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
+  type ServerOptions,
   type ServerResponse,
   createServer,
 } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { shortenTurn } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { type TrustedProxies, addressGroup, plainAddress } from "./client-address.ts";
 import { Connection, type Exchange } from "./connection.ts";
+import { Handshakes } from "../tls/handshakes.ts";
+import type { TlsIdentity } from "../tls/tls-identity.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
 
 export interface ConnectionsOptions {
@@ -26,6 +30,8 @@ export interface ConnectionsOptions {
   readonly requestSeconds: number;
   /** Called when connections are refused, at most once a minute. */
   readonly onRefused: (open: number) => void;
+  /** `null`: plain HTTP. */
+  readonly tls?: TlsIdentity | null;
 }
 
 interface Group {
@@ -40,6 +46,7 @@ interface Group {
 
 const MOST_HEADERS = 2_000;
 const HEADER_SECONDS = 15;
+const HANDSHAKE_SECONDS = 10;
 const CHECK_SECONDS = 5;
 const REFUSED_SECONDS = 3;
 const SECONDS_BETWEEN_REPORTS = 60;
@@ -66,22 +73,21 @@ export class Connections {
 
   /** An HTTP server whose connections keep the bounds. */
   createServer(handler: RequestListener): Server {
-    const { keepAliveSeconds, requestSeconds } = this.#options;
+    const { keepAliveSeconds, requestSeconds, tls = null } = this.#options;
     const receive: RequestListener = (request, response) => this.#receive({ request, response, handler });
-    const server = createServer(
-      {
-        headersTimeout: HEADER_SECONDS * MS,
-        requestTimeout: requestSeconds * MS,
-        keepAliveTimeout: keepAliveSeconds * MS,
-        connectionsCheckingInterval: CHECK_SECONDS * MS,
-        // Refused like every other fault of a request, with a body.
-        requireHostHeader: false,
-      },
-      receive,
-    );
+    const options: ServerOptions = {
+      headersTimeout: HEADER_SECONDS * MS,
+      requestTimeout: requestSeconds * MS,
+      keepAliveTimeout: keepAliveSeconds * MS,
+      connectionsCheckingInterval: CHECK_SECONDS * MS,
+      // Refused like every other fault of a request, with a body.
+      requireHostHeader: false,
+    };
+    const server =
+      tls === null ? createServer(options, receive) : this.#createTlsServer(tls, options, receive);
     // Node would hide those beyond its bound, a key or the coding of the body among them.
     server.maxHeadersCount = 0;
-    server.on("connection", (socket) => this.#open(socket));
+    server.on(tls === null ? "connection" : "secureConnection", (socket: Socket) => this.#open(socket));
     server.on("checkContinue", (request, response) => {
       this.#expecting.add(response);
       receive(request, response);
@@ -92,6 +98,18 @@ export class Connections {
       const timer = setInterval(() => this.#check(server), MS).unref();
       server.on("close", () => clearInterval(timer));
     });
+    return server;
+  }
+
+  #createTlsServer(identity: TlsIdentity, options: ServerOptions, receive: RequestListener): Server {
+    const handshakes = new Handshakes();
+    const { cert, key } = identity;
+    const server = createTlsServer(
+      { ...options, cert, key, minVersion: "TLSv1.2", handshakeTimeout: HANDSHAKE_SECONDS * MS },
+      receive,
+    );
+    server.on("connection", (socket) => handshakes.begin(socket as Socket));
+    server.on("secureConnection", (socket) => handshakes.end(socket));
     return server;
   }
 

@@ -41,6 +41,7 @@ import { countHosts } from "./host-name.ts";
 import type { AdaptiveBusyPoll } from "./adaptive-busy-poll.ts";
 import { isJsonMediaType } from "./media-type.ts";
 import type { Surface } from "./route.ts";
+import type { TlsIdentity } from "../tls/tls-identity.ts";
 import type { Admission, TrafficLimits } from "./traffic-limits.ts";
 
 declare module "fastify" {
@@ -76,6 +77,8 @@ export interface ConnectionOptions {
   readonly maxConnections?: number;
   readonly maxConnectionsPerAddress?: number;
   readonly idleConnectionSeconds?: number;
+  /** `null`, or left out: plain HTTP. */
+  readonly tls?: TlsIdentity | null;
 }
 
 export interface HttpOptions extends ConnectionOptions {
@@ -176,6 +179,7 @@ function openDoor(options: HttpOptions): Door {
     proxies,
     keepAliveSeconds: options.idleConnectionSeconds ?? DEFAULT_IDLE_SECONDS,
     requestSeconds: LIMITS.bulkRequestSeconds,
+    tls: options.tls ?? null,
     onRefused: (open) => logger.warn({ open }, "connections are refused: there are as many as may be"),
   });
   const guard = keys === null ? new BrowserGuard({ allowedHosts, allowedOrigins: corsAllowOrigins }) : null;

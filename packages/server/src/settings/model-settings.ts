@@ -7,6 +7,7 @@ import type { Setting } from "../config.ts";
 import { parseGibibytes } from "./parse-gibibytes.ts";
 import { parseList } from "./parse-list.ts";
 import { parseSwitch } from "./parse-switch.ts";
+import { readSecretFile } from "./secret-file.ts";
 import { SettingError } from "./setting-error.ts";
 
 export interface ModelSettings {
@@ -22,6 +23,8 @@ export interface ModelSettings {
   readonly hfHome: string;
   readonly hfEndpoint: string;
   readonly hfToken: string | null;
+  /** The token that the file holds. */
+  readonly hfTokenFile: string | null;
   readonly hfOffline: boolean;
 }
 
@@ -81,6 +84,13 @@ export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<M
     default: null,
     doc: "Token for the hub. It is sent to no other host.",
     parse: parseToken,
+  },
+  hfTokenFile: {
+    env: "HF_TOKEN_PATH",
+    flag: { name: "hf-token-file", operand: "file" },
+    default: null,
+    doc: "File with the token for the hub.",
+    parse: (text) => parseToken(readSecretFile(text)),
   },
   hfOffline: {
     env: "HF_HUB_OFFLINE",

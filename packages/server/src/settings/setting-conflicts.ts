@@ -17,6 +17,14 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
       `auth cannot be off while ${source("corsAllowOrigins")} is *: every web page that is open in a browser of this machine could read and remove everything`,
     );
   }
+  refuseTwice(settings, source);
+  if ((settings.tlsCert === null) !== (settings.tlsKey === null)) {
+    const [given, missing] =
+      settings.tlsKey === null ? (["tlsCert", "tlsKey"] as const) : (["tlsKey", "tlsCert"] as const);
+    throw new SettingError(
+      `${source(given)} needs ${missing === "tlsKey" ? "--tls-key" : "--tls-cert"} beside it`,
+    );
+  }
   const { dataFolder, backupFolder } = settings;
   if (backupFolder !== null && !relative(resolve(dataFolder), resolve(backupFolder)).startsWith("..")) {
     throw new SettingError(
@@ -32,5 +40,17 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
     throw new SettingError(
       `${source("metricsPort")} ${metricsPort} is the port of the server itself; choose another`,
     );
+  }
+}
+
+/** A secret that is given as such and as a file: one of them would be ignored. */
+function refuseTwice(settings: Settings, source: (name: keyof Settings) => string): void {
+  const pairs = [
+    ["rootKey", "rootKeyFile"],
+    ["hfToken", "hfTokenFile"],
+  ] as const;
+  for (const [secret, file] of pairs) {
+    if (settings[secret] !== null && settings[file] !== null)
+      throw new SettingError(`${source(secret)} and ${source(file)} are both set; set one of them`);
   }
 }

@@ -6,6 +6,7 @@ import { CONNECTION_SETTINGS } from "./connection-settings.ts";
 import { MODEL_SETTINGS } from "./model-settings.ts";
 import { REPLY_SETTINGS } from "./reply-settings.ts";
 import { STORE_SETTINGS } from "./store-settings.ts";
+import { TLS_SETTINGS } from "./tls-settings.ts";
 
 export interface SettingGroup {
   readonly title: string;
@@ -14,6 +15,7 @@ export interface SettingGroup {
 
 const TABLES: Readonly<Record<string, object>> = {
   Connections: CONNECTION_SETTINGS,
+  TLS: TLS_SETTINGS,
   Models: MODEL_SETTINGS,
   Requests: BOUND_SETTINGS,
   Replies: REPLY_SETTINGS,

@@ -1,6 +1,6 @@
 /** `sheaf serve`: starts the server in this very process, prints where it is, and stops it on a signal. */
 import { pino } from "pino";
-import { isBelowNpx, readSettings, unknownVariables } from "../../config.ts";
+import { isBelowNpx, loadSettings, unknownVariables } from "../../config.ts";
 import { keepYoungSpaceSmall, optimizeEarly } from "@sheaf/process";
 import { replacedRootKey } from "../../auth/root-key.ts";
 import { LogLines } from "../../log/log-lines.ts";
@@ -21,7 +21,7 @@ export const serve: Command = {
   options: settingOptions(),
   environment: environmentVariables(),
   async run(options) {
-    const settings = readSettings(flagTexts(options));
+    const settings = await loadSettings(flagTexts(options));
     outliveOutput();
     const logger = pino({ level: settings.logLevel, base: null }, logLines());
     for (const variable of unknownVariables())
@@ -34,6 +34,8 @@ export const serve: Command = {
     if (!settings.auth) console.log(NO_AUTH);
     else if (settings.rootKey !== null) await announceReplaced(settings.dataFolder, settings.rootKey);
     server.open();
+    // Without TLS the signal ends the process as it always does: its terminal was closed.
+    if (settings.tlsCert !== null) process.on("SIGHUP", () => server.reloadTls());
     const signal = await stopped;
     logger.info({ signal }, "stopping");
     await server.stop();
@@ -72,7 +74,7 @@ function firstSignal(): Promise<string> {
 async function announceReplaced(dataFolder: string, own: string): Promise<void> {
   const replaced = await replacedRootKey(dataFolder, own);
   if (replaced !== null)
-    console.log(`The root key is that of SHEAF_ROOT_KEY; the one in ${replaced} is not accepted`);
+    console.log(`The root key is that of the settings; the one in ${replaced} is not accepted`);
 }
 
 function announce({ url, metricsPort, rootKey }: RunningServer, metricsHost: string): void {
