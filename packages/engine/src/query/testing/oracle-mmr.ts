@@ -1,4 +1,4 @@
-/** Maximal marginal relevance in the plainest code: every value is computed anew for every choice. */
+/** Maximal marginal relevance in the plainest code. */
 import type { Mmr } from "@sheaf/protocol";
 import { distance } from "../../kernels/distance.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
@@ -20,15 +20,17 @@ export function oracleMmr(hits: readonly Hit[], { lambda, limit }: Mmr): Hit[] {
     return best === worst ? 1 : (worst - score) / (worst - best);
   };
   const chosen: Hit[] = [];
-  const value = (hit: Hit): number => {
-    const likes = chosen.map((other) => 1 - distance("cosine", other.record.embedding, hit.record.embedding));
-    const similarity = likes.length === 0 ? 0 : Math.max(...likes);
-    return lambda * relevance(hit) - (1 - lambda) * similarity;
-  };
+  /** To what was chosen; of a thousand hits all of them anew for every choice would take minutes. */
+  const similarities = new Map<Hit, number>();
+  const value = (hit: Hit): number => lambda * relevance(hit) - (1 - lambda) * (similarities.get(hit) ?? 0);
   while (left.length > 0 && chosen.length < limit) {
     const values = left.map(value);
-    const place = values.indexOf(Math.max(...values));
-    chosen.push(...left.splice(place, 1));
+    const [choice] = left.splice(values.indexOf(Math.max(...values)), 1);
+    chosen.push(choice!);
+    for (const hit of left) {
+      const alike = 1 - distance("cosine", choice!.record.embedding, hit.record.embedding);
+      similarities.set(hit, Math.max(similarities.get(hit) ?? -Infinity, alike));
+    }
   }
   return chosen;
 }
