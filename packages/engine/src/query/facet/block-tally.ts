@@ -54,7 +54,10 @@ export function* tallyBlock({ columns, metadata }: DocBlock, wanted: Uint32Array
   // A column that would be too large is left out.
   const column = isSoonerAsked ? null : yield* columns.column(tallied.key);
   if (column === null) yield* tallyRows(metadata, wanted, tallied);
-  else yield* tallyColumn(column, { metadata, mask: wanted }, columns.rows, tallied);
+  else {
+    const isWhole = isSetUpTo(wanted, columns.rows);
+    yield* tallyColumn(column, { metadata, mask: wanted, isWhole }, columns.rows, tallied);
+  }
 }
 
 /** Newer rows than the column has are asked. */
@@ -76,18 +79,31 @@ function* tallyColumn(
 interface MaskedRows {
   readonly metadata: RowMetadata;
   readonly mask: Uint32Array;
+  /** All rows that the column has are in the mask: how many hold a value it knows already. */
+  readonly isWhole: boolean;
+}
+
+/** `rows`: a multiple of 32. */
+function isSetUpTo(mask: Uint32Array, rows: number): boolean {
+  for (let word = 0; word < rows / 32; word++) if (mask[word] !== 0xffff_ffff) return false;
+  return true;
 }
 
 function* tallyNumbers({ values, rows }: SortedNumbers, masked: MaskedRows, tallied: TalliedKey): Work {
-  const { mask } = masked;
+  const { mask, isWhole } = masked;
   let paused = 0;
   for (let start = 0, end = 0, work = 0; start < rows.length; start = end) {
     const value = values[start]!;
     let count = 0;
-    do {
-      const row = rows[end]!;
-      count += (mask[row >>> 5]! >>> (row & 31)) & 1;
-    } while (++end < rows.length && values[end] === value);
+    if (isWhole) {
+      while (++end < rows.length && values[end] === value);
+      count = end - start;
+    } else {
+      do {
+        const row = rows[end]!;
+        count += (mask[row >>> 5]! >>> (row & 31)) & 1;
+      } while (++end < rows.length && values[end] === value);
+    }
     if (count > 0) {
       tallied.tally.holders += count;
       if (tallied.tally.wants(value)) {
@@ -109,7 +125,7 @@ function* tallyScalars(scalars: GroupedRows, masked: MaskedRows, tallied: Tallie
   const bytes = scalars.codes();
   let work = 0;
   for (let group = 0; group < scalars.size; group++) {
-    const count = scalars.countIn(group, masked.mask);
+    const count = masked.isWhole ? scalars.countOf(group) : scalars.countIn(group, masked.mask);
     tally.holders += count;
     if (count > 0) work += addGroup(count, { groups: scalars, group, bytes, masked, tallied });
     work += VALUE_WORK + count;
@@ -126,7 +142,7 @@ function* tallyMembers(members: GroupedRows, masked: MaskedRows, tallied: Tallie
   const holding = new Uint32Array(mask.length);
   let work = 0;
   for (let group = 0; group < members.size; group++) {
-    const count = members.countIn(group, mask);
+    const count = masked.isWhole ? members.countOf(group) : members.countIn(group, mask);
     if (count > 0) {
       members.addRows(group, holding);
       work += addGroup(count, { groups: members, group, bytes, masked, tallied });

@@ -190,13 +190,22 @@ async function forEntries(tally: ValueTally, pace: Pace, use: (value: TalliedVal
 class NumberRange {
   min: bigint | number | null = null;
   max: bigint | number | null = null;
+  /** The same as keys: two numbers are compared in a tenth of the time that a number and a bigint take. */
+  #least: bigint | number = 0;
+  #greatest: bigint | number = 0;
 
   add(tallied: TalliedValue): void {
     const { number } = tallied;
     if (number === null) return;
     // Compared by value: JavaScript does so without rounding. A value is made where it may matter.
-    if (this.min === null || number <= this.min) this.min = chosen(tallied, this.min);
-    if (this.max === null || number >= this.max) this.max = chosen(tallied, this.max);
+    if (this.min === null || number <= this.#least) {
+      this.min = chosen(tallied, this.min);
+      this.#least = number;
+    }
+    if (this.max === null || number >= this.#greatest) {
+      this.max = chosen(tallied, this.max);
+      this.#greatest = number;
+    }
   }
 }
 

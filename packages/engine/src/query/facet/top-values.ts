@@ -11,18 +11,26 @@ export class TopValues {
   #values: FacetValue[] = [];
   /** What is not before it is not among the first; `null`: that is not known yet. */
   #last: FacetValue | null = null;
+  /** What is not below it, and as frequent as the last one, is not before that; Infinity: nobody knows. */
+  #bound = Infinity;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   push(tallied: TalliedValue): void {
-    const { count } = tallied;
+    const { count, number } = tallied;
     if (this.#limit === 0 || (this.#last !== null && count < this.#last.count)) return;
+    // Most of many values end here, before they are made.
+    if (count === this.#last?.count && number !== null && number >= this.#bound) return;
     const value = { value: tallied.value(), count };
     if (this.#last !== null && compare(value, this.#last) >= 0) return;
     this.#values.push(value);
-    if (this.#values.length >= this.#limit + GATHERED) this.#last = this.sorted().at(-1)!;
+    if (this.#values.length < this.#limit + GATHERED) return;
+    this.#last = this.sorted().at(-1)!;
+    // All floats come behind the integers.
+    const { value: last } = this.#last;
+    this.#bound = typeof last === "bigint" && Number.isSafeInteger(Number(last)) ? Number(last) : Infinity;
   }
 
   /** Best first. */

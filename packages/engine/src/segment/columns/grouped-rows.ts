@@ -60,6 +60,11 @@ export class GroupedRows {
     return this.#groups.values.whole();
   }
 
+  /** How many rows hold the value. */
+  countOf(group: number): number {
+    return this.#groups.counts[group]!;
+  }
+
   /** How many rows of the mask hold the value. */
   countIn(group: number, mask: Uint32Array): number {
     const bitset = this.#bitset(group);
