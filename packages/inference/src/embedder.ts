@@ -34,6 +34,8 @@ export interface EmbedRequest {
   /** Names text `i` in a refusal: `texts[3]`, `record "a" of documents`. */
   readonly describe?: (index: number) => string;
   readonly bm25?: Bm25Options;
+  /** Whether dense embeddings are to come with their tokens. */
+  readonly tokens?: boolean;
 }
 
 export interface EmbedUsage {
@@ -47,6 +49,8 @@ export interface DenseEmbeddings extends EmbedUsage {
   readonly dimension: number;
   /** One per text, in order, unit length where the model normalises. */
   readonly vectors: readonly Float32Array[];
+  /** Of each text the vocabulary's pieces that the model read, special ones too; only where they were asked for. */
+  readonly tokens?: readonly (readonly string[])[];
 }
 
 export interface SparseEmbeddings extends EmbedUsage {

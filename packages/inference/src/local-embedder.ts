@@ -188,9 +188,12 @@ export class LocalEmbedder implements Embedder {
     const dimension = model.folder.dimension ?? 0;
     throwIfAborted(options.signal);
     if (request.texts.length === 0) return { dimension, vectors: [], numTokens: 0, truncatedInputs: 0 };
-    const embedded = await model.embed(request, options);
+    const { ids, numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
     const vectors = embedded.vectors.map(asDense);
-    return { ...embedded, vectors, dimension: vectors[0]?.length ?? dimension };
+    const dense = { vectors, dimension: vectors[0]?.length ?? dimension, numTokens, truncatedInputs };
+    if (request.tokens !== true) return dense;
+    const labels = await model.labels();
+    return { ...dense, tokens: ids.map((text) => Array.from(text, (id) => labels[id] ?? "")) };
   }
 
   async sparse(request: EmbedRequest, options: EmbedOptions = {}): Promise<SparseEmbeddings> {
@@ -199,10 +202,10 @@ export class LocalEmbedder implements Embedder {
     if (entry.head === "bm25") return this.#bm25(request, options);
     const model = this.#open(entry);
     if (request.texts.length === 0) return { vectors: [], numTokens: 0, truncatedInputs: 0 };
-    const embedded = await model.embed(request, options);
+    const { numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
     const labels = await model.labels();
     const vectors = embedded.vectors.map((vector) => labelled(asSparse(vector), labels));
-    return { ...embedded, vectors };
+    return { vectors, numTokens, truncatedInputs };
   }
 
   async findTerms(

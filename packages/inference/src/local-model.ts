@@ -57,6 +57,8 @@ export interface Embedded {
   readonly vectors: readonly PooledVector[];
   readonly numTokens: number;
   readonly truncatedInputs: number;
+  /** Of each text. */
+  readonly ids: readonly ArrayLike<number>[];
 }
 
 interface Running {
@@ -121,7 +123,7 @@ export class LocalModel implements MemoryTenant {
     return this.#identity.get();
   }
 
-  /** The vocabulary's piece for each index of a sparse vector. */
+  /** The vocabulary's piece for each token, and for each index of a sparse vector. */
   labels(): Promise<readonly string[]> {
     return this.#labels.get();
   }
@@ -182,7 +184,7 @@ export class LocalModel implements MemoryTenant {
     await options.admitTokens?.(numTokens);
     const { scheduler } = await abortable(this.#running.get(), signal);
     const vectors = await scheduler.submit(encoding.ids, { signal, owner });
-    return { vectors, numTokens, truncatedInputs: shortened.size };
+    return { vectors, numTokens, truncatedInputs: shortened.size, ids: encoding.ids };
   }
 
   async close(): Promise<void> {

@@ -63,6 +63,8 @@ export interface Knn {
   readonly path: string;
   /** The model that embedded its text, where a trace is to say so. */
   readonly model?: string;
+  /** What that model read of it, where it is dense and a trace is to say so. */
+  readonly tokens?: readonly string[];
 }
 
 /** A number of the record's own metadata, as a score. */

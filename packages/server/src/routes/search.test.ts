@@ -234,6 +234,26 @@ describe("POST search with explain", () => {
     expect([reply.traces?.[1], reply.plans?.[1]]).toEqual([null, null]);
   });
 
+  it("shows what a dense model read of each text, among others in the same call", async () => {
+    const dense = (query: string): object => ({ $knn: { query } });
+    const reply = await explained(
+      { rank: dense("railway bridges"), limit: { limit: 1 }, explain: true },
+      { rank: dense("cats") },
+      { rank: { $sum: [dense("a cat"), dense("Railway bridges")] }, limit: { limit: 1 }, explain: true },
+    );
+    const model = "sentence-transformers/all-MiniLM-L6-v2";
+    expect(reply.traces?.[0]).toMatchObject([{ model, tokens: ["[CLS]", "railway", "bridges", "[SEP]"] }]);
+    expect(reply.traces?.[1]).toBeNull();
+    expect(reply.traces?.[2]).toMatchObject([
+      {
+        operands: [
+          { model, tokens: ["[CLS]", "a", "cat", "[SEP]"] },
+          { model, tokens: ["[CLS]", "railway", "bridges", "[SEP]"] },
+        ],
+      },
+    ]);
+  });
+
   it("shows nothing of it to those who do not ask", async () => {
     const reply = await explained({ rank: words }, { rank: words, explain: false });
     expect(Object.keys(reply)).toEqual(["ids", "documents", "embeddings", "metadatas", "scores", "select"]);

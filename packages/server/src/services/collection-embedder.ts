@@ -4,7 +4,7 @@
  * the new weights are accepted. What is remembered comes with the collection, which every caller has asked for anyway.
  */
 import type { Engine } from "@sheaf/engine";
-import type { Embedder, EmbedRequest } from "@sheaf/inference";
+import type { DenseEmbeddings, Embedder, EmbedRequest } from "@sheaf/inference";
 import {
   type CancelSignal,
   type Collection,
@@ -48,6 +48,13 @@ export class CollectionEmbedder {
     await this.requireSameWeights(texts.model);
     const truncate = texts.plan.truncate ? "end" : "none";
     return (await this.#embedder.dense(toRequest(texts, truncate), budget)).vectors;
+  }
+
+  /** As `dense`, with what the model read of each text. */
+  async denseWithTokens(texts: PlannedTexts, budget: RequestBudget): Promise<DenseEmbeddings> {
+    await this.requireSameWeights(texts.model);
+    const truncate = texts.plan.truncate ? "end" : "none";
+    return this.#embedder.dense({ ...toRequest(texts, truncate), tokens: true }, budget);
   }
 
   async sparse(texts: PlannedTexts, budget: RequestBudget): Promise<readonly SparseVector[]> {

@@ -10,7 +10,6 @@ import {
   type FieldLeaf,
   type IndexPlan,
   type Knn,
-  type KnnQuery,
   type Rank,
   type SearchRequest,
   checkSearchAgainstSchema,
@@ -39,9 +38,11 @@ interface Batch {
   readonly leaves: TextLeaf[];
 }
 
-interface EmbeddedLeaf {
+/** What becomes of a leaf. */
+type EmbeddedQuery = Pick<Knn, "query" | "tokens">;
+
+interface EmbeddedLeaf extends EmbeddedQuery {
   readonly batch: Batch;
-  readonly query: KnnQuery;
 }
 
 export class SearchService {
@@ -71,8 +72,10 @@ export class SearchService {
     const embedder = new CollectionEmbedder(this.#embedder, collection);
     const index = indexPlan(collection.schema);
     const embedded = new Map<Knn, EmbeddedLeaf>();
+    const isExplained = request.searches.some(({ explain }) => explain !== undefined);
     for (const batch of this.#batches(texts, index)) {
-      for (const [knn, query] of await embed(batch, embedder, budget)) embedded.set(knn, { batch, query });
+      const queries = await embed(batch, embedder, { budget, isExplained });
+      for (const [knn, query] of queries) embedded.set(knn, { batch, ...query });
     }
     const filled = await handOn(withVectors(request, embedded), request, budget.signal);
     const plans = request.searches.map(({ rank, highlight }) => {
@@ -137,8 +140,8 @@ function termsOf(
 async function embed(
   { kind, model, plan, leaves }: Batch,
   embedder: CollectionEmbedder,
-  budget: RequestBudget,
-): Promise<readonly (readonly [Knn, KnnQuery])[]> {
+  { budget, isExplained }: { readonly budget: RequestBudget; readonly isExplained: boolean },
+): Promise<readonly (readonly [Knn, EmbeddedQuery])[]> {
   const texts: PlannedTexts = {
     plan: planForQueries(plan),
     model,
@@ -146,14 +149,24 @@ async function embed(
     texts: leaves.map(({ text }) => text),
     describe: (index) => `${leaves[index]?.knn.path}.query`,
   };
-  const queries: readonly KnnQuery[] =
-    kind === "dense"
-      ? (await embedder.dense(texts, budget)).map((vector) => ({ type: "dense", vector }))
-      : (await embedder.sparse(texts, budget)).map((vector) => ({ type: "sparse", vector }));
+  const queries: readonly EmbeddedQuery[] = await embedQueries();
   return queries.flatMap((query, index) => {
     const leaf = leaves[index];
     return leaf === undefined ? [] : [[leaf.knn, query] as const];
   });
+
+  async function embedQueries(): Promise<readonly EmbeddedQuery[]> {
+    if (kind === "sparse") {
+      const vectors = await embedder.sparse(texts, budget);
+      return vectors.map((vector) => ({ query: { type: "sparse", vector } }));
+    }
+    if (!isExplained) {
+      const vectors = await embedder.dense(texts, budget);
+      return vectors.map((vector) => ({ query: { type: "dense", vector } }));
+    }
+    const { vectors, tokens } = await embedder.denseWithTokens(texts, budget);
+    return vectors.map((vector, i) => ({ query: { type: "dense", vector }, tokens: tokens?.[i] ?? [] }));
+  }
 }
 
 function textLeaves(rank: Rank | null): readonly TextLeaf[] {
@@ -176,8 +189,10 @@ function replaceQueries(rank: Rank, embedded: ReadonlyMap<Knn, EmbeddedLeaf>): R
   const replace = (operand: Rank): Rank => replaceQueries(operand, embedded);
   if (isPlain(rank)) return rank;
   if (rank.type === "knn") {
-    const { query, batch } = embedded.get(rank) ?? {};
-    return query === undefined || batch === undefined ? rank : { ...rank, query, model: batch.model };
+    const found = embedded.get(rank);
+    if (found === undefined) return rank;
+    const { batch, ...query } = found;
+    return { ...rank, ...query, model: batch.model };
   }
   if (rank.type === "nary") return { ...rank, operands: rank.operands.map(replace) };
   if (rank.type === "binary") return { ...rank, left: replace(rank.left), right: replace(rank.right) };

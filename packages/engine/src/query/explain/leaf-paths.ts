@@ -8,7 +8,13 @@ export function leafPaths(rank: Rank): readonly { readonly leaf: Leaf; readonly 
 }
 
 export function nodeCount(rank: Rank): number {
-  return operandsOf(rank).reduce((sum, [operand]) => sum + nodeCount(operand), 1);
+  return operandsOf(rank).reduce((sum, [operand]) => sum + nodeCount(operand), 1 + tokensOf(rank).length);
+}
+
+/** What a leaf shows of its text in every trace. */
+export function tokensOf(rank: Rank): readonly string[] {
+  if (rank.type !== "knn" || rank.model === undefined) return [];
+  return (rank.query.type === "sparse" ? rank.query.vector.tokens : rank.tokens) ?? [];
 }
 
 function* pathsOf(rank: Rank, path: string): Generator<{ leaf: Leaf; path: string }> {

@@ -18,6 +18,7 @@ import { documentLength, restOf, saturated } from "../../segment/postings/docume
 import { fieldScore } from "../rank/field-values.ts";
 import { foldOf, ofDefaults, unaryOf } from "../rank/rank-expression.ts";
 import type { RecordContent, RecordView } from "../record-view.ts";
+import { tokensOf } from "./leaf-paths.ts";
 import type { PageLeaf } from "./page-leaves.ts";
 
 /** Terms between two pauses. */
@@ -164,12 +165,10 @@ function knnNode(knn: Knn, { place, knns, matches }: Traced): Node {
   return nodeOf("$knn", value, found + dotProduct + text);
 }
 
-/** The model that embedded a text, and its terms. */
-function textOf({ model, query }: Knn): string {
-  if (model === undefined) return "";
-  const tokens = query.type === "sparse" ? query.vector.tokens : undefined;
-  const listed = tokens === undefined ? "" : `,"tokens":${JSON.stringify(tokens)}`;
-  return `,"model":${JSON.stringify(model)}${listed}`;
+/** The model that embedded a text, and its terms, or what it read of it. */
+function textOf(knn: Knn): string {
+  if (knn.model === undefined) return "";
+  return `,"model":${JSON.stringify(knn.model)},"tokens":${JSON.stringify(tokensOf(knn))}`;
 }
 
 /** The terms of a record that a sparse query has, ascending, and their sum; both have their terms in ascending order. */
