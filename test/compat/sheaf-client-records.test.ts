@@ -189,6 +189,9 @@ describe("records of @sheaf/client", () => {
     expect(await collection.search({ ...search, limit: 2 })).toEqual([{ id: "a" }, { id: "b" }]);
     const mmr = { lambda: 0.3, limit: 2 };
     expect(await collection.search({ ...search, mmr })).toEqual([{ id: "a" }, { id: "c" }]);
+    const built = new Search({ rank: knn({ query: [1, 0] }) }).mmr(mmr);
+    expect(await collection.search(built)).toEqual([{ id: "a" }, { id: "c" }]);
+    expect(built.toPayload().mmr).toEqual(mmr);
     const misspelt = { ...mmr, lamda: 1 };
     await expect(collection.search({ ...search, mmr: misspelt })).rejects.toThrow(/lamda/);
   });

@@ -24,20 +24,23 @@ afterAll(async () => {
   await served.dispose();
 });
 
-describe.each(["quick-start", "rag-hybrid-search", "multi-tenant", "moving-from-chroma"])("%s", (name) => {
-  it.each([
-    ["without an address", "", /^set (?:SHEAF|CHROMA)_URL to the address of a server/u],
-    [
-      "with a server that is away",
-      "http://127.0.0.1:9",
-      /^(?:Failed to connect|no answer from|(?:CHROMA_URL \(http:\/\/127\.0\.0\.1:9\): )?fetch failed: )/u,
-    ],
-  ])("ends with a line and 1 %s", async (_, url, line) => {
-    const run = runExample(served, name, { env: { SHEAF_URL: url, CHROMA_URL: url } });
-    await expect(run).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(line) });
-    await expect(run).rejects.toMatchObject({ stderr: expect.not.stringMatching(/\n./u) });
-  });
-});
+describe.each(["quick-start", "rag-hybrid-search", "multi-tenant", "why-this-record", "moving-from-chroma"])(
+  "%s",
+  (name) => {
+    it.each([
+      ["without an address", "", /^set (?:SHEAF|CHROMA)_URL to the address of a server/u],
+      [
+        "with a server that is away",
+        "http://127.0.0.1:9",
+        /^(?:Failed to connect|no answer from|(?:CHROMA_URL \(http:\/\/127\.0\.0\.1:9\): )?fetch failed: )/u,
+      ],
+    ])("ends with a line and 1 %s", async (_, url, line) => {
+      const run = runExample(served, name, { env: { SHEAF_URL: url, CHROMA_URL: url } });
+      await expect(run).rejects.toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(line) });
+      await expect(run).rejects.toMatchObject({ stderr: expect.not.stringMatching(/\n./u) });
+    });
+  },
+);
 
 describe("quick-start", () => {
   it("finds by meaning, and under a filter, however often it is run", async () => {
@@ -53,6 +56,30 @@ describe("quick-start", () => {
     const notes = await chromaClient(served).getCollection({ name: "quick-start" });
     expect(await notes.count()).toBe(3);
     expect(notes.configuration).toMatchObject({ embedding_function: { type: "known", name: "sheaf" } });
+  });
+});
+
+describe("why-this-record", () => {
+  it("explains, checks, counts and orders, however often it is run", async () => {
+    const lines = await runExample(served, "why-this-record");
+    expect(await runExample(served, "why-this-record")).toEqual(lines);
+    expect(
+      lines.filter((line) => / has -0\.03\d\d: place \d in #embedding, place \d in bm25$/u.test(line)),
+    ).toHaveLength(2);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        "found among 7 of 9 records",
+        "not galley: filtered where.room",
+        "not anchor: absent",
+        "check: invalid_argument at searches[0].rank.$knn.key; unknown_key at searches[1].where.yaer",
+        "newest: engine pilot bread",
+        "oldest year: tides knots",
+        "by year, then room: paint diesel galley",
+        "of the sea: 3",
+        "years: 2019 (3), 1998 (2), 2003 (2), 2011 (2)",
+      ]),
+    );
+    expect(lines.at(-1)).toMatch(/^".*ship.*" matches .*ship/u);
   });
 });
 

@@ -71,7 +71,6 @@ export type {
 export type {
   DeleteParams,
   GetParams,
-  Mmr,
   OrderBy,
   QueryParams,
   RecordsParams,
@@ -128,6 +127,7 @@ export {
 export { type ChromaRrfParams, Rrf, rrf, type RrfParams } from "./search/rrf.ts";
 export {
   type ExplainJson,
+  type Mmr,
   Search,
   type SearchInit,
   type SearchLike,

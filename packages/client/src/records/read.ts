@@ -3,7 +3,7 @@ import { type MembersOf, requireArray, requireKnown } from "../require-known.ts"
 import { GroupBy, type GroupByInput } from "../search/group-by.ts";
 import type { KeyInput, KeyName } from "../search/key.ts";
 import { RankExpression, type RankInput } from "../search/rank.ts";
-import { Search } from "../search/search.ts";
+import { type Mmr, Search } from "../search/search.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 import { type ExplainParams, explainJson } from "./explained.ts";
 import type { HighlightInput, Highlighted } from "./highlight.ts";
@@ -32,14 +32,6 @@ export interface Selector<M = Metadata> {
 export type OrderBy<M = Metadata> = readonly {
   readonly [K in keyof M & string]: { readonly [P in K]: "asc" | "desc" };
 }[keyof M & string][];
-
-/** Maximal marginal relevance: which of the best records are kept, so that they differ. Needs a `rank`. */
-export interface Mmr {
-  /** From 0, the least alike, to 1, the best scores; 0.5 if omitted. */
-  readonly lambda?: number | undefined;
-  /** Records that are kept, 1,000 at most. */
-  readonly limit: number;
-}
 
 export interface DeleteParams<M = Metadata> extends Selector<M>, CallOptions {
   /** Only beside a filter. */
@@ -222,6 +214,7 @@ function partsOf(search: Search<string>): Ordered<SearchInput> {
     limit,
     offset,
     select: search.selectConfig.values,
+    mmr: search.mmrConfig,
   };
 }
 

@@ -9,12 +9,21 @@ import { WhereExpression, type WhereInput, type WhereJson } from "./where.ts";
 /** `ids`: of records of which it is to be said why they are not among the answers. */
 export type ExplainJson = boolean | { readonly ids: readonly string[] };
 
+/** Maximal marginal relevance: which of the best records are kept, so that they differ. Needs a `rank`. */
+export interface Mmr {
+  /** From 0, the least alike, to 1, the best scores; 0.5 if omitted. */
+  readonly lambda?: number | undefined;
+  /** Records that are kept, 1,000 at most. */
+  readonly limit: number;
+}
+
 export interface SearchInit {
   readonly where?: WhereInput;
   readonly rank?: RankInput | null | undefined;
   readonly groupBy?: GroupByInput | null | undefined;
   readonly limit?: LimitInput;
   readonly select?: SelectInput;
+  readonly mmr?: Mmr | undefined;
   readonly explain?: ExplainJson | undefined;
 }
 
@@ -24,6 +33,7 @@ export interface SearchPayload {
   readonly filter?: WhereJson;
   readonly rank?: RankJson;
   readonly group_by?: GroupByJson;
+  readonly mmr?: Mmr;
   readonly explain?: ExplainJson;
 }
 
@@ -33,6 +43,7 @@ interface Parts {
   readonly groupBy: GroupBy | undefined;
   readonly limit: Limit;
   readonly select: Select;
+  readonly mmr: Mmr | undefined;
   readonly explain: ExplainJson | undefined;
 }
 
@@ -55,6 +66,7 @@ export class Search<N extends string = never> {
       groupBy: GroupBy.from(init.groupBy),
       limit: Limit.from(init.limit),
       select: Select.from(init.select),
+      mmr: init.mmr,
       explain: init.explain,
     };
   }
@@ -88,6 +100,11 @@ export class Search<N extends string = never> {
     return this.#with({ select: Select.all() });
   }
 
+  /** Keeps some of the ranking that differ from each other. */
+  mmr(mmr: Mmr): Search<N> {
+    return this.#with({ mmr });
+  }
+
   /** For `explainSearch`, and for requests made of `toPayload()`. `search` and `searchAll` answer rows only. */
   explain(explain: ExplainJson = true): Search<N> {
     return this.#with({ explain });
@@ -113,18 +130,23 @@ export class Search<N extends string = never> {
     return this.#parts.select;
   }
 
+  get mmrConfig(): Mmr | undefined {
+    return this.#parts.mmr;
+  }
+
   get explainConfig(): ExplainJson | undefined {
     return this.#parts.explain;
   }
 
   toPayload(): SearchPayload {
-    const { where, rank, groupBy, limit, select, explain } = this.#parts;
+    const { where, rank, groupBy, limit, select, mmr, explain } = this.#parts;
     return {
       limit: limit.toJSON(),
       select: select.toJSON(),
       ...(where === undefined ? {} : { filter: where.toJSON() }),
       ...(rank === undefined ? {} : { rank: rank.toJSON() }),
       ...(groupBy === undefined ? {} : { group_by: groupBy.toJSON() }),
+      ...(mmr === undefined ? {} : { mmr }),
       ...(explain === undefined ? {} : { explain }),
     };
   }
