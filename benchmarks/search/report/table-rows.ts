@@ -2,7 +2,7 @@
 import type { FilterName } from "../workload/filters.ts";
 import type { Row } from "../measured-row.ts";
 import { recordId } from "../workload/record-content.ts";
-import { getBodies, queryBodies, searchBodies, upsertBodies } from "../workload/requests.ts";
+import { facetBodies, getBodies, queryBodies, searchBodies, upsertBodies } from "../workload/requests.ts";
 import type { SearchSet } from "../workload/search-set.ts";
 
 export interface TableRow {
@@ -59,7 +59,13 @@ export const HYBRID_ROWS: readonly TableRow[] = [
   searchRow("sparse", "sparse leaf, top 100"),
   searchRow("dense leaf", "dense leaf, top 100"),
   searchRow("hybrid", "hybrid of both leaves"),
+  searchRow("explained", "hybrid, explained"),
   searchRow("grouped", "hybrid, grouped"),
+  searchRow("metadata", "$key in 5 % of the rows"),
+  {
+    ...{ id: "facets", label: "facets of 3 keys, filtered", path: "/facets", chromaRequests: 0 },
+    make: (set) => ({ bodies: facetBodies(set) }),
+  },
 ];
 
 export const THROUGHPUT_ROWS: readonly TableRow[] = QUERY_ROWS.filter(({ id }) =>

@@ -2,7 +2,7 @@
 import { rrf } from "@sheaf/client";
 import { FILTERS, type FilterName } from "./filters.ts";
 import { K, type Queries } from "./ground-truth.ts";
-import { queryTerms, recordContent, recordTerms } from "./record-content.ts";
+import { KINDS, PRICES, queryTerms, recordContent, recordTerms } from "./record-content.ts";
 import { type SearchSet, vectorOf } from "./search-set.ts";
 
 /** Of the sparse index of Sheaf's collections. */
@@ -56,7 +56,7 @@ export function upsertBodies(set: SearchSet): Buffer[] {
   );
 }
 
-export type SearchShape = "dense leaf" | "sparse" | "hybrid" | "grouped";
+export type SearchShape = "dense leaf" | "sparse" | "hybrid" | "explained" | "metadata" | "grouped";
 
 /** Bodies of Sheaf's `/search`. */
 export function searchBodies(set: SearchSet, shape: SearchShape): Buffer[] {
@@ -70,9 +70,23 @@ export function searchBodies(set: SearchSet, shape: SearchShape): Buffer[] {
       return { searches: [{ rank: { $knn: terms }, limit: { limit: LEAF_LIMIT }, select }] };
     const search = { rank: rrf({ ranks: [dense, terms] }), limit: { limit: K }, select };
     if (shape === "hybrid") return { searches: [search] };
+    if (shape === "explained") return { searches: [{ ...search, explain: true }] };
+    if (shape === "metadata") {
+      const price = { $key: { key: "price" } };
+      const where = { category: `c${query % KINDS}` };
+      return { searches: [{ where, rank: price, limit: { limit: K }, select }] };
+    }
     const group_by = { keys: ["category"], aggregate: { $min_k: { keys: ["#score"], k: 2 } } };
     return { searches: [{ ...search, group_by }] };
   });
+}
+
+/** Bodies of Sheaf's `/facets`: all keys of the records, each time under another filter. */
+export function facetBodies(set: SearchSet): Buffer[] {
+  return perQuery(set, (query) => ({
+    keys: ["year", "category", "shelf"],
+    where: { price: { $lt: (1 + (query % 10)) * (PRICES / 10) } },
+  }));
 }
 
 export function json(value: object): Buffer {

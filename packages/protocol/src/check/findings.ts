@@ -35,12 +35,15 @@ export class Findings {
     return this.#list;
   }
 
+  get isFull(): boolean {
+    return this.#list.length >= MOST_FINDINGS || this.#characters >= MOST_CHARACTERS;
+  }
+
   /** Once, and not at all where the list is full. */
   add(finding: Finding): void {
     const { path, code, message } = finding;
     const identity = JSON.stringify([path, code, message]);
-    if (this.#list.length >= MOST_FINDINGS || this.#characters >= MOST_CHARACTERS) return;
-    if (this.#known.has(identity)) return;
+    if (this.isFull || this.#known.has(identity)) return;
     this.#known.add(identity);
     this.#characters += identity.length;
     this.#list.push(finding);

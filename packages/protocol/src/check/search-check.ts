@@ -42,14 +42,20 @@ export function parseSearchCheck(body: unknown, arrivedAt = 0): SearchCheck {
     const path = itemPath("searches", i);
     const search = attempt(path, () => parseSearch(payload, path, { arrivedAt, named }));
     if (search === null && isMembers(payload)) {
-      for (const part of partsOf(payload))
+      for (const part of partsOf(payload)) {
+        // There may be a million members, each of them wrong.
+        if (problems.isFull) break;
         attempt(path, () => parseSearch(part, path, { arrivedAt, named: { count: 0 } }));
+      }
     }
     return search;
   });
   if (members !== null) {
     attempt("read_level", () => parseReadLevel(members["read_level"]));
-    for (const key of Object.keys(members)) if (!BODY_MEMBERS.includes(key)) warnings.add(ignored(key));
+    for (const key of Object.keys(members)) {
+      if (warnings.isFull) break;
+      if (!BODY_MEMBERS.includes(key)) warnings.add(ignored(key));
+    }
   }
   return { problems: problems.list, warnings: warnings.list, searches };
 }

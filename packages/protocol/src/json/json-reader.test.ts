@@ -161,8 +161,10 @@ describe("readJson", () => {
           expect(plain(readJson(bytes))).toEqual(parsed);
         } catch (error) {
           if (!(error instanceof SheafError)) throw error;
-          expect(error.status).toBe(400);
-          expect(valid && !/lone surrogate|out of range/.test(error.message)).toBe(false);
+          // A change of a byte may make a name that is there already.
+          const isRepeated = / is given twice$/u.test(error.message);
+          expect(error.status).toBe(isRepeated ? 422 : 400);
+          expect(valid && !isRepeated && !/lone surrogate|out of range/.test(error.message)).toBe(false);
           return;
         }
         expect(valid).toBe(true);
