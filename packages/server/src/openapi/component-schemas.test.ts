@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { readJson } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
 import { COMPONENT_SCHEMAS } from "./component-schemas.ts";
+import { EXAMPLES } from "./examples.ts";
 import { ref } from "./schema-parts.ts";
 import { ACCEPTED_BODIES } from "./testing/accepted-bodies.ts";
 import { ADJUSTMENTS } from "./testing/adjustments.ts";
@@ -36,6 +37,12 @@ describe("the schema of a body", () => {
       expect(violation(ref(name), body)).toBeNull();
     },
   );
+
+  it.each(bodies)("%s has an example, which its parser takes", (name) => {
+    expect(EXAMPLES[name]).toBeDefined();
+    parse(name, EXAMPLES[name]);
+    expect(violation(ref(name), EXAMPLES[name])).toBeNull();
+  });
 
   it("is held by bodies of every kind", () => {
     expect(Object.keys(ACCEPTED_BODIES).sort()).toEqual([...bodies].sort());

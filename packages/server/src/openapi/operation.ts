@@ -2,6 +2,7 @@
 import type { Route } from "../http/route.ts";
 import { type JsonSchema, Type } from "./json-schema.ts";
 import { errorResponses } from "./error-responses.ts";
+import { EXAMPLES } from "./examples.ts";
 import type { ReplyDescription, RouteDescription } from "../http/route-description.ts";
 
 /** What a parameter of a path stands for, unless its route says otherwise. */
@@ -40,11 +41,18 @@ export function operationOf(route: Route, description: RouteDescription): Operat
     ...detailsOf(route, details),
     security: security(route),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined
-      ? {}
-      : { requestBody: { required: true, content: { "application/json": { schema: body } } } }),
+    ...(body === undefined ? {} : { requestBody: requestBody(body) }),
     responses: { ...successes(description), ...errorResponses(route) },
   };
+}
+
+/** `schema`: names one of the components, alone or as the first of several. */
+function requestBody(schema: JsonSchema): object {
+  const [first = schema] = (schema["anyOf"] ?? []) as readonly JsonSchema[];
+  const name = String(first["$ref"]).split("/").at(-1) ?? "";
+  const example = EXAMPLES[name];
+  if (example === undefined) throw new Error(`the body ${name} has no example`);
+  return { required: true, content: { "application/json": { schema, example } } };
 }
 
 /** What stands above every collection and adds nothing to the name of an operation. */
