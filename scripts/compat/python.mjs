@@ -18,6 +18,8 @@ register();
 const { ROOT_KEY, ServedSheaf } = await import("../../test/e2e/testing/served-sheaf.ts");
 const { compareWithChroma } = await import("../../test/compat/differential/compare-with-chroma.ts");
 const { preparePythonEnvironment } = await import("../python-environment.ts");
+const { hybridSchema } = await import("../../packages/client/src/index.ts");
+const { installSheafClient } = await import("./sheaf-client.ts");
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const tests = join(root, "test/compat/python");
@@ -38,7 +40,7 @@ const python = preparePythonEnvironment({
   requirements: join(tests, "requirements.txt"),
 });
 if ("problem" in python) console.error(`compat:python: ${python.problem}`);
-process.exitCode = "problem" in python ? 1 : await runLane(python.bin);
+process.exitCode = "problem" in python || !installSheafClient(python.bin) ? 1 : await runLane(python.bin);
 
 async function runLane(bin) {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-compat-"));
@@ -56,6 +58,7 @@ async function runLane(bin) {
       SHEAF_BARE_URL: bare.url,
       SHEAF_OPEN_URL: open.url,
       SHEAF_KEY: ROOT_KEY,
+      SHEAF_HYBRID_SCHEMAS: JSON.stringify(hybridSchemas()),
     };
     const status = values.compare ? 0 : await pytest(bin, positionals, variables);
     if (status !== 0 || positionals.length > 0) return status;
@@ -70,6 +73,18 @@ async function runLane(bin) {
     await Promise.all(servers.map((server) => server.dispose()));
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Arguments of `hybrid_schema_json` with what `hybridSchema` makes of the same. */
+function hybridSchemas() {
+  const model = "BAAI/bge-m3";
+  return [
+    [{}, hybridSchema()],
+    [
+      { model, space: "l2", sparse_key: "words", truncate: true },
+      hybridSchema({ model, space: "l2", sparseKey: "words", truncate: true }),
+    ],
+  ];
 }
 
 function pytest(bin, args, variables) {
