@@ -13,6 +13,7 @@ from chromadb.api.models.Collection import Collection
 from conftest import KEY
 
 DOCS = Path(__file__).parents[3] / "docs"
+PYTHON = (DOCS / "guide/python.md").read_text(encoding="utf-8")
 CLIENTS = (DOCS / "guide/clients.md").read_text(encoding="utf-8")
 COMPATIBILITY = (DOCS / "reference/compatibility.md").read_text(encoding="utf-8")
 # How the clients are made and share their connections; no method for callers of a server.
@@ -32,6 +33,17 @@ def test_the_python_of_the_guide_runs(block, url, monkeypatch):
     monkeypatch.syspath_prepend(DOCS.parent / "examples/quick-start")
     for _ in range(2):
         exec(block, {})
+
+
+def test_the_blocks_of_the_page_about_python_run_one_after_the_other(url, monkeypatch):
+    monkeypatch.setenv("SHEAF_URL", url)
+    monkeypatch.setenv("SHEAF_KEY", KEY)
+    blocks = re.findall(r"^```python\n(.*?)^```$", PYTHON, re.M | re.S)
+    assert len(blocks) == 4
+    for _ in range(2):
+        names = {}
+        for block in blocks:
+            exec(block, names)
 
 
 @pytest.mark.parametrize(
