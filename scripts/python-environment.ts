@@ -12,6 +12,8 @@ export interface PythonEnvironmentOptions {
   readonly folder: string;
   /** Path of the requirements file. */
   readonly requirements: string;
+  /** Of the Python; one that is 3.11 or later is looked for if omitted. */
+  readonly command?: string;
 }
 
 /** The folder of the environment's programs, or why there is no environment. */
@@ -19,10 +21,10 @@ export type PythonEnvironment = { readonly bin: string } | { readonly problem: s
 
 /** Takes about a minute where the environment has to be made. */
 export function preparePythonEnvironment(options: PythonEnvironmentOptions): PythonEnvironment {
-  const { folder, requirements } = options;
-  const python = findPython();
+  const { folder, requirements, command } = options;
+  const python = command === undefined ? findPython() : askPython(command);
   if (python === null)
-    return { problem: "it needs Python 3.11 or later, as python3 or as the path in PYTHON" };
+    return { problem: `it needs ${command ?? "Python 3.11 or later, as python3 or as the path in PYTHON"}` };
   const bin = join(folder, process.platform === "win32" ? "Scripts" : "bin");
   const marker = join(folder, ".requirements");
   const wanted = createHash("sha256").update(python.version).update(readFileSync(requirements)).digest("hex");
@@ -39,15 +41,27 @@ export function preparePythonEnvironment(options: PythonEnvironmentOptions): Pyt
   return { bin };
 }
 
-function findPython(): { readonly command: string; readonly version: string } | null {
-  const program = "import sys; print('%d.%d' % sys.version_info[:2])";
+interface Python {
+  readonly command: string;
+  /** `3.11`. */
+  readonly version: string;
+}
+
+function findPython(): Python | null {
   for (const command of [process.env["PYTHON"], "python3", "python"]) {
     if (command === undefined || command === "") continue;
-    const { status, stdout } = spawnSync(command, ["-c", program], { encoding: "utf8" });
-    const [major = 0, minor = 0] = status === 0 ? stdout.trim().split(".").map(Number) : [];
-    if (major === 3 && minor >= 11) return { command, version: stdout.trim() };
+    const python = askPython(command);
+    const [major = 0, minor = 0] = python?.version.split(".").map(Number) ?? [];
+    if (major === 3 && minor >= 11) return python;
   }
   return null;
+}
+
+/** `null`: there is none under this name. */
+function askPython(command: string): Python | null {
+  const program = "import sys; print('%d.%d' % sys.version_info[:2])";
+  const { status, stdout } = spawnSync(command, ["-c", program], { encoding: "utf8" });
+  return status === 0 ? { command, version: stdout.trim() } : null;
 }
 
 function succeeds(command: string, args: readonly string[]): boolean {

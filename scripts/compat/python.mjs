@@ -2,7 +2,8 @@
  * `npm run compat:python`: the Python clients and the vector stores built on them, unchanged, against served Sheafs; then
  * random operations sent to a Sheaf and to the server of PyPI's `chromadb`, whose answers are compared. Makes a virtual
  * environment of its own under node_modules/.cache, fills it with what requirements.txt pins, starts three servers
- * and runs pytest. `--compare` leaves pytest out, `--seed` repeats a comparison, `--steps` makes it longer; other arguments
+ * and runs pytest. `--compare` leaves pytest out, `--seed` repeats a comparison, `--steps` makes it longer; `--also PATH`, once or
+ * more, runs the tests of the package in clients/python with another Python, 3.10 or later, too; other arguments
  * go to pytest, and then nothing is compared. Ends with 0, with pytest's status, or with 1 and a reason.
  */
 import { spawn } from "node:child_process";
@@ -31,18 +32,39 @@ const MODELS = {
   "prithivida/Splade_PP_en_v1": { path: join(fixtures, "tiny-bert-mlm-splade") },
 };
 
+/** Those that need no more than the package does. */
+const PACKAGE_TESTS = ["test_sheaf_client.py", "test_agreement.py"];
+
 const { values, positionals } = parseArgs({
-  options: { compare: { type: "boolean" }, seed: { type: "string" }, steps: { type: "string" } },
+  options: {
+    also: { type: "string", multiple: true },
+    compare: { type: "boolean" },
+    seed: { type: "string" },
+    steps: { type: "string" },
+  },
   allowPositionals: true,
 });
-const python = preparePythonEnvironment({
-  folder: environment,
-  requirements: join(tests, "requirements.txt"),
-});
-if ("problem" in python) console.error(`compat:python: ${python.problem}`);
-process.exitCode = "problem" in python || !installSheafClient(python.bin) ? 1 : await runLane(python.bin);
+/** That of the lane, then those of `--also`. */
+const environments = [
+  preparePythonEnvironment({ folder: environment, requirements: join(tests, "requirements.txt") }),
+  ...(values.also ?? []).map((command, i) =>
+    preparePythonEnvironment({
+      folder: `${environment}-${i}`,
+      requirements: join(tests, "requirements-package.txt"),
+      command,
+    }),
+  ),
+];
+process.exitCode = await runWith(environments);
 
-async function runLane(bin) {
+async function runWith(prepared) {
+  const missing = prepared.find((each) => "problem" in each);
+  if (missing !== undefined) console.error(`compat:python: ${missing.problem}`);
+  const [bin, ...others] = prepared.map((each) => each.bin);
+  return missing === undefined && installSheafClient(bin, others) ? runLane(bin, others) : 1;
+}
+
+async function runLane(bin, others) {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-compat-"));
   const models = join(folder, "models.json");
   writeFileSync(models, JSON.stringify(MODELS));
@@ -60,6 +82,10 @@ async function runLane(bin) {
       SHEAF_KEY: ROOT_KEY,
       SHEAF_HYBRID_SCHEMAS: JSON.stringify(hybridSchemas()),
     };
+    for (const other of others) {
+      const status = await pytest(other, PACKAGE_TESTS, variables);
+      if (status !== 0) return status;
+    }
     const status = values.compare ? 0 : await pytest(bin, positionals, variables);
     if (status !== 0 || positionals.length > 0) return status;
     const same = await compareWithChroma({

@@ -12,8 +12,11 @@ const FORMATTED = ["test_agreement.py", "test_sheaf_client.py", "test_sheaf_clie
   (name) => join(TESTS, name),
 );
 
-/** `false`: a check or the build failed, and has said why. `bin`: programs of the environment to install it into. */
-export function installSheafClient(bin: string): boolean {
+/**
+ * `false`: a check or the build failed, and has said why. `bin`: programs of the environment that checks, builds and
+ * gets it. `others`: programs of environments that get the same wheel.
+ */
+export function installSheafClient(bin: string, others: readonly string[] = []): boolean {
   const folder = mkdtempSync(join(tmpdir(), "sheaf-client-"));
   const python = (...args: readonly string[]): boolean => runs(join(bin, "python"), args);
   const settings = join(PACKAGE, "pyproject.toml");
@@ -27,7 +30,9 @@ export function installSheafClient(bin: string): boolean {
     if (!checked || !python("-m", "build", "--no-isolation", "--outdir", folder, PACKAGE)) return false;
     const wheel = readdirSync(folder).find((name) => name.endsWith(".whl")) ?? "";
     const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"];
-    return python(...pip, "--force-reinstall", join(folder, wheel));
+    return [bin, ...others].every((each) =>
+      runs(join(each, "python"), [...pip, "--force-reinstall", join(folder, wheel)]),
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
