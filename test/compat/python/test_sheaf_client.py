@@ -3,6 +3,9 @@
 import json
 import os
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
 
 import chromadb
 import httpx
@@ -230,3 +233,62 @@ def test_what_is_refused_raises_as_with_chromadb(films, loop, url):
     other = loop.run_until_complete(client.create_collection(fresh_name(), embedding_function=None))
     with pytest.raises(TypeError, match="collection: must be"):
         sheaf_client.count(other)
+
+
+def test_collections_of_an_asynchronous_client_are_embedded_alike(loop, url, notes):
+    client = loop.run_until_complete(chromadb.AsyncHttpClient(**address(url), headers=HEADERS, settings=settings()))
+    sheaf_client.use_client(client)
+    found = loop.run_until_complete(client.get_collection(notes.name))
+    loop.run_until_complete(found.add(ids=["again"], documents=TEXTS[:1]))
+    got = notes.get(ids=["tide", "again"], include=["embeddings", "metadatas"])
+    np.testing.assert_allclose(got["embeddings"][0], got["embeddings"][1], atol=1e-6)
+    assert got["metadatas"][0]["bm25"] == got["metadatas"][1]["bm25"]
+    search = Search().rank(Knn(query="bees", key="bm25"))
+    assert loop.run_until_complete(found.search(search))["ids"] == [["bees"]]
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Refuses with each status of `statuses` once, then embeds everything as [1, 0]."""
+
+    statuses: ClassVar[list[tuple[int, str | None]]] = []
+
+    def do_POST(self):
+        texts = json.loads(self.rfile.read(int(self.headers["content-length"])))["texts"]
+        status, retry_after = self.statuses.pop(0) if self.statuses else (200, None)
+        body = {"error": "Busy", "message": "later"} if status != 200 else {"embeddings": [[1, 0]] * len(texts)}
+        self.send_response(status)
+        if retry_after is not None:
+            self.send_header("retry-after", retry_after)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(
+    "statuses, expected",
+    [
+        ([(429, "0"), (503, "0.01"), (429, "0")], None),
+        ([(429, "0")] * 4, 429),
+        ([(503, None)], 503),
+        ([(429, "3600")], 429),
+        ([(413, "0")], 413),
+    ],
+)
+def test_what_the_server_wants_again_is_sent_again_four_times_at_most(statuses, expected):
+    Refusing.statuses = list(statuses)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        connection = sheaf_client.Connection.to(f"http://127.0.0.1:{server.server_port}")
+        embed = SheafEmbeddingFunction(connection=connection)
+        try:
+            if expected is None:
+                assert [list(vector) for vector in embed(["a"] * 3_000)] == [[1, 0]] * 3_000
+            else:
+                with pytest.raises(sheaf_client.SheafError, match="later") as refused:
+                    embed(["a"])
+                assert refused.value.status == expected
+        finally:
+            server.shutdown()
+    assert Refusing.statuses == []
