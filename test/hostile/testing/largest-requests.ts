@@ -7,7 +7,7 @@ export const SPARSE_TERMS = LIMITS.sparseNonZeros;
 const SPARSE_RECORDS = 300;
 const SPARSE_SEARCHES = 4;
 const SPARSE_KEY = "terms";
-export const LARGEST_RANKS = { records: 20_000, callers: 8 };
+export const LARGEST_RANKS = { records: 20_000, callers: 5 };
 
 export const SPARSE_SCHEMA = {
   keys: {
