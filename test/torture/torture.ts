@@ -23,6 +23,10 @@ import { Writer } from "./writer.ts";
 const VICTIMS: readonly Victim[] = ["gateway", "host", "group"];
 /** Longest that writers write before a kill. */
 const LOAD_MS = 400;
+/** So often the kill waits for the first acknowledged operation: a slow machine may have none within `LOAD_MS`. */
+export const ACKNOWLEDGED_EVERY = 2;
+/** Deadline of that operation. It tells a slow server from one that hangs. */
+const FIRST_ANSWER_MS = 60_000;
 /** Longest that they go on beside a new engine host. */
 const AFTERLOAD_MS = 100;
 const BOOT_KILL_SHARE = 0.25;
@@ -58,7 +62,7 @@ export interface TortureOptions {
 export interface CycleReport {
   readonly cycle: number;
   readonly victim: Victim;
-  /** From the start of the writers to the kill. */
+  /** From the start of the writers, or from their first acknowledged operation, to the kill. */
   readonly killedAfterMs: number;
   readonly acknowledged: number;
   readonly unknown: number;
@@ -120,6 +124,7 @@ class TortureRun {
     if (losesIndexFiles) this.#tally.lostFiles += await loseIndexFiles(data, choices);
     const stop = new AbortController();
     const running = this.#load(cycle, stop.signal);
+    if (cycle % ACKNOWLEDGED_EVERY === 0) await this.#untilAcknowledged(before.acknowledged);
     await Promise.race([running, sleep(killedAfterMs)]);
     if (victim === "host") await this.#killHost(choices, { running, stop });
     else await this.#killGateway(victim, choices, running);
@@ -165,6 +170,16 @@ class TortureRun {
       ...this.#writers.map((writer) => writer.run(server, cycle, stop)),
       watchGroups(server, watcher, stop),
     ]);
+  }
+
+  /** Until more operations than `count` are acknowledged. */
+  async #untilAcknowledged(count: number): Promise<void> {
+    const deadline = performance.now() + FIRST_ANSWER_MS;
+    while (this.#tally.operations("acknowledged") <= count) {
+      if (performance.now() > deadline)
+        throw new Violation(`no operation was acknowledged in ${FIRST_ANSWER_MS} ms`);
+      await sleep(1);
+    }
   }
 
   async #killHost(
