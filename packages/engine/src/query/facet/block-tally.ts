@@ -122,12 +122,12 @@ function* tallyNumbers({ values, rows }: SortedNumbers, masked: MaskedRows, tall
 /** Strings and booleans, of which a row has one. */
 function* tallyScalars(scalars: GroupedRows, masked: MaskedRows, tallied: TalliedKey): Work {
   const { tally } = tallied;
-  const bytes = scalars.codes();
+  const context = { groups: scalars, bytes: scalars.codes(), masked, tallied };
   let work = 0;
   for (let group = 0; group < scalars.size; group++) {
     const count = masked.isWhole ? scalars.countOf(group) : scalars.countIn(group, masked.mask);
     tally.holders += count;
-    if (count > 0) work += addGroup(count, { groups: scalars, group, bytes, masked, tallied });
+    if (count > 0) work += addGroup(group, count, context);
     work += VALUE_WORK + count;
     if (work < WORK_PER_PAUSE) continue;
     work = 0;
@@ -138,14 +138,14 @@ function* tallyScalars(scalars: GroupedRows, masked: MaskedRows, tallied: Tallie
 /** Of arrays: a row may have several. */
 function* tallyMembers(members: GroupedRows, masked: MaskedRows, tallied: TalliedKey): Work {
   const { mask } = masked;
-  const bytes = members.codes();
+  const context = { groups: members, bytes: members.codes(), masked, tallied };
   const holding = new Uint32Array(mask.length);
   let work = 0;
   for (let group = 0; group < members.size; group++) {
     const count = masked.isWhole ? members.countOf(group) : members.countIn(group, mask);
     if (count > 0) {
       members.addRows(group, holding);
-      work += addGroup(count, { groups: members, group, bytes, masked, tallied });
+      work += addGroup(group, count, context);
     }
     work += VALUE_WORK + count;
     if (work < WORK_PER_PAUSE) continue;
@@ -156,9 +156,8 @@ function* tallyMembers(members: GroupedRows, masked: MaskedRows, tallied: Tallie
   tallied.tally.holders += countBits(holding);
 }
 
-interface GroupOfRows {
+interface GroupContext {
   readonly groups: GroupedRows;
-  readonly group: number;
   /** The codes of all groups. */
   readonly bytes: Buffer;
   readonly masked: MaskedRows;
@@ -166,12 +165,14 @@ interface GroupOfRows {
 }
 
 /** Returns the work that it took beside. */
-function addGroup(count: number, { groups, group, bytes, masked, tallied }: GroupOfRows): number {
+function addGroup(group: number, count: number, context: GroupContext): number {
+  const { groups, bytes, masked, tallied } = context;
   const { tally } = tallied;
   if (!tally.wantsHash(groups.hashOf(group))) return 0;
-  const [start, end] = [groups.startOf(group), groups.endOf(group)];
+  const start = groups.startOf(group);
+  const end = groups.endOf(group);
   const kind = kindOfCode(bytes, start);
-  if (kind === "text") tally.addText({ bytes, start, end }, count);
+  if (kind === "text") tally.addText(bytes, start, end, count);
   else if (kind === "digest") tally.unlisted += count;
   else {
     const value = decodeScalar(bytes.subarray(start, end));

@@ -19,7 +19,7 @@ import type { Pace } from "../pace.ts";
 import { numberKinds, tallyBlock } from "./block-tally.ts";
 import { Histogram } from "./histogram.ts";
 import { TopValues } from "./top-values.ts";
-import { type TalliedValue, type TallyPart, ValueTally } from "./value-tally.ts";
+import { type TalliedValue, type TallyPart, ValueTally, numberOf } from "./value-tally.ts";
 
 /** Bytes of values of a key that any number of calls may hold, and that one call may. */
 const DEFAULT_ROOM: TallyRoom = { small: 1024 * 1024, large: 32 * 1024 * 1024 };
@@ -177,43 +177,39 @@ async function tallyPart(
 }
 
 async function forEntries(tally: ValueTally, pace: Pace, use: (value: TalliedValue) => void): Promise<void> {
-  let left = ENTRIES_PER_BREATH;
-  for (const value of tally.entries()) {
-    use(value);
-    if (--left > 0) continue;
-    left = ENTRIES_PER_BREATH;
-    await pace.breathe();
+  for (const list of tally.lists()) {
+    for (let place = 0; place < list.length; place++) {
+      use(list.at(place));
+      if ((place + 1) % ENTRIES_PER_BREATH === 0) await pace.breathe();
+    }
   }
 }
 
 /** The least and the greatest number; of an integer and a float that are equal the integer. */
 class NumberRange {
-  min: bigint | number | null = null;
-  max: bigint | number | null = null;
-  /** The same as keys: two numbers are compared in a tenth of the time that a number and a bigint take. */
-  #least: bigint | number = 0;
-  #greatest: bigint | number = 0;
+  #least: RangeEnd | null = null;
+  #greatest: RangeEnd | null = null;
 
-  add(tallied: TalliedValue): void {
-    const { number } = tallied;
+  get min(): bigint | number | null {
+    return this.#least && numberOf(this.#least);
+  }
+
+  get max(): bigint | number | null {
+    return this.#greatest && numberOf(this.#greatest);
+  }
+
+  /** Integers before floats. Compared by value: JavaScript does so without rounding. */
+  add({ number, isInteger }: TalliedValue): void {
     if (number === null) return;
-    // Compared by value: JavaScript does so without rounding. A value is made where it may matter.
-    if (this.min === null || number <= this.#least) {
-      this.min = chosen(tallied, this.min);
-      this.#least = number;
-    }
-    if (this.max === null || number >= this.#greatest) {
-      this.max = chosen(tallied, this.max);
-      this.#greatest = number;
-    }
+    if (this.#least === null || number < this.#least.number) this.#least = { number, isInteger };
+    if (this.#greatest === null || number > this.#greatest.number) this.#greatest = { number, isInteger };
   }
 }
 
-/** It is not equal to `other`, or takes its place as the integer. */
-function chosen(tallied: TalliedValue, other: bigint | number | null): bigint | number {
-  const value = tallied.value() as bigint | number;
-  const isEqual = other !== null && !(value < other) && !(value > other);
-  return isEqual && typeof value === "number" ? other : value;
+/** Its value is made at the end only: for an integer that takes longer than everything else. */
+interface RangeEnd {
+  readonly number: bigint | number;
+  readonly isInteger: boolean;
 }
 
 function tooLong(): SheafError {

@@ -7,13 +7,6 @@ import { decodeScalar } from "../../segment/columns/scalar-code.ts";
 import { copyInto } from "../../segment/copy-into.ts";
 import { CountedPlaces } from "./counted-places.ts";
 
-/** Bytes of a text. */
-export interface TextBytes {
-  readonly bytes: Uint8Array;
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Nobody can choose texts that share a slot. */
 const SEED = randomInt(2 ** 32);
 const FIRST_BYTES = 1_024;
@@ -25,9 +18,11 @@ export class TextCounts {
   /** Where each text ends in `#bytes`. */
   #ends = new Uint32Array(64);
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  /** The one that is looked for. */
-  #text: TextBytes = { bytes: this.#bytes, start: 0, end: 0 };
-  readonly #isAt = (place: number): boolean => this.#isTextAt(place);
+  /** Of the one that is looked for. */
+  #sought: Uint8Array = this.#bytes;
+  #from = 0;
+  #to = 0;
+  readonly #isAt = (place: number): boolean => this.#isSoughtAt(place);
 
   get length(): number {
     return this.#places.length;
@@ -37,11 +32,14 @@ export class TextCounts {
     return TEXT_BYTES * this.length + this.#startOf(this.length);
   }
 
-  add(text: TextBytes, count: number): void {
-    this.#text = text;
+  /** The text is what `bytes` have from `start` to `end`. */
+  add(bytes: Uint8Array, start: number, end: number, count: number): void {
+    this.#sought = bytes;
+    this.#from = start;
+    this.#to = end;
     const before = this.length;
-    const place = this.#places.count(hashOf(text), count, this.#isAt);
-    if (place === before) this.#append(text);
+    const place = this.#places.count(hashOf(bytes, start, end), count, this.#isAt);
+    if (place === before) this.#append(bytes, start, end);
   }
 
   countAt(place: number): number {
@@ -53,7 +51,7 @@ export class TextCounts {
   }
 
   /** The newest. */
-  #append({ bytes, start, end }: TextBytes): void {
+  #append(bytes: Uint8Array, start: number, end: number): void {
     const place = this.length - 1;
     if (place === this.#ends.length) this.#ends = copyInto(this.#ends, new Uint32Array(2 * place));
     const at = this.#startOf(place);
@@ -67,11 +65,14 @@ export class TextCounts {
     this.#ends[place] = last;
   }
 
-  #isTextAt(place: number): boolean {
-    const { bytes, start, end } = this.#text;
+  #isSoughtAt(place: number): boolean {
+    const bytes = this.#sought;
+    const held = this.#bytes;
+    const start = this.#from;
+    const length = this.#to - start;
     const at = this.#startOf(place);
-    if (this.#ends[place]! - at !== end - start) return false;
-    for (let i = start; i < end; i++) if (this.#bytes[at + i - start] !== bytes[i]) return false;
+    if (this.#ends[place]! - at !== length) return false;
+    for (let i = 0; i < length; i++) if (held[at + i] !== bytes[start + i]) return false;
     return true;
   }
 
@@ -81,7 +82,7 @@ export class TextCounts {
 }
 
 /** FNV-1a with a secret basis. */
-function hashOf({ bytes, start, end }: TextBytes): number {
+function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = SEED;
   for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x0100_0193);
   return (hash ^ (hash >>> 15)) >>> 0;

@@ -5,7 +5,7 @@
 import { LIMITS, type MetadataScalar } from "@sheaf/protocol";
 import { scalarCode } from "../../segment/columns/scalar-code.ts";
 import { NumberCounts } from "./number-counts.ts";
-import { type TextBytes, TextCounts } from "./text-counts.ts";
+import { TextCounts } from "./text-counts.ts";
 
 export type NumberKind = "int" | "float";
 type Numeric = bigint | number;
@@ -16,13 +16,21 @@ export interface TallyPart {
   readonly parts: number;
 }
 
-/** A value and its count. One object stands for all values of a tally, one after the other. */
+/** A value and its count. One object stands for all values of a list, one after the other. */
 export interface TalliedValue {
   readonly count: number;
   /** The key of a number; `null`: it is none. */
   readonly number: Numeric | null;
+  readonly isInteger: boolean;
   /** Makes the value, an integer as `bigint`. */
   value(): MetadataScalar;
+}
+
+/** A generator would take longer than what is done with each value. */
+export interface TalliedValues {
+  readonly length: number;
+  /** Asked from the first place to the last; to be done with before the next one. */
+  at(place: number): TalliedValue;
 }
 
 export class ValueTally {
@@ -65,9 +73,9 @@ export class ValueTally {
     this.#booleans[Number(value)]! += count;
   }
 
-  /** One that may be listed. */
-  addText(text: TextBytes, count: number): void {
-    this.#texts.add(text, count);
+  /** One that may be listed: what `bytes` have from `start` to `end`, see `scalarCode`. */
+  addText(bytes: Uint8Array, start: number, end: number, count: number): void {
+    this.#texts.add(bytes, start, end, count);
   }
 
   /** A text or boolean of its own. */
@@ -76,38 +84,74 @@ export class ValueTally {
     else if (key.length > LIMITS.facetTextCharacters) this.unlisted++;
     else {
       const { bytes } = scalarCode(key);
-      this.addText({ bytes, start: 0, end: bytes.length }, 1);
+      this.addText(bytes, 0, bytes.length, 1);
     }
   }
 
-  /** To be done with each before the next one. */
-  *entries(): Generator<TalliedValue> {
+  /** Integers, floats, and what is no number. */
+  lists(): readonly TalliedValues[] {
     const { int, float } = this.#numbers;
-    yield* numbersOf(int, (number) => BigInt(number));
-    yield* numbersOf(float, (number) => Number(number) + 0);
-    for (const value of [false, true]) {
-      const count = this.#booleans[Number(value)]!;
-      if (count > 0) yield { number: null, count, value: () => value };
-    }
+    return [
+      ...numbersOf(int, "int"),
+      ...numbersOf(float, "float"),
+      this.#booleanValues(),
+      this.#textValues(),
+    ];
+  }
+
+  #booleanValues(): TalliedValues {
+    const held = [false, true].filter((value) => this.#booleans[Number(value)]! > 0);
+    const entryOf = (value: boolean): TalliedValue => ({
+      ...{ number: null, isInteger: false, count: this.#booleans[Number(value)]! },
+      value: () => value,
+    });
+    return { length: held.length, at: (place) => entryOf(held[place]!) };
+  }
+
+  #textValues(): TalliedValues {
     const texts = this.#texts;
-    let place = 0;
-    const entry = { number: null, count: 0, value: () => texts.textAt(place) };
-    for (; place < texts.length; place++) {
+    const entry = {
+      number: null,
+      isInteger: false,
+      count: 0,
+      place: 0,
+      value: () => texts.textAt(entry.place),
+    };
+    const at = (place: number): TalliedValue => {
+      entry.place = place;
       entry.count = texts.countAt(place);
-      yield entry;
-    }
+      return entry;
+    };
+    return { length: texts.length, at };
   }
 }
 
-function* numbersOf(counts: NumberCounts, valueOf: (number: Numeric) => Numeric): Generator<TalliedValue> {
-  const entry = { number: 0 as Numeric, count: 0, value: () => valueOf(entry.number) };
-  for (let place = 0; place < counts.length; place++) {
+/** Those that a `number` holds, then the others. */
+function numbersOf(counts: NumberCounts, kind: NumberKind): readonly TalliedValues[] {
+  const entry = { number: 0 as Numeric, isInteger: kind === "int", count: 0, value: () => numberOf(entry) };
+  const at = (place: number): TalliedValue => {
     entry.number = counts.numberAt(place);
     entry.count = counts.countAt(place);
-    yield entry;
-  }
-  for (const [number, count] of counts.large) {
-    [entry.number, entry.count] = [number, count];
-    yield entry;
-  }
+    return entry;
+  };
+  const large = counts.large.entries();
+  const nextLarge = (): TalliedValue => {
+    [entry.number, entry.count] = large.next().value!;
+    return entry;
+  };
+  return [
+    { length: counts.length, at },
+    { length: counts.large.size, at: nextLarge },
+  ];
+}
+
+/** The number that a key stands for. Of floats -0 is 0. */
+export function numberOf({
+  number,
+  isInteger,
+}: {
+  readonly number: Numeric;
+  readonly isInteger: boolean;
+}): Numeric {
+  return isInteger ? BigInt(number) : Number(number) + 0;
 }
