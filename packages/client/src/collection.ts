@@ -72,7 +72,7 @@ import {
 import { requireKnown } from "./require-known.ts";
 import type { KeyInput, KeyName } from "./search/key.ts";
 import type { SearchCheck } from "./search/search-check.ts";
-import type { Search } from "./search/search.ts";
+import type { AnySearch } from "./search/search.ts";
 import type { ServerLimits } from "./server-limits.ts";
 import { type CallOptions, type Transport } from "./transport.ts";
 
@@ -251,16 +251,14 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** Rows have the members that `select` names: without it document, metadata and score. */
-  search<N extends string>(search: Search<N>): Promise<readonly Row<M, N>[]>;
+  search<P extends AnySearch>(search: P): Promise<readonly SearchRow<M, P>[]>;
   search<
     const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[],
     const H extends HighlightInput | undefined = undefined,
   >(
     params: SearchParams<S, M> & { readonly highlight?: H },
   ): Promise<readonly (Row<M, KeyName<S[number]>> & Highlighted<H>)[]>;
-  async search(
-    params: SearchParams<readonly KeyInput[], M> | Search<string>,
-  ): Promise<readonly Row<M, string>[]> {
+  async search(params: SearchParams<readonly KeyInput[], M> | AnySearch): Promise<readonly Row<M, string>[]> {
     const { json, names } = searchReading(params);
     const call = "toPayload" in params ? {} : params;
     const reply = await this.#post<ColumnRows>("search", { searches: [json] }, call);
@@ -271,12 +269,12 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
    * A search with what says how it came about: the trace of each score, how records were found, and why those named
    * with `ids` are not among the rows.
    */
-  explainSearch<N extends string>(search: Search<N>): Promise<ExplainedSearch<Row<M, N>>>;
+  explainSearch<P extends AnySearch>(search: P): Promise<ExplainedSearch<SearchRow<M, P>>>;
   explainSearch<const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[]>(
     params: ExplainParams<S, M>,
   ): Promise<ExplainedSearch<Row<M, KeyName<S[number]>>>>;
   async explainSearch(
-    params: ExplainParams<readonly KeyInput[], M> | Search<string>,
+    params: ExplainParams<readonly KeyInput[], M> | AnySearch,
   ): Promise<ExplainedSearch<object>> {
     const { json, names } = explainReading(params);
     const call = "toPayload" in params ? {} : params;
@@ -285,9 +283,9 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** Several searches in one call, on one state of the collection. */
-  async searchAll<
-    const P extends readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | Search<string>)[],
-  >(params: SearchAllParams<P>): Promise<{ readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] }> {
+  async searchAll<const P extends readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | AnySearch)[]>(
+    params: SearchAllParams<P>,
+  ): Promise<{ readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] }> {
     const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
     const json = { searches: readings.map((reading) => reading.json) };
     const rows = splitRows(
@@ -299,7 +297,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** What `searchAll` would refuse of these searches, and what they would do; nothing is embedded, and no record read. */
   async check(
-    params: SearchAllParams<readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | Search<string>)[]>,
+    params: SearchAllParams<readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | AnySearch)[]>,
   ): Promise<SearchCheck> {
     const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
     return this.#post("search/check", { searches: readings.map(({ json }) => json) }, params);

@@ -126,8 +126,10 @@ export {
 } from "./search/rank.ts";
 export { type ChromaRrfParams, Rrf, rrf, type RrfParams } from "./search/rrf.ts";
 export {
+  type AnySearch,
   type ExplainJson,
   type Mmr,
+  type OrderByJson,
   Search,
   type SearchInit,
   type SearchLike,

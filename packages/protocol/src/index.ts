@@ -133,6 +133,7 @@ export {
   refuseGetExtensions,
   refuseSearchExtensions,
 } from "./search/extensions.ts";
+export { leafPaths, operandsOf } from "./search/leaf-paths.ts";
 export { parseSearchRequest } from "./search/search-request.ts";
 export { parseWhere, parseWhereDocument } from "./search/where.ts";
 export { DOCUMENT_KEY, EMBEDDING_KEY } from "./system-keys.ts";

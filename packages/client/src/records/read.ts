@@ -3,7 +3,7 @@ import { type MembersOf, requireArray, requireKnown } from "../require-known.ts"
 import { GroupBy, type GroupByInput } from "../search/group-by.ts";
 import type { KeyInput, KeyName } from "../search/key.ts";
 import { RankExpression, type RankInput } from "../search/rank.ts";
-import { type Mmr, Search } from "../search/search.ts";
+import { type AnySearch, type Mmr, Search } from "../search/search.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 import { type ExplainParams, explainJson } from "./explained.ts";
 import type { HighlightInput, Highlighted } from "./highlight.ts";
@@ -85,17 +85,16 @@ export interface SearchInput<S = readonly KeyInput[], M = Metadata> {
 export interface SearchParams<S = readonly KeyInput[], M = Metadata> extends SearchInput<S, M>, CallOptions {}
 
 /** What the answer to one search of `searchAll` is. */
-export type SearchRow<M, P> = SelectedRow<M, P> &
-  (P extends { readonly highlight: infer H } ? Highlighted<H> : unknown);
+export type SearchRow<M, P> =
+  P extends Search<infer N, infer H>
+    ? Row<M, N> & Highlighted<H>
+    : SelectedRow<M, P> & (P extends { readonly highlight: infer H } ? Highlighted<H> : unknown);
 
-type SelectedRow<M, P> =
-  P extends Search<infer N>
-    ? Row<M, N>
-    : P extends { readonly select: infer S extends readonly KeyInput[] }
-      ? Row<M, KeyName<S[number]>>
-      : Row<M, DefaultSearchKey>;
+type SelectedRow<M, P> = P extends { readonly select: infer S extends readonly KeyInput[] }
+  ? Row<M, KeyName<S[number]>>
+  : Row<M, DefaultSearchKey>;
 
-export interface SearchAllParams<P = readonly (SearchInput | Search<string>)[]> extends CallOptions {
+export interface SearchAllParams<P = readonly (SearchInput | AnySearch)[]> extends CallOptions {
   readonly searches: P;
 }
 
@@ -151,7 +150,7 @@ type Loose<P> = Omit<P, "where" | "select" | "orderBy"> & {
   readonly select?: Keys | undefined;
 };
 type Ordered<P> = Loose<P> & { readonly orderBy?: readonly object[] | undefined };
-type AnySearch = Ordered<SearchInput> | Search<string>;
+type AnyInput = Ordered<SearchInput> | AnySearch;
 
 /** A body, and the keys that its answer becomes rows of. */
 export interface Reading {
@@ -180,14 +179,14 @@ export function queryReading(params: Loose<QueryParams<Keys>>): Reading {
 }
 
 /** A search alone, which may hold what belongs to the call. */
-export function searchReading(params: Ordered<SearchParams> | Search<string>): Reading {
+export function searchReading(params: Ordered<SearchParams> | AnySearch): Reading {
   if (params instanceof Search) return partsReading(partsOf(params));
   const { signal: _, timeoutMs: __, ...search } = requireKnown(params, SEARCH_ALONE, "params");
   return partsReading(search);
 }
 
 /** The same, to be explained. */
-export function explainReading(params: Ordered<ExplainParams> | Search<string>): Reading {
+export function explainReading(params: Ordered<ExplainParams> | AnySearch): Reading {
   if (params instanceof Search) {
     const { json, names } = searchReading(params);
     return { json: { ...json, explain: params.explainConfig ?? true }, names };
@@ -197,7 +196,7 @@ export function explainReading(params: Ordered<ExplainParams> | Search<string>):
   return { json: { ...json, explain: explainJson(ids) }, names };
 }
 
-export function searchReadings(searches: readonly AnySearch[]): readonly Reading[] {
+export function searchReadings(searches: readonly AnyInput[]): readonly Reading[] {
   return requireArray(searches, "params.searches").map((search, i) =>
     partsReading(
       search instanceof Search ? partsOf(search) : requireKnown(search, SEARCH, `params.searches[${i}]`),
@@ -205,7 +204,7 @@ export function searchReadings(searches: readonly AnySearch[]): readonly Reading
   );
 }
 
-function partsOf(search: Search<string>): Ordered<SearchInput> {
+function partsOf(search: AnySearch): Ordered<SearchInput> {
   const { limit, offset } = search.limitConfig;
   return {
     where: search.whereClause,
@@ -214,7 +213,9 @@ function partsOf(search: Search<string>): Ordered<SearchInput> {
     limit,
     offset,
     select: search.selectConfig.values,
+    orderBy: search.orderByConfig,
     mmr: search.mmrConfig,
+    highlight: search.highlightConfig,
   };
 }
 

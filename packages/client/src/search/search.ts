@@ -1,4 +1,5 @@
 /** A search put together step by step, to the same JSON as in Chroma's clients. */
+import type { HighlightInput } from "../records/highlight.ts";
 import { GroupBy, type GroupByInput, type GroupByJson } from "./group-by.ts";
 import type { KeyInput, KeyName } from "./key.ts";
 import { Limit, type LimitInput, type LimitJson } from "./limit.ts";
@@ -17,13 +18,18 @@ export interface Mmr {
   readonly limit: number;
 }
 
+/** Fields of the metadata, the first one first: `[{ price: "desc" }, { year: "asc" }]`. */
+export type OrderByJson = readonly Readonly<Record<string, "asc" | "desc">>[];
+
 export interface SearchInit {
   readonly where?: WhereInput;
   readonly rank?: RankInput | null | undefined;
   readonly groupBy?: GroupByInput | null | undefined;
   readonly limit?: LimitInput;
   readonly select?: SelectInput;
+  readonly orderBy?: OrderByJson | undefined;
   readonly mmr?: Mmr | undefined;
+  readonly highlight?: HighlightInput | undefined;
   readonly explain?: ExplainJson | undefined;
 }
 
@@ -33,7 +39,9 @@ export interface SearchPayload {
   readonly filter?: WhereJson;
   readonly rank?: RankJson;
   readonly group_by?: GroupByJson;
+  readonly order_by?: OrderByJson;
   readonly mmr?: Mmr;
+  readonly highlight?: HighlightInput;
   readonly explain?: ExplainJson;
 }
 
@@ -43,7 +51,9 @@ interface Parts {
   readonly groupBy: GroupBy | undefined;
   readonly limit: Limit;
   readonly select: Select;
+  readonly orderBy: OrderByJson | undefined;
   readonly mmr: Mmr | undefined;
+  readonly highlight: HighlightInput | undefined;
   readonly explain: ExplainJson | undefined;
 }
 
@@ -51,13 +61,15 @@ interface Parts {
  * Every method gives a new search and leaves this one as it is. Without `select` only ids are answered.
  *
  * @typeParam N Keys that are selected; they give the rows of the answer their type.
+ * @typeParam H How documents are highlighted; so does it.
  * @example
  * new Search().where(K("year").gte(1990)).rank(Knn({ query: "boats" })).limit(5).select("#document", "#score")
  */
-export class Search<N extends string = never> {
+export class Search<N extends string = never, H extends HighlightInput | undefined = undefined> {
   readonly #parts: Parts;
   /** Only for the compiler. */
   declare readonly selected?: N;
+  declare readonly highlighted?: H;
 
   constructor(init: SearchInit = {}) {
     this.#parts = {
@@ -66,47 +78,59 @@ export class Search<N extends string = never> {
       groupBy: GroupBy.from(init.groupBy),
       limit: Limit.from(init.limit),
       select: Select.from(init.select),
+      orderBy: init.orderBy,
       mmr: init.mmr,
+      highlight: init.highlight,
       explain: init.explain,
     };
   }
 
-  where(where?: WhereInput): Search<N> {
+  where(where?: WhereInput): Search<N, H> {
     return this.#with({ where: WhereExpression.from(where) ?? this.#parts.where });
   }
 
-  rank(rank?: RankInput | null): Search<N> {
+  rank(rank?: RankInput | null): Search<N, H> {
     return this.#with({ rank: RankExpression.from(rank) ?? this.#parts.rank });
   }
 
-  groupBy(groupBy?: GroupByInput | null): Search<N> {
+  groupBy(groupBy?: GroupByInput | null): Search<N, H> {
     return this.#with({ groupBy: GroupBy.from(groupBy) ?? this.#parts.groupBy });
   }
 
-  limit(limit?: LimitInput, offset?: number): Search<N> {
+  limit(limit?: LimitInput, offset?: number): Search<N, H> {
     return this.#with({ limit: Limit.from(limit, offset) });
   }
 
-  select<const T extends readonly KeyInput[]>(...keys: T): Search<KeyName<T[number]>>;
-  select<const T extends readonly KeyInput[]>(keys: T): Search<KeyName<T[number]>>;
-  select(keys?: SelectInput): Search<string>;
-  select(first?: SelectInput | KeyInput, ...rest: readonly KeyInput[]): Search<string> {
+  select<const T extends readonly KeyInput[]>(...keys: T): Search<KeyName<T[number]>, H>;
+  select<const T extends readonly KeyInput[]>(keys: T): Search<KeyName<T[number]>, H>;
+  select(keys?: SelectInput): Search<string, H>;
+  select(first?: SelectInput | KeyInput, ...rest: readonly KeyInput[]): Search<string, H> {
     const isList = first === undefined || first === null || (typeof first === "object" && !("name" in first));
     const select = isList ? Select.from(first) : new Select([first, ...rest]);
     return this.#with<string>({ select });
   }
 
-  selectAll(): Search<"#document" | "#embedding" | "#metadata" | "#score"> {
+  selectAll(): Search<"#document" | "#embedding" | "#metadata" | "#score", H> {
     return this.#with({ select: Select.all() });
   }
 
+  /** By fields of the metadata instead of a rank. */
+  orderBy(orderBy: OrderByJson): Search<N, H> {
+    return this.#with({ orderBy });
+  }
+
   /** Keeps some of the ranking that differ from each other. */
-  mmr(mmr: Mmr): Search<N> {
+  mmr(mmr: Mmr): Search<N, H> {
     return this.#with({ mmr });
   }
 
+  /** Says where each document matches: `true`, or the longest length of a snippet. */
+  highlight<const T extends HighlightInput = true>(highlight?: T): Search<N, T> {
+    return this.#with<N, T>({ highlight: highlight ?? true });
+  }
+
   /** For `explainSearch`, and for requests made of `toPayload()`. `search` and `searchAll` answer rows only. */
-  explain(explain: ExplainJson = true): Search<N> {
+  explain(explain: ExplainJson = true): Search<N, H> {
     return this.#with({ explain });
   }
 
@@ -130,8 +154,16 @@ export class Search<N extends string = never> {
     return this.#parts.select;
   }
 
+  get orderByConfig(): OrderByJson | undefined {
+    return this.#parts.orderBy;
+  }
+
   get mmrConfig(): Mmr | undefined {
     return this.#parts.mmr;
+  }
+
+  get highlightConfig(): HighlightInput | undefined {
+    return this.#parts.highlight;
   }
 
   get explainConfig(): ExplainJson | undefined {
@@ -139,26 +171,33 @@ export class Search<N extends string = never> {
   }
 
   toPayload(): SearchPayload {
-    const { where, rank, groupBy, limit, select, mmr, explain } = this.#parts;
+    const { where, rank, groupBy, orderBy, limit, select, mmr, highlight, explain } = this.#parts;
     return {
       limit: limit.toJSON(),
       select: select.toJSON(),
       ...(where === undefined ? {} : { filter: where.toJSON() }),
       ...(rank === undefined ? {} : { rank: rank.toJSON() }),
       ...(groupBy === undefined ? {} : { group_by: groupBy.toJSON() }),
+      ...(orderBy === undefined ? {} : { order_by: orderBy }),
       ...(mmr === undefined ? {} : { mmr }),
+      ...(highlight === undefined ? {} : { highlight }),
       ...(explain === undefined ? {} : { explain }),
     };
   }
 
-  #with<T extends string = N>(change: Partial<Parts>): Search<T> {
-    return new Search<T>({ ...this.#parts, ...change });
+  #with<T extends string = N, U extends HighlightInput | undefined = H>(
+    change: Partial<Parts>,
+  ): Search<T, U> {
+    return new Search<T, U>({ ...this.#parts, ...change });
   }
 }
 
-export type SearchLike = Search<string> | SearchInit;
+/** A search that selects and highlights whatever it may. */
+export type AnySearch = Search<string, HighlightInput | undefined>;
+
+export type SearchLike = AnySearch | SearchInit;
 
 /** A search out of its parts, unless it is one. */
-export function toSearch(input: SearchLike): Search<string> {
+export function toSearch(input: SearchLike): AnySearch {
   return input instanceof Search ? input : new Search<string>(input);
 }

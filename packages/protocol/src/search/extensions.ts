@@ -2,7 +2,8 @@
 import type { GetRequest } from "../records/ast.ts";
 import { type SheafError, invalid } from "../errors.ts";
 import { itemPath, memberPath } from "../json/json-shape.ts";
-import type { Rank, SearchRequest } from "./ast.ts";
+import type { SearchRequest } from "./ast.ts";
+import { leafPaths } from "./leaf-paths.ts";
 
 /** Those with a slash in front are routes of a collection, `$` begins a leaf of a rank, the others are members of a body. */
 export const EXTENSIONS = [
@@ -39,19 +40,8 @@ export function refuseSearchExtensions({ searches }: SearchRequest): void {
       if (value !== undefined)
         throw extensionRefusal(name as keyof typeof asked, memberPath(itemPath("searches", i), name));
     }
-    const leaf = rank === null ? null : fieldLeaf(rank);
-    if (leaf !== null) throw extensionRefusal(leaf, memberPath(itemPath("searches", i), "rank"));
+    if (rank === null) continue;
+    for (const { leaf, path } of leafPaths(rank, memberPath(itemPath("searches", i), "rank")))
+      if (leaf.type !== "knn") throw extensionRefusal(`$${leaf.type}`, path);
   }
-}
-
-function fieldLeaf(rank: Rank): "$key" | "$age" | null {
-  if (rank.type === "key" || rank.type === "age") return `$${rank.type}`;
-  if (rank.type === "unary") return fieldLeaf(rank.operand);
-  if (rank.type === "binary") return fieldLeaf(rank.left) ?? fieldLeaf(rank.right);
-  if (rank.type !== "nary") return null;
-  for (const operand of rank.operands) {
-    const found = fieldLeaf(operand);
-    if (found !== null) return found;
-  }
-  return null;
 }

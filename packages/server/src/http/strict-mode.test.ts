@@ -12,7 +12,11 @@ const REQUESTS: Readonly<Record<ExtensionName, readonly [route: string, json: ob
   highlight: ["search", { searches: [{}, { highlight: true }] }, "searches[1].highlight: "],
   explain: ["search", { searches: [{ rank: KNN, explain: true }] }, "searches[0].explain: "],
   mmr: ["search", { searches: [{ rank: KNN, mmr: { limit: 1 } }] }, "searches[0].mmr: "],
-  $key: ["search", { searches: [{ rank: { $sum: [KNN, { $key: { key: "n" } }] } }] }, "searches[0].rank: "],
+  $key: [
+    "search",
+    { searches: [{ rank: { $sum: [KNN, { $key: { key: "n" } }] } }] },
+    "searches[0].rank.$sum[1].$key: ",
+  ],
   $age: [
     "search",
     {
@@ -20,7 +24,7 @@ const REQUESTS: Readonly<Record<ExtensionName, readonly [route: string, json: ob
         { rank: { $abs: { $sub: { left: { $val: 1 }, right: { $age: { key: "n", half_life: 1 } } } } } },
       ],
     },
-    "searches[0].rank: ",
+    "searches[0].rank.$abs.$sub.right.$age: ",
   ],
   "POST /count": ["count", { where: { n: 1 } }, ""],
   "POST /facets": ["facets", { keys: ["n"] }, ""],

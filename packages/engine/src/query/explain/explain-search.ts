@@ -1,8 +1,8 @@
 /** Explains one search of a call once its page is known: traces of its records, how they were found, what is not there. */
-import type { Explained, LeafPlan, Search, SearchPlan } from "@sheaf/protocol";
+import { type Explained, type LeafPlan, type Search, type SearchPlan, leafPaths } from "@sheaf/protocol";
 import type { CollectionIndex } from "../../index/collection-index.ts";
 import type { IndexSnapshot } from "../../index/index-snapshot.ts";
-import { leafPaths, nodeCount } from "./leaf-paths.ts";
+import { nodeCount } from "./trace-size.ts";
 import { type FoundLeaf, leavesOnPage } from "./page-leaves.ts";
 import { PageTraces, type TraceBudget } from "./traces.ts";
 import type { SearchStages } from "../search.ts";
@@ -68,7 +68,7 @@ export function explainedNothing(search: Search): Explained | null {
 function leafPlans({ rank }: Search, found: readonly FoundLeaf[]): readonly LeafPlan[] {
   if (rank === null) return [];
   const knns = found.values();
-  return leafPaths(rank).map(({ leaf, path }) => {
+  return Array.from(leafPaths(rank, "rank"), ({ leaf, path }) => {
     if (leaf.type === "knn") return knnPlan(knns.next().value!, path);
     const { type, key } = leaf;
     return { type, path, key, ...(leaf.type === "age" && { now: leaf.now }) };

@@ -18,7 +18,7 @@ import { documentLength, restOf, saturated } from "../../segment/postings/docume
 import { fieldScore } from "../rank/field-values.ts";
 import { foldOf, ofDefaults, unaryOf } from "../rank/rank-expression.ts";
 import type { RecordContent, RecordView } from "../record-view.ts";
-import { tokensOf } from "./leaf-paths.ts";
+import { tokensOf } from "./trace-size.ts";
 import type { PageLeaf } from "./page-leaves.ts";
 
 /** Terms between two pauses. */

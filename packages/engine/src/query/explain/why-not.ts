@@ -1,5 +1,5 @@
 /** Why records that were named are not on the page of a search: the first stage that each did not get through, and where. */
-import { type Rank, type Search, type WhyNot, type WhyNotReason } from "@sheaf/protocol";
+import { type Rank, type Search, type WhyNot, type WhyNotReason, leafPaths } from "@sheaf/protocol";
 import { RowSet } from "../../index/row-set.ts";
 import { nextBit } from "../../segment/bits.ts";
 import type { Pace } from "../pace.ts";
@@ -10,7 +10,6 @@ import type { RecordView } from "../record-view.ts";
 import type { RequestPatterns } from "../regex/request-patterns.ts";
 import type { SearchStages } from "../search.ts";
 import { failingClauses } from "./failing-clauses.ts";
-import { leafPaths } from "./leaf-paths.ts";
 
 /** An id and the position that it had when the read began; `null`: there was no such record. */
 export interface NamedRecord {
@@ -142,7 +141,7 @@ async function missedLeaves(
   const first = new Map<number, string>();
   if (rank === null || positions.length === 0) return first;
   const finds = leaves.values();
-  for (const { leaf, path } of leafPaths(rank)) {
+  for (const { leaf, path } of leafPaths(rank, "rank")) {
     const absent = new Set(positions);
     if (leaf.type === "knn") {
       for (const [i, position] of finds.next().value!.nearest.positions.entries()) {
