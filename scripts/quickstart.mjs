@@ -1,9 +1,9 @@
-/** `npm run quickstart [-- FOLDER "question"]`: install, build, then the tour in quickstart/main.ts. */
+/** `npm run quickstart [-- [--keep] FOLDER "question"]`: install, build, then the tour in quickstart/main.ts. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { installPackages, run } from "./install.mjs";
 
-const USAGE = 'npm run quickstart -- FOLDER "question"';
+const USAGE = 'npm run quickstart -- [--keep] FOLDER "question"';
 const WRONG_USAGE = 2;
 
 /** Before minutes are spent on packages. */
@@ -12,10 +12,12 @@ function refuse(problem) {
   process.exit(WRONG_USAGE);
 }
 
-const [place, question, ...more] = process.argv.slice(2);
+const given = process.argv.slice(2);
+const keeps = given.includes("--keep");
+const [place, question, ...more] = given.filter((argument) => argument !== "--keep");
 if (place === "--help" || place === "-h") {
   console.log(
-    `${USAGE}\n\nIndexes the text and Markdown of a folder, or one file, and asks it the question in five ways.`,
+    `${USAGE}\n\nIndexes the text and Markdown of a folder, or one file, and asks it the question in five ways.\n--keep leaves the server up until it is interrupted.`,
   );
   process.exit();
 }
@@ -24,7 +26,7 @@ if (question?.trim() === "") refuse(`the question is empty: ${USAGE}`);
 // npm runs scripts in the folder of the package, and says in which folder its user is.
 const path = place === undefined ? null : resolve(process.env.INIT_CWD ?? process.cwd(), place);
 if (path !== null && !existsSync(path)) refuse(`${path}: no such folder or file`);
-const given = path === null ? [] : question === undefined ? [path] : [path, question];
+const asked = path === null ? [] : question === undefined ? [path] : [path, question];
 
 // Ctrl-C reaches the tour too, which removes what it has made; whoever waits for this process is not to close the terminal before.
 process.on("SIGINT", () => {});
@@ -36,5 +38,6 @@ run(process.execPath, [
   "--import",
   "tsx",
   "scripts/quickstart/main.ts",
-  ...given,
+  ...(keeps ? ["--keep"] : []),
+  ...asked,
 ]);

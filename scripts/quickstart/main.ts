@@ -9,6 +9,7 @@ import {
   type Collection,
   type RecordInput,
   type Row,
+  type Snippet,
   TooLargeError,
   hybridSchema,
   knn,
@@ -22,6 +23,8 @@ const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const DEFAULT_QUESTION = "What happens to a write when the server is killed?";
 const WRITE_BATCH = 16;
 const HITS = 5;
+/** Characters that are shown of a document. */
+const SNIPPET = 120;
 const CANDIDATES = 50;
 
 const WRONG_USAGE = 2;
@@ -33,9 +36,12 @@ interface SectionMetadata {
 }
 
 /** What a search of the tour answers. */
-type Found = Row<SectionMetadata, "title" | "path" | "#score">;
+type Found = Row<SectionMetadata, "title" | "path" | "#score"> & { readonly snippet: Snippet | null };
 
-const place = resolve(process.argv[2] ?? PROJECT);
+const KEEP = "--keep";
+const [given, asked] = process.argv.slice(2).filter((argument) => argument !== KEEP);
+const keeps = process.argv.includes(KEEP);
+const place = resolve(given ?? PROJECT);
 
 const { sections, leftOut } = existsSync(place)
   ? await readSections(place).catch((error: unknown) =>
@@ -45,13 +51,14 @@ const { sections, leftOut } = existsSync(place)
 const notes = describeLeftOut(leftOut);
 if (sections.length === 0) refuse([`${place}: no text or Markdown in it`, ...notes].join("; "));
 for (const note of notes) console.log(note);
-const question = process.argv[3] ?? ownQuestion();
+const question = asked ?? ownQuestion();
 console.log("Starting a server…");
 const server = await startServer();
 let stopping: Promise<void> | undefined;
+let isKept = false;
 const stop = (): Promise<void> => (stopping ??= server.stop());
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.once(signal, () => void stop().finally(() => process.exit(130)));
+  process.once(signal, () => void stop().finally(() => process.exit(isKept ? 0 : 130)));
 }
 try {
   const collection = await server.client.createCollection<SectionMetadata>({
@@ -60,6 +67,11 @@ try {
   });
   await indexSections(collection, sections);
   await tour(collection);
+  if (keeps) {
+    isKept = true;
+    console.log(`\nThe server stays up at ${server.url} until Ctrl-C. Its key: ${server.key}`);
+    await server.ended;
+  }
 } catch (error) {
   // What was under way when it was interrupted fails, of course.
   if (stopping === undefined) throw error;
@@ -67,6 +79,7 @@ try {
   await stop();
 }
 console.log("\nDone. The server is stopped and its data folder removed.");
+if (!keeps) console.log(`${KEEP} leaves it up: npm run quickstart -- ${KEEP}`);
 console.log(
   "Next: docs/guide/getting-started.md starts a server to keep, and writes such searches with curl.",
 );
@@ -150,16 +163,17 @@ async function tour(collection: Collection<SectionMetadata>): Promise<void> {
   const hybrid = rrf({ ranks: [dense, sparse] });
   const folder = mostCommonFolder(sections);
   const select = ["title", "path", "#score"] as const;
+  const shown = { limit: HITS, select, highlight: { snippet: SNIPPET } } as const;
   const groupBy = { keys: ["path"], aggregate: { $min_k: { keys: ["#score"], k: 1 } } };
   const where = { folder };
-  await show("dense", "", () => collection.search({ rank: knn(dense), limit: HITS, select }));
-  await show("sparse", "", () => collection.search({ rank: knn(sparse), limit: HITS, select }));
-  await show("hybrid", "", () => collection.search({ rank: hybrid, limit: HITS, select }));
+  await show("dense", "", () => collection.search({ rank: knn(dense), ...shown }));
+  await show("sparse", "", () => collection.search({ rank: knn(sparse), ...shown }));
+  await show("hybrid", "", () => collection.search({ rank: hybrid, ...shown }));
   await show("hybrid where", ` folder = "${folder}"`, () =>
-    collection.search({ where, rank: hybrid, limit: HITS, select }),
+    collection.search({ where, rank: hybrid, ...shown }),
   );
   await show("grouped", " best section of each file", () =>
-    collection.search({ rank: hybrid, groupBy, limit: HITS, select }),
+    collection.search({ rank: hybrid, groupBy, ...shown }),
   );
 }
 
@@ -168,9 +182,21 @@ async function show(kind: string, note: string, search: () => Promise<readonly F
   const hits = await search();
   const milliseconds = (performance.now() - startedAt).toFixed(1);
   console.log(`\n${kind}${note} "${question}" (${milliseconds} ms)`);
-  for (const [position, { metadata, score }] of hits.entries()) {
-    console.log(`${position + 1}. ${metadata?.path ?? ""} ${metadata?.title ?? ""} ${score.toFixed(4)}`);
+  for (const [position, { metadata, score, snippet }] of hits.entries()) {
+    const title = metadata?.title ?? "";
+    console.log(`${position + 1}. ${metadata?.path ?? ""} ${title} ${score.toFixed(4)}`);
+    console.log(`   ${lineOf(snippet, title)}`);
   }
+}
+
+/** The words that matched, or the beginning of a text in which none did. Documents begin with their title. */
+function lineOf(snippet: Snippet | null, title: string): string {
+  const text = snippet?.text ?? "";
+  const isFirst = snippet?.start === 0;
+  const line = (isFirst && text.startsWith(title) ? text.slice(title.length) : text)
+    .replaceAll(/\s+/gu, " ")
+    .trim();
+  return isFirst ? line : `… ${line}`;
 }
 
 function counted(count: number, word: string): string {

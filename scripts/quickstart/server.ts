@@ -18,6 +18,8 @@ export interface RunningServer {
   readonly url: string;
   readonly key: string;
   readonly client: SheafClient;
+  /** Resolves when it is not there any more. */
+  readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -36,8 +38,10 @@ export async function startServer(): Promise<RunningServer> {
       SHEAF_DISK_RESERVE: String(DISK_RESERVE_BYTES),
     },
   });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const stop = async (): Promise<void> => {
-    await endChild(child);
+    if (child.exitCode === null && child.signalCode === null) child.kill("SIGTERM");
+    await ended;
     await rm(data, { recursive: true, force: true });
   };
   const client = new SheafClient({ url, key });
@@ -47,7 +51,7 @@ export async function startServer(): Promise<RunningServer> {
     await stop();
     throw error;
   }
-  return { url, key, client, stop };
+  return { url, key, client, ended, stop };
 }
 
 async function waitUntilReady(client: SheafClient, child: ChildProcess): Promise<void> {
@@ -62,11 +66,4 @@ async function waitUntilReady(client: SheafClient, child: ChildProcess): Promise
       await sleep(50);
     }
   }
-}
-
-async function endChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  child.kill("SIGTERM");
-  await exited;
 }

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { SheafClient } from "@sheaf/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const SCRIPT = fileURLToPath(new URL("../../scripts/quickstart.mjs", import.meta.url));
@@ -67,9 +68,14 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
           : /^1\. garden\/bees\.md Bees /;
       expect(lines[heading + 1], kind).toMatch(best);
       expect(lines[heading + 1], kind).toMatch(/ -?\d+\.\d+$/);
+      expect(lines[heading + 2], kind).toMatch(
+        kind === "hybrid where"
+          ? /^   \S/
+          : /^   (?:… )?Honey bees see ultraviolet marks that guide them to flowers\.$/,
+      );
     }
     expect(stdout).toContain("Lower scores are better.");
-    expect(lines.filter((line) => line !== "").at(-2)).toMatch(/^Done\. /);
+    expect(lines.filter((line) => line !== "").at(-3)).toMatch(/^Done\. /);
     expect(lines.filter((line) => line !== "").at(-1)).toBe(
       "Next: docs/guide/getting-started.md starts a server to keep, and writes such searches with curl.",
     );
@@ -88,6 +94,28 @@ describe("npm run quickstart -- FOLDER QUESTION", () => {
     // As a terminal does it: all processes hear of it.
     process.kill(-child.pid!, "SIGINT");
     await once(child, "exit");
+    const left = (await readdir(temporary)).filter((name) => name.startsWith("sheaf-quickstart-"));
+    expect(left).toEqual([]);
+  });
+
+  it("leaves the server up until it is interrupted, where it is to keep it", async () => {
+    const env = { ...process.env, TMPDIR: temporary, INIT_CWD: folder };
+    const child = spawn(process.execPath, [SCRIPT, "--keep", join("garden", "bees.md"), QUESTION], {
+      detached: true,
+      stdio: ["ignore", "pipe", "ignore"],
+      env,
+    });
+    let printed = "";
+    for await (const text of child.stdout.setEncoding("utf8")) {
+      printed += String(text);
+      const [, url, key] = /stays up at (\S+) until Ctrl-C\. Its key: (\S+)\n/u.exec(printed) ?? [];
+      if (url === undefined || key === undefined) continue;
+      const collections = await new SheafClient({ url, key }).listCollections();
+      expect(collections.map(({ name }) => name)).toEqual(["quickstart"]);
+      break;
+    }
+    process.kill(-child.pid!, "SIGINT");
+    expect(await once(child, "exit")).toEqual([0, null]);
     const left = (await readdir(temporary)).filter((name) => name.startsWith("sheaf-quickstart-"));
     expect(left).toEqual([]);
   });
