@@ -1,7 +1,8 @@
 /**
- * Three projects: `unit` beside the sources, `e2e` and `alone` against the built command. All resolve packages to their
- * sources. Files of the first two run beside each other, one more than there are cores, for they often wait for processes. Nothing
- * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew.
+ * Four projects: `unit` beside the sources, the others against the built command. All resolve packages to their sources.
+ * Files of `unit` and `e2e` run beside each other, one more than there are cores, for they often wait for processes. Nothing
+ * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew. `long` is a small
+ * version of the lanes that run for hours: `npm run test:long`, which `npm run verify` leaves out.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -43,10 +44,20 @@ export default defineConfig({
           name: "e2e",
           env,
           include: [
-            "test/{damage,docs,compat,examples,fuzz,soak,torture}/**/*.test.ts",
+            "test/{damage,docs,compat,examples}/**/*.test.ts",
             "test/e2e/!(quickstart).test.ts",
             ...WAITING,
           ],
+          maxWorkers,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          ...deadlines,
+          name: "long",
+          env,
+          include: ["test/{fuzz,soak,torture}/**/*.test.ts"],
           maxWorkers,
         },
       },

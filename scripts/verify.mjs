@@ -1,4 +1,4 @@
-/** `npm run verify`: install, then every check and every test; the test runner's summary comes last. */
+/** `npm run verify`: install, then every check and every test but the long lanes (`npm run test:long`); the test runner's summary comes last. */
 import { installPackages, run } from "./install.mjs";
 
 installPackages();
@@ -7,4 +7,4 @@ for (const script of ["build", "format:check", "lint", "typecheck", "unused"]) {
   run("npm", ["run", "--silent", script]);
 }
 console.log("\n> test");
-run("npx", ["vitest", "run"]);
+run("npx", ["vitest", "run", ...["unit", "e2e", "alone"].map((name) => `--project=${name}`)]);

@@ -5,7 +5,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FuzzReport, runFuzz } from "./fuzz-run.ts";
 
-const REQUESTS = 25_000;
+const REQUESTS = 50_000;
 const SEED = 1;
 /** What the heaps of five processes may differ by from one moment to another. */
 const SLACK_MEBIBYTES = 150;

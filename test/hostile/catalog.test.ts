@@ -8,7 +8,7 @@ import { Stage } from "./testing/stage.ts";
 import { askUnread, receiversCut, replyBytes } from "./testing/unread-replies.ts";
 
 const WITHIN_MIB = 2_000;
-const COLLECTIONS = 200;
+const COLLECTIONS = 120;
 const LISTS = 20;
 const UNREAD = 50;
 const CHARACTERS = LIMITS.collectionMetadataBytes - JSON.stringify({ text: "" }).length;

@@ -1,11 +1,11 @@
-/** Four times six cycles of the torture with every run of the tests; `npm run torture -- --cycles 1000` is the same for longer. */
+/** Four times nine cycles of the torture; `npm run torture -- --cycles 1000` is the same for longer. */
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "../e2e/testing/served-sheaf.ts";
 import { Tally } from "./tally.ts";
 import { ACKNOWLEDGED_EVERY, torture } from "./torture.ts";
 
-const CYCLES = 6;
+const CYCLES = 9;
 const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 describe("kill -9 of the gateway, the engine host and the whole group", () => {
