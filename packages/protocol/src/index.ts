@@ -186,7 +186,7 @@ export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-
 export { checkKnn, checkSearchAgainstSchema, checkWhereAgainstSchema } from "./catalog/schema-check.ts";
 export { type Finding, Findings, type WarningCode } from "./check/findings.ts";
 export { type SearchCheck, parseSearchCheck } from "./check/search-check.ts";
-export { rankLeaves, warnOfSearch } from "./check/search-warnings.ts";
+export { warnOfSearch } from "./check/search-warnings.ts";
 export {
   parseTenantBody,
   parseTenantUpdate,

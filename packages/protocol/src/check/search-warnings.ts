@@ -6,7 +6,8 @@ import { isIntegerArray } from "../integer-array.ts";
 import { memberPath } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { type MetadataScalar, metadataKind } from "../metadata.ts";
-import type { FieldLeaf, Knn, Rank, Search, Where } from "../search/ast.ts";
+import type { Rank, Search, Where } from "../search/ast.ts";
+import { leafPaths } from "../search/leaf-paths.ts";
 import type { Findings, WarningCode } from "./findings.ts";
 import { neverMatches } from "./never-matches.ts";
 
@@ -14,14 +15,6 @@ const NUMBERS = ["int", "float"];
 
 /** Says one thing of one place. */
 type Warn = (path: string, code: WarningCode, problem: string) => void;
-
-/** The leaves of a rank, in depth-first order. */
-export function rankLeaves(rank: Rank): readonly (Knn | FieldLeaf)[] {
-  if (rank.type === "nary") return rank.operands.flatMap(rankLeaves);
-  if (rank.type === "binary") return [...rankLeaves(rank.left), ...rankLeaves(rank.right)];
-  if (rank.type === "unary") return rankLeaves(rank.operand);
-  return rank.type === "val" ? [] : [rank];
-}
 
 /** @param path Of the payload. */
 export function warnOfSearch(
@@ -52,17 +45,17 @@ function warnOfRank(
   search: Search,
   { warn, keys, path }: { readonly warn: Warn; readonly keys: KnownKeys; readonly path: string },
 ): void {
-  const leaves = rankLeaves(rank);
   const rankPath = memberPath(path, "rank");
+  const leaves = [...leafPaths(rank, rankPath)];
   if (leaves.length === 0) {
     warn(rankPath, "constant_rank", "has no `$knn`, `$key` or `$age`, so that it finds nothing");
   }
-  for (const leaf of leaves) {
+  for (const { leaf, path: at } of leaves) {
     if (leaf.type === "knn") continue;
     const problem = keys.problem(leaf.key, leaf.type === "key" ? [...NUMBERS, "bool"] : NUMBERS);
-    if (problem !== null) warn(rankPath, ...problem);
+    if (problem !== null) warn(at, ...problem);
   }
-  const knns = leaves.filter((leaf) => leaf.type === "knn");
+  const knns = leaves.flatMap(({ leaf }) => (leaf.type === "knn" ? [leaf] : []));
   const end = search.limit === null ? 0 : search.offset + search.limit;
   // Beside a `$key` that has values, a `$knn` with a default keeps none out.
   if (knns.length < leaves.length) return;

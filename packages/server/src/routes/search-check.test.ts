@@ -174,7 +174,7 @@ describe("warnings", () => {
     ],
     ["type", { where: { n: "1" } }, "searches[0].where.n", "never_matches"],
     ["key", { where: { nobody: 1 } }, "searches[0].where.nobody", "unknown_key"],
-    ["field", { rank: { $key: { key: "s" } } }, "searches[0].rank", "never_matches"],
+    ["field", { rank: { $key: { key: "s" } } }, "searches[0].rank.$key", "never_matches"],
     ["order", { order_by: [{ nobody: "asc" }] }, "searches[0].order_by", "unknown_key"],
   ])("name what is odd: %s", async (_name, search, at, code) => {
     expect(await warnings(search)).toEqual([[at, code]]);

@@ -20,7 +20,7 @@ import {
   checkWhereAgainstSchema,
   indexPlan,
   invalid,
-  rankLeaves,
+  leafPaths,
   throwIfAborted,
   warnOfSearch,
 } from "@sheaf/protocol";
@@ -115,7 +115,7 @@ export class CheckService {
     const { where, rank } = search;
     if (where !== null) await attempt(() => checkWhereAgainstSchema(where, schema, `${path}.where`));
     const leaves: CheckedLeaf[] = [];
-    for (const leaf of rank === null ? [] : rankLeaves(rank)) {
+    for (const { leaf } of rank === null ? [] : leafPaths(rank, path)) {
       if (leaf.type === "knn") await attempt(async () => leaves.push(await this.#planLeaf(leaf, checking)));
     }
     warnOfSearch(search, { schema, path }, warnings);
