@@ -21,7 +21,7 @@ const called = new Set<string>();
 const ANSWER = {
   ...{ id: "00000000-0000-4000-8000-000000000001", name: "n", tenant: "t", database: "d", ids: [] },
   ...{ limits: {}, accepted: [], embeddings: [], max_batch_size: 100, created_at: "2030-01-01T00:00:00Z" },
-  ...{ traces: [[]], plans: [{}] },
+  ...{ traces: [[]], plans: [{}], described: [], intervals: [] },
 };
 const client = new SheafClient({
   url: "http://127.0.0.1:1",
@@ -29,7 +29,7 @@ const client = new SheafClient({
     const { pathname } = new URL(url instanceof Request ? url.url : url);
     sent.add(`${init?.method} ${pathname}`);
     const isList =
-      init?.method === "GET" && /\/(?:tenants|databases|collections|keys|backups)$/u.test(pathname);
+      init?.method === "GET" && /\/(?:tenants|databases|collections|keys|backups|models)$/u.test(pathname);
     return Promise.resolve(Response.json(isList ? [] : ANSWER));
   },
 });
@@ -63,7 +63,8 @@ async function callClient(): Promise<void> {
   await Promise.all([of.listCollections(), drain(of.collections()), of.countCollections()]);
   await of.deleteCollection(name);
   await Promise.all([of.createKey({ ...name, tenant: null, scopes: [] }), of.listKeys(), drain(of.keys())]);
-  await Promise.all([of.rotateKey(id), of.revokeKey(id)]);
+  await Promise.all([of.rotateKey(id), of.revokeKey(id), of.currentKey()]);
+  await Promise.all([of.usage(), of.listModels(), of.pullModel({ model: "m" }), of.metricsHistory()]);
   await Promise.all([of.createBackup(name), of.getBackup(name), of.listBackups(), of.cancelBackup(name)]);
   await Promise.all([of.embed({ model: "m", texts: [] }), of.embedSparse({ model: "m", texts: [] })]);
 }

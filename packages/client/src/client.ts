@@ -28,11 +28,9 @@ import {
   ID,
   type IdParams,
   type Identity,
-  type IdentityReply,
   NAME,
   type NameParams,
   PAGE,
-  PAGES,
   type PageParams,
   type PagesParams,
   RESOURCE,
@@ -46,6 +44,27 @@ import {
   pageQuery,
   tenantInfo,
 } from "./catalog/params.ts";
+import {
+  type CurrentKey,
+  type MetricsHistory,
+  type Model,
+  type ModelParams,
+  type ModelReply,
+  PULL,
+  type TenantUsage,
+  currentKeyOf,
+  metricsHistoryOf,
+  modelOf,
+  tenantUsageOf,
+} from "./catalog/state.ts";
+import {
+  CLIENT_OPTIONS,
+  REQUEST,
+  type RequestParams,
+  SCOPE,
+  type ScopeParams,
+  type SheafClientOptions,
+} from "./client-options.ts";
 import { Collection } from "./collection.ts";
 import {
   type EmbedParams,
@@ -58,48 +77,16 @@ import {
   sparseRequest,
 } from "./embedding.ts";
 import { BusyError } from "./errors.ts";
-import { Pages } from "./pages.ts";
+import { type Pages, pages } from "./pages.ts";
 import type { Metadata, MetadataShape } from "./records/metadata.ts";
 import type { WriteLimits } from "./records/write.ts";
-import { type MembersOf, requireKnown } from "./require-known.ts";
+import { requireKnown } from "./require-known.ts";
 import { ServerLimits } from "./server-limits.ts";
-import {
-  CALL,
-  type CallOptions,
-  type ClientRequest,
-  TRANSPORT,
-  Transport,
-  type TransportOptions,
-} from "./transport.ts";
+import { type CallOptions, Transport } from "./transport.ts";
 
-export interface SheafClientOptions extends TransportOptions {
-  /** `default_tenant` if omitted. */
-  readonly tenant?: string | undefined;
-  /** `default_database` if omitted. */
-  readonly database?: string | undefined;
-}
-
-export type ScopeParams = Pick<SheafClientOptions, "tenant" | "database">;
-
-/** A request that has no method of its own. */
-export interface RequestParams extends ClientRequest, CallOptions {}
-
-const SCOPE: MembersOf<ScopeParams> = { tenant: true, database: true };
-const CLIENT_OPTIONS: MembersOf<SheafClientOptions> = { ...TRANSPORT, ...SCOPE };
-const REQUEST: MembersOf<RequestParams> = {
-  method: true,
-  path: true,
-  json: true,
-  body: true,
-  headers: true,
-  repeatable: true,
-  text: true,
-  ...CALL,
-};
-
-const PAGE_SIZE = 100;
 const BACKUPS = "/api/v2/backups";
 const KEYS = "/api/v2/keys";
+const MODELS = "/api/v2/models";
 const TENANTS = "/api/v2/tenants";
 
 /**
@@ -167,12 +154,35 @@ export class SheafClient {
 
   /** Who the key speaks for. */
   async identity(params: CallOptions = {}): Promise<Identity> {
-    return identityOf(await this.#get<IdentityReply>("/api/v2/auth/identity", known(params)));
+    return identityOf(await this.#get("/api/v2/auth/identity", known(params)));
   }
 
   /** In the text format of Prometheus. */
   async metrics(params: CallOptions = {}): Promise<string> {
     return this.#transport.send({ method: "GET", path: "/metrics", text: true }, known(params));
+  }
+
+  /** Requests and the time of their stages over the last hour, every ten seconds. */
+  async metricsHistory(params: CallOptions = {}): Promise<MetricsHistory> {
+    return metricsHistoryOf(await this.#get("/api/v2/metrics/history", known(params)));
+  }
+
+  /** What the client's tenant has, and what it may have; its collections from `offset` on, at most `limit`. */
+  async usage(params: PageParams = {}): Promise<TenantUsage> {
+    const query = pageQuery(requireKnown(params, PAGE, "params"));
+    return tenantUsageOf(await this.#get(`${this.#tenantPath}/usage${query}`, params));
+  }
+
+  /** Every model that the server knows. */
+  async listModels(params: CallOptions = {}): Promise<readonly Model[]> {
+    return (await this.#get<readonly ModelReply[]>(MODELS, known(params))).map(modelOf);
+  }
+
+  /** Has the server fetch the weights of a model, which goes on when this resolves; `listModels` says how far it is. */
+  async pullModel(params: ModelParams): Promise<Model> {
+    const { model } = requireKnown(params, PULL, "params");
+    const request = { method: "POST", path: `${MODELS}/pull`, json: { model } } as const;
+    return modelOf(await this.#transport.send<ModelReply>(request, params));
   }
 
   /** Removes everything, where the server allows it. */
@@ -244,13 +254,8 @@ export class SheafClient {
   async createCollection<M extends MetadataShape<M> = Metadata>(
     params: CreateCollectionParams,
   ): Promise<Collection<M>> {
-    const {
-      name,
-      metadata,
-      schema,
-      configuration,
-      getOrCreate = false,
-    } = requireKnown(params, CREATE_COLLECTION, "params");
+    const { getOrCreate = false, ...wanted } = requireKnown(params, CREATE_COLLECTION, "params");
+    const { name, metadata, schema, configuration } = wanted;
     const json = { name, metadata, schema, configuration, get_or_create: getOrCreate };
     const path = `${this.#databasePath}/collections`;
     const request = { method: "POST", path, json, repeatable: getOrCreate } as const;
@@ -304,6 +309,11 @@ export class SheafClient {
   async createKey(params: CreateKeyParams): Promise<IssuedKey> {
     const json = keyBody(requireKnown(params, CREATE_KEY, "params"));
     return issuedKey(await this.#make(KEYS, json, params));
+  }
+
+  /** What the client's own key may do. */
+  async currentKey(params: CallOptions = {}): Promise<CurrentKey> {
+    return currentKeyOf(await this.#get(`${KEYS}/current`, known(params)));
   }
 
   /** Oldest first: all, or a page of them. */
@@ -386,9 +396,4 @@ export class SheafClient {
   #make<T>(path: string, json: object, options: CallOptions): Promise<T> {
     return this.#transport.send({ method: "POST", path, json, repeatable: false }, options);
   }
-}
-
-function pages<T>(params: PagesParams, list: (page: PageParams) => Promise<readonly T[]>): Pages<T> {
-  const { pageSize = PAGE_SIZE, ...call } = requireKnown(params, PAGES, "params");
-  return new Pages((page) => list({ ...page, ...call }), pageSize);
 }

@@ -34,7 +34,19 @@ export type {
   ValueTypes,
   VectorIndex,
 } from "./catalog/schema.ts";
-export { SheafClient, type RequestParams, type ScopeParams, type SheafClientOptions } from "./client.ts";
+export type {
+  Amount,
+  CollectionUsage,
+  CurrentKey,
+  HistoryInterval,
+  MetricsHistory,
+  Model,
+  ModelParams,
+  StageTimes,
+  TenantUsage,
+} from "./catalog/state.ts";
+export { SheafClient } from "./client.ts";
+export type { RequestParams, ScopeParams, SheafClientOptions } from "./client-options.ts";
 export { Collection, type AcceptedModel, type IndexingStatus, type ModelWeights } from "./collection.ts";
 export type {
   DenseModel,

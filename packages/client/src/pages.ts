@@ -1,5 +1,8 @@
 /** Lists of any length, read page by page as they are gone through. */
 
+import { PAGES, type PageParams, type PagesParams } from "./catalog/params.ts";
+import { requireKnown } from "./require-known.ts";
+
 /** @param page What to skip and how many to give at most; fewer than that are the last. */
 type ReadPage<T> = (page: { readonly offset: number; readonly limit: number }) => Promise<readonly T[]>;
 
@@ -35,4 +38,12 @@ export class Pages<T> implements AsyncIterable<T> {
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for await (const page of this.pages()) yield* page;
   }
+}
+
+const PAGE_SIZE = 100;
+
+/** Those of a method that lists a page. */
+export function pages<T>(params: PagesParams, list: (page: PageParams) => Promise<readonly T[]>): Pages<T> {
+  const { pageSize = PAGE_SIZE, ...call } = requireKnown(params, PAGES, "params");
+  return new Pages((page) => list({ ...page, ...call }), pageSize);
 }

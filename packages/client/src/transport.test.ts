@@ -4,7 +4,8 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { SheafClient, type SheafClientOptions } from "./client.ts";
+import type { SheafClientOptions } from "./client-options.ts";
+import { SheafClient } from "./client.ts";
 import {
   AuthorizationError,
   BusyError,

@@ -8,7 +8,7 @@ import { engineModelsSuite } from "./engine-models.suite.ts";
 import { engineReadsSuite } from "./engine-reads.suite.ts";
 import { engineRecordsSuite } from "./engine-records.suite.ts";
 import { engineTransactionsSuite } from "./engine-transactions.suite.ts";
-import type { Engine } from "./engine.ts";
+import type { CollectionUsage, Engine } from "./engine.ts";
 import { AT, INCLUDE, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 
 /** `open` is called once; the suite closes what it returns. */
@@ -86,6 +86,11 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
       await expect.poll(async () => (await engine.getCollection(ref)).version, { timeout: 10_000 }).toBe(1);
       expect(await engine.getCollection(ref)).toMatchObject({ logPosition: 2 });
       expect(await engine.indexingStatus(ref)).toEqual({ totalOperations: 2, indexedOperations: 2 });
+      const { held, ...usage } = await usageOf(engine, ref);
+      expect(usage).toMatchObject({ dimension: before.dimension, totalOperations: 2, indexedOperations: 2 });
+      expect(held).toMatchObject({ records: 2, bytes: expect.any(Number) });
+      expect(held!.bytes).toBeGreaterThan(0);
+      expect(Math.abs(Date.now() - held!.writtenAt!)).toBeLessThan(60_000);
       // An ignored record is an operation too: who waits for it must not wait in vain.
       await write(engine, ref, "add", record("a"));
       await expect.poll(async () => (await engine.getCollection(ref)).version, { timeout: 10_000 }).toBe(2);
@@ -121,4 +126,15 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
       expect((await engine.getDatabase(AT)).name).toBe("default_database");
     });
   });
+}
+
+async function usageOf(engine: Engine, ref: CollectionRef): Promise<CollectionUsage> {
+  for (let after: string | undefined; ;) {
+    const page = { limit: null, offset: 0, ...(after !== undefined && { after }) };
+    const { items, next } = await engine.collectionUsage(ref, page);
+    const found = items.find(({ id }) => id === ref.id);
+    if (found !== undefined) return found;
+    if (next === null) throw new Error("the collection is not listed");
+    after = next;
+  }
 }

@@ -104,6 +104,22 @@ export interface IndexingStatus {
   readonly indexedOperations: number;
 }
 
+/** What a collection held when the catalog was told last, within a second of its newest write. */
+export interface HeldRecords {
+  readonly records: number;
+  readonly bytes: number;
+  /** Milliseconds since 1970 of its newest write; `null`: there was none. After a crash, of its next opening. */
+  readonly writtenAt: number | null;
+}
+
+export interface CollectionUsage extends IndexingStatus {
+  readonly id: string;
+  readonly name: string;
+  readonly dimension: number | null;
+  /** `null`: not written to since a version that kept no account. */
+  readonly held: HeldRecords | null;
+}
+
 /** A key as it is kept: the hexadecimal SHA-256 of it, never the key. */
 export interface StoredKey extends ApiKey {
   readonly digest: string;
@@ -197,6 +213,8 @@ export interface Engine {
   /** In order of creation. */
   listCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>>;
   countCollections(ref: DatabaseRef): Promise<number>;
+  /** In the order of `listCollections`; opens none of them. */
+  collectionUsage(ref: DatabaseRef, page: ListPage): Promise<ListBatch<CollectionUsage>>;
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void>;
   /**
    * Remembers the models that vectors of the collection are about to be made with, and gives all that it remembers.

@@ -29,7 +29,7 @@ import type { Catalog } from "./catalog/catalog.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
-import { collectionStatistics, indexingStatus } from "./collection/collection-statistics.ts";
+import { collectionStatistics, collectionUsage, indexingStatus } from "./collection/collection-statistics.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { CollectionPurger } from "./collection/removal/collection-purger.ts";
@@ -119,8 +119,8 @@ export class LocalEngine implements Engine {
       onProblem: this.#telling("what a collection has left in a shared environment could not be removed"),
     });
     this.#deleteBehind.start();
-    const { diskReserve } = options;
-    this.#backups = new BackupMaker({ ...parts, forker, diskReserve, deleteBehind: this.#deleteBehind });
+    const backedUp = { ...parts, forker, deleteBehind: this.#deleteBehind };
+    this.#backups = new BackupMaker({ ...backedUp, diskReserve: options.diskReserve });
     this.#purger = new CollectionPurger({
       ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
       onProblem: this.#telling("what was deleted in a collection could not be removed for good"),
@@ -199,11 +199,14 @@ export class LocalEngine implements Engine {
     return this.#catalog.countCollections(ref);
   }
 
+  collectionUsage(ref: DatabaseRef, page: ListPage): ReturnType<Engine["collectionUsage"]> {
+    return collectionUsage(this.#catalog, this.#pool, ref, page);
+  }
+
   async updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
     const { schema } = change;
-    const open = this.#pool.peek(ref.id);
     // The new schema was made from one that may be older than keys written since.
-    const extended = schema === undefined || open === null ? schema : open.extend(schema);
+    const extended = schema && (this.#pool.peek(ref.id)?.extend(schema) ?? schema);
     const committed = await this.#catalog.updateCollection(
       ref,
       extended === undefined ? change : { ...change, schema: extended },
@@ -383,12 +386,11 @@ export class LocalEngine implements Engine {
   }
 
   #discard(ids: readonly string[]): Promise<void> {
-    const parts = {
+    return discardCollections(ids, {
       ...{ pool: this.#pool, budgets: this.#budgets, folder: this.#folder, opener: this.#opener },
       deleteBehind: this.#deleteBehind,
-    };
-    const onProblem = this.#telling("removing the files of a dropped collection failed");
-    return discardCollections(ids, { ...parts, onProblem });
+      onProblem: this.#telling("removing the files of a dropped collection failed"),
+    });
   }
 
   #telling(message: string): (error: unknown, collection?: string) => void {

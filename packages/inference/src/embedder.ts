@@ -79,7 +79,17 @@ export interface ModelInfo {
   /** The model for queries where it differs from the one for documents. */
   readonly queryModel: string | null;
   readonly available: boolean;
+  /** What it takes while it is loaded, in bytes; `null`: nothing, or its weights are absent. */
+  readonly memoryBytes: number | null;
+  /** Whether it takes that now. */
+  readonly loaded: boolean;
+  /** Of its weights, where they were asked for and are not here. */
+  readonly pull: ModelPull | null;
 }
+
+export type ModelPull =
+  | { readonly state: "pulling"; readonly receivedBytes: number; readonly totalBytes: number }
+  | { readonly state: "failed" };
 
 export interface Embedder {
   models(): readonly ModelInfo[];
@@ -87,6 +97,11 @@ export interface Embedder {
   model(identifier: string): ModelInfo;
   /** Identifier, revision and weights digest; 503 if the weights are absent. */
   identity(identifier: string): Promise<ModelIdentity>;
+  /**
+   * Begins to fetch the weights of a model, unless they are here or on their way; `model` says how far that is. 400 for an
+   * unknown model or one without weights, 412 where this server cannot fetch them.
+   */
+  pull(identifier: string): void;
   dense(request: EmbedRequest, options?: EmbedOptions): Promise<DenseEmbeddings>;
   sparse(request: EmbedRequest, options?: EmbedOptions): Promise<SparseEmbeddings>;
   /**

@@ -6,6 +6,7 @@ export type {
   EmbedRequest,
   EmbedUsage,
   ModelInfo,
+  ModelPull,
   SparseEmbeddings,
 } from "./embedder.ts";
 export { createEmbedder, LocalEmbedder, type EmbedderOptions } from "./local-embedder.ts";

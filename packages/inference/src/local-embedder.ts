@@ -119,7 +119,10 @@ export class LocalEmbedder implements Embedder {
   readonly #pool: TextWorkerPool;
   readonly #modelOptions: LocalModelOptions;
   readonly #cacheFolder: string | null;
-  readonly #autoPull: AutoPull | null;
+  /** `null`: weights are not fetched at all. */
+  readonly #pulls: AutoPull | null;
+  /** Absent weights are fetched at the first use of their model. */
+  readonly #pullsAlone: boolean;
   readonly #models = new Map<string, LocalModel>();
   readonly #onEvent: (message: string) => void;
   /** What was said of files that cannot be used, so that each is said once and not at every request. */
@@ -139,10 +142,9 @@ export class LocalEmbedder implements Embedder {
     });
     const { workFolder, hub } = options;
     this.#cacheFolder = hub?.cacheFolder ?? null;
-    this.#autoPull =
-      hub === undefined || options.autoPull !== true
-        ? null
-        : new AutoPull({ store: new ModelStore({ hub }), onEvent });
+    const mayFetch = hub !== undefined && hub.offline !== true;
+    this.#pulls = mayFetch ? new AutoPull({ store: new ModelStore({ hub }), onEvent }) : null;
+    this.#pullsAlone = options.autoPull === true;
     const memoryBytes = options.memoryBytes ?? defaultModelMemory();
     this.#modelOptions = {
       replicas: options.replicas ?? Math.min(availableParallelism(), MAX_DEFAULT_REPLICAS),
@@ -174,6 +176,20 @@ export class LocalEmbedder implements Embedder {
 
   model(identifier: string): ModelInfo {
     return this.#info(modelEntry(identifier));
+  }
+
+  pull(identifier: string): void {
+    this.#checkOpen();
+    const entry = modelEntry(identifier);
+    if (entry.hub === null) {
+      throw new SheafError("invalid_argument", `${identifier} is part of Sheaf and has no weights to fetch`);
+    }
+    if (this.#info(entry).available) return;
+    if (this.#configured[identifier] !== undefined)
+      throw new SheafError("failed_precondition", `${identifier} is taken from a folder of its own`);
+    if (this.#pulls === null)
+      throw new SheafError("failed_precondition", "this server does not connect to fetch weights");
+    this.#pulls.begin(identifier);
   }
 
   async identity(identifier: string): Promise<ModelIdentity> {
@@ -227,7 +243,7 @@ export class LocalEmbedder implements Embedder {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([
-      this.#autoPull?.close(),
+      this.#pulls?.close(),
       this.#pool.close(),
       ...[...this.#models.values()].map((model) => model.close()),
     ]);
@@ -259,14 +275,19 @@ export class LocalEmbedder implements Embedder {
 
   #info(entry: ModelEntry): ModelInfo {
     const { identifier, kind, queryModel } = entry;
-    const base = { identifier, kind, queryModel };
+    const idle = { memoryBytes: null, loaded: false, pull: null };
+    const base = { identifier, kind, queryModel, ...idle };
     if (entry.head === "bm25") return { ...base, dimension: null, maxTokens: null, available: true };
     const folder = this.#find(entry);
     if ("missing" in folder) {
-      return { ...base, dimension: entry.dimension, maxTokens: entry.maxTokens, available: false };
+      const { dimension, maxTokens } = entry;
+      const pull = this.#pulls?.progress(identifier) ?? null;
+      return { ...base, dimension, maxTokens, available: false, pull };
     }
-    const { maxTokens } = planOf(folder, this.#modelOptions);
-    return { ...base, dimension: folder.dimension, maxTokens, available: true };
+    const { maxTokens, replicas, replicaBytes } = planOf(folder, this.#modelOptions);
+    const loaded = this.#models.get(identifier)?.loaded ?? false;
+    const memoryBytes = replicas * replicaBytes;
+    return { ...base, dimension: folder.dimension, maxTokens, available: true, memoryBytes, loaded };
   }
 
   #find(entry: ModelEntry): ModelFolder | AbsentModel {
@@ -292,7 +313,7 @@ export class LocalEmbedder implements Embedder {
 
   #absent(entry: ModelEntry, { missing, command }: AbsentModel): SheafError {
     const fetchable = entry.hub !== null && this.#configured[entry.identifier] === undefined;
-    if (this.#autoPull !== null && fetchable) return this.#autoPull.refusal(entry.identifier);
+    if (this.#pulls !== null && this.#pullsAlone && fetchable) return this.#pulls.refusal(entry.identifier);
     if (missing !== command) this.#tell(entry.identifier, missing);
     if (command === null) return modelFilesUnusable(entry.identifier);
     return modelUnavailable(entry.identifier, `${command}. ${UNTIL_THEN}`);

@@ -107,6 +107,11 @@ export class LocalModel implements MemoryTenant {
     return this.#options.pinned.has(this.identifier);
   }
 
+  /** Its processes run, or are being started. */
+  get loaded(): boolean {
+    return this.#options.memory.holds(this);
+  }
+
   get idle(): boolean {
     return this.#active === 0;
   }

@@ -196,6 +196,7 @@ export {
 } from "./catalog/tenant.ts";
 export { describeMissingFunction } from "./catalog/missing-function.ts";
 export { MODEL_KINDS, type ModelKind, describeUnknownModel, kindOfModel } from "./embed/models.ts";
+export { type PullBody, parsePullBody } from "./embed/pull-body.ts";
 export { checkTextSizes, type EmbedBody, parseEmbedBody, type Truncation } from "./embed/embed-body.ts";
 export {
   DEFAULT_TASKS,

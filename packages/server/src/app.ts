@@ -34,6 +34,10 @@ import { countRoutes } from "./routes/counts.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { resourceNameRoutes } from "./routes/resource-names.ts";
 import { searchRoutes } from "./routes/search.ts";
+import { currentKeyRoutes } from "./routes/state/current-key.ts";
+import { metricsHistoryRoutes } from "./routes/state/metrics-history.ts";
+import { modelRoutes } from "./routes/state/models.ts";
+import { usageRoutes } from "./routes/state/usage.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { transactionRoutes } from "./routes/transactions.ts";
@@ -144,6 +148,10 @@ function routesOf(services: Services, options: RouteOptions): readonly Route[] {
     ...keyRoutes(services),
     ...backupRoutes(services),
     ...metricsRoutes(services),
+    ...metricsHistoryRoutes(services),
+    ...currentKeyRoutes(),
+    ...modelRoutes(services),
+    ...usageRoutes(services),
     ...unimplementedRoutes(),
   ];
   return [...routes, ...documentationRoutes(routes)];

@@ -7,7 +7,7 @@ import type { AddressInfo, Server } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
-import { type HostedEngine, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
+import { type HostedEngine, type TenantQuotas, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
@@ -27,6 +27,7 @@ import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { embedderOptions } from "./embedder-options.ts";
 import { readTasksFile } from "./tasks-file.ts";
 import { EngineSlot, refuseEngine } from "./request/engine-source.ts";
+import type { UsageBounds } from "./services/usage-service.ts";
 import { refuseModels } from "./services/role-embedder.ts";
 
 /** How long requests in flight may go on after a stop; the rest of the 10 s is for the children. */
@@ -87,7 +88,6 @@ export async function startServer(
   const slot = new EngineSlot();
   const rootKeySlot = new RootKeySlot();
   const parts: Parts = { embedder: local, memory: new IdleGc(), engine: null, metricsListener: null };
-  const spoolFolder = join(settings.dataFolder, "spool");
   const app = createApp({
     ...settings,
     tls: identity,
@@ -98,7 +98,8 @@ export async function startServer(
     engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
-    spoolFolder,
+    spoolFolder: spoolOf(settings),
+    usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
   });
@@ -111,7 +112,7 @@ export async function startServer(
     parts.engine = await starting;
     if (parts.engine !== null) {
       // What a crash left of replies; the data folder is locked by now.
-      await rm(spoolFolder, { recursive: true, force: true });
+      await rm(spoolOf(settings), { recursive: true, force: true });
       slot.set(parts.engine);
     }
     // Last: whoever is shown a new key has a server that uses it.
@@ -203,6 +204,21 @@ function modelEvents(
   };
 }
 
+function spoolOf({ dataFolder }: Settings): string {
+  return join(dataFolder, "spool");
+}
+
+function quotasOf(settings: Settings): TenantQuotas & UsageBounds {
+  return {
+    databases: settings.quotaDatabases,
+    collections: settings.quotaCollections,
+    keys: settings.quotaKeys,
+    records: settings.quotaRecords,
+    bytes: settings.quotaBytes,
+    tokensPerDay: settings.quotaTokensPerDay,
+  };
+}
+
 /** Gives `null` on a server that keeps nothing. */
 function startEngine(
   settings: Settings,
@@ -218,13 +234,7 @@ function startEngine(
   metrics.childStarted("engine host");
   const starting = createHostedEngine({
     dataFolder: settings.dataFolder,
-    quotas: {
-      databases: settings.quotaDatabases,
-      collections: settings.quotaCollections,
-      keys: settings.quotaKeys,
-      records: settings.quotaRecords,
-      bytes: settings.quotaBytes,
-    },
+    quotas: quotasOf(settings),
     indexMemory: settings.indexMemory,
     unsealedMemory: settings.unsealedMemory,
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),

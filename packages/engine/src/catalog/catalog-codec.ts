@@ -7,7 +7,7 @@ import {
   type Metadata,
   writeFloat64,
 } from "@sheaf/protocol";
-import type { StoredKey, TokenUsage } from "../engine.ts";
+import type { HeldRecords, StoredKey, TokenUsage } from "../engine.ts";
 import { CorruptDataError, type DataOrigin } from "../storage/corrupt-data-error.ts";
 import { readMetadataFields, writeMetadataFields } from "../storage/values/metadata-codec.ts";
 import { ValueReader } from "../storage/values/value-reader.ts";
@@ -35,6 +35,8 @@ export interface CollectionEntry {
   readonly epoch: string;
   /** Its records are in an environment that small collections share; else it has one of its own. */
   readonly shared: boolean;
+  /** As of its last checkpoint; `null`: it was written by a version that kept no account. */
+  readonly held: HeldRecords | null;
 }
 
 /** All forks made of a collection and of its forks. */
@@ -104,13 +106,14 @@ export function decodeCounter(value: Uint8Array, origin: DataOrigin): number {
 }
 
 export function encodeCollection(entry: CollectionEntry): Uint8Array {
-  const { metadata, models, tree, epoch, shared, ...fields } = entry;
+  const { metadata, models, tree, epoch, shared, held, ...fields } = entry;
   const writer = new ValueWriter().begin(VALUE_KIND.collection, metadata === null ? 0 : HAS_METADATA);
   const stored: StoredFields = {
     ...fields,
     ...(tree === fields.id ? {} : { tree }),
     ...(epoch === "" ? {} : { epoch }),
     ...(shared ? { shared } : {}),
+    ...(held === null ? {} : { held: { ...held } }),
     ...(Object.keys(models).length === 0 ? {} : { models }),
   };
   writer.text(JSON.stringify(stored, markFloats));
@@ -123,13 +126,13 @@ export function decodeCollection(value: Uint8Array, origin: DataOrigin): Collect
   const fields = parseMarked(reader.text(), origin) as StoredFields;
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
-  return { tree: fields.id, epoch: "", shared: false, models: {}, ...fields, metadata };
+  return { tree: fields.id, epoch: "", shared: false, models: {}, held: null, ...fields, metadata };
 }
 
 /** What stands in the value as JSON. The optional fields came later and are left out where they say nothing. */
 type StoredFields = Omit<CollectionEntry, "metadata" | LaterField> &
   Partial<Pick<CollectionEntry, LaterField>>;
-type LaterField = "tree" | "epoch" | "shared" | "models";
+type LaterField = "tree" | "epoch" | "shared" | "models" | "held";
 
 function encodeFields(kind: ValueKind, fields: Readonly<Record<string, Json>>): Uint8Array {
   return new ValueWriter().begin(kind).text(JSON.stringify(fields)).finish();

@@ -75,6 +75,7 @@ import {
 
 /** Of a change that a tenant asks for, beside the description itself; it must not take what is kept free of the disk. */
 const CHANGE_BYTES = 1024 * 1024;
+const NOTHING_HELD = Object.freeze({ records: 0, bytes: 0, writtenAt: null });
 
 /** What a fork is beside its source. */
 export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name", string>> {
@@ -208,7 +209,7 @@ export class Catalog {
       const { entry, bytes } = await insertCollection(transaction, this.#counts, {
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
         ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },
-        shared: this.#shared,
+        ...{ shared: this.#shared, held: NOTHING_HELD },
       });
       await transaction.requireRoom(CHANGE_BYTES + bytes);
       return toCollection(entry);
@@ -284,10 +285,14 @@ export class Catalog {
 
   /** In order of creation; none for a database that does not exist. */
   async collections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>> {
-    const owner = await findDatabase(this.#store, ref);
-    if (owner === null) return { items: [], next: null };
-    const { items, next } = await listCollections(this.#store, owner.id, page);
+    const { items, next } = await this.heldCollections(ref, page);
     return { items: items.map(toCollection), next };
+  }
+
+  /** The same, with what each holds. */
+  async heldCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<CollectionEntry>> {
+    const owner = await findDatabase(this.#store, ref);
+    return owner === null ? { items: [], next: null } : listCollections(this.#store, owner.id, page);
   }
 
   async countCollections(ref: DatabaseRef): Promise<number> {
@@ -385,7 +390,7 @@ export class Catalog {
 
 function toCollection(entry: CollectionEntry): Collection {
   const { databaseId: _databaseId, created: _created, tree: _tree, epoch: _epoch, ...fields } = entry;
-  const { shared: _shared, ...collection } = fields;
+  const { shared: _shared, held: _held, ...collection } = fields;
   return collection;
 }
 

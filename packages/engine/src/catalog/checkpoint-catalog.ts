@@ -1,5 +1,6 @@
 /** What the catalog has been told of collections' records, and which collections have records that it was not told of yet. */
 import type { JsonObject } from "@sheaf/protocol";
+import type { HeldRecords } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import { ALL_DIRTY, dirtyKey, formatUuid, idBytes } from "./catalog-keys.ts";
 import { allEntries } from "./catalog-transaction.ts";
@@ -12,6 +13,8 @@ export interface CollectionProgress {
   readonly dimension?: number | null;
   /** The schema with new keys; `null`: nothing new. */
   readonly extend?: (schema: JsonObject) => JsonObject | null;
+  /** What it holds now. */
+  readonly held?: HeldRecords;
   /** Every write is checkpointed: removes the mark of `markDirty`. */
   readonly checkpointed?: boolean;
 }
@@ -52,6 +55,7 @@ export class CheckpointCatalog {
         dimension: progress.dimension ?? entry.dimension,
         version: entry.version + (logPosition > entry.logPosition ? 1 : 0),
         logPosition,
+        held: progress.held ?? entry.held,
       });
       if (progress.checkpointed === true) transaction.remove(dirtyKey(idBytes(id)));
     });

@@ -154,9 +154,10 @@ export class CollectionOpener {
         await takeSlice(known.tenant);
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
+        const usedBytes = (): number => stored.usedBytes;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const options = {
-          ...{ ...common, mover },
+          ...{ ...common, mover, usedBytes },
           progress,
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
           indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored) },

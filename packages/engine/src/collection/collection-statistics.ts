@@ -1,6 +1,13 @@
 /** What metrics say of all collections together. It looks at the open ones, of which there is a limited number. */
 import type { Catalog } from "../catalog/catalog.ts";
-import type { EngineStatistics, IndexingStatus } from "../engine.ts";
+import type {
+  CollectionUsage,
+  DatabaseRef,
+  EngineStatistics,
+  IndexingStatus,
+  ListBatch,
+  ListPage,
+} from "../engine.ts";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
 import type { CollectionOpener } from "./collection-opener.ts";
 import type { CollectionPool } from "./collection-pool.ts";
@@ -65,4 +72,20 @@ export async function collectionStatistics(
 /** `indexed`: operations that the index has. */
 export function indexingStatus(totalOperations: number, indexed: number): IndexingStatus {
   return { totalOperations, indexedOperations: Math.min(indexed, totalOperations) };
+}
+
+/** As the catalog knows them; of those that are open, or being opened, with how far their index is. */
+export async function collectionUsage(
+  catalog: Catalog,
+  pool: CollectionPool,
+  ref: DatabaseRef,
+  page: ListPage,
+): Promise<ListBatch<CollectionUsage>> {
+  const { items, next } = await catalog.heldCollections(ref, page);
+  const usages = items.map(({ id, name, dimension, held, logPosition }) => {
+    const indexed = pool.progress(id)?.indexedOperations ?? logPosition;
+    const total = Math.max(logPosition, pool.peek(id)?.head.sequence ?? 0);
+    return { id, name, dimension, held, ...indexingStatus(total, indexed) };
+  });
+  return { items: usages, next };
 }

@@ -25,6 +25,8 @@ export interface OpenCollectionOptions {
   readonly progress: OpeningProgress;
   readonly log: (message: string) => void;
   readonly store: RecordStore;
+  /** What the records take on the disk, in bytes. */
+  readonly usedBytes: () => number;
   /** Copies the store as it is on disk now, beside readers and writers. */
   readonly copyTo: (folder: string) => Promise<void>;
   /** Of a store that shares an environment while it is small. */

@@ -16,6 +16,7 @@ import {
   isListed,
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
+import type { HeldRecords } from "../engine.ts";
 import { CollectionIndex } from "../index/collection-index.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
@@ -76,7 +77,8 @@ export class OpenCollection {
     this.reads = this.#newReads();
     this.#progress = new IndexProgress(options.store.head.sequence, {
       mark: options.markDirty,
-      checkpoint: (logPosition, checkpointed) => options.advance({ logPosition, checkpointed }),
+      checkpoint: (logPosition, checkpointed) =>
+        options.advance({ logPosition, checkpointed, held: this.#held() }),
       onProblem: options.onProblem,
     });
   }
@@ -286,7 +288,10 @@ export class OpenCollection {
     if (!this.#options.dirty) return;
     const { sequence, dimension } = this.#store.head;
     try {
-      await this.#advance({ logPosition: sequence, dimension, checkpointed: true }, this.#kinds.all);
+      await this.#advance(
+        { logPosition: sequence, dimension, checkpointed: true, held: this.#held() },
+        this.#kinds.all,
+      );
     } catch (error) {
       // A full disk must not stop reads; the mark stays for the next start.
       this.#options.onProblem(error);
@@ -355,6 +360,11 @@ export class OpenCollection {
     await this.#options.advance({ ...progress, extend });
     // New keys never change which indexes there are, so the plan stays.
     this.#schema = extended ?? this.#schema;
+  }
+
+  #held(): HeldRecords {
+    const records = this.#index.size + this.#damaged.size;
+    return { records, bytes: this.#options.usedBytes(), writtenAt: Date.now() };
   }
 
   /** Everything acknowledged before the call, whole batches only, into a folder that does not exist yet. */

@@ -55,6 +55,7 @@ const METHODS = {
   getCollectionByName: false,
   listCollections: false,
   countCollections: false,
+  collectionUsage: false,
   updateCollection: false,
   rememberModels: false,
   acceptModels: false,

@@ -191,6 +191,10 @@ export class HostedEngine implements Engine {
     return this.#call("countCollections", [ref]);
   }
 
+  collectionUsage(ref: DatabaseRef, page: ListPage): ReturnType<Engine["collectionUsage"]> {
+    return this.#call("collectionUsage", [ref, page]);
+  }
+
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
     return this.#call("updateCollection", [ref, change]);
   }
@@ -340,18 +344,15 @@ export class HostedEngine implements Engine {
 
   /** Where no host can start, to be told to come back is of no use. */
   #toHost(method: HostMethod, args: readonly unknown[], options: CallOptions): Promise<unknown> {
-    if (!this.#supervisor.ready && this.#failure !== null) {
-      return Promise.reject(cannotStart());
-    }
-    return this.#supervisor.call(method, args, options);
+    const cannot = !this.#supervisor.ready && this.#failure !== null;
+    return cannot ? Promise.reject(cannotStart()) : this.#supervisor.call(method, args, options);
   }
 
   /** Whoever left before it had the cursor of its read cannot close it. */
   #closeUnclaimed(value: unknown): void {
     const { cursor } = (value ?? {}) as Partial<ResultBatch>;
-    if (typeof cursor !== "number") return;
     // A host that has ended has no reads.
-    this.closeRead(cursor).catch(() => undefined);
+    if (typeof cursor === "number") this.closeRead(cursor).catch(() => undefined);
   }
 
   #onEvent(name: string, value: unknown): void {
@@ -359,8 +360,7 @@ export class HostedEngine implements Engine {
     else if (name === "failed") this.#failure = value as string;
     else if (name === "damage") this.#recovery.hearDamage(value as DamageEvent);
     else if (name === "touch") {
-      const { collection, touching } = value as TouchEvent;
-      this.#recovery.touch(collection, touching);
+      this.#recovery.touch((value as TouchEvent).collection, (value as TouchEvent).touching);
     } else if (name === "ready") {
       this.#failure = null;
       this.#served = true;

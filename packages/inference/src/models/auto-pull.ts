@@ -3,6 +3,7 @@
  * 503 with the progress and is right again once the weights are here.
  */
 import { SheafError } from "@sheaf/protocol";
+import type { ModelPull } from "../embedder.ts";
 import type { ModelStore } from "./model-store.ts";
 
 const RETRY_AFTER_SECONDS = 5;
@@ -27,6 +28,20 @@ export class AutoPull {
 
   constructor(options: AutoPullOptions) {
     this.#options = options;
+  }
+
+  /** `null`: it was not asked for, or it is here. */
+  progress(identifier: string): ModelPull | null {
+    const state = this.#states.get(identifier);
+    if (state === undefined) return null;
+    if (state.type === "failed") return { state: "failed" };
+    const { receivedBytes, totalBytes } = state;
+    return { state: "pulling", receivedBytes, totalBytes };
+  }
+
+  /** Begins a pull unless one is under way; one that failed is begun again at once. */
+  begin(identifier: string): void {
+    if (this.#states.get(identifier)?.type !== "pulling") this.#begin(identifier);
   }
 
   /** Begins a pull unless one is under way, and gives the 503 for whoever asked. */

@@ -34,6 +34,11 @@ export class ModelMemory {
     return sum(this.#loaded);
   }
 
+  /** Its room is taken. */
+  holds(tenant: MemoryTenant): boolean {
+    return this.#loaded.has(tenant);
+  }
+
   /**
    * Resolves once the model has its room, which is taken until `release`. One at a time, in order of arrival. 503 if
    * the models that are never unloaded leave too little.

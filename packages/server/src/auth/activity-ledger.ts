@@ -61,7 +61,7 @@ export class ActivityLedger {
     this.#loaded ??= this.#load();
     await this.#loaded;
     const now = this.#options.now();
-    const day = new Date(now).toISOString().slice(0, 10);
+    const day = dayOf(now);
     const spent = this.#spent.get(tenant);
     const tokens = (spent?.day === day ? spent.tokens : 0) + count;
     if (tokens > atMost) return Math.ceil((DAY_MS - (now % DAY_MS)) / 1_000);
@@ -69,6 +69,14 @@ export class ActivityLedger {
     this.#unsavedTenants.add(tenant);
     this.#arm();
     return 0;
+  }
+
+  /** Tokens of the tenant's texts today (UTC). */
+  async spentToday(tenant: string): Promise<number> {
+    this.#loaded ??= this.#load();
+    await this.#loaded;
+    const spent = this.#spent.get(tenant);
+    return spent?.day === dayOf(this.#options.now()) ? spent.tokens : 0;
   }
 
   /** Hands over what is new; what cannot be is tried again later. */
@@ -135,4 +143,9 @@ export class ActivityLedger {
       void this.flush();
     }, FLUSH_AFTER_MS).unref();
   }
+}
+
+/** `2030-01-31`, UTC. */
+function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
 }

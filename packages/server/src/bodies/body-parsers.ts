@@ -15,6 +15,7 @@ import {
   parseFacetsRequest,
   parseForkBody,
   parseGetRequest,
+  parsePullBody,
   parseQueryRequest,
   parseReadRequest,
   parseRotateKey,
@@ -61,6 +62,7 @@ export const BODY_PARSERS = {
   createKey: plain(parseCreateKey),
   rotateKey: plain(parseRotateKey),
   makeBackup: plain(parseBackupBody),
+  pullModel: plain(parsePullBody),
 };
 
 export type BodyParserName = keyof typeof BODY_PARSERS;

@@ -3,6 +3,7 @@
  * models and children: never names of tenants or collections, which are their owners' business and without bound.
  */
 import type { EngineStatistics } from "@sheaf/engine";
+import { MetricsHistory } from "./metrics-history.ts";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** What a model made of one batch. */
@@ -48,6 +49,8 @@ const FILL = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1];
 export class ServerMetrics {
   /** What the process itself is measured by goes here as well. */
   readonly registry = new Registry();
+  /** Of the last hour. */
+  readonly history = new MetricsHistory();
   readonly #requests: Histogram<"method" | "route" | "status">;
   readonly #stages: Histogram<"stage">;
   /** Stages that have ended since the event loop turned last. */
@@ -145,6 +148,7 @@ export class ServerMetrics {
 
   request({ method, route, status, seconds }: RequestMeasure): void {
     this.#requests.observe({ method, route, status }, seconds);
+    this.history.request(status, seconds);
   }
 
   /** Observed a little later: it takes some microseconds, and most stages end right before an answer is sent. */
@@ -160,13 +164,17 @@ export class ServerMetrics {
   #observeStages(): void {
     const ended = this.#ended;
     this.#ended = [];
-    for (const { stage, seconds } of ended) this.#stages.observe({ stage }, seconds);
+    for (const { stage, seconds } of ended) {
+      this.#stages.observe({ stage }, seconds);
+      this.history.stage(stage, seconds);
+    }
   }
 
   batch({ model, lengths, queuedTokens }: BatchMeasure): void {
     const tokens = lengths.reduce((sum, length) => sum + length, 0);
     const padded = lengths.reduce((most, length) => Math.max(most, length), 0) * lengths.length;
     this.#tokens.inc({ model }, tokens);
+    this.history.tokens(tokens);
     if (padded > 0) this.#fill.observe({ model }, tokens / padded);
     this.#queue.set({ model }, queuedTokens);
   }

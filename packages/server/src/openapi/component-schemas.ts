@@ -7,6 +7,7 @@ import { EMBED_SCHEMAS } from "./schemas/embed-schemas.ts";
 import { KEY_SCHEMAS } from "./schemas/key-schemas.ts";
 import { RECORD_SCHEMAS } from "./schemas/record-schemas.ts";
 import { SEARCH_SCHEMAS } from "./schemas/search-schemas.ts";
+import { STATE_SCHEMAS } from "./schemas/state-schemas.ts";
 import { SYSTEM_SCHEMAS } from "./schemas/system-schemas.ts";
 import { VALUE_SCHEMAS } from "./schemas/value-schemas.ts";
 import { WHERE_SCHEMAS } from "./schemas/where-schemas.ts";
@@ -21,5 +22,6 @@ export const COMPONENT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...DENSE_INDEX_SCHEMAS,
   ...KEY_SCHEMAS,
   ...BACKUP_SCHEMAS,
+  ...STATE_SCHEMAS,
   ...SYSTEM_SCHEMAS,
 };

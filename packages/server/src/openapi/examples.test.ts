@@ -30,4 +30,5 @@ it("examples work one after the other", async () => {
   await send(`${notes}/fork`, "ForkBody");
   expect(await send(`${notes}/delete`, "DeleteBody")).toEqual({ deleted: 0 });
   await send("POST /api/v2/keys", "KeyBody");
+  expect(await send("POST /api/v2/models/pull", "PullBody")).toMatchObject({ available: true });
 });

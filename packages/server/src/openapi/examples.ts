@@ -94,6 +94,7 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   KeyBody: { name: "app", tenant: "acme", scopes: ["read", "write"] },
   RotateBody: { overlap_seconds: 3_600 },
   BackupBody: { name: "monday" },
+  PullBody: { model: "sentence-transformers/all-MiniLM-L6-v2" },
 };
 
 function knnPlace(more: object): object {

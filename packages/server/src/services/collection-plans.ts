@@ -21,6 +21,7 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
   "getCollectionByName",
   "listCollections",
   "countCollections",
+  "collectionUsage",
   "forkCount",
   "listKeys",
   "recordActivity",

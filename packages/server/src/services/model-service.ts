@@ -1,5 +1,5 @@
-/** Takes the weights that the server has now for those that a collection's vectors were made with. */
-import type { Embedder } from "@sheaf/inference";
+/** What models there are and how; takes the weights that the server has now for those that a collection's vectors were made with. */
+import type { Embedder, ModelInfo } from "@sheaf/inference";
 import {
   type CancelSignal,
   type CollectionRef,
@@ -24,6 +24,16 @@ export class ModelService {
     this.#engine = engine;
     this.#embedder = embedder;
     this.#functions = new EmbeddingFunctions(embedder, tasks);
+  }
+
+  list(): readonly ModelInfo[] {
+    return this.#embedder.models();
+  }
+
+  /** As `Embedder.pull` refuses; what is known of the model afterwards. */
+  pull(identifier: string): ModelInfo {
+    this.#embedder.pull(identifier);
+    return this.#embedder.model(identifier);
   }
 
   /**

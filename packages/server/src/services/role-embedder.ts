@@ -5,19 +5,25 @@ import { SheafError } from "@sheaf/protocol";
 /** Every call that needs a model is 501; an unknown identifier stays the 400 it is. */
 export function refuseModels(known: Pick<Embedder, "models" | "model">): Embedder {
   const refuse = (identifier: string): Promise<never> => {
-    const problem = new SheafError(
-      "unimplemented",
-      `this server runs with the role "search" and no model; a text cannot be embedded with ${identifier} here`,
-    );
-    return Promise.resolve(known.model(identifier)).then(() => Promise.reject(problem));
+    return Promise.resolve(known.model(identifier)).then(() => Promise.reject(notHere(identifier)));
   };
   return {
     models: () => known.models(),
     model: (identifier) => known.model(identifier),
+    pull: (identifier) => {
+      throw notHere(known.model(identifier).identifier);
+    },
     identity: refuse,
     dense: ({ model }) => refuse(model),
     sparse: ({ model }) => refuse(model),
     findTerms: ({ model }) => refuse(model),
     close: () => Promise.resolve(),
   };
+}
+
+function notHere(identifier: string): SheafError {
+  return new SheafError(
+    "unimplemented",
+    `this server runs with the role "search" and no model; a text cannot be embedded with ${identifier} here`,
+  );
 }

@@ -26,6 +26,7 @@ import { KeyService } from "./key-service.ts";
 import { ModelService } from "./model-service.ts";
 import { SearchService } from "./search-service.ts";
 import { TransactionService } from "./transaction-service.ts";
+import { type UsageBounds, UsageService } from "./usage-service.ts";
 import { WriteService } from "./write-service.ts";
 
 export interface ServiceOptions extends Partial<ReplyBounds> {
@@ -47,8 +48,11 @@ export interface ServiceOptions extends Partial<ReplyBounds> {
   readonly backupFolder?: string | null;
   /** What is kept free on its disk. */
   readonly diskReserve?: DiskReserve;
+  /** What a tenant may have; anything by default. */
+  readonly usageBounds?: UsageBounds;
 }
 
+const UNBOUNDED: UsageBounds = { databases: 0, collections: 0, records: 0, bytes: 0, tokensPerDay: 0 };
 const DAY_SECONDS = 24 * 3_600;
 
 export interface Services {
@@ -63,6 +67,7 @@ export interface Services {
   readonly write: WriteService;
   readonly transactions: TransactionService;
   readonly models: ModelService;
+  readonly usage: UsageService;
   readonly keys: KeyService;
   readonly backups: BackupService;
   readonly ledger: ActivityLedger;
@@ -134,6 +139,7 @@ export function createServices(
     clock,
     now,
     renderMetrics: async () => metrics.text(await statistics(options.engine)),
+    usage: new UsageService({ engine, ledger, bounds: options.usageBounds ?? UNBOUNDED }),
     keys: new KeyService({ engine, ledger, now, overlapSeconds: keyOverlapSeconds }),
     embed: new EmbedService(embedder, tasks),
     get,

@@ -74,7 +74,7 @@ const COLLECTION: CollectionEntry = {
   },
   ...{ dimension: null, logPosition: 5, version: 2, metadata: new Map<string, MetadataValue>([["n", 1n]]) },
   ...{ models: {} },
-  ...{ tree: "01234567-89ab-4cde-8f01-23456789abcd", epoch: "", shared: false },
+  ...{ tree: "01234567-89ab-4cde-8f01-23456789abcd", epoch: "", shared: false, held: null },
 };
 const COLLECTION_WITH_MODELS: CollectionEntry = {
   ...COLLECTION,

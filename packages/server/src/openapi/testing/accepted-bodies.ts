@@ -195,6 +195,7 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
       expires_at: "2030-01-31T12:00:00Z",
     },
   ],
+  PullBody: [{ model: "sheaf/bm25" }, { model: "" }],
   BackupBody: [{ name: "full" }, { name: "next", incremental: "full", tenant: "acme", keys: true }],
   RotateBody: [{}, { overlap_seconds: 0, expires_at: null }],
 };

@@ -12,6 +12,7 @@ import {
   parseFacetsRequest,
   parseForkBody,
   parseGetRequest,
+  parsePullBody,
   parseQueryRequest,
   parseReadRequest,
   parseRotateKey,
@@ -47,6 +48,7 @@ export const BODY_PARSERS: Readonly<Record<string, (body: unknown) => unknown>> 
   KeyBody: (body) => parseCreateKey(body, NOW),
   RotateBody: (body) => parseRotateKey(body, NOW),
   BackupBody: parseBackupBody,
+  PullBody: parsePullBody,
 };
 
 function existing(): Collection {

@@ -175,6 +175,7 @@ async function openedOn(
     progress: new OpeningProgress(() => {}),
     log: () => {},
     copyTo: async () => {},
+    usedBytes: () => 0,
     ...{ tenant: "a tenant", regexes, documents: new DocumentMemory() },
     indexFiles: files === null ? undefined : { files, lineage: LINEAGE, delays },
     indexSizes: SIZES,
