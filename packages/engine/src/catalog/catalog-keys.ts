@@ -20,6 +20,7 @@ export const CATALOG_PREFIX = {
   apiKeyCount: 0x16,
   resourceName: 0x17,
   shareMark: 0x18,
+  collectionCount: 0x19,
 } as const;
 /** No key begins with it. */
 const AFTER_ALL = 0xff;
@@ -66,6 +67,8 @@ export const EVERYTHING: Prefix = {
 export const ALL_NAMES = allOf(CATALOG_PREFIX.collectionByName);
 export const ALL_AGES = allOf(CATALOG_PREFIX.collectionByAge);
 export const ALL_COLLECTIONS = allOf(CATALOG_PREFIX.collection);
+/** How many collections there are. */
+export const COLLECTION_COUNT_KEY = Uint8Array.of(CATALOG_PREFIX.collectionCount);
 
 export const ALL_MEMBERS = allOf(CATALOG_PREFIX.member);
 export const ALL_KEYS = allOf(CATALOG_PREFIX.apiKey);

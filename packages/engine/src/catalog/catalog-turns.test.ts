@@ -1,7 +1,8 @@
-import { DEFAULT_TENANT } from "@sheaf/protocol";
-import { describe, expect, it } from "vitest";
+import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
+import { describe, expect, it, vi } from "vitest";
 import { MemoryCatalogStore } from "../storage/catalog/memory-catalog-store.ts";
 import { Catalog } from "./catalog.ts";
+import { COLLECTION_COUNT_KEY } from "./catalog-keys.ts";
 
 const HOME = { tenant: DEFAULT_TENANT, database: "large" };
 const COLLECTIONS = 1_500;
@@ -34,5 +35,24 @@ describe("a catalog of thousands of collections", () => {
     expect(await removed).toHaveLength(COLLECTIONS);
     expect(-turns).toBeGreaterThan(2);
     expect(await catalog.collectionCount()).toBe(0);
+  });
+
+  it("knows how many there are without counting, also after an earlier build has made some", async () => {
+    const store = new MemoryCatalogStore();
+    const rest = { metadata: null, configuration: {}, schema: {}, getOrCreate: false };
+    const make = async (name: string): Promise<Catalog> => {
+      const catalog = await Catalog.open(store);
+      await catalog.createCollection({ tenant: DEFAULT_TENANT, database: DEFAULT_DATABASE, name, ...rest });
+      return catalog;
+    };
+    await make("one");
+    expect(await (await make("two")).collectionCount()).toBe(2);
+    await store.commit({ conditions: [], clears: [], writes: [{ key: COLLECTION_COUNT_KEY, value: null }] });
+    const catalog = await make("three");
+    const counted = vi.spyOn(store, "count");
+    expect(await catalog.collectionCount()).toBe(3);
+    await catalog.reset();
+    expect(await catalog.collectionCount()).toBe(0);
+    expect(counted).not.toHaveBeenCalled();
   });
 });

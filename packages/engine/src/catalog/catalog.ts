@@ -21,19 +21,19 @@ import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
 import { type CatalogOptions, NO_CATALOG_QUOTAS } from "./catalog-options.ts";
-import { ALL_COLLECTIONS, COUNTER_KEY, dirtyKey, idBytes } from "./catalog-keys.ts";
+import { COUNTER_KEY, dirtyKey, idBytes } from "./catalog-keys.ts";
 import type { CatalogTransaction } from "./catalog-transaction.ts";
 import { CatalogTransactions } from "./catalog-transactions.ts";
 import { CheckpointCatalog } from "./checkpoint-catalog.ts";
+import { collectionCount } from "./collection-count.ts";
 import {
   collectionIds,
   collectionIdsOf,
-  completeMembers,
+  completeCollections,
   countCollections,
   findCollectionByName,
   hasCollection,
   insertCollection,
-  lacksMembers,
   listCollections,
   mentionsCollection,
   nextNumber,
@@ -112,9 +112,7 @@ export class Catalog {
     await catalog.#transactions.transact(async (transaction) => {
       if ((await transaction.get(COUNTER_KEY)) === null) await catalog.#putDefaults(transaction, 0);
     });
-    if (await lacksMembers(store)) {
-      await catalog.#transactions.transact(completeMembers);
-    }
+    await completeCollections(store, catalog.#transactions);
     return catalog;
   }
 
@@ -276,7 +274,7 @@ export class Catalog {
   }
 
   collectionCount(): Promise<number> {
-    return this.#store.count(ALL_COLLECTIONS);
+    return collectionCount(this.#store);
   }
 
   bytes(): Promise<number> {

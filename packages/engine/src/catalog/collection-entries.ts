@@ -27,6 +27,8 @@ import {
   parseUuid,
 } from "./catalog-keys.ts";
 import { type CatalogTransaction, allEntries, pagesOf } from "./catalog-transaction.ts";
+import type { CatalogTransactions } from "./catalog-transactions.ts";
+import { addToCollectionCount, collectionCount, setCollectionCount } from "./collection-count.ts";
 import { allDatabases, findDatabase } from "./database-entries.ts";
 import { leaveForkTree } from "./fork-trees.ts";
 import { type ListedItem, readBatch } from "./list-batch.ts";
@@ -171,6 +173,7 @@ export async function insertCollection(
   await requireFreeName(transaction, databaseId, name);
   await requireCollectionRoom(transaction, counts, tenant);
   counts.add(tenant, 1);
+  await addToCollectionCount(transaction, 1);
   const created = await nextNumber(transaction);
   setNextNumber(transaction, created + 1);
   const entry = { ...fields, created };
@@ -229,6 +232,7 @@ export async function removeCollection(
   { id, databaseId, tenant, name, created, tree, shared }: CollectionEntry,
 ): Promise<void> {
   counts.add(tenant, -1);
+  await addToCollectionCount(transaction, -1);
   if (shared) markShare(transaction, id);
   transaction.remove(nameKey(idBytes(databaseId), name));
   transaction.remove(ageKey(idBytes(databaseId), created));
@@ -243,12 +247,20 @@ export async function requireFreeName(view: CatalogView, databaseId: string, nam
   throw new SheafError("already_exists", `Collection [${name}] already exists`);
 }
 
-/** Folders of before there were members lack them. */
-export async function lacksMembers(view: CatalogView): Promise<boolean> {
-  return (await view.count(ALL_MEMBERS)) < (await view.count(ALL_COLLECTIONS));
+/** What earlier builds do not keep, or have left as it was: members, and the number of collections. */
+export async function completeCollections(
+  view: CatalogView,
+  transactions: CatalogTransactions,
+): Promise<void> {
+  const [members, collections] = [await view.count(ALL_MEMBERS), await view.count(ALL_COLLECTIONS)];
+  if (members < collections) await transactions.transact(completeMembers);
+  if ((await collectionCount(view)) === collections) return;
+  await transactions.transact(async (transaction) =>
+    setCollectionCount(transaction, await transaction.count(ALL_COLLECTIONS)),
+  );
 }
 
-export async function completeMembers(transaction: CatalogTransaction): Promise<void> {
+async function completeMembers(transaction: CatalogTransaction): Promise<void> {
   for (const { key, value } of await transaction.entriesOf(ALL_COLLECTIONS)) {
     putCollection(transaction, decodeCollection(value, transaction.origin(key)));
     await takeSlice("");

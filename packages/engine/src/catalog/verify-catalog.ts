@@ -16,6 +16,7 @@ const KINDS: readonly (readonly [number | undefined, ValueKind])[] = [
   [CATALOG_PREFIX.database, VALUE_KIND.database],
   [CATALOG_PREFIX.collection, VALUE_KIND.collection],
   [CATALOG_PREFIX.forkTree, VALUE_KIND.forkTree],
+  [CATALOG_PREFIX.collectionCount, VALUE_KIND.counter],
   [CATALOG_PREFIX.apiKey, VALUE_KIND.apiKey],
   [CATALOG_PREFIX.tokenUsage, VALUE_KIND.tokenUsage],
 ];

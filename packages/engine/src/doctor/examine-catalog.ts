@@ -64,6 +64,7 @@ const DECODERS: Readonly<Record<number, (value: Uint8Array, origin: DataOrigin) 
   [CATALOG_PREFIX.database]: decodeDatabase,
   [CATALOG_PREFIX.forkTree]: decodeForkTree,
   [CATALOG_PREFIX.tokenUsage]: decodeTokenUsage,
+  [CATALOG_PREFIX.collectionCount]: decodeCounter,
 };
 
 class CatalogContents {
