@@ -149,7 +149,17 @@ describe("a server of @sheaf/client", () => {
     expect(await client.heartbeat()).toBeGreaterThan(1e18);
     expect(await client.isReady()).toBe(true);
     expect(await client.version()).toBe("1.0.0");
-    expect(await client.preFlightChecks()).toEqual({ maxBatchSize: 5_461, supportsBase64Encoding: true });
+    expect(await client.preFlightChecks()).toEqual({
+      maxBatchSize: 5_461,
+      supportsBase64Encoding: true,
+      extensions: expect.arrayContaining(["explain", "POST /facets"]),
+    });
+    const strict = new SheafClient({ url: served.url, key: ROOT_KEY, strict: true });
+    const { id } = await client.createCollection({ name: "strict", getOrCreate: true });
+    const path = `/api/v2/tenants/default_tenant/databases/default_database/collections/${id}/count`;
+    const counting = { method: "POST", path, json: {} } as const;
+    expect(await client.request(counting)).toBe(0);
+    await expect(strict.request(counting)).rejects.toThrow(/POST \/count is an extension/);
     expect(await client.identity()).toEqual({ userId: expect.any(String), tenant: "*", databases: ["*"] });
     expect(await client.metrics()).toContain("# HELP ");
     expect(await client.request({ method: "GET", path: "/livez" })).toEqual({});

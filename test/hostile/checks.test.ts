@@ -93,6 +93,20 @@ describe("checks", () => {
   );
 
   it(
+    "of more regular expressions than a call may have compile none of them",
+    async () => {
+      const searches = many(LIMITS.searchesPerCall, (i) => ({
+        where: { $and: many(10, (j) => ({ "#document": { $regex: `a${j}_${i}\\w{300}` } })) },
+      }));
+      const { problems } = await check({ searches });
+      expect(problems).toEqual([
+        expect.objectContaining({ message: expect.stringContaining("regular expressions") }),
+      ]);
+    },
+    MOST_MS,
+  );
+
+  it(
     "of filters with a hundred thousand values in each say what never matches",
     async () => {
       const $in = many(LIMITS.whereValues, (i) => `text ${i}`);

@@ -79,9 +79,8 @@ import {
 import { BusyError } from "./errors.ts";
 import { type Pages, pages } from "./pages.ts";
 import type { Metadata, MetadataShape } from "./records/metadata.ts";
-import type { WriteLimits } from "./records/write.ts";
 import { requireKnown } from "./require-known.ts";
-import { ServerLimits } from "./server-limits.ts";
+import { type PreFlightChecks, ServerLimits } from "./server-limits.ts";
 import { type CallOptions, Transport } from "./transport.ts";
 
 const BACKUPS = "/api/v2/backups";
@@ -147,8 +146,8 @@ export class SheafClient {
     return this.#get("/api/v2/version", known(params));
   }
 
-  /** What the server takes in one write. Writes ask for it by themselves. */
-  async preFlightChecks(params: CallOptions = {}): Promise<WriteLimits> {
+  /** What the server takes: in one write, and beside what Chroma does. Writes ask for it by themselves. */
+  async preFlightChecks(params: CallOptions = {}): Promise<PreFlightChecks> {
     return this.#limits.get(known(params));
   }
 

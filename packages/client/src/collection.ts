@@ -270,9 +270,12 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
    * with `ids` are not among the rows.
    */
   explainSearch<P extends AnySearch>(search: P): Promise<ExplainedSearch<SearchRow<M, P>>>;
-  explainSearch<const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[]>(
-    params: ExplainParams<S, M>,
-  ): Promise<ExplainedSearch<Row<M, KeyName<S[number]>>>>;
+  explainSearch<
+    const S extends readonly KeyInput<SearchKey<M>>[] = readonly DefaultSearchKey[],
+    const H extends HighlightInput | undefined = undefined,
+  >(
+    params: ExplainParams<S, M> & { readonly highlight?: H },
+  ): Promise<ExplainedSearch<Row<M, KeyName<S[number]>> & Highlighted<H>>>;
   async explainSearch(
     params: ExplainParams<readonly KeyInput[], M> | AnySearch,
   ): Promise<ExplainedSearch<object>> {

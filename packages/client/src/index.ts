@@ -101,6 +101,7 @@ export type {
   SearchKey,
 } from "./records/row.ts";
 export type { CommitOperation, CommitParams, Committed } from "./records/transaction.ts";
+export type { PreFlightChecks } from "./server-limits.ts";
 export type { RecordChange, RecordInput, WriteLimits, WriteParams, WriteProgress } from "./records/write.ts";
 export type { Where } from "./records/where-json.ts";
 export {

@@ -18,6 +18,8 @@ export interface TransportOptions {
   /** Address of the server, such as `http://127.0.0.1:8000`. */
   readonly url: string;
   readonly key?: string | undefined;
+  /** Ask for nothing that Chroma has not: the server refuses its own extensions by name. */
+  readonly strict?: boolean | undefined;
   /** How often a request is sent again that was refused with 429 or 503; 4 if omitted. */
   readonly retries?: number;
   /** For all attempts of a request together; 120,000 if omitted. */
@@ -53,6 +55,7 @@ export const CALL: MembersOf<CallOptions> = { signal: true, timeoutMs: true };
 export const TRANSPORT: MembersOf<TransportOptions> = {
   url: true,
   key: true,
+  strict: true,
   retries: true,
   timeoutMs: true,
   fetch: true,
@@ -74,6 +77,7 @@ export class Transport {
   constructor({
     url,
     key,
+    strict = false,
     retries = RETRIES,
     timeoutMs = TIMEOUT_MS,
     fetch: given = fetch,
@@ -82,7 +86,10 @@ export class Transport {
       throw new TypeError("options.url: must be the address of a server, such as http://127.0.0.1:8000");
     }
     this.#url = url.replace(/\/+$/u, "");
-    this.#headers = key === undefined ? {} : { "x-service-token": key };
+    this.#headers = {
+      ...(key !== undefined && { "x-service-token": key }),
+      ...(strict && { "x-sheaf-strict": "1" }),
+    };
     this.#fetch = given;
     if (!(Number.isInteger(retries) && retries >= 0)) {
       throw new TypeError("options.retries: must be an integer of at least 0");

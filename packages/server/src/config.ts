@@ -78,6 +78,7 @@ export interface Setting<T = unknown> {
   /** As an operator would write it; `null`: not set. */
   readonly default: string | null;
   readonly doc: string;
+  readonly isList?: true;
   /** Throws a `SettingError` that says what is expected. */
   parse(text: string): T;
 }
@@ -160,6 +161,7 @@ export const SETTINGS: SettingTable = {
     flag: { name: "cors-allow-origins", operand: "origins" },
     default: "",
     doc: "Origins allowed by CORS, separated by commas; * allows every origin.",
+    isList: true,
     parse: parseOrigins,
   },
   ...CONNECTION_SETTINGS,

@@ -10,12 +10,14 @@ export type TraceNumber = number | "NaN" | "Infinity" | "-Infinity";
 export interface MatchedTerm {
   readonly term: number;
   readonly token?: string;
-  /** Its weight in the query, times its idf where the index has one. */
+  /** Its weight in the query, times its idf where the index has one, and times k + 1 where BM25 has the statistics of the collection. */
   readonly query: TraceNumber;
   /** Its weight in the record. */
   readonly record: TraceNumber;
   /** How often the record has the term, where BM25 has the statistics of the collection. */
   readonly frequency?: TraceNumber;
+  /** Records that hold the term, where the index has an idf. */
+  readonly documents?: number;
 }
 
 /** A node of the rank expression, with its value for one record. */
@@ -36,6 +38,8 @@ export type Trace =
       readonly rank?: number;
       readonly distance?: TraceNumber;
       readonly dot_product?: TraceNumber;
+      /** Of the record, in terms; of BM25 with the statistics of the collection. */
+      readonly length?: number;
       readonly terms?: readonly MatchedTerm[];
       /** What the text was embedded with, and its tokens where the model is sparse. */
       readonly model?: string;
@@ -72,6 +76,9 @@ export type LeafPlan =
   | (KnnPlan & {
       readonly type: "sparse";
       readonly terms: number;
+      /** Of BM25 with the statistics of the collection: documents, and their mean length. */
+      readonly documents?: number;
+      readonly average_length?: number;
       readonly posting_blocks: number;
       readonly unpacked_tails: number;
     })
@@ -89,6 +96,8 @@ export interface SearchPlan {
   /** Those that passed the filter. */
   readonly rows: number;
   readonly ranked: number | null;
+  /** Those that `mmr` kept. */
+  readonly diversified: number | null;
   readonly grouped: number | null;
   readonly leaves: readonly LeafPlan[];
   /** By stage. */
@@ -97,7 +106,7 @@ export interface SearchPlan {
 
 export interface WhyNot {
   readonly id: string;
-  readonly reason: "absent" | "filtered" | "outside_leaf" | "below_page" | "grouped_out";
+  readonly reason: "absent" | "filtered" | "outside_leaf" | "diversified_out" | "grouped_out" | "below_page";
   /** Of the clause or the leaf that kept it out. */
   readonly path?: string;
   /** Its place, from 0, before grouping. */

@@ -6,7 +6,7 @@ import { RankExpression } from "./rank.ts";
 export interface FieldValueParams {
   /** A field of the metadata; a number counts as it is, a boolean as 0 or 1. */
   readonly key: KeyInput;
-  /** Score of records that have none there. Without it they drop out. */
+  /** Score of records that have none there and that another leaf has found. Without it they drop out. */
   readonly default?: number | undefined;
 }
 

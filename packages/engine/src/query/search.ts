@@ -15,7 +15,7 @@ import { orderedPage, pageEnd, pageOf, unrankedPage } from "./page.ts";
 import type { QueryContext } from "./query-context.ts";
 import { rankRecords } from "./rank/rank.ts";
 import type { RecordView } from "./record-view.ts";
-import { beginSparse } from "./rank/sparse-knn.ts";
+import { beginSparse, unweighed } from "./rank/sparse-knn.ts";
 import type { Filter } from "./filter/where-plan.ts";
 
 /** Records of a collection from which a sparse leaf takes several times as long as to wake another thread. */
@@ -104,7 +104,7 @@ function prepareLeaf(
   const { query, key, limit: k, exact } = knn;
   if (query.type === "text") throw textQuery(knn.path);
   if (query.type === "sparse") {
-    const path = { weighed: { weights: query.vector.values, saturation: null }, blocks: 0, tails: 0 };
+    const path = { weighed: unweighed(query.vector.values), blocks: 0, tails: 0 };
     const { indices: terms, values } = query.vector;
     const { bm25: idf = false, statistics } = plan.sparse.find((sparse) => sparse.key === key) ?? {};
     const sparse = { key, terms, values, idf, statistics, k };

@@ -139,6 +139,12 @@ const EMBEDDING_FUNCTION: readonly Row[] = [
     `400 ${FUNCTION}.config.model: must name a model`,
   ],
   [
+    configuration({
+      embedding_function: { type: "known", name: "sheaf", config: { model: "BAAI/bge-m3", trunkate: true } },
+    }),
+    `400 ${FUNCTION}.config.trunkate: is unknown, expected \`model\`, \`query_model\`, \`task\`, \`instructions\`, \`truncate\`, \`include_tokens\`, \`statistics\`, \`k\`, \`b\`, \`avg_doc_length\`, \`token_max_length\` or \`stopwords\``,
+  ],
+  [
     configuration({ embedding_function: sheaf("sheaf/bm25") }),
     `400 ${FUNCTION}.config.model: sheaf/bm25 makes sparse vectors, the index holds dense ones`,
   ],

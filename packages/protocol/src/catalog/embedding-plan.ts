@@ -7,7 +7,7 @@ import { DEFAULT_TASKS, type TaskInstructions, type TaskTable } from "../embed/i
 import { type ModelKind, describeUnknownModel, kindOfModel } from "../embed/models.ts";
 import { invalid } from "../errors.ts";
 import { JsonFloat } from "../json/json-float.ts";
-import { itemPath, memberPath } from "../json/json-shape.ts";
+import { itemPath, memberPath, refuseUnknown } from "../json/json-shape.ts";
 import type { Bm25Parameters, Json, JsonObject } from "./ast.ts";
 import { isPlainObject, objectAt, valueAt } from "./plain-json.ts";
 
@@ -48,6 +48,12 @@ const STATISTICS = "statistics";
 const BM25_DEFAULTS: Bm25Parameters = { k: 1.2, b: 0.75 };
 /** With a larger one all documents score by raw frequencies, and f32 has no room for the weights. */
 const MAX_K = 1_000;
+
+/** Of the config of `sheaf`. */
+const OWN_MEMBERS = [
+  ...["model", "query_model", "task", "instructions", "truncate", "include_tokens"],
+  ...[STATISTICS, "k", "b", "avg_doc_length", "token_max_length", "stopwords"],
+];
 
 const NO_INSTRUCTIONS: TaskInstructions = { documents: "", query: "" };
 
@@ -103,6 +109,7 @@ export function checkEmbeddingFunction(embeddingFunction: JsonObject, kind: Mode
   const read = readPlan(embeddingFunction, path, DEFAULT_TASKS);
   if (read === null || embeddingFunction["name"] !== "sheaf") return;
   const config = memberPath(path, "config");
+  refuseUnknown(objectAt(embeddingFunction, "config") ?? {}, OWN_MEMBERS, config);
   requireModel(read.model, kind, memberPath(config, "model"));
   if (read.queryModel !== null) requireModel(read.queryModel, kind, memberPath(config, "query_model"));
 }

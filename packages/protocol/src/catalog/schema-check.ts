@@ -4,7 +4,7 @@
  */
 import { invalid } from "../errors.ts";
 import { isIntegerArray } from "../integer-array.ts";
-import { itemPath, memberPath } from "../json/json-shape.ts";
+import { itemPath, memberPath, shownKey } from "../json/json-shape.ts";
 import { type MetadataScalar, metadataKind } from "../metadata.ts";
 import type { FilterValues, Knn, Rank, SearchRequest, Where } from "../search/ast.ts";
 import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
@@ -75,7 +75,7 @@ function checkOperand(key: string, value: MetadataScalar, schema: JsonObject, pa
 function indexingDisabled(path: string, key: string, type: string): Error {
   return invalid(
     path,
-    `Cannot filter using metadata key '${key}' with type '${type}' because indexing is disabled`,
+    `Cannot filter using metadata key '${shownKey(key)}' with type '${type}' because indexing is disabled`,
   );
 }
 
@@ -143,8 +143,8 @@ export function checkKnn(knn: Knn, schema: JsonObject): void {
   throw invalid(
     keyPath,
     isListed
-      ? `'${knn.key}' has no sparse index`
-      : `'${knn.key}' is neither \`#embedding\` nor a sparse index${sparseIndexes(schema)}`,
+      ? `'${shownKey(knn.key)}' has no sparse index`
+      : `'${shownKey(knn.key)}' is neither \`#embedding\` nor a sparse index${sparseIndexes(schema)}`,
   );
 }
 

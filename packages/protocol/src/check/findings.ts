@@ -6,6 +6,7 @@ export type WarningCode =
   | "constant_rank"
   | "fusion_limit"
   | "leaf_limit"
+  | "mixed_numbers"
   | "never_matches"
   | "unknown_key"
   | "model_unavailable";

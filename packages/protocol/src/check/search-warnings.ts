@@ -3,7 +3,7 @@ import type { JsonObject } from "../catalog/ast.ts";
 import { CLIENT_PREFIX } from "../catalog/index-plan.ts";
 import { objectAt } from "../catalog/plain-json.ts";
 import { isIntegerArray } from "../integer-array.ts";
-import { memberPath } from "../json/json-shape.ts";
+import { itemPath, memberPath, shownKey } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import { type MetadataScalar, metadataKind } from "../metadata.ts";
 import type { Rank, Search, Where } from "../search/ast.ts";
@@ -28,7 +28,8 @@ export function warnOfSearch(
   const keys = new KnownKeys(schema);
   if (where !== null) {
     if (neverMatches(where)) warn(wherePath, "never_matches", "no record can match all of it");
-    for (const clause of clausesOf(where)) warnOfClause(clause, keys, { warn, path: wherePath });
+    for (const { clause, path: at } of clausesOf(where, wherePath))
+      warnOfClause(clause, keys, { warn, path: at });
   }
   if (rank !== null) warnOfRank(rank, search, { warn, keys, path });
   const ofKeys = (names: readonly string[], at: string): void => {
@@ -37,7 +38,14 @@ export function warnOfSearch(
   };
   ofKeys(groupBy?.keys ?? [], memberPath(path, "group_by"));
   ofKeys(groupBy?.aggregate.keys ?? [], memberPath(path, "group_by"));
-  ofKeys(orderBy?.keys.map(({ key }) => key) ?? [], memberPath(path, "order_by"));
+  const ordered = orderBy?.keys.map(({ key }) => key) ?? [];
+  ofKeys(ordered, memberPath(path, "order_by"));
+  ofKeys(search.select.fields, memberPath(path, "select"));
+  const ofNumbers = (names: readonly string[], at: string): void => {
+    for (const name of names) if (keys.hasBothNumbers(name)) warn(at, "mixed_numbers", mixedNumbers(name));
+  };
+  ofNumbers(groupBy?.aggregate.keys ?? [], memberPath(path, "group_by"));
+  ofNumbers(ordered, memberPath(path, "order_by"));
 }
 
 function warnOfRank(
@@ -91,9 +99,15 @@ function firstOf(values: Extract<Where, { type: "in" }>["values"]): readonly Met
   return [isIntegerArray(values) ? BigInt(first) : first];
 }
 
-function* clausesOf(where: Where): Generator<Where> {
-  if (where.type !== "and" && where.type !== "or") yield where;
-  else for (const child of where.children) yield* clausesOf(child);
+function* clausesOf(
+  where: Where,
+  path: string,
+): Generator<{ readonly clause: Where; readonly path: string }> {
+  if (where.type !== "and" && where.type !== "or") yield { clause: where, path };
+  else {
+    const list = memberPath(path, `$${where.type}`);
+    for (const [i, child] of where.children.entries()) yield* clausesOf(child, itemPath(list, i));
+  }
 }
 
 /** A schema lists the keys of all metadata that was ever written, with the types of their values. */
@@ -110,6 +124,12 @@ class KnownKeys {
     return !this.#isFull && !key.startsWith(CLIENT_PREFIX) && !Object.hasOwn(this.#keys, key);
   }
 
+  /** Integers and floats, which are ordered one kind after the other. */
+  hasBothNumbers(key: string): boolean {
+    const entry = objectAt(this.#keys, key);
+    return entry !== null && NUMBERS.every((type) => Object.hasOwn(entry, type));
+  }
+
   /** `null`: there may be values of these types. */
   problem(key: string, types: readonly string[]): readonly [WarningCode, string] | null {
     if (key.startsWith(CLIENT_PREFIX)) return null;
@@ -118,15 +138,15 @@ class KnownKeys {
     if (entry === null || types.some((type) => Object.hasOwn(entry, type))) return null;
     return [
       "never_matches",
-      `no record has a value of this type (${types.join(", ")}) under '${shown(key)}'`,
+      `no record has a value of this type (${types.join(", ")}) under '${shownKey(key)}'`,
     ];
   }
 }
 
-function unknownKey(key: string): string {
-  return `no record has metadata under '${shown(key)}'`;
+function mixedNumbers(key: string): string {
+  return `'${shownKey(key)}' has integers and floats, and all integers come before all floats; rank by {"$key": ...} to order by value`;
 }
 
-function shown(key: string): string {
-  return key.length > 80 ? `${key.slice(0, 80)}…` : key;
+function unknownKey(key: string): string {
+  return `no record has metadata under '${shownKey(key)}'`;
 }

@@ -18,8 +18,12 @@ const SHOWN_KEY_CHARACTERS = 80;
 
 /** `path.key`. */
 export function memberPath(path: string, key: string): string {
-  const shown = key.length > SHOWN_KEY_CHARACTERS ? `${key.slice(0, SHOWN_KEY_CHARACTERS)}…` : key;
-  return path === "" ? shown : `${path}.${shown}`;
+  return path === "" ? shownKey(key) : `${path}.${shownKey(key)}`;
+}
+
+/** A key for a message: callers choose how long it is. */
+export function shownKey(key: string): string {
+  return key.length > SHOWN_KEY_CHARACTERS ? `${key.slice(0, SHOWN_KEY_CHARACTERS)}…` : key;
 }
 
 /** `path[index]`. */

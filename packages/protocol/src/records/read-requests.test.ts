@@ -84,7 +84,7 @@ describe("get", () => {
     ['{"limit":1.0}', "422 limit: must be a non-negative integer"],
     ['{"offset":"1"}', "422 offset: must be a non-negative integer"],
     ['{"order_by":{"a":"asc"}}', "422 order_by: must be an array"],
-    ['{"order_by":["a"]}', "422 order_by[0]: must be an object"],
+    ['{"order_by":["a"]}', `422 order_by[0]: must be an object such as {"year": "asc"}`],
     ['{"order_by":[{"a":"asc","b":"asc"}]}', "400 order_by[0]: must hold exactly one key"],
     ['{"order_by":[{"#id":"asc"}]}', "400 order_by[0].#id: must be a metadata field"],
     ['{"order_by":[{"a":"up"}]}', "422 order_by[0].a: must be `asc` or `desc`"],

@@ -34,6 +34,9 @@ export interface SparsePlan {
   readonly exact: true;
   /** Terms of the query. */
   readonly terms: number;
+  /** Of BM25 with the statistics of the collection: documents, and their mean length. */
+  readonly documents?: number;
+  readonly averageLength?: number;
   /** Parts of the index that were searched by posting lists, and by going through vectors not packed yet. */
   readonly postingBlocks: number;
   readonly unpackedTails: number;
@@ -56,6 +59,8 @@ export interface SearchPlan {
   readonly rows: number;
   /** Those that the rank has a score for; without a rank `null`. */
   readonly ranked: number | null;
+  /** Those that `mmr` kept; `null`: the search has none. */
+  readonly diversified: number | null;
   /** Those that grouping kept, as far as the page needed to know; `null`: nothing was grouped. */
   readonly grouped: number | null;
   /** In the order in which they stand in the rank. */
@@ -64,7 +69,14 @@ export interface SearchPlan {
   readonly milliseconds: { readonly [stage: string]: number };
 }
 
-export const WHY_NOT_REASONS = ["absent", "filtered", "outside_leaf", "below_page", "grouped_out"] as const;
+export const WHY_NOT_REASONS = [
+  "absent",
+  "filtered",
+  "outside_leaf",
+  "diversified_out",
+  "grouped_out",
+  "below_page",
+] as const;
 export type WhyNotReason = (typeof WHY_NOT_REASONS)[number];
 
 export interface WhyNot {
@@ -100,8 +112,9 @@ function leafJson(leaf: LeafPlan): object {
   const { type, path, key, limit, found, exact } = leaf;
   const common = { type, path, key, limit, found, exact };
   if ("terms" in leaf) {
-    const { terms, postingBlocks, unpackedTails } = leaf;
-    return { ...common, terms, posting_blocks: postingBlocks, unpacked_tails: unpackedTails };
+    const { terms, documents, averageLength, postingBlocks, unpackedTails } = leaf;
+    const statistics = documents === undefined ? {} : { documents, average_length: averageLength };
+    return { ...common, terms, ...statistics, posting_blocks: postingBlocks, unpacked_tails: unpackedTails };
   }
   const { scanned, scored, estimated, lists, listsProbed, rescored } = leaf;
   return { ...common, scanned, scored, estimated, lists, lists_probed: listsProbed, rescored };

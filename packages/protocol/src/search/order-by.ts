@@ -1,5 +1,5 @@
 /** `order_by` of a get and of a search without a rank: `[{"price": "desc"}, {"year": "asc"}]`. */
-import { invalid, unprocessable } from "../errors.ts";
+import { type SheafError, invalid, unprocessable } from "../errors.ts";
 import { itemPath, itemsOf, listOf, memberPath, membersOf, stringOf } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
 import type { OrderBy, OrderKey } from "./ast.ts";
@@ -21,7 +21,8 @@ export function parseOrderBy(value: unknown, path: string): OrderBy | null {
 }
 
 function parseKey(value: unknown, path: string): OrderKey {
-  const entries = Object.entries(membersOf(value, path));
+  const refuse = (): SheafError => unprocessable(path, 'must be an object such as {"year": "asc"}');
+  const entries = Object.entries(membersOf(value, path, refuse));
   const [entry] = entries;
   if (entry === undefined || entries.length > 1) throw invalid(path, "must hold exactly one key");
   const [key, direction] = entry;

@@ -33,6 +33,7 @@ const OPERATORS = [
 const KNN_MEMBERS = ["query", "key", "limit", "default", "return_rank", "exact"];
 const SIDES = ["left", "right"];
 
+const NO_EXPRESSION = 'must be an object such as {"$val": 2}';
 const DEFAULT_KNN_LIMIT = 16;
 const OPERANDS_MIN = 2;
 
@@ -59,7 +60,7 @@ export function parseRank(value: unknown, path: string, arrivedAt: number): Rank
 function parseExpression(value: unknown, path: string, reading: Reading): Rank {
   reading.nodes += 1;
   if (reading.nodes > LIMITS.rankNodes) throw invalid(path, `is over ${LIMITS.rankNodes} operators`);
-  const entries = Object.entries(membersOf(value, path));
+  const entries = Object.entries(membersOf(value, path, () => unprocessable(path, NO_EXPRESSION)));
   const [entry] = entries;
   if (entry === undefined || entries.length > 1) throw invalid(path, "must hold exactly one operator");
   const [operator, operand] = entry;
@@ -146,7 +147,8 @@ function parseField(
   reading.fields += 1;
   if (reading.fields > LIMITS.fieldLeaves)
     throw invalid(path, `makes over ${LIMITS.fieldLeaves} \`$key\` and \`$age\` expressions`);
-  const members = membersOf(value, path);
+  const example = operator === "$key" ? '{"key": "year"}' : '{"key": "created", "half_life": 86400}';
+  const members = membersOf(value, path, () => unprocessable(path, `must be an object such as ${example}`));
   refuseUnknown(members, operator === "$key" ? KEY_MEMBERS : AGE_MEMBERS, path);
   const key = stringOf(required(members, "key", path), memberPath(path, "key"));
   if (key === "" || key.startsWith("#")) throw invalid(memberPath(path, "key"), "must be a metadata field");

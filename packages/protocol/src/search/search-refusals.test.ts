@@ -103,8 +103,8 @@ describe("a dictionary", () => {
 
 describe("a rank", () => {
   it.each([
-    ["5", "422 searches[0].rank: must be an object"],
-    ["[]", "422 searches[0].rank: must be an object"],
+    ["5", `422 searches[0].rank: must be an object such as {"$val": 2}`],
+    ["[]", `422 searches[0].rank: must be an object such as {"$val": 2}`],
     ["{}", "400 searches[0].rank: must hold exactly one operator"],
     ['{"$val":1,"$knn":{}}', "400 searches[0].rank: must hold exactly one operator"],
     ['{"$foo":1}', `422 searches[0].rank.$foo: is unknown, expected ${operators}`],
@@ -119,7 +119,7 @@ describe("a rank", () => {
     ['{"$max":[{"$val":1}]}', "400 searches[0].rank.$max: needs at least 2 operands"],
     ['{"$min":[{"$val":1}]}', "400 searches[0].rank.$min: needs at least 2 operands"],
     ['{"$sum":{"left":1}}', "422 searches[0].rank.$sum: must be an array"],
-    ['{"$sum":[1,2]}', "422 searches[0].rank.$sum[0]: must be an object"],
+    ['{"$sum":[1,2]}', `422 searches[0].rank.$sum[0]: must be an object such as {"$val": 2}`],
     ['{"$sum":[{"$val":1},{}]}', "400 searches[0].rank.$sum[1]: must hold exactly one operator"],
     ['{"$sum":[{"$val":1},{"$max":[]}]}', "400 searches[0].rank.$sum[1].$max: needs at least 2 operands"],
     ['{"$sub":{"left":{"$val":1}}}', "422 searches[0].rank.$sub.right: is required"],
@@ -134,7 +134,7 @@ describe("a rank", () => {
       '{"$div":{"left":{"$val":1},"right":{"$val":1},"up":1}}',
       "400 searches[0].rank.$div.up: is unknown, expected `left` or `right`",
     ],
-    ['{"$key":"year"}', "422 searches[0].rank.$key: must be an object"],
+    ['{"$key":"year"}', `422 searches[0].rank.$key: must be an object such as {"key": "year"}`],
     ['{"$key":{}}', "422 searches[0].rank.$key.key: is required"],
     ['{"$key":{"key":"#score"}}', "400 searches[0].rank.$key.key: must be a metadata field"],
     ['{"$key":{"key":"a","default":"0"}}', "422 searches[0].rank.$key.default: must be a number"],
@@ -145,8 +145,8 @@ describe("a rank", () => {
     ['{"$age":{"key":"a"}}', "422 searches[0].rank.$age.half_life: is required"],
     ['{"$age":{"key":"a","half_life":0}}', "400 searches[0].rank.$age.half_life: must be above 0"],
     ['{"$age":{"key":"a","half_life":1,"now":"2026"}}', "422 searches[0].rank.$age.now: must be a number"],
-    ['{"$abs":[{"$val":1}]}', "422 searches[0].rank.$abs: must be an object"],
-    ['{"$log":5}', "422 searches[0].rank.$log: must be an object"],
+    ['{"$abs":[{"$val":1}]}', `422 searches[0].rank.$abs: must be an object such as {"$val": 2}`],
+    ['{"$log":5}', `422 searches[0].rank.$log: must be an object such as {"$val": 2}`],
     ['{"$exp":{}}', "400 searches[0].rank.$exp: must hold exactly one operator"],
   ])("%s", (rank, message) => {
     expect(parse(`{"rank":${rank}}`)).toBe(message);

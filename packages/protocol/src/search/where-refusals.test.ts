@@ -34,7 +34,7 @@ const malformed: readonly (readonly [string, string])[] = [
   ['{"a":null}', `where.a: ${aScalarOrOperator}`],
   ['{"a":[1]}', `where.a: ${aScalarOrOperator}`],
   ['{"a":{}}', "where.a: must hold exactly one operator"],
-  ['{"a":{"$gt":1,"$lt":2}}', "where.a: must hold exactly one operator"],
+  ['{"a":{"$gt":1,"$lt":2}}', "where.a: must hold exactly one operator; combine several with `$and`"],
   ['{"a":{"$foo":1}}', `where.a.$foo: is unknown, expected ${metadataOperators}`],
   ['{"a":{"b":1}}', `where.a.b: is unknown, expected ${metadataOperators}`],
   ['{"a":{"toString":1}}', `where.a.toString: is unknown, expected ${metadataOperators}`],

@@ -216,7 +216,9 @@ function operation(
   );
   const entries = Object.entries(members);
   const [entry] = entries;
-  if (entry === undefined || entries.length > 1) throw reading.refuse(path, "must hold exactly one operator");
+  if (entry === undefined) throw reading.refuse(path, "must hold exactly one operator");
+  if (entries.length > 1)
+    throw reading.refuse(path, "must hold exactly one operator; combine several with `$and`");
   const [operator, value] = entry;
   return [operator, value, memberPath(path, operator)];
 }

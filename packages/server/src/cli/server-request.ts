@@ -61,7 +61,9 @@ export async function withServer<T>(
     return await ask(client);
   } catch (cause) {
     if (cause instanceof UnreachableError) {
-      const message = `no server answers at ${url}; name another with --url`;
+      const message = isDistrusted(cause)
+        ? `${cause.message}; NODE_EXTRA_CA_CERTS names a file of certificates that are trusted beside those of Node.js`
+        : `no server answers at ${url}; name another with --url`;
       throw new SheafError("unavailable", message, { cause });
     }
     if (!(cause instanceof SheafApiError)) throw cause;
@@ -69,4 +71,10 @@ export async function withServer<T>(
     const message = needsKey ? "the server requires an API key; set SHEAF_KEY or --key" : cause.message;
     throw new ServerRefusal(cause.status, message, cause);
   }
+}
+
+/** A server answers there, whose certificate is not trusted. `fetch` has the reason in its cause. */
+function isDistrusted({ cause }: UnreachableError): boolean {
+  const { code = "" } = ((cause as Error | undefined)?.cause ?? {}) as { readonly code?: string };
+  return /CERT|VERIFY_LEAF/u.test(code);
 }

@@ -45,7 +45,8 @@ let path: string;
 beforeAll(async () => {
   test = await startTestApp();
   path = await test.makeCollection({ name: "checked", schema: SCHEMA });
-  const json = { ids: ["a"], documents: ["a cat"], metadatas: [{ n: 1, s: "x", tags: ["a"] }] };
+  const metadatas = [{ n: 1, s: "x", tags: ["a"], price: 2 }, { price: 2.5 }];
+  const json = { ids: ["a", "b"], documents: ["a cat", "a dog"], metadatas };
   const added = await test.ask(`POST ${path}/add`, { json });
   if (added.status !== 201) throw new Error(added.text);
 });
@@ -175,6 +176,14 @@ describe("warnings", () => {
     ["type", { where: { n: "1" } }, "searches[0].where.n", "never_matches"],
     ["key", { where: { nobody: 1 } }, "searches[0].where.nobody", "unknown_key"],
     ["field", { rank: { $key: { key: "s" } } }, "searches[0].rank.$key", "never_matches"],
+    [
+      "nested",
+      { where: { $and: [{ n: 1 }, { $or: [{ s: "a" }, { nobody: 1 }] }] } },
+      "searches[0].where.$and[1].$or[1].nobody",
+      "unknown_key",
+    ],
+    ["select", { select: { keys: ["#document", "scores"] } }, "searches[0].select", "unknown_key"],
+    ["numbers", { order_by: [{ price: "asc" }] }, "searches[0].order_by", "mixed_numbers"],
     ["order", { order_by: [{ nobody: "asc" }] }, "searches[0].order_by", "unknown_key"],
   ])("name what is odd: %s", async (_name, search, at, code) => {
     expect(await warnings(search)).toEqual([[at, code]]);

@@ -191,7 +191,7 @@ describe("POST search with explain", () => {
     const [[trace]] = reply.traces as [[{ operands: unknown[] }]];
     const token = expect.any(String) as unknown;
     const number = expect.any(Number) as unknown;
-    const term = { term: number, token, query: number, record: number };
+    const term = { term: number, token, query: number, record: number, documents: 1 };
     expect(trace.operands).toEqual([
       {
         ...{ op: "$knn", value: number, key: "words", from: "limit", rank: 0, dot_product: number },
@@ -203,7 +203,7 @@ describe("POST search with explain", () => {
     ]);
     expect(reply.plans).toEqual([
       {
-        ...{ records: 3, rows: 3, ranked: 1, grouped: null },
+        ...{ records: 3, rows: 3, ranked: 1, diversified: null, grouped: null },
         leaves: [
           {
             ...{ type: "sparse", path: "rank.$sum[0].$knn", key: "words", limit: 2, found: 1 },

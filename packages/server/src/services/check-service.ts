@@ -12,6 +12,7 @@ import {
   Findings,
   type IndexPlan,
   type Knn,
+  LIMITS,
   type Search,
   type SearchCheck,
   SheafError,
@@ -144,9 +145,13 @@ export class CheckService {
     { checking, budget }: { readonly checking: Checking; readonly budget: RequestBudget },
   ): Promise<readonly number[]> {
     const refused: number[] = [];
-    const numbers = [...searches.keys()].filter((i) => hasRegex(searches[i]?.where ?? null));
-    const together = numbers.length > 1 ? [numbers] : [];
-    for (const group of [...together, ...numbers.map((i) => [i])]) {
+    const numbers = [...searches.keys()].filter((i) => patternsOf(searches[i]?.where ?? null).length > 0);
+    const patterns = new Set(numbers.flatMap((i) => patternsOf(searches[i]!.where)));
+    // A call with too many is refused before one of them is compiled.
+    const isRefused = patterns.size > LIMITS.regexPatterns;
+    const together = isRefused || numbers.length > 1 ? [numbers] : [];
+    const single = isRefused ? [] : numbers.map((i) => [i]);
+    for (const group of [...together, ...single]) {
       const problem = await this.#compile(
         ref,
         group.map((i) => searches[i]!),
@@ -179,10 +184,10 @@ export class CheckService {
   }
 }
 
-function hasRegex(where: Where | null): boolean {
-  if (where === null) return false;
-  if (where.type === "and" || where.type === "or") return where.children.some(hasRegex);
-  return where.type === "document_regex";
+function patternsOf(where: Where | null): readonly string[] {
+  if (where === null) return [];
+  if (where.type === "and" || where.type === "or") return where.children.flatMap(patternsOf);
+  return where.type === "document_regex" ? [where.pattern] : [];
 }
 
 /** Errors of another process say where only in their words. */

@@ -62,7 +62,12 @@ describe("the file of --config", () => {
   it.each<[unknown, string]>([
     [{ prot: 1 }, '"prot" is no setting'],
     [{ port: "eighty" }, "port: must be a port number"],
-    [{ port: null }, "port: must be text, a number, true or false, or a list of texts"],
+    [{ port: null }, "port: must be text, a number, true or false"],
+    [{ data: ["a", "b"] }, "data: must be text, a number, true or false"],
+    [
+      { "root-key": KEY },
+      '"root-key" is no setting; a secret stands in a file of its own, named by "root-key-file"',
+    ],
     [{ "trusted-proxies": [1] }, "trusted-proxies: must be text"],
     [{ config: "other.json" }, '"config" cannot be set in the file itself'],
     [{ SHEAF_ROOT_KEY: KEY }, '"SHEAF_ROOT_KEY" is a secret; name a file that holds it by "root-key-file"'],
@@ -77,10 +82,19 @@ describe("the file of --config", () => {
     expect(found).not.toContain(KEY);
   });
 
+  it("is refused where a flag takes the place of a wrong value, and where it names a setting twice", async () => {
+    const configFile = config({ port: "eighty" });
+    expect(await refusal(loadSettings({ configFile, port: "0" }, {}))).toContain(
+      "port: must be a port number",
+    );
+    const twice = file("twice.json", '{"port": 1, "port": 2}');
+    expect(await refusal(loadSettings({ configFile: twice }, {}))).toContain("port: is given twice");
+  });
+
   it("is refused where it cannot be read, or is no JSON", async () => {
     expect(await refusal(loadSettings({ configFile: join(folder, "gone.json") }, {}))).toContain("ENOENT");
     expect(await refusal(loadSettings({ configFile: file("text.json", "port: 1") }, {}))).toContain(
-      "is not valid JSON",
+      "is not valid JSON: unexpected character, expected a value at line 1",
     );
   });
 });

@@ -19,12 +19,15 @@ export async function readConfigFile(path: string, table: Table): Promise<Config
   const parsed = await readSettingsFile(path, "settings");
   const texts = Object.entries(parsed).map(([key, value]) => {
     const name = settingOf(key, table);
-    if (name === null) throw new SettingError(`${path}: "${key}" is no setting`);
+    if (name === null) throw new SettingError(`${path}: "${key}" is no setting${secretHint(key)}`);
     if (name === "configFile") throw new SettingError(`${path}: "${key}" cannot be set in the file itself`);
     const file = SECRETS[name];
     if (file !== undefined)
       throw new SettingError(`${path}: "${key}" is a secret; name a file that holds it by "${file}"`);
-    return [name, textOf(`${path}: ${key}`, value)];
+    const text = textOf(`${path}: ${key}`, value, table[name]);
+    // Also where a flag or a variable takes its place.
+    requireValid(`${path}: ${key}`, text, table[name]);
+    return [name, text];
   });
   return { path, texts: Object.fromEntries(texts) as ConfigFile["texts"] };
 }
@@ -34,10 +37,30 @@ function settingOf(key: string, table: Table): string | null {
   return found?.[0] ?? null;
 }
 
-function textOf(place: string, value: unknown): string {
+function secretHint(key: string): string {
+  const file = `${key}-file`;
+  return Object.values(SECRETS).includes(file)
+    ? `; a secret stands in a file of its own, named by "${file}"`
+    : "";
+}
+
+function requireValid(place: string, text: string, setting: Setting | undefined): void {
+  try {
+    setting?.parse(text);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    throw new SettingError(`${place}: ${error.message}`, { cause: error });
+  }
+}
+
+function textOf(place: string, value: unknown, setting: Setting | undefined): string {
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
   if (typeof value === "boolean") return value ? "on" : "off";
-  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value.join(",");
-  throw new SettingError(`${place}: must be text, a number, true or false, or a list of texts`);
+  const isList = setting?.isList === true;
+  if (isList && Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return value.join(",");
+  throw new SettingError(
+    `${place}: must be text, a number, true or false${isList ? ", or a list of texts" : ""}`,
+  );
 }

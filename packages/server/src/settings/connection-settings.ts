@@ -33,6 +33,7 @@ export const CONNECTION_SETTINGS: {
     flag: { name: "allowed-hosts", operand: "names" },
     default: "",
     doc: "Host names, separated by commas, that requests may name in their Host header under --auth off and on the port for metrics, beside those of the loopback address.",
+    isList: true,
     parse: (text) => parseList(text).map(parseHost),
   },
   trustedProxies: {
@@ -40,6 +41,7 @@ export const CONNECTION_SETTINGS: {
     flag: { name: "trusted-proxies", operand: "networks" },
     default: "",
     doc: "Addresses and networks of proxies, separated by commas (10.0.0.0/8, ::1). X-Forwarded-For is trusted only from these; they are exempt from --max-connections-per-address.",
+    isList: true,
     parse: (text) => parseList(text).map(parseNetwork),
   },
   maxConnections: countSetting("max-connections", {

@@ -55,6 +55,7 @@ export const MODEL_SETTINGS: { readonly [name in keyof ModelSettings]: Setting<M
     flag: { name: "pin-models", operand: "identifiers" },
     default: "",
     doc: "Models, separated by commas, that are never unloaded.",
+    isList: true,
     parse: parseModels,
   },
   autoPull: {

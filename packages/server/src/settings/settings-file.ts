@@ -1,5 +1,6 @@
 /** JSON files that settings name: an object whose entries the caller reads one by one. */
 import { readFile } from "node:fs/promises";
+import { SheafError, readJson } from "@sheaf/protocol";
 import { SettingError } from "./setting-error.ts";
 
 type Entries = Readonly<Record<string, unknown>>;
@@ -27,8 +28,12 @@ async function readText(path: string, holds: string): Promise<string> {
 
 function parseJson(path: string, text: string): unknown {
   try {
+    // It says in which line, and refuses what stands twice.
+    readJson(new TextEncoder().encode(text));
     return JSON.parse(text);
   } catch (error) {
-    throw new SettingError(`${path}: is not valid JSON`, { cause: error });
+    const said = error instanceof SheafError ? error.message : "is not valid JSON";
+    const reason = said.replace("Failed to parse the request body as JSON", "is not valid JSON");
+    throw new SettingError(`${path}: ${reason}`, { cause: error });
   }
 }

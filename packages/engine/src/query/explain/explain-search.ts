@@ -41,11 +41,12 @@ export async function explained(
   { milliseconds, ...reading }: WhyNotReading & Pick<SearchPlan, "milliseconds">,
 ): Promise<Explained> {
   const { snapshot } = reading.view;
-  const { rows, ranking, kept } = stages;
+  const { rows, ranking, chosen, kept } = stages;
   const plan: SearchPlan = {
     records: snapshot.size,
     rows: snapshot.countOf(rows),
     ranked: ranking === null ? null : ranking.positions.length,
+    diversified: search.mmr === undefined || chosen === null ? null : chosen.positions.length,
     grouped: kept === null ? null : kept.positions.length,
     leaves: leafPlans(search, stages.leaves),
     milliseconds,
@@ -55,11 +56,12 @@ export async function explained(
 
 /** Of a search of a collection without records. */
 export function explainedNothing(search: Search): Explained | null {
-  const { rank, groupBy, explain } = search;
+  const { rank, mmr, groupBy, explain } = search;
   if (explain === undefined) return null;
   const plan: SearchPlan = {
     ...{ records: 0, rows: 0, leaves: [], milliseconds: {} },
     ranked: rank === null ? null : 0,
+    diversified: mmr === undefined ? null : 0,
     grouped: groupBy === null ? null : 0,
   };
   return { plan, whyNot: explain.ids?.map((id) => ({ id, reason: "absent" as const })) ?? null };
@@ -79,9 +81,14 @@ function knnPlan({ knn, nearest, dense, sparse }: FoundLeaf, path: string): Leaf
   const { key, limit, query } = knn;
   const leaf = { path, key, limit, found: nearest.positions.length };
   if (dense !== null) return { type: "dense", ...leaf, ...dense };
+  const totals = sparse?.weighed.totals ?? null;
   return {
     ...{ type: "sparse", ...leaf, exact: true },
     terms: query.type === "sparse" ? query.vector.indices.length : 0,
+    ...(totals !== null && {
+      documents: totals.documents,
+      averageLength: totals.documents === 0 ? 0 : totals.length / totals.documents,
+    }),
     postingBlocks: sparse?.blocks ?? 0,
     unpackedTails: sparse?.tails ?? 0,
   };

@@ -117,7 +117,8 @@ function checkWhyNot(collection: TestCollection, search: Search, found: readonly
     } else {
       const place = ranked.indexOf(id);
       expect(rank).toBe(search.orderBy === undefined ? place : undefined);
-      if (kept.includes(id) || !chosen.includes(id)) expect(reason).toBe("below_page");
+      if (!chosen.includes(id)) expect(reason).toBe("diversified_out");
+      else if (kept.includes(id)) expect(reason).toBe("below_page");
       // Where the page was full before its turn came, nobody looked at its group.
       else if (reason !== "grouped_out") {
         expect(reason).toBe("below_page");
@@ -201,6 +202,7 @@ describe("explained searches", () => {
     expect([...reasons.keys()].sort()).toEqual([
       "absent",
       "below_page",
+      "diversified_out",
       "filtered",
       "grouped_out",
       "outside_leaf",

@@ -65,6 +65,8 @@ interface Traced {
 interface Matches {
   readonly dotProduct: number;
   readonly json: string;
+  /** Of the record, where BM25 counts it. */
+  readonly length: number | null;
 }
 
 export class PageTraces {
@@ -161,7 +163,8 @@ function knnNode(knn: Knn, { place, knns, matches }: Traced): Node {
   const value = knn.returnRank ? rank : distance;
   const match = matches.get(leaf);
   if (match === undefined) return nodeOf("$knn", value, `${found},"distance":${floatJson(distance)}${text}`);
-  const dotProduct = `,"dot_product":${floatJson(match.dotProduct)},"terms":[${match.json}]`;
+  const length = match.length === null ? "" : `,"length":${match.length}`;
+  const dotProduct = `,"dot_product":${floatJson(match.dotProduct)}${length},"terms":[${match.json}]`;
   return nodeOf("$knn", value, found + dotProduct + text);
 }
 
@@ -177,10 +180,11 @@ function* matchesOf(
   stored: SparseVector,
   spend: (terms: number) => void,
 ): Generator<void, Matches> {
-  if (knn.query.type !== "sparse" || weighed === null) return { dotProduct: 0, json: "" };
+  if (knn.query.type !== "sparse" || weighed === null) return { dotProduct: 0, json: "", length: null };
   const { indices, tokens } = knn.query.vector;
-  const { weights, saturation } = weighed;
-  const rest = saturation === null ? 0 : restOf(saturation, documentLength(stored.values));
+  const { weights, saturation, holders } = weighed;
+  const length = documentLength(stored.values);
+  const rest = saturation === null ? 0 : restOf(saturation, length);
   let dotProduct = 0;
   let json = "";
   for (let i = 0, j = 0, steps = 1; i < indices.length && j < stored.indices.length; steps++) {
@@ -193,15 +197,16 @@ function* matchesOf(
       const named = token === undefined ? "" : `,"token":${JSON.stringify(token)}`;
       const comma = json === "" ? "" : ",";
       const frequency = saturation === null ? "" : `,"frequency":${floatJson(value)}`;
+      const documents = holders === null ? "" : `,"documents":${holders[i]}`;
       const pair = `"query":${floatJson(query)},"record":${floatJson(record)}`;
-      json += `${comma}{"term":${asked}${named},${pair}${frequency}}`;
+      json += `${comma}{"term":${asked}${named},${pair}${frequency}${documents}}`;
       spend(1);
     }
     if (asked <= held) i++;
     if (held <= asked) j++;
     if (steps % TERMS_PER_STEP === 0) yield;
   }
-  return { dotProduct, json };
+  return { dotProduct, json, length: saturation === null ? null : length };
 }
 
 function operatorNode(op: string, value: number, operands: readonly Node[]): Node {

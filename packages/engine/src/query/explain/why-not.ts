@@ -47,6 +47,7 @@ export async function whyNot(
       : await failingClauses(search.where, filtered, reading);
   const places = await placesOf(passed, search, stages, reading);
   const ranked = passed.filter((position) => places.has(position));
+  const chosen = search.mmr === undefined ? null : new Set(stages.chosen?.positions);
   const outOfGroups = await groupedOut(ranked, search, stages, reading.pace);
   const unranked = passed.filter((position) => !places.has(position));
   const missed = await missedLeaves(unranked, search.rank, stages, reading);
@@ -57,7 +58,8 @@ export async function whyNot(
     if (search.rank !== null && rank === undefined) {
       return { id, ...because("outside_leaf", missed.get(position)) };
     }
-    const reason = outOfGroups.has(position) ? "grouped_out" : "below_page";
+    const isChosen = chosen === null || chosen.has(position);
+    const reason = !isChosen ? "diversified_out" : outOfGroups.has(position) ? "grouped_out" : "below_page";
     return { id, reason, ...(rank !== undefined && { rank }) };
   });
 }
@@ -105,7 +107,7 @@ async function insertionPlaces(
 
 /**
  * Those that grouping left out. Where it keeps the first of each group it stops at the last record of the page: what is
- * ranked behind that is below the page either way, and so is what `mmr` did not choose.
+ * ranked behind that is below the page either way.
  */
 async function groupedOut(
   positions: readonly number[],

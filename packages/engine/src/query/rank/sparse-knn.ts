@@ -8,6 +8,7 @@ import type { IndexSnapshot } from "../../index/index-snapshot.ts";
 import type { SideThread } from "../../index/side-thread.ts";
 import { type BlockPart, type SparseParts, prepareSparse, sparseParts } from "../../index/sparse-parts.ts";
 import type { SparseSeat } from "../../segment/postings/sparse-seat.ts";
+import type { LengthTotals } from "../../segment/postings/document-length.ts";
 import { type SparseSums, TERMS_PER_CALL, type WeightedTerms } from "../../segment/postings/sparse-sums.ts";
 import { TermNumbers } from "../../segment/postings/term-numbers.ts";
 import { type Nearest, TopK } from "../../segment/top-k.ts";
@@ -29,7 +30,17 @@ export interface SparseQuery {
 }
 
 /** What each term of a query weighs, and what counts of the values of rows. */
-export type WeighedQuery = Omit<WeightedTerms, "terms">;
+export interface WeighedQuery extends Omit<WeightedTerms, "terms"> {
+  /** Live rows that hold each term; `null`: they do not matter. */
+  readonly holders: Uint32Array | null;
+  /** Of BM25 with the statistics of the collection. */
+  readonly totals: LengthTotals | null;
+}
+
+/** Values as they are. */
+export function unweighed(weights: Float32Array): WeighedQuery {
+  return { weights, saturation: null, holders: null, totals: null };
+}
 
 /** How a sparse search went. */
 export interface SparsePath {
@@ -158,19 +169,19 @@ async function weigh(
   snapshot: IndexSnapshot,
   pace: Pace,
 ): Promise<WeighedQuery> {
-  if (statistics === undefined && !idf) return { weights: values, saturation: null };
+  if (statistics === undefined && !idf) return unweighed(values);
   const holders = await countHolders(terms, parts, snapshot, pace);
   if (statistics !== undefined) {
     const totals = await lengthTotals(key, parts, snapshot, pace);
     const { k } = statistics;
     const weights = bm25Weights(values, holders, { k, documents: totals.documents });
-    return { weights, saturation: saturationOf(statistics, totals) };
+    return { weights, saturation: saturationOf(statistics, totals), holders, totals };
   }
   const weights = values.map((value, i) => {
     const odds = (snapshot.size - holders[i]! + 0.5) / (holders[i]! + 0.5);
     return value * Math.fround(Math.log(1 + odds));
   });
-  return { weights, saturation: null };
+  return { weights, saturation: null, holders, totals: null };
 }
 
 async function countHolders(

@@ -169,6 +169,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         rank: Type.Optional(count(undefined)),
         distance: Type.Optional(traceNumber),
         dot_product: Type.Optional(traceNumber),
+        length: Type.Optional(count(undefined)),
         terms: Type.Optional(
           arrayOf(
             closed({
@@ -177,6 +178,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
               query: traceNumber,
               record: traceNumber,
               frequency: Type.Optional(traceNumber),
+              documents: Type.Optional(count(undefined)),
             }),
           ),
         ),
@@ -199,6 +201,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       records: count(undefined),
       rows: count(undefined),
       ranked: orNull(count(undefined)),
+      diversified: orNull(count(undefined)),
       grouped: orNull(count(undefined)),
       leaves: arrayOf(
         Type.Union([
@@ -209,6 +212,7 @@ export const SEARCH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           }),
           closed({
             ...{ type: words(["sparse"]), ...knnPlan, terms: count(undefined) },
+            ...{ documents: Type.Optional(count(undefined)), average_length: Type.Optional(Type.Number()) },
             ...{ posting_blocks: count(undefined), unpacked_tails: count(undefined) },
           }),
           closed({ type: words(["key", "age"]), ...leafPlan, now: Type.Optional(Type.Number()) }),
