@@ -12,6 +12,7 @@ import { backup, backupList } from "./commands/backup.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
 import { compact } from "./commands/compact.ts";
 import { exportRecords } from "./commands/export.ts";
+import { health } from "./commands/health.ts";
 import { importRecords } from "./commands/import.ts";
 import { doctor } from "./commands/doctor.ts";
 import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
@@ -25,6 +26,7 @@ import { serve } from "./commands/serve.ts";
 
 const COMMANDS: readonly Command[] = [
   serve,
+  health,
   doctor,
   compact,
   backup,
