@@ -11,6 +11,7 @@ import { closingWords, commandNotes, helpWidth } from "./help-text.ts";
 import { backup, backupList } from "./commands/backup.ts";
 import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
 import { compact } from "./commands/compact.ts";
+import { completion } from "./commands/completion.ts";
 import { exportRecords } from "./commands/export.ts";
 import { health } from "./commands/health.ts";
 import { importRecords } from "./commands/import.ts";
@@ -24,7 +25,7 @@ import { backupVerify, restore } from "./commands/restore.ts";
 import { databasesCreate, databasesList, tenantsCreate, tenantsList } from "./commands/tenants.ts";
 import { serve } from "./commands/serve.ts";
 
-const COMMANDS: readonly Command[] = [
+const OTHERS: readonly Command[] = [
   serve,
   health,
   doctor,
@@ -58,6 +59,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   tenants: "Create and list tenants.",
   models: "List, download, check and remove model weights.",
 };
+const COMMANDS: readonly Command[] = [...OTHERS, completion(OTHERS, GROUPS)];
 const HELP_OPTION = ["-h, --help", "Show this help."] as const;
 const FAILURE = 1;
 const WRONG_USAGE = 2;
