@@ -106,6 +106,22 @@ describe("texts over the limit", () => {
     );
   });
 
+  it("are all named, the first hundred of them", async () => {
+    const longest = "x".repeat(64_001);
+    const several = embedder.dense(request([long, "b", longest, `word ${long}`, "c"]));
+    await expect(several).rejects.toMatchObject({
+      code: "too_large",
+      message:
+        `texts[0]: 300 tokens, texts[2]: 64001 characters, texts[3]: 301 tokens, the limit of ${MINILM} is 256; ` +
+        "split the texts, or let them be cut with `truncate`",
+    });
+    // More than one piece of the tokenizer's.
+    const texts = Array.from({ length: 700 }, (_, i) => (i % 2 === 0 ? "a" : long));
+    const error = await embedder.dense(request(texts)).catch((thrown: unknown) => thrown);
+    const named = (error as Error).message.match(/texts\[\d+\]/g);
+    expect(named).toEqual(Array.from({ length: 100 }, (_, i) => `texts[${2 * i + 1}]`));
+  });
+
   it("are refused by their characters where tokenizing them would be wasted", async () => {
     await expect(embedder.dense(request(["x".repeat(64_001)]))).rejects.toMatchObject({
       code: "too_large",

@@ -17,7 +17,7 @@ import type { PooledVector } from "./replica/replica-messages.ts";
 import { calibrateBatch } from "./scheduler/calibrate-batch.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler/scheduler.ts";
 import { firstCharacters, lastCharacters } from "./tokenize/cut-text.ts";
-import type { TextWorkerPool } from "./tokenize/text-worker-pool.ts";
+import { type LongText, MOST_REFUSED, type TextWorkerPool } from "./tokenize/text-worker-pool.ts";
 
 /**
  * Characters of a text per token of the limit. No natural text comes near, so what is longer is over the limit without
@@ -59,6 +59,12 @@ export interface Embedded {
   readonly truncatedInputs: number;
   /** Of each text. */
   readonly ids: readonly ArrayLike<number>[];
+}
+
+interface TooLong {
+  readonly index: number;
+  /** `300 tokens`, or `90000 characters`. */
+  readonly length: string;
 }
 
 interface Running {
@@ -168,6 +174,7 @@ export class LocalModel implements MemoryTenant {
     if (this.#plan.tooLarge) throw tooLarge(this.identifier, replicaBytes, this.#options.memoryBytes);
     const maxCharacters = Math.min(CHARACTERS_PER_TOKEN * maxTokens, LIMITS.textBytes);
     const shortened = new Set<number>();
+    const tooLong: TooLong[] = [];
     const instructed = entry.prompt !== null && request.instruction !== "";
     const prompt = (text: string): string =>
       instructed ? (entry.prompt?.(request.instruction, text) ?? text) : text;
@@ -175,15 +182,22 @@ export class LocalModel implements MemoryTenant {
     const texts = request.texts.map((text, index) => {
       const whole = prompt(text);
       if (whole.length <= maxCharacters) return whole;
-      if (truncate === "none") throw this.#tooLong(request, index, `${whole.length} characters`);
+      if (truncate === "none") {
+        tooLong.push({ index, length: `${whole.length} characters` });
+        return "";
+      }
       shortened.add(index);
       if (truncate === "end") return firstCharacters(whole, maxCharacters);
       return prompt(lastCharacters(text, Math.max(0, maxCharacters - lead.length)));
     });
-    const refuse = (index: number, count: number): SheafError =>
-      this.#tooLong(request, index, `${count} tokens`);
+    const refuse = (long: readonly LongText[]): SheafError => {
+      const counted = long.map(({ index, count }) => ({ index, length: `${count} tokens` }));
+      return this.#tooLong(request, [...tooLong, ...counted]);
+    };
+    if (tooLong.length >= MOST_REFUSED) throw this.#tooLong(request, tooLong);
     const job = { tokenizer: folder.tokenizer, texts, maxTokens, truncate, lead, refuse };
     const encoding = await this.#reading(pool.encode(job, { signal, owner }));
+    if (tooLong.length > 0) throw this.#tooLong(request, tooLong);
     for (const index of encoding.cut) shortened.add(index);
     const numTokens = encoding.ids.reduce((sum, ids) => sum + ids.length, 0);
     await options.admitTokens?.(numTokens);
@@ -197,16 +211,20 @@ export class LocalModel implements MemoryTenant {
     await end(await this.#running.started());
   }
 
-  #tooLong(request: EmbedRequest, index: number, length: string): SheafError {
-    const name = request.describe?.(index) ?? `texts[${index}]`;
+  /** Names the first texts over the limit, in their order. */
+  #tooLong(request: EmbedRequest, all: readonly TooLong[]): SheafError {
+    const texts = all.toSorted((a, b) => a.index - b.index).slice(0, MOST_REFUSED);
+    const named = texts.map(
+      ({ index, length }) => `${request.describe?.(index) ?? `texts[${index}]`}: ${length}`,
+    );
     const { maxTokens, limitedByMemory } = this.#plan;
-    const unit = length.endsWith("tokens") ? "" : " tokens";
+    const unit = texts.at(-1)?.length.endsWith("tokens") === true ? "" : " tokens";
     const why = limitedByMemory
       ? ` here: the model takes ${this.#parts.folder.maxTokens}, but longer texts do not fit its memory budget of ${gibibytes(this.#options.memoryBytes)}`
       : "";
     return new SheafError(
       this.#parts.entry.kind === "sparse" ? "invalid_argument" : "too_large",
-      `${name}: ${length}, the limit of ${this.identifier} is ${maxTokens}${unit}${why}; split the text, or let it be cut with \`truncate\``,
+      `${named.join(", ")}, the limit of ${this.identifier} is ${maxTokens}${unit}${why}; split the text${named.length > 1 ? "s" : ""}, or let ${named.length > 1 ? "them" : "it"} be cut with \`truncate\``,
     );
   }
 

@@ -16,7 +16,7 @@ import type {
   PartOfTerms,
   TextAnswer,
   TextJob,
-  TextOverLimit,
+  TextsOverLimit,
 } from "./text-jobs.ts";
 
 const tokenizers = new Map<string, ModelTokenizer>();
@@ -38,18 +38,15 @@ export function transferableBuffers(answer: TextAnswer): ArrayBuffer[] {
   );
 }
 
-function encode(job: Extract<TextJob, { type: "encode" }>): EncodedTexts | TextOverLimit {
+function encode(job: Extract<TextJob, { type: "encode" }>): EncodedTexts | TextsOverLimit {
   const tokenizer = tokenizerOf(job.tokenizer);
-  const encoded: EncodedText[] = [];
-  for (const [index, text] of job.texts.entries()) {
-    const one = tokenizer.encode(text, job.maxTokens, leadOf(job));
-    if (isRefused(one, job)) return { type: "over_limit", index, count: one.fullCount };
-    encoded.push(one);
-  }
-  return encodedTexts(encoded);
+  return encodedTexts(
+    job.texts.map((text) => tokenizer.encode(text, job.maxTokens, leadOf(job))),
+    job,
+  );
 }
 
-function encodePart(job: EncodePart): EncodedTexts | TextOverLimit | PartOfIds {
+function encodePart(job: EncodePart): EncodedTexts | TextsOverLimit | PartOfIds {
   const tokenizer = tokenizerOf(job.tokenizer);
   if (job.before === null) {
     const consumed = tokenizer.findBorder(job.text);
@@ -60,9 +57,7 @@ function encodePart(job: EncodePart): EncodedTexts | TextOverLimit | PartOfIds {
   const ids = new Int32Array(job.before.length + rest.length);
   ids.set(job.before);
   ids.set(rest, job.before.length);
-  const one = tokenizer.frame(ids, job.maxTokens, leadOf(job));
-  if (isRefused(one, job)) return { type: "over_limit", index: 0, count: one.fullCount };
-  return encodedTexts([one]);
+  return encodedTexts([tokenizer.frame(ids, job.maxTokens, leadOf(job))], job);
 }
 
 type Limits = Pick<EncodePart, "truncate" | "lead" | "maxTokens">;
@@ -75,7 +70,12 @@ function isRefused({ fullCount }: EncodedText, { truncate, maxTokens }: Limits):
   return fullCount > maxTokens && truncate === "none";
 }
 
-function encodedTexts(encoded: readonly EncodedText[]): EncodedTexts {
+function encodedTexts(encoded: readonly EncodedText[], limits: Limits): EncodedTexts | TextsOverLimit {
+  const refused = encoded.flatMap((one, index) => (isRefused(one, limits) ? [index] : []));
+  if (refused.length > 0) {
+    const counts = Uint32Array.from(refused, (index) => encoded[index]!.fullCount);
+    return { type: "over_limit", indexes: Uint32Array.from(refused), counts };
+  }
   const lengths = Uint32Array.from(encoded, ({ ids }) => ids.length);
   const flat = new Int32Array(lengths.reduce((sum, length) => sum + length, 0));
   let offset = 0;

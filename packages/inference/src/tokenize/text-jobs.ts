@@ -13,7 +13,7 @@ export type TextJob =
       readonly tokenizer: TokenizerFiles;
       readonly texts: readonly string[];
       readonly maxTokens: number;
-      /** `none`: stop at the first text over the limit. */
+      /** `none`: texts over the limit are told instead. */
       readonly truncate: Truncation;
       /** What the texts begin with, and keep where they lose their start. */
       readonly lead: string;
@@ -102,11 +102,12 @@ export interface EncodedTexts {
   readonly fullCounts: Uint32Array;
 }
 
-/** `texts[index]` has `count` tokens, more than the limit; nothing else was done. */
-export interface TextOverLimit {
+/** Texts that have more tokens than the limit. Of the others nothing is told. */
+export interface TextsOverLimit {
   readonly type: "over_limit";
-  readonly index: number;
-  readonly count: number;
+  readonly indexes: Uint32Array;
+  /** Tokens of each of them. */
+  readonly counts: Uint32Array;
 }
 
 export interface Bm25Texts {
@@ -125,7 +126,7 @@ interface Vocabulary {
 
 export type TextAnswer =
   | EncodedTexts
-  | TextOverLimit
+  | TextsOverLimit
   | Bm25Texts
   | PartOfIds
   | PartOfTerms

@@ -25,7 +25,7 @@ function request(texts: readonly string[], options: Partial<EncodeRequest> = {})
     maxTokens: 256,
     truncate: "none",
     lead: "",
-    refuse: (index, count) => new Error(`text ${index} has ${count} tokens`),
+    refuse: (long) => new Error(long.map(({ index, count }) => `text ${index} has ${count} tokens`).join()),
     ...options,
   };
 }

@@ -31,6 +31,8 @@ import type { TextReply } from "./text.worker.ts";
 
 const WORKER_MODULE = siblingModule(import.meta.url, "./text.worker");
 const PIECE_TEXTS = 256;
+/** Texts that one refusal names. */
+export const MOST_REFUSED = 100;
 /** A worker has its next piece when it is done with one; more would be out of turn. */
 const PIECES_OF_WORKER = 2;
 
@@ -45,12 +47,18 @@ export interface EncodeRequest {
   readonly tokenizer: TokenizerFiles;
   readonly texts: readonly string[];
   readonly maxTokens: number;
-  /** `none`: the first text over the limit ends the call. */
+  /** `none`: texts over the limit end the call. */
   readonly truncate: Truncation;
   /** What the texts begin with, and keep where they lose their start. */
   readonly lead: string;
-  /** The error for `texts[index]` of `count` tokens. */
-  readonly refuse: (index: number, count: number) => Error;
+  /** The error for the first `MOST_REFUSED` texts over the limit. */
+  readonly refuse: (texts: readonly LongText[]) => Error;
+}
+
+/** `texts[index]` has `count` tokens. */
+export interface LongText {
+  readonly index: number;
+  readonly count: number;
 }
 
 export interface Encoding {
@@ -83,6 +91,8 @@ export class TextWorkerPool {
     const { tokenizer, texts, maxTokens, truncate, lead } = request;
     const ids: Int32Array[] = [];
     const cutTexts: number[] = [];
+    const refused: LongText[] = [];
+    let first = 0;
     const job = (piece: readonly string[]): TextJob => ({
       type: "encode",
       tokenizer,
@@ -92,9 +102,19 @@ export class TextWorkerPool {
       lead,
     });
     const long: LongTextReader = (text, ask) => encodeInParts(text, request, ask);
-    await this.#inPieces(texts, { job, long }, options, (answer) => {
-      if (answer.type === "over_limit") throw request.refuse(ids.length + answer.index, answer.count);
+    await this.#inPieces(texts, { job, long }, options, (answer, piece) => {
+      const before = first;
+      first += piece.length;
+      if (answer.type === "over_limit") {
+        const { indexes, counts } = answer;
+        for (const [i, index] of indexes.entries())
+          refused.push({ index: before + index, count: counts[i]! });
+        if (refused.length >= MOST_REFUSED) throw request.refuse(refused.slice(0, MOST_REFUSED));
+        return;
+      }
       if (answer.type !== "encode") throw unexpectedAnswer(answer);
+      // Nothing more will come of the call.
+      if (refused.length > 0) return;
       let offset = 0;
       for (const [index, length] of answer.lengths.entries()) {
         if ((answer.fullCounts[index] as number) > maxTokens) cutTexts.push(ids.length);
@@ -102,6 +122,7 @@ export class TextWorkerPool {
         offset += length;
       }
     });
+    if (refused.length > 0) throw request.refuse(refused);
     return { ids, cut: cutTexts };
   }
 
@@ -165,7 +186,7 @@ export class TextWorkerPool {
     texts: readonly string[],
     { job, long }: { job: (piece: readonly string[]) => TextJob; long: LongTextReader },
     options: EmbedOptions,
-    take: (answer: TextAnswer) => void,
+    take: (answer: TextAnswer, piece: readonly string[]) => void,
   ): Promise<void> {
     const { signal, owner = "" } = options;
     const ask = (asked: TextJob): Promise<TextAnswer> => abortable(this.#ask(asked, options), signal);
@@ -176,7 +197,7 @@ export class TextWorkerPool {
     try {
       for (const piece of pieces(texts)) {
         const [first = ""] = piece;
-        take(await (first.length > PIECE_CHARACTERS ? long(first, ask) : ask(job(piece))));
+        take(await (first.length > PIECE_CHARACTERS ? long(first, ask) : ask(job(piece))), piece);
       }
     } finally {
       this.#admission.leave(cost, owner);
