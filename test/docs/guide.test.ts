@@ -37,6 +37,7 @@ describe.each([
   it.each([
     { page: "getting-started.md", least: 7 },
     { page: "models.md", least: 1 },
+    { page: "chunking.md", least: 5 },
     { page: "backup-and-restore.md", least: 4 },
     { page: "why-did-it-rank-there.md", least: 4 },
     { page: "../reference/extensions.md", least: 2 },

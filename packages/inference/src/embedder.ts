@@ -3,7 +3,14 @@
  * Refusals, in this order: 400 unknown model, 501 wrong kind, 503 weights absent, 413 too long (400 of
  * sparse models), 429 queue full.
  */
-import type { CancelSignal, ModelIdentity, ModelKind, SparseVector, Truncation } from "@sheaf/protocol";
+import type {
+  CancelSignal,
+  ChunkedBy,
+  ModelIdentity,
+  ModelKind,
+  SparseVector,
+  Truncation,
+} from "@sheaf/protocol";
 
 export interface EmbedOptions {
   /** Whose share of the queues the call uses: owners are served in turn, and their queues are bounded apart. Default: one for all. */
@@ -69,6 +76,21 @@ export interface TermSearch {
   readonly bm25?: Bm25Options;
 }
 
+/** A text to be cut into chunks that its model takes. */
+export interface SplitRequest {
+  readonly model: string;
+  readonly text: string;
+  /** As of the embedding of the chunks. */
+  readonly instruction: string;
+  readonly by: ChunkedBy;
+  /** Tokens of a chunk at most, what the model adds included; never more than the model takes. */
+  readonly tokens: number;
+  /** Tokens at the end of a chunk that the next one begins with at most. */
+  readonly overlap: number;
+  /** Chunks at most; behind them the text is not looked at. */
+  readonly most: number;
+}
+
 export interface ModelInfo {
   readonly identifier: string;
   readonly kind: ModelKind;
@@ -109,5 +131,10 @@ export interface Embedder {
    * has none. `null` for models whose terms are no words of the text: all but `sheaf/bm25`.
    */
   findTerms(search: TermSearch, options?: EmbedOptions): Promise<readonly Uint32Array[] | null>;
+  /**
+   * Start and end of each chunk, in UTF-16 units, at least one. Each begins at or before the end of the one before; the first
+   * begins at 0 and the last ends with the text, unless that has more than `most`. 501 for a sparse model.
+   */
+  split(request: SplitRequest, options?: EmbedOptions): Promise<Uint32Array>;
   close(): Promise<void>;
 }

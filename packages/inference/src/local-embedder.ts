@@ -23,6 +23,7 @@ import type {
   EmbedRequest,
   ModelInfo,
   SparseEmbeddings,
+  SplitRequest,
   TermSearch,
 } from "./embedder.ts";
 import { LocalModel, type LocalModelOptions, planOf } from "./local-model.ts";
@@ -233,6 +234,11 @@ export class LocalEmbedder implements Embedder {
     checkBm25Options(bm25);
     const cut = texts.map((text) => firstBytes(text, LIMITS.textBytes));
     return this.#pool.findTerms(cut, { terms, options: bm25, limit }, options);
+  }
+
+  async split(request: SplitRequest, options: EmbedOptions = {}): Promise<Uint32Array> {
+    const entry = this.#entryOfKind(request.model, "dense");
+    return this.#open(entry).split(request, options);
   }
 
   /** Process ids of a model's replicas, for those who watch or kill them. */

@@ -3,7 +3,7 @@
  * once for all who wait for it, and may be unloaded whenever no call is under way; the next use starts it again.
  */
 import { LIMITS, SheafError, type ModelIdentity, abortable } from "@sheaf/protocol";
-import type { EmbedOptions, EmbedRequest } from "./embedder.ts";
+import type { EmbedOptions, EmbedRequest, SplitRequest } from "./embedder.ts";
 import type { Head } from "./graph/pooling-head.ts";
 import { type PreparedModel, prepareModelFolder } from "./graph/prepare-model.ts";
 import type { BatchSizeStore } from "./models/batch-size-store.ts";
@@ -156,6 +156,18 @@ export class LocalModel implements MemoryTenant {
       this.#lastUsed = performance.now();
       if (this.idle) this.#options.memory.noteIdle();
     }
+  }
+
+  /** As `Embedder.split`; needs the tokenizer alone. */
+  split(
+    { text, instruction, by, tokens, overlap, most }: SplitRequest,
+    options: EmbedOptions,
+  ): Promise<Uint32Array> {
+    const { entry, folder, pool } = this.#parts;
+    const lead = instruction === "" ? "" : (entry.prompt?.(instruction, "") ?? "");
+    const size = Math.min(tokens, this.#plan.maxTokens);
+    const splitting = { tokenizer: folder.tokenizer, lead, by, tokens: size, overlap, most };
+    return this.#reading(pool.split(text, splitting, options));
   }
 
   /** Ends the replicas; the next use starts them again. */

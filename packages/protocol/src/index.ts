@@ -61,12 +61,26 @@ export type {
   Include,
   QueryRequest,
   ReadToken,
+  RecordChunk,
   ResultRecord,
   Selector,
   WriteKind,
   WriteRecord,
   WriteRequest,
 } from "./records/ast.ts";
+export {
+  type ChunkedBy,
+  type Chunking,
+  type ChunkingChoice,
+  CHUNK_KEYS,
+  chunkId,
+  chunkMetadata,
+  isChunkOf,
+  parentOf,
+  parentOfId,
+  refuseChunkId,
+  refuseChunkKeys,
+} from "./records/chunking.ts";
 export {
   HIGHLIGHT_SOURCES,
   type HighlightSource,
@@ -78,6 +92,7 @@ export {
 export {
   characterEnd,
   documentPieces,
+  toDocumentText,
   type DocumentText,
   fromDocumentText,
   isLongDocument,
@@ -130,8 +145,11 @@ export {
   EXTENSIONS,
   type ExtensionName,
   extensionRefusal,
+  refuseCommitExtensions,
   refuseGetExtensions,
+  refuseSchemaExtensions,
   refuseSearchExtensions,
+  refuseWriteExtensions,
 } from "./search/extensions.ts";
 export { leafPaths, operandsOf } from "./search/leaf-paths.ts";
 export { parseSearchRequest } from "./search/search-request.ts";
@@ -179,7 +197,14 @@ export {
   embeddingPlan,
   planForQueries,
 } from "./catalog/embedding-plan.ts";
-export { CLIENT_PREFIX, extendSchema, indexPlan, isListed } from "./catalog/index-plan.ts";
+export {
+  chunkingOf,
+  CLIENT_PREFIX,
+  extendSchema,
+  indexPlan,
+  isListed,
+  withChunks,
+} from "./catalog/index-plan.ts";
 export { writePlainJson } from "./catalog/plain-json.ts";
 export { DEFAULT_DATABASE, DEFAULT_TENANT, parseName, parseTenantName } from "./catalog/name.ts";
 export { type PageParameters, parsePage, parseReadLevel } from "./catalog/query-parameters.ts";

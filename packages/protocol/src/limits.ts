@@ -61,6 +61,17 @@ const table = {
   },
   sparseNonZeros: { value: 16_384, over: 400, doc: "Non-zero entries of a sparse vector." },
   recordsPerWrite: { value: 100_000, over: 400, doc: "Records in one write." },
+  chunkTokensMin: { value: 32, over: 400, doc: "Smallest `chunking.size`, in tokens. A word takes several." },
+  chunkTokens: {
+    value: 2_048,
+    over: 400,
+    doc: "Largest `chunking.size`, in tokens. Texts of several callers wait while a chunk is looked for.",
+  },
+  chunksPerDocument: {
+    value: 4_096,
+    over: 413,
+    doc: "Chunks of one document. All of them are embedded within one request and stored together.",
+  },
   operationsPerCommit: { value: 10_000, over: 400, doc: "Operations of one conditional commit." },
   readIdsPerCommit: {
     value: 10_000,

@@ -3,6 +3,7 @@ import type { LimitName, WriteRecord } from "@sheaf/protocol";
 import { planWrite } from "../../../packages/engine/src/collection/plan-write.ts";
 import { MemoryRecordStore } from "../../../packages/engine/src/storage/memory-record-store.ts";
 import { recordBytes } from "../../../packages/engine/src/storage/values/record-bytes.ts";
+import { COLLECTIONS } from "../../../packages/server/src/testing/test-app.ts";
 import {
   type Bench,
   type CaseOf,
@@ -49,6 +50,16 @@ export const RECORD_CASES = {
     documents: ["x".repeat(size)],
   })),
   uriBytes: toCollection("add", /^uris\[0\]/u, (size) => ({ ...ONE, uris: ["x".repeat(size)] })),
+  chunkTokensMin: bySize(
+    (bench, size) => cutting(bench, "a", { by: "tokens", size }),
+    /^chunking\.size/u,
+    -1,
+  ),
+  chunkTokens: bySize((bench, size) => cutting(bench, "a", { by: "tokens", size }), /^chunking\.size/u),
+  chunksPerDocument: bySize(
+    (bench, size) => cutting(bench, "# a\nb\n".repeat(size), { by: "headings" }),
+    /^document of record "x" \(ids\[0\]\)/u,
+  ),
   operationsPerCommit: toCollection("conditional/commit", /^operations/u, (size) => ({
     operations: times(size, () => ({ operation: "delete", payload: { ids: ["none"] } })),
   })),
@@ -72,6 +83,19 @@ export const RECORD_CASES = {
 } satisfies { readonly [name in LimitName]?: CaseOf };
 
 /** Ten, as a body of that size could not bring them. */
+/** A document to a collection that embeds. */
+async function cutting(bench: Bench, document: string, chunking: object): Promise<Outcome> {
+  const json = {
+    name: "cut",
+    get_or_create: true,
+    configuration: { embedding_function: { type: "known", name: "default", config: {} } },
+  };
+  const { id } = await bench.ask<{ id: string }>(`POST ${COLLECTIONS}`, { json });
+  return bench.send(`POST ${COLLECTIONS}/${id}/upsert`, {
+    json: { ids: ["x"], documents: [document], chunking },
+  });
+}
+
 function recordsOfBytes(size: number): WriteRecord[] {
   const make = (i: number, document: string): WriteRecord => {
     return { id: String(i), embedding: new Float32Array(2), document, uri: null, metadata: null };

@@ -3,8 +3,9 @@
  * and the store remembers for a while which records were removed, so a change, a removal and a record that has
  * appeared under a read id are all seen.
  */
-import { SheafError } from "@sheaf/protocol";
+import { SheafError, parentOfId } from "@sheaf/protocol";
 import { type StoreView, oldestTracked } from "../storage/record-store.ts";
+import { idsOfChunks } from "./planning/chunked-documents.ts";
 
 /** What a transaction has read, and the sequence number of the state it read it from. */
 export interface ObservedRecords {
@@ -12,20 +13,35 @@ export interface ObservedRecords {
   readonly sequence: number;
 }
 
-/** Throws 409 when a read id has changed since, 412 when that cannot be told any more. */
-export function checkUnchanged(view: StoreView, { ids, sequence }: ObservedRecords): void {
+/**
+ * Throws 409 when a read id has changed since, 412 when that cannot be told any more. `hasChunks`: a document that is cut
+ * has changed where one of its chunks has.
+ */
+export function* checkUnchanged(
+  view: StoreView,
+  { ids, sequence }: ObservedRecords,
+  hasChunks: boolean,
+): Generator<void, void> {
   const { head } = view;
   if (sequence > head.sequence || sequence < oldestTracked(head)) {
     throw staleRead("names no state that the collection still knows");
   }
   const absent = new Set<string>();
   for (const id of ids) {
-    const record = view.find(id);
-    if (record === null) absent.add(id);
-    else if (record.sequence > sequence) throw conflict(id);
+    const chunks = hasChunks ? yield* idsOfChunks(view, id) : [];
+    for (const read of [id, ...chunks]) {
+      const record = view.find(read);
+      if (record === null) absent.add(read);
+      else if (record.sequence > sequence) throw conflict(id);
+      if (hasChunks) yield;
+    }
   }
   if (absent.size === 0) return;
-  for (const id of view.removedAfter(sequence)) if (absent.has(id)) throw conflict(id);
+  for (const id of view.removedAfter(sequence)) {
+    if (absent.has(id)) throw conflict(id);
+    const parent = hasChunks ? parentOfId(id) : null;
+    if (parent !== null && absent.has(parent)) throw conflict(parent);
+  }
 }
 
 /** 412: what was read has to be read again. */

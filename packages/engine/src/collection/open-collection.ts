@@ -10,6 +10,8 @@ import {
   type DeleteRequest,
   type IndexPlan,
   type JsonObject,
+  type RecordChunk,
+  type WriteRecord,
   type WriteRequest,
   extendSchema,
   indexPlan,
@@ -21,6 +23,7 @@ import { CollectionIndex } from "../index/collection-index.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
+import { runSteps } from "../storage/steps.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import { VersionHistory } from "../storage/version-history.ts";
@@ -150,9 +153,12 @@ export class OpenCollection {
     if (records.length === 0) return;
     // Many at once, or large ones, do not go through an environment that others wait for.
     if (this.isShared) {
-      const bytes = records.reduce((sum, record) => sum + recordBytes({ ...record, metadata: null }), 0);
+      const parts = records.flatMap(
+        (record): readonly (WriteRecord | RecordChunk)[] => record.chunks ?? [record],
+      );
+      const bytes = parts.reduce((sum, part) => sum + recordBytes({ ...part, metadata: null }), 0);
       // The write asks for its turn at once, and gets it after the move.
-      this.#moveIfDue(records.length, bytes);
+      this.#moveIfDue(parts.length, bytes);
     }
     await this.#track((view) => planWrite(view, request, this.#schema));
   }
@@ -163,14 +169,14 @@ export class OpenCollection {
     // A filter is checked whether there is anything to filter or not.
     if (where === null && (ids === null || isEmpty)) return 0;
     let deleted = 0;
-    const remove = async (doomed: readonly string[]): Promise<number> => {
-      const change = await this.#commit((view) => planRemove(view, doomed));
+    const remove = async (doomed: readonly string[], schema?: JsonObject): Promise<number> => {
+      const change = await this.#commit((view) => planRemove(view, doomed, schema));
       deleted = change.removes.length;
       return change.head.sequence;
     };
     await this.#progress.track(() =>
       where === null
-        ? this.#gate.shared(() => remove(ids ?? []))
+        ? this.#gate.shared(() => remove(ids ?? [], this.#schema))
         : this.#gate.exclusive(async () => remove(await this.reads.doomed(request, signal, times))),
     );
     return deleted;
@@ -186,14 +192,16 @@ export class OpenCollection {
   ): Promise<CommitResult> {
     const recordCount = countRecords(operations);
     if (recordCount === 0) {
-      if (observed !== null) checkUnchanged(this.#store, observed);
+      if (observed !== null) runSteps(checkUnchanged(this.#store, observed, this.#hasChunks));
       return { firstSequence: null, recordCount };
     }
     let firstSequence: number | null = null;
-    const plan = (view: StoreView): Generator<void, StoreChange> => {
-      if (observed !== null) checkUnchanged(view, observed);
+    const hasChunks = this.#hasChunks;
+    const schema = this.#schema;
+    const plan = function* (view: StoreView): Generator<void, StoreChange> {
+      if (observed !== null) yield* checkUnchanged(view, observed, hasChunks);
       firstSequence = view.head.sequence + 1;
-      return planOperations(view, operations, this.#schema);
+      return yield* planOperations(view, operations, schema);
     };
     await this.#track(plan);
     return { firstSequence, recordCount };
@@ -208,6 +216,10 @@ export class OpenCollection {
     await takeSlice(this.#options.tenant);
     this.#index.close();
     await Promise.all([this.#options.indexFiles?.files.close(), this.#store.close()]);
+  }
+
+  get #hasChunks(): boolean {
+    return this.#plan.chunking !== undefined;
   }
 
   /** An error of a call: the words for it where the files of the index are damaged, of which the index is rid then. */

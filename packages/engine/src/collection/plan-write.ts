@@ -6,32 +6,25 @@
  */
 import {
   type CommitOperation,
-  LIMITS,
-  type IntegerArray,
   type JsonObject,
-  type Metadata,
-  type MetadataPatch,
-  type MetadataValue,
   type WriteKind,
-  SheafError,
+  type SheafError,
   type WriteRecord,
   type WriteRequest,
+  chunkingOf,
   describeMissingFunction,
   indexPlan,
   invalid,
-  isIntegerArray,
-  isSparseVector,
 } from "@sheaf/protocol";
 import { type Steps, isInSteps } from "../storage/steps.ts";
-import type { RemovedRecord, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import { recordBytes } from "../storage/values/record-bytes.ts";
+import type { StoreChange, StoreView } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
-
-const COLLECTED_PER_STEP = 1024;
+import { ChunkedDocuments } from "./planning/chunked-documents.ts";
+import { PlannedBatch, mergeMetadata } from "./planning/planned-batch.ts";
 
 /**
- * Throws 400 for a wrong dimension and for a new record without embedding; then nothing changes. `schema`: the
- * collection's, which a refusal describes.
+ * Throws 400 for a wrong dimension and for a new record without embedding, 409 where ids of chunks and of other records
+ * are the same; then nothing changes. `schema`: the collection's.
  */
 export function planWrite(
   view: StoreView,
@@ -42,9 +35,13 @@ export function planWrite(
   return plan.changeAfter(plan.write(request, ""));
 }
 
-/** Removes the records with these ids as far as they exist. */
-export function planRemove(view: StoreView, ids: readonly string[]): Generator<void, StoreChange> {
-  const plan = new WritePlan(view, {});
+/** Removes the records with these ids as far as they exist, and with a schema that has `chunking` their chunks. */
+export function planRemove(
+  view: StoreView,
+  ids: readonly string[],
+  schema: JsonObject = {},
+): Generator<void, StoreChange> {
+  const plan = new WritePlan(view, schema);
   return plan.changeAfter(plan.remove(ids));
 }
 
@@ -66,105 +63,69 @@ function* allOf(plan: WritePlan, operations: readonly CommitOperation[]): Genera
 }
 
 class WritePlan {
-  readonly #view: StoreView;
+  readonly #batch: PlannedBatch;
   readonly #schema: JsonObject;
-  #head: StoreHead;
-  /** What the batch makes of the ids it touches; `null`: nothing, the record is gone. */
-  readonly #planned = new Map<string, StoredRecord | null>();
-  /** By id. */
-  readonly #removes = new Map<string, RemovedRecord>();
-  #changedBytes = 0;
+  /** `null`: the collection has no chunks. */
+  readonly #documents: ChunkedDocuments | null;
 
   constructor(view: StoreView, schema: JsonObject) {
-    this.#view = view;
+    this.#batch = new PlannedBatch(view);
     this.#schema = schema;
-    this.#head = view.head;
+    this.#documents = chunkingOf(schema) === null ? null : new ChunkedDocuments(this.#batch, schema);
   }
 
   *changeAfter(steps: Generator<void, void>): Generator<void, StoreChange> {
     yield* steps;
-    const puts: StoredRecord[] = [];
-    const removes: RemovedRecord[] = [];
-    let step = 0;
-    for (const record of this.#planned.values()) {
-      if (record !== null) puts.push(record);
-      if (++step % COLLECTED_PER_STEP === 0) yield;
-    }
-    for (const removed of this.#removes.values()) if (removes.push(removed) % COLLECTED_PER_STEP === 0) yield;
-    return { head: this.#head, puts, removes };
+    return yield* this.#batch.change();
   }
 
   /** A record in each step. `path` stands before the members of the request in messages. */
   *write(request: WriteRequest, path: string): Generator<void, void> {
     const { kind, records } = request;
-    let { sequence, nextOffset, dimension } = this.#head;
+    let { dimension } = this.#batch;
     if (kind !== "update") {
       for (const [position, record] of records.entries()) {
         dimension = checkDimension(dimension, record, path, position);
       }
     }
-    let stored = false;
     for (const [position, record] of records.entries()) {
-      sequence += 1;
+      this.#batch.sequence += 1;
       yield;
+      const place = { kind, path: `${path}ids[${position}]` };
+      if (kind === "update" && record.chunks !== undefined) {
+        checkDimension(this.#batch.dimension, record, path, position);
+      }
+      if (this.#documents !== null && (yield* this.#documents.write(record, place))) continue;
       const found = this.#currentState(kind, record.id);
       const current = isInSteps(found) ? yield* found : found;
       if (current === "skip") continue;
-      if (kind === "update") dimension = checkDimension(dimension, record, path, position);
-      const offset = current === null ? nextOffset++ : current.offset;
-      // An id that was removed and comes again stands last: new records keep the order of their offsets.
-      if (current === null) this.#planned.delete(record.id);
+      if (kind === "update") checkDimension(this.#batch.dimension, record, path, position);
       const embedding = record.embedding ?? current?.embedding;
-      if (embedding === undefined) throw needsEmbedding(record, `${path}ids[${position}]`, this.#schema);
-      const changed: StoredRecord = {
-        offset,
-        sequence,
+      if (embedding === undefined) throw needsEmbedding(record, place.path, this.#schema);
+      const changed = {
         id: record.id,
         embedding,
         document: record.document ?? current?.document ?? null,
         uri: record.uri ?? current?.uri ?? null,
         metadata: mergeMetadata(current?.metadata ?? null, record.metadata),
       };
-      this.#planned.set(record.id, changed);
-      this.#count(changed, `${path}ids[${position}]`);
-      stored = true;
+      this.#batch.put(changed, current, place.path);
     }
-    this.#head = { sequence, nextOffset, dimension: stored ? dimension : this.#head.dimension };
-  }
-
-  /** What is planned is in memory until it is committed. */
-  #count(record: StoredRecord, path: string): void {
-    this.#changedBytes += recordBytes(record);
-    if (this.#changedBytes <= LIMITS.changedBytes) return;
-    const most = LIMITS.changedBytes / 2 ** 20;
-    throw new SheafError(
-      "too_large",
-      `${path}: the records changed up to here take over ${most} MiB; write fewer at once`,
-    );
   }
 
   *remove(ids: Iterable<string>): Generator<void, void> {
-    let { sequence } = this.#head;
-    for (const id of ids) {
-      yield;
-      if (this.#planned.get(id) === null) continue;
-      const offset = this.#view.offsetOf(id);
-      if (offset === null && !this.#planned.has(id)) continue;
-      sequence += 1;
-      // What the batch itself has made is in no store yet; of an id that it removed before and made again neither.
-      if (offset !== null && !this.#removes.has(id)) this.#removes.set(id, { id, offset, sequence });
-      this.#planned.set(id, null);
+    if (this.#documents !== null) yield* this.#documents.remove(ids);
+    else {
+      for (const id of ids) {
+        yield;
+        this.#batch.remove(id);
+      }
     }
-    this.#head = { ...this.#head, sequence };
   }
 
   #currentState(kind: WriteKind, id: string): Steps<StoredRecord | null | "skip"> {
-    const planned = this.#planned.get(id);
-    if (kind === "add") {
-      const exists = planned === undefined ? this.#view.offsetOf(id) !== null : planned !== null;
-      return exists ? "skip" : null;
-    }
-    const current = planned === undefined ? this.#view.findInSteps(id) : planned;
+    if (kind === "add") return this.#batch.exists(id) ? "skip" : null;
+    const current = this.#batch.find(id);
     if (kind !== "update") return current;
     return isInSteps(current) ? this.#orSkip(current) : (current ?? "skip");
   }
@@ -186,40 +147,18 @@ function needsEmbedding({ id, document }: WriteRecord, path: string, schema: Jso
 /** The dimension of the collection, which its first embedding decides. Throws 400 for an embedding of another one. */
 function checkDimension(
   fixed: number | null,
-  { embedding }: WriteRecord,
+  { embedding: own, chunks }: WriteRecord,
   path: string,
   position: number,
 ): number | null {
+  // Those of chunks are of one model.
+  const embedding = own ?? chunks?.[0]?.embedding ?? null;
   if (embedding === null || embedding.length === fixed) return fixed;
   if (fixed === null) return embedding.length;
   throw invalid(
     `${path}embeddings[${position}]`,
     `Collection expecting embedding with dimension of ${fixed}, got ${embedding.length}`,
   );
-}
-
-/** Key by key; `null` removes. No keys at all reads back as no metadata. */
-function mergeMetadata(current: Metadata | null, patch: MetadataPatch | null): Metadata | null {
-  if (patch === null) return current;
-  const merged = new Map<string, MetadataValue>(current);
-  for (const [key, value] of patch) {
-    if (value === null) merged.delete(key);
-    else merged.set(key, detached(value));
-  }
-  return merged.size === 0 ? null : merged;
-}
-
-/** A typed array of a request may be a view into the whole message it came in; the index keeps it for long. */
-function detached(value: MetadataValue): MetadataValue {
-  if (typeof value !== "object") return value;
-  if (isSparseVector(value)) {
-    return { ...value, indices: owned(value.indices), values: owned(value.values) };
-  }
-  return isIntegerArray(value) || value instanceof Float64Array ? owned(value) : value;
-}
-
-function owned<T extends Uint32Array | Float32Array | Float64Array | IntegerArray>(array: T): T {
-  return array.byteLength === array.buffer.byteLength ? array : (array.slice() as T);
 }
 
 export function countRecords(operations: readonly CommitOperation[]): number {

@@ -37,6 +37,10 @@ export class QuotaStore implements RecordStore {
     return this.#store.offsetOf(id);
   }
 
+  idsUnder(prefix: string, after: string | null, limit: number): readonly string[] {
+    return this.#store.idsUnder(prefix, after, limit);
+  }
+
   find(id: string): StoredRecord | null {
     return this.#store.find(id);
   }

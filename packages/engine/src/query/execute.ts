@@ -15,7 +15,6 @@ import {
   type QueryRequest,
   type SearchRequest,
   type Selector,
-  type Where,
   invalid,
 } from "@sheaf/protocol";
 import type { IndexSnapshot } from "../index/index-snapshot.ts";
@@ -25,7 +24,6 @@ import type { ReadTicket } from "../storage/version-history.ts";
 import { explainedNothing } from "./explain/explain-search.ts";
 import { Explanations } from "./explain/explanations.ts";
 import { countFacets } from "./facet/facets.ts";
-import { candidateRows, filterRows } from "./filter/filter.ts";
 import { Highlighter } from "./highlight/highlighter.ts";
 import { soughtClauses } from "./highlight/sought-clauses.ts";
 import type { Reading } from "./group/member-order.ts";
@@ -39,9 +37,10 @@ import { type RecordView, StaleSnapshot } from "./record-view.ts";
 import { RequestPatterns } from "./regex/request-patterns.ts";
 import { type RecordBatch, ResultReader, type SelectedList, listOf } from "./result-reader.ts";
 import { checkDimension, checkLeaves, runSearch } from "./search.ts";
+import { planSelection, planWhere, selectedRows } from "./selection.ts";
 import { type Fields, fieldsOfInclude, fieldsOfSelect, readsContent } from "./select.ts";
 import { openSnapshot, overtaken, readSnapshot } from "./snapshot-read.ts";
-import { type Filter, planFilter } from "./filter/where-plan.ts";
+import type { Filter } from "./filter/where-plan.ts";
 
 const firstBatches = new FirstBatches();
 
@@ -80,7 +79,7 @@ async function startSearch(context: QueryContext, request: SearchRequest, pace: 
   const filters: (Filter | null)[] = [];
   for (const [i, search] of request.searches.entries()) {
     checkLeaves(context, search);
-    filters.push(compile(search.where, `searches[${i}].where`, patterns));
+    filters.push(planWhere(search.where, `searches[${i}].where`, patterns));
     await pace.breathe();
   }
   if (!patterns.isEmpty) await patterns.check();
@@ -126,11 +125,10 @@ async function startQuery(context: QueryContext, request: QueryRequest, pace: Pa
   const { embeddings } = request;
   embeddings.forEach((vector, i) => checkDimension(context, vector, `query_embeddings[${i}]`));
   const k = neighboursOf(request, index.size);
-  const filter = await planWhere(context, request.where, signal);
+  const selection = await planSelection(context, request, signal);
   if (context.dimension === null || k === 0) return nothing(embeddings);
   return startRead(context, pace, async (view, reader) => {
-    const candidates = candidateRows(index, request, view);
-    const rows = await times.measure("filter", () => filterRows(filter, candidates, view, pace));
+    const rows = await times.measure("filter", () => selectedRows(context.index, selection, { view, pace }));
     const fields = fieldsOfInclude(request.include);
     for (const vector of embeddings) {
       if (readsContent(fields) && reader.hasRoom) view.readAhead(k);
@@ -168,10 +166,11 @@ export function executeGet(
 }
 
 async function startGet(context: QueryContext, request: GetRequest, pace: Pace): Promise<StartedRead> {
-  const filter = await planWhere(context, request.where, pace.signal);
+  const selection = await planSelection(context, request, pace.signal);
   const select = async (view: RecordView, reader: ResultReader): Promise<void> => {
-    const candidates = candidateRows(context.index, request, view);
-    const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
+    const rows = await context.times.measure("filter", () =>
+      selectedRows(context.index, selection, { view, pace }),
+    );
     const list = await context.times.measure("sort", () => listOfGet(rows, request, { view, pace }));
     await context.times.measure("select", () => reader.add(list, pace));
   };
@@ -255,10 +254,11 @@ async function readRows<T>(
 ): Promise<T> {
   const pace = new Pace(signal, context.tenant);
   if (pace.isDue) await pace.breathe();
-  const filter = await planWhere(context, selector.where, signal);
+  const selection = await planSelection(context, selector, signal);
   return readSnapshot(context, async (view) => {
-    const candidates = candidateRows(context.index, selector, view);
-    const rows = await context.times.measure("filter", () => filterRows(filter, candidates, view, pace));
+    const rows = await context.times.measure("filter", () =>
+      selectedRows(context.index, selection, { view, pace }),
+    );
     return use(rows, view.snapshot, pace);
   });
 }
@@ -329,17 +329,3 @@ function nothing(lists: readonly unknown[]): StartedRead {
 }
 
 /** The filter of a read that has one. */
-async function planWhere(
-  context: QueryContext,
-  where: Where | null,
-  signal: CancelSignal | undefined,
-): Promise<Filter | null> {
-  const patterns = new RequestPatterns(context.regexes, signal);
-  const filter = compile(where, "where", patterns);
-  if (!patterns.isEmpty) await patterns.check();
-  return filter;
-}
-
-function compile(where: Where | null, path: string, patterns: RequestPatterns): Filter | null {
-  return where === null ? null : planFilter(where, path, patterns);
-}

@@ -33,6 +33,13 @@ export class MemoryRecordStore implements RecordStore {
     return this.#offsets.get(id) ?? null;
   }
 
+  idsUnder(prefix: string, after: string | null, limit: number): readonly string[] {
+    const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+    const ids = [...this.#offsets.keys()].filter((id) => id.startsWith(prefix));
+    const above = after === null ? ids : ids.filter((id) => compare(id, after) > 0);
+    return above.sort(compare).slice(0, limit);
+  }
+
   find(id: string): StoredRecord | null {
     const offset = this.offsetOf(id);
     return offset === null ? null : this.read(offset);

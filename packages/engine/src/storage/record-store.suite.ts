@@ -79,6 +79,16 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
 
     afterEach(() => store.close());
 
+    it("lists ids under a prefix in the order of their bytes, page by page", async () => {
+      expect(store.idsUnder("", null, 10)).toEqual([]);
+      const ids = ["x#1", "x#10", "x#2", "x", "x$", "y", "x#é", "x#\u{1f642}", "x#"];
+      await store.apply(append(...ids.map((id, i) => storedRecord(i, { id }))));
+      expect(store.idsUnder("x#", null, 10)).toEqual(["x#", "x#1", "x#10", "x#2", "x#é", "x#\u{1f642}"]);
+      expect(store.idsUnder("x#", "x#1", 2)).toEqual(["x#10", "x#2"]);
+      expect(store.idsUnder("x#", "x#\u{1f642}", 2)).toEqual([]);
+      expect(store.idsUnder("z", null, 2)).toEqual([]);
+    });
+
     const changesAfter = (sequence: number): StoredChange[] => {
       const changes = store.changesAfter(sequence);
       if (changes === "trimmed") throw new Error(`changes after ${sequence} are trimmed`);

@@ -25,6 +25,8 @@ export interface StoreView {
   readonly head: StoreHead;
   /** Offset of the record with this id; `null`: there is none. */
   offsetOf(id: string): number | null;
+  /** The first ids that begin with `prefix`, above `after` in the order of their bytes; `null`: from the first on. */
+  idsUnder(prefix: string, after: string | null, limit: number): readonly string[];
   /** The record with this id; `null`: there is none. Throws `CorruptDataError`. */
   find(id: string): StoredRecord | null;
   /** `find` in steps where it takes long. */

@@ -1,5 +1,6 @@
 /** Does one text job; runs inside the worker. Tokenizers stay loaded for the next job. */
 import { Bm25Encoder, type Bm25Text } from "../bm25/bm25-encoder.ts";
+import { splitWindow } from "../chunk/split-window.ts";
 import type { Bm25Options } from "../embedder.ts";
 import { type EncodedText, ModelTokenizer, type TokenizerFiles } from "./model-tokenizer.ts";
 import { borderOfWords } from "./text-borders.ts";
@@ -14,10 +15,15 @@ import type {
   PartOfIds,
   PartOfPlaces,
   PartOfTerms,
+  SplitText,
   TextAnswer,
   TextJob,
   TextsOverLimit,
 } from "./text-jobs.ts";
+
+/** Tokens of a chunk, where a model's instruction leaves no room. */
+const LEAST_ROOM = 16;
+const LONGEST_WORD = 64;
 
 const tokenizers = new Map<string, ModelTokenizer>();
 
@@ -27,6 +33,7 @@ export function runTextJob(job: TextJob): TextAnswer {
   if (job.type === "bm25") return bm25(job.texts, job.options);
   if (job.type === "bm25_part") return bm25Part(job);
   if (job.type === "find_terms") return findTerms(job);
+  if (job.type === "split") return split(job);
   if (job.type === "find_terms_part") return findTermsPart(job);
   return { type: "vocabulary", pieces: tokenizerOf(job.tokenizer).vocabulary() };
 }
@@ -128,6 +135,23 @@ function bm25Texts(encoded: readonly Bm25Text[]): Bm25Texts {
   }
   const numTokens = encoded.reduce((sum, text) => sum + text.numTokens, 0);
   return { type: "bm25", indices, values, tokens, lengths, numTokens };
+}
+
+function split({ tokenizer: files, lead, tokens, overlap, by, ...window }: SplitText): TextAnswer {
+  const tokenizer = tokenizerOf(files);
+  const count = (text: string): number => tokenizer.idsOf(text).length;
+  const room = Math.max(LEAST_ROOM, tokens - tokenizer.specialCount - (lead === "" ? 0 : count(lead)));
+  const rules = { by, tokens: room, overlap: Math.min(overlap, room >> 1) };
+  const words = new Map<string, number>();
+  return { type: "split", ...splitWindow(window, rules, (text) => known(words, text, count)) };
+}
+
+/** Most words of a text come again. Longer ones are whole chunks, whose tokens are asked for once. */
+function known(words: Map<string, number>, text: string, count: (text: string) => number): number {
+  if (text.length > LONGEST_WORD) return count(text);
+  let tokens = words.get(text);
+  if (tokens === undefined) words.set(text, (tokens = count(text)));
+  return tokens;
 }
 
 function tokenizerOf(files: TokenizerFiles): ModelTokenizer {

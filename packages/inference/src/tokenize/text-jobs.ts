@@ -4,6 +4,7 @@
  */
 import type { Truncation } from "@sheaf/protocol";
 import type { TermCounts } from "../bm25/bm25-encoder.ts";
+import type { ChunkRules, SplitWindow, WindowState } from "../chunk/split-window.ts";
 import type { Bm25Options } from "../embedder.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
 
@@ -23,7 +24,19 @@ export type TextJob =
   | Bm25Part
   | FindTerms
   | FindTermsPart
+  | SplitText
   | { readonly type: "vocabulary"; readonly tokenizer: TokenizerFiles };
+
+/** The chunks that a window of a text begins with. */
+export interface SplitText extends ChunkRules {
+  readonly type: "split";
+  readonly tokenizer: TokenizerFiles;
+  readonly text: string;
+  readonly isLast: boolean;
+  readonly state: WindowState;
+  /** What the model reads before each chunk, which counts with it. */
+  readonly lead: string;
+}
 
 /**
  * A part of a text that is too long for one turn, from a border on (text-borders.ts). Where `before` is given, the part
@@ -132,4 +145,5 @@ export type TextAnswer =
   | PartOfTerms
   | FoundTerms
   | PartOfPlaces
+  | (SplitWindow & { readonly type: "split" })
   | Vocabulary;

@@ -15,6 +15,7 @@ import {
 } from "@sheaf/protocol";
 import { siblingModule, spawnWorker } from "@sheaf/process";
 import type { Worker } from "node:worker_threads";
+import { type Splitting, splitInWindows } from "../chunk/split-in-windows.ts";
 import type { Bm25Options, EmbedOptions } from "../embedder.ts";
 import { Admission } from "../scheduler/admission.ts";
 import type { TokenizerFiles } from "./model-tokenizer.ts";
@@ -167,6 +168,18 @@ export class TextWorkerPool {
       for (const length of answer.lengths) found.push(answer.places.subarray(offset, (offset += length)));
     });
     return found;
+  }
+
+  /** Start and end of each chunk, in UTF-16 units. */
+  async split(text: string, splitting: Splitting, options: EmbedOptions = {}): Promise<Uint32Array> {
+    const { signal, owner = "" } = options;
+    throwIfAborted(signal);
+    this.#admission.enter(text.length + 1, owner);
+    try {
+      return await splitInWindows(text, splitting, (job) => abortable(this.#ask(job, options), signal));
+    } finally {
+      this.#admission.leave(text.length + 1, owner);
+    }
   }
 
   /** The piece behind each token id. */

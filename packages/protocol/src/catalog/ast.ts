@@ -1,6 +1,7 @@
 /** Tenants, databases and collections as the catalog keeps them. */
 import type { JsonFloat } from "../json/json-float.ts";
 import type { Metadata } from "../metadata.ts";
+import type { ChunkingChoice } from "../records/chunking.ts";
 
 export interface Tenant {
   readonly name: string;
@@ -54,6 +55,8 @@ export interface IndexPlan {
   readonly space: Space;
   readonly embeddingFunction: JsonObject | null;
   readonly sparse: readonly SparseIndexPlan[];
+  /** Left out: there are no chunks of documents. */
+  readonly chunking?: ChunkingChoice;
 }
 
 /** One embedding model as a collection remembers it. */

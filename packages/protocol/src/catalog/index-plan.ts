@@ -5,6 +5,7 @@ import type { IndexPlan, Json, JsonObject, SparseIndexPlan } from "./ast.ts";
 import type { ValueType } from "./default-schema.ts";
 import { denseIndexOf } from "./dense-index.ts";
 import { collectionStatistics } from "./embedding-plan.ts";
+import { type ChunkingChoice, parseChunking } from "../records/chunking.ts";
 import { objectAt, valueAt } from "./plain-json.ts";
 
 /** Metadata keys of clients' own; they are neither listed nor returned. */
@@ -31,7 +32,20 @@ export function indexPlan(schema: JsonObject): IndexPlan {
     const index = sparseIndexOf(schema, key);
     if (index !== null) sparse.push(index);
   }
-  return Object.freeze({ space, embeddingFunction, sparse: Object.freeze(sparse) });
+  const plan = { space, embeddingFunction, sparse: Object.freeze(sparse) };
+  const chunking = chunkingOf(schema);
+  return Object.freeze(chunking === null ? plan : { ...plan, chunking });
+}
+
+/** How documents are cut; `null`: none ever was. */
+export function chunkingOf(schema: JsonObject): ChunkingChoice | null {
+  const chunking = objectAt(schema, "chunking");
+  return chunking === null ? null : parseChunking(chunking, "schema.chunking");
+}
+
+/** The schema of a collection that has chunks because writes have asked for them. */
+export function withChunks(schema: JsonObject): JsonObject {
+  return { ...schema, chunking: { by: "none" } };
 }
 
 /** `null` where the key has no sparse index. */

@@ -6,13 +6,16 @@
 import { invalid, SheafError, unprocessable } from "../errors.ts";
 import { exceedsBytes } from "../json/json-shape.ts";
 import { LIMITS } from "../limits.ts";
+import { type ChunkingChoice, parseChunking } from "../records/chunking.ts";
 import { DOCUMENT_KEY, EMBEDDING_KEY } from "../system-keys.ts";
 import type { Json, JsonObject } from "./ast.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { isDefaultConfiguration } from "./configuration.ts";
 import { DEFAULT_SCHEMA, type IndexName, VALUE_TYPES, type ValueType } from "./default-schema.ts";
-import { type DenseLayer, resolveDense, withDenseIndex } from "./dense-index.ts";
+import { type DenseLayer, denseIndexOf, resolveDense, withDenseIndex } from "./dense-index.ts";
 import { isDefaultFunction, namesFunction } from "./embedding-function.ts";
+import { embeddingPlan } from "./embedding-plan.ts";
+import { describeMissingFunction } from "./missing-function.ts";
 import { isPlainObject, layer, objectAt, valueAt } from "./plain-json.ts";
 import { denseLayerOf, parseIndex } from "./schema-index.ts";
 
@@ -20,6 +23,8 @@ import { denseLayerOf, parseIndex } from "./schema-index.ts";
 export interface SchemaRequest {
   readonly defaults: JsonObject;
   readonly keys: JsonObject;
+  /** `null`: the request does not say. */
+  readonly chunking: ChunkingChoice | null;
 }
 
 /**
@@ -33,7 +38,12 @@ export function parseSchema(reader: BodyReader): SchemaRequest {
   const keysReader = aliased(reader, "keys", "key_overrides");
   const keys = keysReader === null ? {} : parseKeys(keysReader);
   refuseEncryption(reader);
-  return { defaults, keys };
+  const chunking = reader.get("chunking");
+  return {
+    defaults,
+    keys,
+    chunking: chunking === undefined ? null : parseChunking(chunking, reader.pathOf("chunking")),
+  };
 }
 
 function parseKeys(reader: BodyReader): JsonObject {
@@ -158,6 +168,21 @@ function refuseEncryption(reader: BodyReader): void {
  */
 export function completeSchema(request: SchemaRequest | null, configuration: DenseLayer): JsonObject {
   if (request === null) return withDenseIndex(DEFAULT_SCHEMA, resolveDense([configuration]));
+  return withChunking(completeIndexes(request, configuration), request.chunking);
+}
+
+/** Throws 400 where documents would be cut and the server could not embed what comes of it. */
+function withChunking(schema: JsonObject, chunking: ChunkingChoice | null): JsonObject {
+  if (chunking === null) return schema;
+  const { embeddingFunction } = denseIndexOf(schema);
+  if (chunking !== "none" && embeddingPlan(embeddingFunction) === null) {
+    const why = describeMissingFunction(embeddingFunction, "dense");
+    throw invalid("schema.chunking", `the server embeds the chunks of documents that it cuts: ${why}`);
+  }
+  return { ...schema, chunking: chunking === "none" ? { by: "none" } : { ...chunking } };
+}
+
+function completeIndexes(request: SchemaRequest, configuration: DenseLayer): JsonObject {
   const { base, layers } = split(request);
   const own = resolveDense(layers);
   if (isDefaultSchema(withDenseIndex(base, own))) {

@@ -1,6 +1,7 @@
 /** Record writes and reads after parsing: frozen, complete, with absent and `null` made the same. */
 import type { Metadata, MetadataPatch, MetadataScalar } from "../metadata.ts";
 import type { HighlightRequest, OrderBy, Where } from "../search/ast.ts";
+import type { ChunkingChoice } from "./chunking.ts";
 import type { DocumentText } from "./document-text.ts";
 import type { Snippet } from "./highlights.ts";
 
@@ -14,11 +15,26 @@ export interface WriteRecord {
   readonly uri: string | null;
   /** `add` never holds a `null` value inside. */
   readonly metadata: MetadataPatch | null;
+  /** Of a document that the server has cut: what is stored in place of the record. It has no document or embedding then. */
+  readonly chunks?: readonly RecordChunk[];
+}
+
+/** A part of a document. */
+export interface RecordChunk {
+  /** In UTF-16 units of the document. */
+  readonly start: number;
+  readonly end: number;
+  readonly embedding: Float32Array;
+  readonly document: DocumentText;
+  /** Sparse vectors of the part, by key; `null`: there are none. */
+  readonly metadata: Metadata | null;
 }
 
 export interface WriteRequest {
   readonly kind: WriteKind;
   readonly records: readonly WriteRecord[];
+  /** How documents are to be cut, whatever the schema says; left out: as that says. Nothing to the engine. */
+  readonly chunking?: ChunkingChoice;
 }
 
 /** Names a state of a collection: a non-negative safe integer, which only the engine reads. */

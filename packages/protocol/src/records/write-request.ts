@@ -20,11 +20,12 @@ import { LIMITS } from "../limits.ts";
 import { parseMetadata, parseMetadataPatch } from "../metadata-parser.ts";
 import type { MetadataPatch } from "../metadata.ts";
 import type { WriteKind, WriteRecord, WriteRequest } from "./ast.ts";
+import { parseChunking } from "./chunking.ts";
 import { type DocumentText, toDocumentText } from "./document-text.ts";
 
 /**
  * @throws SheafError 422 for wrong JSON types, missing `ids` and a `null` in the metadata of `add`; 400 for empty
- * ids, columns of unequal length, vectors of unequal dimension or not finite, and bounds.
+ * ids, columns of unequal length, vectors of unequal dimension or not finite, bounds, and as `parseChunking` does.
  */
 export function parseWriteRequest(kind: WriteKind, body: unknown): WriteRequest {
   const members = membersOf(body, "");
@@ -44,7 +45,9 @@ export function parseWriteRequest(kind: WriteKind, body: unknown): WriteRequest 
     uri: uris?.[index] ?? null,
     metadata: withoutEmpty(metadatas?.[index]),
   }));
-  return Object.freeze({ kind, records });
+  const chunking = optional(members, "chunking");
+  if (chunking === undefined) return Object.freeze({ kind, records });
+  return Object.freeze({ kind, records, chunking: parseChunking(chunking, "chunking") });
 }
 
 function parseIds(value: unknown): readonly string[] {

@@ -1,5 +1,7 @@
 /** What requests may ask for that Chroma has not, by the names that clients learn and strict mode refuses. */
-import type { GetRequest } from "../records/ast.ts";
+import type { CreateCollection } from "../catalog/ast.ts";
+import { chunkingOf } from "../catalog/index-plan.ts";
+import type { CommitRequest, GetRequest, WriteRequest } from "../records/ast.ts";
 import { type SheafError, invalid } from "../errors.ts";
 import { itemPath, memberPath } from "../json/json-shape.ts";
 import type { SearchRequest } from "./ast.ts";
@@ -11,6 +13,7 @@ export const EXTENSIONS = [
   "highlight",
   "explain",
   "mmr",
+  "chunking",
   "$key",
   "$age",
   "POST /count",
@@ -31,6 +34,22 @@ export function extensionRefusal(name: ExtensionName, path = ""): SheafError {
 export function refuseGetExtensions({ orderBy, highlight }: GetRequest): void {
   if (orderBy !== undefined) throw extensionRefusal("order_by", "order_by");
   if (highlight !== undefined) throw extensionRefusal("highlight", "highlight");
+}
+
+export function refuseWriteExtensions({ chunking }: WriteRequest): void {
+  if (chunking !== undefined) throw extensionRefusal("chunking", "chunking");
+}
+
+export function refuseCommitExtensions({ operations }: CommitRequest): void {
+  for (const [i, operation] of operations.entries()) {
+    if (operation.kind === "delete" || operation.chunking === undefined) continue;
+    throw extensionRefusal("chunking", `${itemPath("operations", i)}.payload.chunking`);
+  }
+}
+
+/** What a schema says beside is stored and returned, as existing clients expect. */
+export function refuseSchemaExtensions({ schema }: CreateCollection): void {
+  if (chunkingOf(schema) !== null) throw extensionRefusal("chunking", "schema.chunking");
 }
 
 export function refuseSearchExtensions({ searches }: SearchRequest): void {

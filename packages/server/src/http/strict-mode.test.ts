@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { EXTENSIONS, type ExtensionName } from "@sheaf/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type TestApp, startTestApp } from "../testing/test-app.ts";
+import { COLLECTIONS, type TestApp, startTestApp } from "../testing/test-app.ts";
 
 const PAGE = new URL("../../../../docs/reference/extensions.md", import.meta.url);
 const KNN = { $knn: { query: [1] } };
@@ -12,6 +12,7 @@ const REQUESTS: Readonly<Record<ExtensionName, readonly [route: string, json: ob
   highlight: ["search", { searches: [{}, { highlight: true }] }, "searches[1].highlight: "],
   explain: ["search", { searches: [{ rank: KNN, explain: true }] }, "searches[0].explain: "],
   mmr: ["search", { searches: [{ rank: KNN, mmr: { limit: 1 } }] }, "searches[0].mmr: "],
+  chunking: ["update", { ids: ["a"], metadatas: [{ n: 1 }], chunking: { by: "none" } }, "chunking: "],
   $key: [
     "search",
     { searches: [{ rank: { $sum: [KNN, { $key: { key: "n" } }] } }] },
@@ -76,6 +77,21 @@ describe("extensions", () => {
     expect(await refusal(route, json, { "x-sheaf-strict": "1" })).toContain(
       `${name}: ${name} is an extension`,
     );
+  });
+
+  it("are refused in a commit and in a schema", async () => {
+    const headers = { "x-sheaf-strict": "1" };
+    const payload = { ids: ["a"], metadatas: [{ n: 1 }], chunking: { by: "none" } };
+    const json = { operations: [{ operation: "update", payload }] };
+    expect(await refusal("conditional/commit", json)).toBeNull();
+    expect(await refusal("conditional/commit", json, headers)).toContain("operations[0].payload.chunking: ");
+    const schema = { name: "cut", schema: { chunking: { by: "none" } } };
+    const made = await test.ask(`POST ${COLLECTIONS}`, { json: schema, headers });
+    expect([made.status, made.text]).toEqual([
+      400,
+      expect.stringContaining("schema.chunking: chunking is an"),
+    ]);
+    expect((await test.ask(`POST ${COLLECTIONS}`, { json: schema })).status).toBe(200);
   });
 
   it("are refused in large bodies, too", async () => {

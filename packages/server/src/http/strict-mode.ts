@@ -3,8 +3,11 @@ import {
   type ExtensionName,
   extensionRefusal,
   invalid,
+  refuseCommitExtensions,
   refuseGetExtensions,
+  refuseSchemaExtensions,
   refuseSearchExtensions,
+  refuseWriteExtensions,
 } from "@sheaf/protocol";
 import type { BodyParserName, ParsedBody } from "../bodies/body-parsers.ts";
 
@@ -16,6 +19,11 @@ const REFUSALS: { readonly [Name in BodyParserName]?: Refusal<Name> } = {
   get: refuseGetExtensions,
   conditionalGet: ({ get }) => refuseGetExtensions(get),
   search: refuseSearchExtensions,
+  add: refuseWriteExtensions,
+  update: refuseWriteExtensions,
+  upsert: refuseWriteExtensions,
+  conditionalCommit: refuseCommitExtensions,
+  createCollection: refuseSchemaExtensions,
 };
 
 /** Throws 400 for a header that says neither. It cannot loosen a strict server. */

@@ -35,6 +35,7 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
       { room: "kitchen", year: 2003 },
     ],
   },
+  Chunking: { by: "headings", size: 256 },
   ChangeBody: {
     ids: ["tides"],
     metadatas: [{ room: "sea", year: 1999 }],

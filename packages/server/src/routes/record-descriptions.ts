@@ -6,6 +6,7 @@ import { count, ref, words } from "../openapi/schema-parts.ts";
 
 const WRITE_ERRORS = [
   "invalid_argument",
+  "already_exists",
   "model_mismatch",
   "too_large",
   "model_unavailable",
@@ -14,7 +15,7 @@ const WRITE_ERRORS = [
 ] as const;
 const EMBEDS =
   "A missing embedding is made from the document by the collection's embedding function, a missing sparse vector from " +
-  "its `source_key`. Of a batch that is refused nothing is stored.";
+  "its `source_key`. With `chunking` documents are cut into chunks, each a record. Of a batch that is refused nothing is stored.";
 const EMPTY = { description: "On disk, and seen by the next search.", schema: ref("Empty") };
 
 export const RECORDS = {

@@ -2,7 +2,13 @@
  * Updates of records that do not exist change nothing, so nothing of them is embedded: what they bring is taken away
  * before. The records themselves stay in the write, which counts them; one that is made in the meantime is left as it is.
  */
-import type { CollectionRef, CommitOperation, WriteRecord, WriteRequest } from "@sheaf/protocol";
+import {
+  type CollectionRef,
+  type CommitOperation,
+  type WriteRecord,
+  type WriteRequest,
+  parentOfId,
+} from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import type { GetService } from "./get-service.ts";
 
@@ -40,7 +46,12 @@ export class PresentRecords {
     const unknown = new Set(update.records.map(({ id }) => id).filter((id) => !this.#made.has(id)));
     const request = { ids: [...unknown], where: null, limit: null, offset: 0, include: IDS_ONLY };
     const found = await this.#get.get(this.#ref, request, this.#budget);
-    for (const { id } of found) unknown.delete(id);
+    for (const { id } of found) {
+      unknown.delete(id);
+      const parent = parentOfId(id);
+      // The chunks of a document are what there is of it.
+      if (parent !== null) unknown.delete(parent);
+    }
     if (unknown.size === 0) return update;
     const records = update.records.map((record) => (unknown.has(record.id) ? emptied(record) : record));
     return { ...update, records };

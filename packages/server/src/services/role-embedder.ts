@@ -17,6 +17,7 @@ export function refuseModels(known: Pick<Embedder, "models" | "model">): Embedde
     dense: ({ model }) => refuse(model),
     sparse: ({ model }) => refuse(model),
     findTerms: ({ model }) => refuse(model),
+    split: ({ model }) => refuse(model),
     close: () => Promise.resolve(),
   };
 }

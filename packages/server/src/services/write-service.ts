@@ -4,12 +4,14 @@
  *
  * What is filled: a dense vector where a document comes without one, and a sparse vector where the text under an
  * index's source key comes without one. Where the collection's function is not known to the server, nothing is: the
- * engine keeps the old vector, or refuses a record that has none.
+ * engine keeps the old vector, or refuses a record that has none. Where documents are cut, it is the chunks of each that get
+ * vectors ([decision 40](../../../../docs/adr/0040-documents-are-cut-by-the-server.md)).
  *
  * The models of what was filled are remembered just before it is stored: a crash in between leaves a model remembered
  * too early, never vectors of weights that nobody knows.
  */
 import type { Embedder } from "@sheaf/inference";
+import { packInTurns } from "@sheaf/process";
 import {
   type Collection,
   type CollectionRef,
@@ -23,11 +25,17 @@ import {
   type WriteKind,
   type WriteRecord,
   type WriteRequest,
+  chunkingOf,
+  describeMissingFunction,
   indexPlan,
+  invalid,
+  throwIfAborted,
+  withChunks,
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 import { CollectionEmbedder, type PlannedTexts } from "./collection-embedder.ts";
 import type { CollectionPlans } from "./collection-plans.ts";
+import { DocumentCutter, assemble } from "./document-cutter.ts";
 import { EmbeddingFunctions, type EmbeddingParts } from "./embedding-functions.ts";
 import type { EngineSource } from "../request/engine-source.ts";
 import type { GetService } from "./get-service.ts";
@@ -60,7 +68,9 @@ export class WriteService {
   async write(ref: CollectionRef, request: WriteRequest, budget: RequestBudget): Promise<void> {
     const engine = this.#engine();
     const embedder = new CollectionEmbedder(this.#embedder, await this.#plans.of(ref));
-    const filled = await this.#fill(request, embedder, budget, new PresentRecords(this.#get, ref, budget));
+    const present = new PresentRecords(this.#get, ref, budget);
+    const cutter = new DocumentCutter(this.#embedder, budget);
+    const filled = await this.#fill(request, embedder, budget, { present, cutter });
     await embedder.remember(engine, budget.signal);
     await engine.write(ref, filled, budget);
   }
@@ -73,10 +83,13 @@ export class WriteService {
   ): Promise<readonly CommitOperation[]> {
     const embedder = new CollectionEmbedder(this.#embedder, collection);
     const present = new PresentRecords(this.#get, collection, budget);
+    const cutter = new DocumentCutter(this.#embedder, budget);
     const filled: CommitOperation[] = [];
     for (const operation of operations) {
       filled.push(
-        operation.kind === "delete" ? operation : await this.#fill(operation, embedder, budget, present),
+        operation.kind === "delete"
+          ? operation
+          : await this.#fill(operation, embedder, budget, { present, cutter }),
       );
       present.note(operation);
     }
@@ -88,19 +101,50 @@ export class WriteService {
     request: WriteRequest,
     embedder: CollectionEmbedder,
     budget: RequestBudget,
-    present: PresentRecords,
+    { present, cutter }: CallParts,
   ): Promise<WriteRequest> {
     const index = this.#indexOf(embedder.collection);
     const asks = request.kind === "update" && this.#fills(request, index, embedder, isText);
     const effective = asks ? await present.withoutAbsent(request) : request;
+    const chunking = request.chunking ?? index.chunking ?? "none";
+    if (chunking !== "none") {
+      const plan = this.#planOfChunks(index, embedder);
+      const cut = await cutter.cut(effective.records, { chunking, plan });
+      const parts = [...cut.parts];
+      await this.#fillAll({ kind: request.kind, records: parts, positions: cut.positions }, embedder, budget);
+      const made = { kind: request.kind, records: await assemble(cut, parts, budget) };
+      if (index.chunking === undefined) await this.#noteChunks(embedder.collection, budget);
+      // Of few bytes come many vectors.
+      await packInTurns(made, budget.signal);
+      return made;
+    }
     // As it came, a large write crosses to the engine without being encoded again.
     if (!this.#fills(effective, index, embedder, isPresent)) return effective;
     const records = [...effective.records];
-    await this.#fillDense(records, index, embedder, budget);
-    for (const sparse of index.sparse) {
-      await this.#fillSparse({ ...effective, records }, sparse, embedder, budget);
-    }
+    await this.#fillAll({ kind: effective.kind, records }, embedder, budget);
     return handOn({ ...effective, records }, request, budget.signal);
+  }
+
+  async #fillAll(filling: Filling, embedder: CollectionEmbedder, budget: RequestBudget): Promise<void> {
+    const index = this.#indexOf(embedder.collection);
+    await this.#fillDense(filling, index, embedder, budget);
+    for (const sparse of index.sparse) await this.#fillSparse(filling, sparse, embedder, budget);
+  }
+
+  #planOfChunks(index: IndexPlan, embedder: CollectionEmbedder): EmbeddingPlan {
+    const plan = this.#densePlan(index, embedder);
+    if (plan !== null) return plan;
+    const why = describeMissingFunction(index.embeddingFunction, "dense");
+    throw invalid("chunking", `the server embeds the chunks of documents that it cuts: ${why}`);
+  }
+
+  /** From the first write of chunks on, ids of documents stand for their chunks. */
+  async #noteChunks({ tenant, database, id }: Collection, budget: RequestBudget): Promise<void> {
+    const ref = { tenant, database, id };
+    throwIfAborted(budget.signal);
+    const { schema } = await this.#engine().getCollection(ref);
+    if (chunkingOf(schema) === null)
+      await this.#engine().updateCollection(ref, { schema: withChunks(schema) });
   }
 
   /** Whether filling would change anything; `needs` says whether it would of a record, by the source of a sparse vector. */
@@ -132,11 +176,12 @@ export class WriteService {
   }
 
   async #fillDense(
-    records: WriteRecord[],
+    filling: Filling,
     index: IndexPlan,
     embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<void> {
+    const { records } = filling;
     const plan = this.#densePlan(index, embedder);
     if (plan === null) return;
     const sources = records.flatMap((record, position) =>
@@ -150,7 +195,7 @@ export class WriteService {
     }
     budget.expectTexts(cut.length);
     const vectors = await embedder.dense(
-      plannedTexts(plan, cut, (record) => describe(records, record, "document")),
+      plannedTexts(plan, cut, (record) => describe(filling, record, "document")),
       budget,
     );
     await this.#note(plan, embedder);
@@ -161,11 +206,12 @@ export class WriteService {
   }
 
   async #fillSparse(
-    { kind, records }: Filling,
+    filling: Filling,
     sparse: SparseIndexPlan,
     embedder: CollectionEmbedder,
     budget: RequestBudget,
   ): Promise<void> {
+    const { kind, records } = filling;
     const { key } = sparse;
     const plan = this.#functions.plan(sparse.embeddingFunction, "sparse");
     if (plan === null) return;
@@ -180,7 +226,7 @@ export class WriteService {
     if (texts.length > 0) {
       budget.expectTexts(texts.length);
       const made = await embedder.sparse(
-        plannedTexts(plan, texts, (record) => describe(records, record, "text")),
+        plannedTexts(plan, texts, (record) => describe(filling, record, "text")),
         budget,
       );
       await this.#note(plan, embedder);
@@ -221,6 +267,14 @@ interface TextSource {
 interface Filling {
   readonly kind: WriteKind;
   readonly records: WriteRecord[];
+  /** Where each stands in the request; left out: as they do here. */
+  readonly positions?: readonly number[];
+}
+
+/** What the operations of one call share. */
+interface CallParts {
+  readonly present: PresentRecords;
+  readonly cutter: DocumentCutter;
 }
 
 function plannedTexts(
@@ -259,8 +313,8 @@ function sparseSource(
   return typeof value === "string" ? value : null;
 }
 
-function describe(records: readonly WriteRecord[], record: number, what: string): string {
-  return `${what} of record "${records[record]?.id}" (ids[${record}])`;
+function describe({ records, positions }: Filling, record: number, what: string): string {
+  return `${what} of record "${records[record]?.id}" (ids[${positions?.[record] ?? record}])`;
 }
 
 function replace(records: WriteRecord[], position: number, change: Partial<WriteRecord>): void {

@@ -6,7 +6,7 @@
  */
 import type { QueryDistance } from "../../kernels/value-memory.ts";
 import { CorruptDataError, damagedStore } from "../corrupt-data-error.ts";
-import { RECORD_KEYS, idKey, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
+import { RECORD_KEYS, idKey, idRange, offsetKey, readId, readOffset, removalKey } from "./record-keys.ts";
 import type { EntrySource, EntrySpace } from "./entry-space.ts";
 import { readChanges } from "./lmdb-changes.ts";
 import {
@@ -93,6 +93,12 @@ export class LmdbRecordStore implements RecordStore {
     const key = idKey(id);
     const value = this.#space?.get(key) ?? null;
     return value === null || this.#space === null ? null : readOffset(value, this.#space.origin(key));
+  }
+
+  idsUnder(prefix: string, after: string | null, limit: number): readonly string[] {
+    return [...(this.#space?.iterate({ ...idRange(prefix, after), limit }) ?? [])].map(({ key }) =>
+      readId(key),
+    );
   }
 
   find(id: string): StoredRecord | null {

@@ -28,6 +28,14 @@ export function idKey(id: string): Uint8Array {
   return key;
 }
 
+/** Ids that begin with `prefix`, above `after`; `null`: all of them. */
+export function idRange(prefix: string, after: string | null): { start: Uint8Array; end: Uint8Array } {
+  const first = idKey(prefix);
+  // No byte of UTF-8 is 0xff, and nothing lies between a key and the same key with a zero byte behind it.
+  const start = after === null ? first : Buffer.concat([idKey(after), Uint8Array.of(0)]);
+  return { start, end: Buffer.concat([first, Uint8Array.of(0xff)]) };
+}
+
 /** Also the value that an id key leads to. */
 export function offsetKey(offset: number): Uint8Array {
   return numberKey(OFFSET_PREFIX, offset);

@@ -52,7 +52,11 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       embedding_function: orNull(ref("EmbeddingFunction")),
     }),
     schema: Type.Object(
-      { defaults: anyObject("Value type -> index."), keys: anyObject("Key -> value type -> index.") },
+      {
+        defaults: anyObject("Value type -> index."),
+        keys: anyObject("Key -> value type -> index."),
+        chunking: Type.Optional(ref("Chunking")),
+      },
       { description: "The complete schema, however the collection was described." },
     ),
     metadata: orNull(ref("Metadata")),
@@ -98,6 +102,7 @@ export const COLLECTION_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       defaults: maybe(ref("ValueTypes"), "For keys that the schema does not list."),
       keys: maybe(schemaKeys(), "Key -> its indexes. `key_overrides` means the same."),
       key_overrides: maybe(schemaKeys()),
+      chunking: maybe(ref("Chunking"), "How documents of writes are cut that do not say it themselves."),
     },
     { description: "Laid over the default schema." },
   ),

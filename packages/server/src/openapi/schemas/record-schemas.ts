@@ -33,6 +33,7 @@ function writeBody(metadata: string): JsonSchema {
       documents: column(Type.String({ maxLength: LIMITS.documentBytes }), "The texts."),
       uris: column(Type.String({ maxLength: LIMITS.uriBytes }), "Where the records come from."),
       metadatas: column(ref(metadata), "Metadata of each record."),
+      chunking: maybe(ref("Chunking"), "How documents are cut, whatever the schema of the collection says."),
     },
     {
       description: "Columns of equal length; `null` stands for a value that a record has not.",
@@ -74,6 +75,30 @@ function operation(name: string, payload: string): JsonSchema {
 
 export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   AddBody: writeBody("Metadata"),
+  Chunking: Type.Union(
+    [
+      closed({
+        by: words(["tokens", "sentences", "headings"]),
+        size: maybe(
+          Type.Integer({ minimum: LIMITS.chunkTokensMin, maximum: LIMITS.chunkTokens }),
+          "Tokens of a chunk at most, 256 by default. A model that takes less has smaller ones.",
+        ),
+        overlap: maybe(
+          count("", LIMITS.chunkTokens / 2),
+          "Tokens at the end of a chunk that the next one begins with; at most half of `size`, 0 by default.",
+        ),
+      }),
+      closed({ by: words(["none"]) }),
+    ],
+    {
+      description:
+        "The server cuts document X into the records `X#0` to `X#n`, with `parent`, `start` and `end` in their metadata.",
+      examples: [
+        { by: "headings", size: 256 },
+        { by: "tokens", size: 200, overlap: 40 },
+      ],
+    },
+  ),
   ChangeBody: writeBody("MetadataPatch"),
   DeleteBody: Type.Object(
     { ...SELECTOR, limit: maybe(count(), "Only beside a filter.") },

@@ -39,6 +39,10 @@ export const ACCEPTED_BODIES: Readonly<Record<string, readonly object[]>> = {
     { ids: ["a", "a"], documents: ["", "y"], metadatas: [{}, { list: [1, 2.5], flags: [true], empty: [] }] },
     { ids: ["a"], metadatas: [{ sparse: { "#type": "sparse_vector", indices: [1, 5], values: [1, 0.5] } }] },
     { ids: ["a"], metadatas: [{ sparse: { indices: [], values: [], tokens: [] } }] },
+    { ids: ["a"], documents: ["text"], chunking: { by: "tokens", size: 64, overlap: 32 } },
+    { ids: ["a"], documents: ["text"], chunking: { by: "headings", size: null } },
+    { ids: ["a"], documents: ["text"], chunking: { by: "none" } },
+    { ids: ["a"], chunking: null },
   ],
   ChangeBody: [
     { ids: ["a"], metadatas: [{ k: null, n: 1 }] },

@@ -20,6 +20,13 @@ export const ADJUSTMENTS: Adjustments = {
     typeof embedding === "string" ? Buffer.alloc(12, 1).toString("base64") : [1, 2, embedding[0] ?? 3],
   WhereValues: (values: readonly unknown[]) =>
     Number.isInteger(values[0]) ? values.map((value) => Math.trunc(Number(value))) : values,
+  Chunking: (chunking: Body) =>
+    present(chunking["size"]) && present(chunking["overlap"])
+      ? {
+          ...chunking,
+          overlap: Math.min(Number(chunking["overlap"]), Math.floor(Number(chunking["size"]) / 2)),
+        }
+      : without(chunking, "overlap"),
   AddBody: withEqualColumns,
   ChangeBody: withEqualColumns,
   DeleteBody: (body: Body) => {
@@ -57,7 +64,8 @@ export const ADJUSTMENTS: Adjustments = {
       key.startsWith("#"),
     );
     return {
-      ...without(schema, "key_overrides"),
+      // Only beside a function that the server has.
+      ...without(schema, "key_overrides", "chunking"),
       ...(present(keys) ? { keys: without(keys as Body, ...reserved) } : {}),
     };
   },
