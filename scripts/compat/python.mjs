@@ -1,8 +1,9 @@
 /**
  * `npm run compat:python`: the Python clients and the vector stores built on them, unchanged, against served Sheafs; then
- * random operations sent to a Sheaf and to the server of PyPI's `chromadb`, whose answers are compared. Makes a virtual
+ * random operations sent to a Sheaf and to the server of PyPI's `chromadb`, whose answers are compared; then all that such a
+ * server holds is moved to a Sheaf. Makes a virtual
  * environment of its own under node_modules/.cache, fills it with what requirements.txt pins, starts three servers
- * and runs pytest. `--compare` leaves pytest out, `--seed` repeats a comparison, `--steps` makes it longer; `--also PATH`, once or
+ * and runs pytest. `--compare` and `--move` leave the rest out, `--seed` repeats a comparison, `--steps` makes it longer; `--also PATH`, once or
  * more, runs the tests of the package in clients/python with another Python, 3.10 or later, too; other arguments
  * go to pytest, and then nothing is compared. Ends with 0, with pytest's status, or with 1 and a reason.
  */
@@ -18,6 +19,7 @@ import { register } from "tsx/esm/api";
 register();
 const { ROOT_KEY, ServedSheaf } = await import("../../test/e2e/testing/served-sheaf.ts");
 const { compareWithChroma } = await import("../../test/compat/differential/compare-with-chroma.ts");
+const { moveFromChroma } = await import("../../test/compat/moving/move-from-chroma.ts");
 const { preparePythonEnvironment } = await import("../python-environment.ts");
 const { hybridSchema } = await import("../../packages/client/src/index.ts");
 const { installSheafClient } = await import("./sheaf-client.ts");
@@ -39,6 +41,7 @@ const { values, positionals } = parseArgs({
   options: {
     also: { type: "string", multiple: true },
     compare: { type: "boolean" },
+    move: { type: "boolean" },
     seed: { type: "string" },
     steps: { type: "string" },
   },
@@ -65,6 +68,7 @@ async function runWith(prepared) {
 }
 
 async function runLane(bin, others) {
+  if (values.move) return (await moveFromChroma(bin)) ? 0 : 1;
   const folder = mkdtempSync(join(tmpdir(), "sheaf-compat-"));
   const models = join(folder, "models.json");
   writeFileSync(models, JSON.stringify(MODELS));
@@ -94,7 +98,8 @@ async function runLane(bin, others) {
       seed: Number(values.seed ?? randomInt(2 ** 31)),
       steps: Number(values.steps ?? 2_000),
     });
-    return same ? 0 : 1;
+    if (!same || values.compare) return same ? 0 : 1;
+    return (await moveFromChroma(bin)) ? 0 : 1;
   } finally {
     await Promise.all(servers.map((server) => server.dispose()));
     rmSync(folder, { recursive: true, force: true });

@@ -12,7 +12,14 @@ export {
   unpackMessage,
 } from "./packed-message.ts";
 export { RpcClient, RpcServer, type CallOptions, type InFlightCall, type RpcHandler } from "./rpc.ts";
-export { CHANNEL_FD, siblingModule, spawnProcess, spawnWorker, type SpawnOptions } from "./spawn.ts";
+export {
+  CHANNEL_FD,
+  siblingModule,
+  spawnProcess,
+  spawnProgram,
+  spawnWorker,
+  type SpawnOptions,
+} from "./spawn.ts";
 export { Turns } from "./turns.ts";
 export { ChildSupervisor, type ChildDeath, type SupervisorOptions } from "./supervisor.ts";
 export { YOUNG_SPACE_ARGS, keepYoungSpaceSmall } from "./young-space.ts";

@@ -46,6 +46,18 @@ export function spawnProcess(module: URL, options: SpawnOptions = {}): ChildProc
   });
 }
 
+export interface ProgramOptions {
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** Added to the parent's environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Starts a program of others, found by its path or on PATH. Its output is for whoever started it. */
+export function spawnProgram(command: string, { args, cwd, env }: ProgramOptions): ChildProcess {
+  return spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } });
+}
+
 /** Starts a worker thread; `data` arrives as `workerData`. Over its limits it ends, and nothing else does. */
 export function spawnWorker(module: URL, data: unknown, resourceLimits: ResourceLimits = {}): Worker {
   if (!isSource(module.pathname))

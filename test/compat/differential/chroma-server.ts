@@ -38,9 +38,19 @@ export class ChromaServer {
     }
   }
 
-  async dispose(): Promise<void> {
+  /** Where its data lies. */
+  get data(): string {
+    return join(this.#folder, "data");
+  }
+
+  async stop(): Promise<void> {
     // It does not end at SIGTERM.
-    if (this.#child.exitCode === null && this.#child.kill("SIGKILL")) await once(this.#child, "exit");
+    const isRunning = this.#child.exitCode === null && this.#child.signalCode === null;
+    if (isRunning && this.#child.kill("SIGKILL")) await once(this.#child, "exit");
+  }
+
+  async dispose(): Promise<void> {
+    await this.stop();
     await rm(this.#folder, { recursive: true, force: true });
   }
 

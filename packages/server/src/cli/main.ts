@@ -15,6 +15,7 @@ import { completion } from "./commands/completion.ts";
 import { exportRecords } from "./commands/export.ts";
 import { health } from "./commands/health.ts";
 import { importRecords } from "./commands/import.ts";
+import { importFromChroma } from "./commands/import-chroma.ts";
 import { doctor } from "./commands/doctor.ts";
 import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
 import { modelsList } from "./commands/models-list.ts";
@@ -36,6 +37,7 @@ const OTHERS: readonly Command[] = [
   restore,
   exportRecords,
   importRecords,
+  importFromChroma,
   tenantsCreate,
   tenantsList,
   databasesCreate,
@@ -72,6 +74,8 @@ export async function main(args: readonly string[]): Promise<number> {
     .version(VERSION, "-V, --version", "Print the version.")
     .helpOption(...HELP_OPTION)
     .helpCommand(false)
+    // Behind the name of a command, options are that command's: `import` and `import chroma` have some of the same name.
+    .enablePositionalOptions()
     .configureOutput(oneLine("sheaf"))
     .configureHelp(helpWidth())
     .addHelpText("after", closingWords())
@@ -114,6 +118,7 @@ function addCommand(program: Program, command: Command): Program {
     .command(name)
     .description(command.summary)
     .helpOption(...HELP_OPTION)
+    .helpCommand(false)
     .exitOverride();
   sub.configureOutput(oneLine(`sheaf ${command.name}`));
   for (const { flags, doc, group = "Options:" } of command.options) {

@@ -3,9 +3,10 @@
  * interrupted goes on; what is written twice then is the same record again.
  */
 import { appendFileSync, createReadStream, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { SheafApiError, type SheafClient } from "@sheaf/client";
+import type { SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
-import { type ReadLine, parseLine, upsertBody } from "./record-batch.ts";
+import { type ReadLine, parseLine } from "./record-batch.ts";
+import { upsertLines } from "./upsert-lines.ts";
 
 export interface ImportRequest {
   readonly path: string;
@@ -28,9 +29,6 @@ const BATCH_RECORDS = 500;
 const BATCH_BYTES = 8 * 2 ** 20;
 const LONGEST_LINE_BYTES = 64 * 2 ** 20;
 const LINE_END = 0x0a;
-/** A batch with one of these is not about its records. */
-const OF_THE_CALL: ReadonlySet<number> = new Set([401, 403, 404, 429]);
-const SERVER_ERROR = 500;
 
 export async function importLines(request: ImportRequest): Promise<ImportedLines> {
   const run = new Import(request);
@@ -90,32 +88,16 @@ class Import {
   async #flush(lines: number): Promise<void> {
     // The last of several records with one id counts, as if each had been written by itself.
     const newest = new Map(this.#batch.map((line) => [line.record.id, line]));
-    await this.#write([...newest.values()]);
+    const { client, collection } = this.#request;
+    this.#written += await upsertLines([...newest.values()], {
+      client,
+      collection,
+      refuse: ({ number, record }, reason) => this.#refuse(number, record.id, reason),
+    });
     this.#written += this.#batch.length - newest.size;
     [this.#batch, this.#bytes] = [[], 0];
     writeFileSync(this.#state, JSON.stringify({ collection: this.#request.collection, lines }));
     this.#request.onProgress(this.#written);
-  }
-
-  /** Where a batch is refused, its halves are tried, down to the records that are the reason. */
-  async #write(lines: readonly ReadLine[]): Promise<void> {
-    if (lines.length === 0) return;
-    const { client, collection } = this.#request;
-    try {
-      await client.request({ method: "POST", path: `${collection}/upsert`, body: upsertBody(lines) });
-      this.#written += lines.length;
-    } catch (error) {
-      if (!(error instanceof SheafApiError) || OF_THE_CALL.has(error.status) || error.status >= SERVER_ERROR)
-        throw error;
-      const [first] = lines;
-      if (lines.length === 1 && first !== undefined)
-        this.#refuse(first.number, first.record.id, error.message);
-      else {
-        const half = lines.length >> 1;
-        await this.#write(lines.slice(0, half));
-        await this.#write(lines.slice(half));
-      }
-    }
   }
 
   #refuse(line: number, id: string | null, reason: string): void {

@@ -28,6 +28,11 @@ export function parseLine(line: Uint8Array): WriteRecord {
   const stranger = Object.keys(fields).find((name) => !MEMBERS.includes(name));
   if (stranger !== undefined)
     throw new SheafError("invalid_argument", `${stranger}: is unknown, expected ${MEMBERS.join(", ")}`);
+  return parseRecord(fields);
+}
+
+/** Of the members of a line, read from JSON. Throws a `SheafError` that says what is wrong. */
+export function parseRecord(fields: Readonly<Record<string, unknown>>): WriteRecord {
   const column = (name: string): readonly unknown[] | null => {
     const one = fields[name];
     return one === undefined || one === null ? null : [one];
