@@ -74,7 +74,7 @@ describe("rag-hybrid-search", () => {
     const lines = await runExample(served, "rag-hybrid-search");
     const sources = lines.filter((line) => /^\[\d\]/u.test(line));
     expect(sources).toHaveLength(3);
-    expect(sources[0]).toMatch(/^\[1\] \(engine\.md#1\) Fault code E-42/u);
+    expect(sources[0]).toMatch(/^\[1\] \(engine\.md#1\) # Faults Fault code E-42/u);
     expect(lines.at(-1)).toBe("Question: What do I do about fault code E-42?");
   });
 

@@ -337,7 +337,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   async #write(kind: WriteKind, params: WriteParams<RecordChange<M>>): Promise<void> {
-    const { records, batchSize, onProgress, ...call } = requireKnown(params, WRITE, "params");
+    const { records, batchSize, chunking, onProgress, ...call } = requireKnown(params, WRITE, "params");
     requireRecords(records, "params.records");
     requireBatchSize(batchSize);
     const limits = needsLimits(records) ? await this.#server.limits.get(call) : NO_LIMITS;
@@ -345,7 +345,8 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
     let written = 0;
     for (const batch of writeBatches(records, limits, batchSize)) {
       try {
-        await this.#post(kind, columnsOf(batch, limits.supportsBase64Encoding), call);
+        const columns = columnsOf(batch, limits.supportsBase64Encoding);
+        await this.#post(kind, { ...columns, chunking }, call);
       } catch (error) {
         if (error instanceof SheafClientError) error.recordsWritten = written;
         throw error;

@@ -2,6 +2,7 @@
 import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { engineCatalogSuite } from "./engine-catalog.suite.ts";
+import { engineChunksSuite } from "./engine-chunks.suite.ts";
 import { engineForksSuite } from "./engine-forks.suite.ts";
 import { engineKeysSuite } from "./engine-keys.suite.ts";
 import { engineModelsSuite } from "./engine-models.suite.ts";
@@ -32,6 +33,7 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
     engineForksSuite(() => engine);
     engineModelsSuite(() => engine);
     engineTransactionsSuite(() => engine);
+    engineChunksSuite(() => engine);
 
     describe("reads", () => {
       it("of a collection without records find nothing", async () => {

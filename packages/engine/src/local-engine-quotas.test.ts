@@ -1,6 +1,6 @@
 /** Quotas of tenants, at their bounds and over them. */
 import { randomUUID } from "node:crypto";
-import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
+import { type CollectionRef, type WriteRecord, parseCreateCollection } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { NO_QUOTAS, type TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { Engine } from "./engine.ts";
@@ -38,6 +38,22 @@ describe("records of a tenant", () => {
     expect(await engine.delete(first, { ids: ["a"], where: null, limit: null })).toBe(1);
     await add(engine, second, "e");
     await expect(add(engine, second, "f")).rejects.toMatchObject(EXCEEDED);
+  });
+
+  it("are the chunks of documents that are cut, of which none is stored if not all fit", async () => {
+    const engine = await open({ records: 3 });
+    const body = { name: "cut", schema: { chunking: { by: "none" } } };
+    const { id } = await engine.createCollection(parseCreateCollection(body, AT));
+    const ref = { ...AT, id };
+    const cut = (count: number): WriteRecord => {
+      const chunk = { start: 0, end: 1, embedding: Float32Array.of(1), document: "x", metadata: null };
+      return record("long", { embedding: null, chunks: Array.from({ length: count }, () => chunk) });
+    };
+    await write(engine, ref, "upsert", cut(3));
+    await expect(write(engine, ref, "upsert", cut(4))).rejects.toMatchObject(EXCEEDED);
+    expect(await engine.count(ref, EVERYTHING)).toBe(3);
+    await write(engine, ref, "upsert", cut(1));
+    await add(engine, await makeCollection(engine), "a", "b");
   });
 
   it("come free when a collection is dropped, and are another tenant's own business", async () => {

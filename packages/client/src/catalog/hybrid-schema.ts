@@ -1,6 +1,6 @@
 /** Schemas whose vectors the server computes. */
 import { type MembersOf, requireKnown } from "../require-known.ts";
-import type { EmbeddingFunction, Schema, Space } from "./schema.ts";
+import type { Chunking, EmbeddingFunction, Schema, Space } from "./schema.ts";
 
 export interface HybridSchemaParams {
   /** Dense model of the documents; the bundled one if omitted. */
@@ -10,9 +10,17 @@ export interface HybridSchemaParams {
   readonly sparseKey?: string;
   /** Cut documents over the model's limit instead of refusing them. */
   readonly truncate?: boolean;
+  /** Cut documents into chunks instead, each a record of its own. */
+  readonly chunking?: Chunking;
 }
 
-const HYBRID: MembersOf<HybridSchemaParams> = { model: true, space: true, sparseKey: true, truncate: true };
+const HYBRID: MembersOf<HybridSchemaParams> = {
+  model: true,
+  space: true,
+  sparseKey: true,
+  truncate: true,
+  chunking: true,
+};
 
 /**
  * A dense index and a BM25 index over `#document`, both filled on the server at every write. BM25 scores by the average
@@ -42,5 +50,6 @@ export function hybridSchema(params: HybridSchemaParams = {}): Schema {
         sparse_vector: { sparse_vector_index: { enabled: true, config: sparseIndex } },
       },
     },
+    ...(params.chunking !== undefined && { chunking: params.chunking }),
   };
 }

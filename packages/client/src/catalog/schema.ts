@@ -43,11 +43,29 @@ export interface ValueTypes {
   readonly bool?: { readonly bool_inverted_index?: IndexSwitch };
 }
 
+/**
+ * How the server cuts a document into chunks that fit its model. Document `x` becomes the records `x#0` to `x#n`, with `parent`,
+ * `start` and `end` (in UTF-16 units, as JavaScript counts) in their metadata; its id writes, reads and deletes all of them.
+ */
+export type Chunking =
+  | {
+      /** Where chunks end: between words, sentences or before Markdown headings. */
+      readonly by: "tokens" | "sentences" | "headings";
+      /** Tokens of a chunk at most, 256 if omitted; never more than the model takes. */
+      readonly size?: number;
+      /** Tokens at the end of a chunk that the next one begins with at most, 0 if omitted. */
+      readonly overlap?: number;
+    }
+  /** Documents stay whole. */
+  | { readonly by: "none" };
+
 /** Laid over the server's default schema. `hybridSchema` makes one. */
 export interface Schema {
   /** For keys that the schema does not list. */
   readonly defaults?: ValueTypes;
   readonly keys?: Readonly<Record<string, ValueTypes>>;
+  /** How documents are cut; left out: they stay whole. Needs a function that the server has. */
+  readonly chunking?: Chunking;
 }
 
 /** Instead of a schema, as older clients describe a collection. */

@@ -1,4 +1,5 @@
 /** Conditional transactions: reads that name the state they saw, and a commit that holds only if it still stands. */
+import type { Chunking } from "../catalog/schema.ts";
 import { type MembersOf, requireArray, requireKnown } from "../require-known.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 import type { Metadata } from "./metadata.ts";
@@ -6,8 +7,13 @@ import { type RecordChange, type RecordInput, columnsOf, requireRecords } from "
 
 /** Applied in order, all or none. */
 export type CommitOperation<M = Metadata> =
-  | { readonly operation: "add"; readonly records: readonly RecordInput<M>[] }
-  | { readonly operation: "upsert" | "update"; readonly records: readonly RecordChange<M>[] }
+  | { readonly operation: "add"; readonly records: readonly RecordInput<M>[]; readonly chunking?: Chunking }
+  | {
+      readonly operation: "upsert" | "update";
+      readonly records: readonly RecordChange<M>[];
+      /** How documents are cut, whatever the collection's schema says. */
+      readonly chunking?: Chunking;
+    }
   | { readonly operation: "delete"; readonly ids: readonly string[] };
 
 export interface CommitParams<M = Metadata> extends CallOptions {
@@ -24,7 +30,7 @@ export interface Committed {
 }
 
 const COMMIT: MembersOf<CommitParams> = { readToken: true, readIds: true, operations: true, ...CALL };
-const OPERATION = { operation: true, records: true, ids: true } as const;
+const OPERATION = { operation: true, records: true, ids: true, chunking: true } as const;
 
 export function commitJson(params: CommitParams): object {
   const { readToken, readIds, operations } = requireKnown(params, COMMIT, "params");
@@ -36,7 +42,10 @@ export function commitJson(params: CommitParams): object {
       requireKnown(item, OPERATION, path);
       if (item.operation === "delete") return { operation: item.operation, payload: { ids: item.ids } };
       requireRecords(item.records, `${path}.records`);
-      return { operation: item.operation, payload: columnsOf(item.records, false) };
+      return {
+        operation: item.operation,
+        payload: { ...columnsOf(item.records, false), chunking: item.chunking },
+      };
     }),
   };
 }

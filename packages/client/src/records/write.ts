@@ -1,4 +1,5 @@
 /** Records to write, as a program has them and as columns of a request. */
+import type { Chunking } from "../catalog/schema.ts";
 import { type MembersOf, requireArray, requireKnown } from "../require-known.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 import { base64OfFloats } from "./base64.ts";
@@ -33,6 +34,8 @@ export interface WriteParams<R> extends CallOptions {
   readonly records: readonly R[];
   /** Records in one request at most; what the server takes if omitted, and 100 where it embeds their documents. */
   readonly batchSize?: number | undefined;
+  /** How documents are cut, whatever the collection's schema says; as that says if omitted. */
+  readonly chunking?: Chunking | undefined;
   /** Called after each request. */
   readonly onProgress?: ((progress: WriteProgress) => void) | undefined;
 }
@@ -55,6 +58,7 @@ const RECORD: MembersOf<RecordInput> = {
 export const WRITE: MembersOf<WriteParams<AnyRecord>> = {
   records: true,
   batchSize: true,
+  chunking: true,
   onProgress: true,
   ...CALL,
 };

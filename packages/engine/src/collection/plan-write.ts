@@ -66,7 +66,7 @@ class WritePlan {
   readonly #batch: PlannedBatch;
   readonly #schema: JsonObject;
   /** `null`: the collection has no chunks. */
-  readonly #documents: ChunkedDocuments | null;
+  #documents: ChunkedDocuments | null;
 
   constructor(view: StoreView, schema: JsonObject) {
     this.#batch = new PlannedBatch(view);
@@ -95,6 +95,8 @@ class WritePlan {
       if (kind === "update" && record.chunks !== undefined) {
         checkDimension(this.#batch.dimension, record, path, position);
       }
+      // The first chunks may come before the schema that tells of them.
+      if (record.chunks !== undefined) this.#documents ??= new ChunkedDocuments(this.#batch, this.#schema);
       if (this.#documents !== null && (yield* this.#documents.write(record, place))) continue;
       const found = this.#currentState(kind, record.id);
       const current = isInSteps(found) ? yield* found : found;

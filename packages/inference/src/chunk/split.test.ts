@@ -139,6 +139,7 @@ describe("chunks", () => {
     ["headings", "# a\nb and c\n".repeat(1 << 16)],
     ["lines", "\n".repeat(1 << 20)],
     ["dots", ".".repeat(1 << 20)],
+    ["fences", "```\n".repeat(1 << 18)],
     ["ideographs", "港".repeat(1 << 19)],
   ])("of a mebibyte of %s come in time", { timeout: 120_000 }, async (_, text) => {
     for (const by of ["tokens", "headings"] as const) {

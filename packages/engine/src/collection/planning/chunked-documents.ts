@@ -63,7 +63,7 @@ export class ChunkedDocuments {
     for (const id of ids) {
       yield;
       this.#batch.remove(id);
-      for (const chunk of yield* this.#chunksOf(id)) this.#batch.remove(chunk.id);
+      yield* this.#removeAll(yield* this.#chunksOf(id));
     }
   }
 
@@ -75,6 +75,7 @@ export class ChunkedDocuments {
     for (const id of ids) {
       const record = yield* this.#find(id);
       if (record !== null && isChunkOf(parent, id, record.metadata)) chunks.push(record);
+      yield;
     }
     return chunks.sort((a, b) => indexOf(a) - indexOf(b));
   }
@@ -104,7 +105,7 @@ export class ChunkedDocuments {
       yield;
     }
     this.#batch.remove(parent);
-    for (const chunk of old) if (indexOf(chunk) >= chunks.length) this.#batch.remove(chunk.id);
+    yield* this.#removeAll(old.filter((chunk) => indexOf(chunk) >= chunks.length));
   }
 
   /** A write without a text to cut: of metadata and URI, or of the whole record in place of its chunks. */
@@ -118,7 +119,7 @@ export class ChunkedDocuments {
       const kept = mergeMetadata(this.#ofDocument(old[0]!.metadata), metadata);
       this.#batch.sequence += 1;
       this.#batch.put({ id, embedding, document, uri: uri ?? old[0]!.uri, metadata: kept }, null, path);
-      for (const chunk of old) this.#batch.remove(chunk.id);
+      yield* this.#removeAll(old);
       return;
     }
     if (embedding !== null || document !== null) {
@@ -132,6 +133,13 @@ export class ChunkedDocuments {
       this.#batch.sequence += 1;
       const merged = mergeMetadata(chunk.metadata, metadata);
       this.#batch.put({ ...chunk, uri: uri ?? chunk.uri, metadata: merged }, chunk, path);
+      yield;
+    }
+  }
+
+  *#removeAll(chunks: readonly StoredRecord[]): Generator<void, void> {
+    for (const { id } of chunks) {
+      this.#batch.remove(id);
       yield;
     }
   }
