@@ -114,9 +114,12 @@ describe("the tree", () => {
       "entry-space": ["collection/collection-opener.ts", "collection/store-mover.ts"],
       "shared-stores": [
         "collection/collection-opener.ts",
+        "collection/collection-forker.ts",
         "collection/removal/delete-behind.ts",
+        "collection/removal/share-purger.ts",
         "local-engine-options.ts",
         "local-engine.ts",
+        "open-engine-parts.ts",
       ],
       "own-environment": ["collection/collection-opener.ts", "indexing/indexer-process.ts"],
       // What a failed call of the system says, and nothing of LMDB.

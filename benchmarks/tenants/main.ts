@@ -55,7 +55,7 @@ const { values } = readOptions(
 const count = Number(values.tenants);
 const searches = Math.min(Number(values.searches), count);
 const next = seededRandom(7);
-const env = { SHEAF_SHARED_STORES: values.shared, SHEAF_PURGE_AFTER: "off" };
+const env = { SHEAF_SHARED_STORES: values.shared };
 const vector = (): number[] => Array.from({ length: DIMENSIONS }, () => Math.fround(next() - 0.5));
 
 let written = 0;

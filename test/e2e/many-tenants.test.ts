@@ -9,7 +9,7 @@ import { ServedSheaf, descendants } from "./testing/served-sheaf.ts";
 const TENANTS = 150;
 const AT_ONCE = 10;
 const DESCRIPTORS = 512;
-const ENV = { SHEAF_SHARED_STORES: "on", SHEAF_PURGE_AFTER: "off" };
+const ENV = { SHEAF_SHARED_STORES: "on" };
 /** Catalog, environments with their locks, the lock, the format and what the gateway keeps. */
 const MOST_FILES = 100;
 

@@ -67,6 +67,8 @@ interface Columns {
 /** Where a collection is closed for a moment, because of a damaged index file. */
 const AGAIN_MS = 100;
 const MOST_TRIES = 100;
+/** Longer than a purge takes to copy a file. */
+const TRASH_MS = 10_000;
 
 /** Asks and expects a success. */
 export async function ask<T>(server: TorturedServer, request: Request): Promise<T> {
@@ -138,9 +140,21 @@ export async function checkFolders(data: string, { collections }: ServerState): 
   const folders = (await Promise.all(prefixes.map((prefix) => readdir(join(root, prefix))))).flat();
   const known = new Set(collections.map(({ id }) => id));
   const left = folders.filter((id) => !known.has(id));
-  const trash = await readdir(join(data, "trash")).catch(() => []);
+  const trash = await staysInTrash(data);
   if (left.length + trash.length === 0) return;
   throw new Violation("files of collections that do not exist", [...left, ...trash]);
+}
+
+/** A copy that a purge makes is there for a moment. */
+async function staysInTrash(data: string): Promise<readonly string[]> {
+  const look = (): Promise<readonly string[]> => readdir(join(data, "trash")).catch(() => []);
+  let staying = await look();
+  for (const until = performance.now() + TRASH_MS; staying.length > 0; await sleep(20)) {
+    const now = await look();
+    staying = staying.filter((name) => now.includes(name));
+    if (performance.now() > until) return staying;
+  }
+  return staying;
 }
 
 async function takenOf(server: TorturedServer, secrets: Iterable<string>): Promise<ReadonlySet<string>> {

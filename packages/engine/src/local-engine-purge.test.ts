@@ -5,6 +5,7 @@ import type { CollectionRef, SheafError, WriteRecord } from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "./engine.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
+import type { LocalEngineOptions } from "./local-engine-options.ts";
 import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
@@ -13,20 +14,17 @@ const PURGE_AFTER_MS = 4_000;
 const ROWS = 300;
 const GONE = Array.from({ length: ROWS }, (_, i) => `r${i}`).filter((_, i) => i % 3 === 0);
 
+/** So much that nothing of a test moves out. */
+const SHARES = { records: 1_000, bytes: 64 * 2 ** 20 };
+
 let dataFolder: string;
+let shareStores: LocalEngineOptions["shareStores"];
 let engine: Engine;
 let problems: string[];
 
-beforeEach(async () => {
-  dataFolder = temporaryFolder();
-  problems = [];
-  await open(PURGE_AFTER_MS);
-});
-afterEach(() => engine.close());
-
 async function open(purgeAfterMs: number): Promise<void> {
   engine = await createLocalEngine({
-    ...{ dataFolder, index: INDEX, purgeAfterMs },
+    ...{ dataFolder, index: INDEX, purgeAfterMs, ...(shareStores && { shareStores }) },
     log: ({ level, message, error }) => {
       if (level === "error") problems.push(`${message}: ${JSON.stringify(error)}`);
     },
@@ -70,7 +68,18 @@ async function expectLeft(ref: CollectionRef): Promise<void> {
   expect((await idsOf(engine, ref)).toSorted()).toEqual(left.map((id) => `secret-${id}-id`).toSorted());
 }
 
-describe("a server that purges", () => {
+describe.each([
+  ["in an environment of its own", undefined],
+  ["in one that others share", SHARES],
+] as const)("a server that purges, with a collection %s,", (_, limits) => {
+  beforeEach(async () => {
+    dataFolder = temporaryFolder();
+    shareStores = limits;
+    problems = [];
+    await open(PURGE_AFTER_MS);
+  });
+  afterEach(() => engine.close());
+
   it("has no byte of a deleted record left, nor of a replaced one, and all the others", async () => {
     const ref = await filled();
     await expect.poll(() => found(deleted())).toHaveLength(GONE.length);

@@ -105,6 +105,43 @@ describe("collections that share environments", () => {
     await untilShares([]);
   });
 
+  it("have forks that share environments, too, each with what it had and what it gets", async () => {
+    let engine = await open();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"), record("b"));
+    await engine.delete(ref, { ids: ["a"], where: null, limit: null });
+    const forks = await Promise.all(
+      Array.from({ length: 4 }, (_, i) => engine.forkCollection(ref, `fork${i}`)),
+    );
+    const all = [ref, ...forks.map(({ id }) => ({ ...ref, id }))];
+    for (const [i, one] of all.entries()) await write(engine, one, "add", record(`own${i}`));
+    await engine.close();
+    expect(existsSync(join(dataFolder, "collections"))).toBe(false);
+    await untilShares(all);
+    engine = await open();
+    for (const [i, one] of all.entries()) expect(await idsOf(engine, one)).toEqual(["b", `own${i}`]);
+    await expect(engine.forkCollection(ref, "fork0")).rejects.toMatchObject({ code: "already_exists" });
+    const moved = all[1]!;
+    await write(engine, moved, "add", ...Array.from({ length: 20 }, (_, i) => record(`r${i}`)));
+    expect(existsSync(fileOf(moved))).toBe(true);
+    const fork = await engine.forkCollection(moved, "of its own");
+    expect(existsSync(fileOf({ ...ref, id: fork.id }))).toBe(true);
+    await engine.close();
+    await untilShares(all.filter((one) => one !== moved));
+  });
+
+  it("leave nothing of a fork that failed", async () => {
+    const quotas = { databases: 0, collections: 2, keys: 0, records: 0, bytes: 0 };
+    const engine = await open({ quotas });
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    const forks = await Promise.allSettled(["x", "y", "z"].map((name) => engine.forkCollection(ref, name)));
+    const made = forks.flatMap((fork) => (fork.status === "fulfilled" ? [fork.value.id] : []));
+    expect(made).toHaveLength(1);
+    await engine.close();
+    await untilShares([ref, ...made.map((id) => ({ ...ref, id }))]);
+  });
+
   it("count for their tenant's quotas", async () => {
     const quotas = { databases: 0, collections: 0, keys: 0, records: 3, bytes: 0 };
     const engine = await open({ quotas });

@@ -26,7 +26,6 @@ import {
 } from "@sheaf/protocol";
 import { BackupMaker, type BackupRequest, type MadeBackup } from "./backup/make-backup.ts";
 import type { Catalog } from "./catalog/catalog.ts";
-import { openCatalog } from "./catalog/open-catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
 import { collectionStatistics, collectionUsage, indexingStatus } from "./collection/collection-statistics.ts";
@@ -57,12 +56,11 @@ import type {
 } from "./engine.ts";
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
+import { openEngineParts } from "./open-engine-parts.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
-import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
-import { SharedStores } from "./storage/lmdb/shared-stores.ts";
-import { TurnLock } from "./storage/turn-lock.ts";
+import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 export class LocalEngine implements Engine {
@@ -87,9 +85,10 @@ export class LocalEngine implements Engine {
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => {});
     this.#workers = createWorkers(options);
+    const onLeft = (): void => this.#deleteBehind.start();
     const opener = (this.#opener = new CollectionOpener({
       ...parts,
-      ...{ shareLimits: options.shareStores, onLeft: () => this.#deleteBehind.start() },
+      ...{ shareLimits: options.shareStores, onLeft },
       ...this.#workers,
       indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
       historyMemory: new HistoryMemory(),
@@ -112,7 +111,13 @@ export class LocalEngine implements Engine {
     });
     this.#calls = new CollectionCalls(parts.catalog, this.#pool);
     const onProblem = this.#telling("a fork makes its index of the records");
-    const forker = (this.#forker = new CollectionForker({ ...parts, opener, pool: this.#pool, onProblem }));
+    const forker = (this.#forker = new CollectionForker({
+      ...parts,
+      opener,
+      pool: this.#pool,
+      onProblem,
+      onLeft,
+    }));
     this.#shares = parts.shares;
     this.#deleteBehind = new DeleteBehind({
       ...{ marks: parts.catalog.shares, stores: parts.shares },
@@ -123,19 +128,14 @@ export class LocalEngine implements Engine {
     this.#backups = new BackupMaker({ ...backedUp, diskReserve: options.diskReserve });
     this.#purger = new CollectionPurger({
       ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
+      ...{ deleteBehind: this.#deleteBehind },
       onProblem: this.#telling("what was deleted in a collection could not be removed for good"),
     });
   }
 
   /** Without the lock: for the engine host, whose gateway holds it. */
   static async open(options: OpenOptions): Promise<LocalEngine> {
-    const folder = new DataFolder(options.dataFolder);
-    const disk = createDiskSpace(folder.path, options);
-    const { quotas = NO_QUOTAS, shareStores, log } = options;
-    const catalog = await openCatalog(folder, disk, { quotas, shares: shareStores !== undefined, log });
-    const largeWrites = new TurnLock();
-    const stores = new SharedStores({ path: folder.path, disk, largeWrites });
-    return new LocalEngine(options, { folder, disk, catalog, largeWrites, shares: stores });
+    return new LocalEngine(options, await openEngineParts(options));
   }
 
   createTenant(name: string): Promise<void> {

@@ -99,8 +99,8 @@ describe("readSettings", () => {
   });
 
   it("reads which collections share files, which cannot be purged", () => {
-    const shared = (text: string, purge = "off"): object | null =>
-      readSettings({}, { SHEAF_SHARED_STORES: text, SHEAF_PURGE_AFTER: purge }).shareStores;
+    const shared = (text: string): object | null =>
+      readSettings({}, { SHEAF_SHARED_STORES: text }).shareStores;
     expect([shared("off"), shared("on"), shared("20/4096")]).toEqual([
       null,
       { records: 2_000, bytes: 4_194_304 },
@@ -108,7 +108,6 @@ describe("readSettings", () => {
     ]);
     for (const wrong of ["0/1", "sometimes", "20"])
       expect(() => shared(wrong), wrong).toThrow("SHEAF_SHARED_STORES");
-    expect(() => shared("on", "7")).toThrow("SHEAF_PURGE_AFTER");
   });
 
   it("reads in days when deleted records are gone", () => {

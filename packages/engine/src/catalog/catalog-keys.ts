@@ -169,11 +169,6 @@ export function idBytes(id: string): Buffer {
   return bytes;
 }
 
-export function formatUuid(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes).toString("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
-
 function u64(value: number): Buffer {
   const bytes = Buffer.allocUnsafe(8);
   bytes.writeBigUInt64BE(BigInt(value));

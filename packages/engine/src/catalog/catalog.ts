@@ -21,7 +21,7 @@ import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import type { CollectionEntry } from "./catalog-codec.ts";
 import { type CatalogOptions, NO_CATALOG_QUOTAS } from "./catalog-options.ts";
-import { COUNTER_KEY, dirtyKey, idBytes } from "./catalog-keys.ts";
+import { COUNTER_KEY, dirtyKey, idBytes, shareMarkKey } from "./catalog-keys.ts";
 import type { CatalogTransaction } from "./catalog-transaction.ts";
 import { CatalogTransactions } from "./catalog-transactions.ts";
 import { CheckpointCatalog } from "./checkpoint-catalog.ts";
@@ -79,6 +79,8 @@ const NOTHING_HELD = Object.freeze({ records: 0, bytes: 0, writtenAt: null });
 
 /** What a fork is beside its source. */
 export interface ForkedCollection extends Readonly<Record<"id" | "epoch" | "name", string>> {
+  /** It has a share of an environment, which was announced. */
+  readonly shared: boolean;
   /** Of its records, as its store knows them. */
   readonly dimension: number | null;
   readonly logPosition: number;
@@ -232,7 +234,8 @@ export class Catalog {
     return this.#change(async (transaction) => {
       const source = await requireCollection(transaction, ref);
       await addFork(transaction, source.tree);
-      const fields = { ...source, ...fork, shared: false, version: 0 };
+      const fields = { ...source, ...fork, version: 0 };
+      if (fork.shared) transaction.remove(shareMarkKey(idBytes(fork.id)));
       const { entry } = await insertCollection(transaction, this.#counts, fields);
       // The copy may hold writes whose metadata keys are on their way to the source's schema just now.
       if (fork.logPosition > 0) transaction.put(dirtyKey(idBytes(fork.id)), idBytes(fork.id));

@@ -2,10 +2,11 @@
 import type { JsonObject } from "@sheaf/protocol";
 import type { HeldRecords } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
-import { ALL_DIRTY, dirtyKey, formatUuid, idBytes } from "./catalog-keys.ts";
+import { ALL_DIRTY, dirtyKey, idBytes } from "./catalog-keys.ts";
 import { allEntries } from "./catalog-transaction.ts";
 import type { CatalogTransactions } from "./catalog-transactions.ts";
 import { hasCollection, putCollection, readCollection } from "./collection-entries.ts";
+import { formatUuid } from "../storage/format-uuid.ts";
 
 /** What the index has learnt of a collection's records. */
 export interface CollectionProgress {

@@ -20,7 +20,6 @@ import {
   collectionKey,
   collectionsOf,
   dirtyKey,
-  formatUuid,
   idBytes,
   memberKey,
   nameKey,
@@ -34,6 +33,7 @@ import { leaveForkTree } from "./fork-trees.ts";
 import { type ListedItem, readBatch } from "./list-batch.ts";
 import { markShare } from "./share-marks.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
+import { formatUuid } from "../storage/format-uuid.ts";
 
 export async function hasCollection(view: CatalogView, id: string): Promise<boolean> {
   const bytes = parseUuid(id);

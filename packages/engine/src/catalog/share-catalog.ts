@@ -5,18 +5,12 @@
  */
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import { decodeCollection } from "./catalog-codec.ts";
-import {
-  ALL_COLLECTIONS,
-  ALL_SHARE_MARKS,
-  EVERYTHING,
-  formatUuid,
-  idBytes,
-  shareMarkKey,
-} from "./catalog-keys.ts";
+import { ALL_COLLECTIONS, ALL_SHARE_MARKS, EVERYTHING, idBytes, shareMarkKey } from "./catalog-keys.ts";
 import { type CatalogTransaction, allEntries, behind, pagesOf } from "./catalog-transaction.ts";
 import type { CatalogTransactions } from "./catalog-transactions.ts";
 import { putCollection, readCollection } from "./collection-entries.ts";
 import { markShare } from "./share-marks.ts";
+import { formatUuid } from "../storage/format-uuid.ts";
 
 export class ShareCatalog {
   readonly #store: CatalogStore;
@@ -38,6 +32,11 @@ export class ShareCatalog {
   async isLeftBehind(id: string): Promise<boolean> {
     if ((await this.#store.get(shareMarkKey(idBytes(id)))) === null) return false;
     return (await readCollection(this.#store, id))?.shared !== true;
+  }
+
+  /** Entries are put into a share of a collection that the catalog will name; what a crash leaves of it is left behind. */
+  announce(id: string): Promise<void> {
+    return this.#transactions.transact(async (transaction) => markShare(transaction, id));
   }
 
   /** The entries of these shares are gone. */

@@ -7,11 +7,12 @@ import { randomUUID } from "node:crypto";
 import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
-import type { CollectionOpener } from "./collection-opener.ts";
+import type { CollectionOpener, StorePlace } from "./collection-opener.ts";
 import { lineageOf } from "./lineage.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
+import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { StoreHead } from "../storage/record-store.ts";
@@ -21,6 +22,9 @@ export interface CollectionForkerOptions {
   readonly folder: DataFolder;
   readonly pool: CollectionPool;
   readonly opener: Pick<CollectionOpener, "openStore" | "openStoreAt" | "filesOf" | "damaged">;
+  readonly shares: Pick<SharedStores, "reserve" | "source">;
+  /** There may be a share that nothing leads to. */
+  readonly onLeft: () => void;
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
@@ -83,24 +87,28 @@ export class CollectionForker {
   }
 
   async #fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
-    const { catalog, folder } = this.#options;
+    const { catalog, folder, shares, onLeft } = this.#options;
     throwIfAborted(signal);
     await catalog.checkFork(ref, name);
     const source = await catalog.collection(ref);
     const id = randomUUID();
     const epoch = randomUUID();
+    // Until the catalog names it, a share of it would count as left behind.
+    const release = shares.reserve(id);
     try {
       await this.#takeFiles(ref, { id, epoch }, signal);
-      await this.copy(source.id, folder.collection(id), signal);
-      copyPurgeMark(folder, source.id, id);
-      const head = await this.#head(id);
+      const shared = await this.#copyStore(source.id, id, signal);
+      const head = await this.#head({ id, shared });
       requireCaughtUp(head, source, collectionName(source.id));
       const { sequence, dimension } = head;
       throwIfAborted(signal);
-      return await catalog.createFork(ref, { id, epoch, name, dimension, logPosition: sequence });
+      return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
     } catch (error) {
       await folder.discardCollection(id);
       throw this.#options.opener.damaged.refusal(error, ref.id);
+    } finally {
+      release();
+      onLeft();
     }
   }
 
@@ -126,8 +134,28 @@ export class CollectionForker {
     await folder.discardCollection(fork.id);
   }
 
-  async #head(id: string): Promise<StoreHead> {
-    const copy = this.#options.opener.openStoreAt({ id, shared: false });
+  /** Of a small collection into a share of its own. Returns whether it did that. */
+  async #copyStore(from: string, to: string, signal: CancelSignal | undefined): Promise<boolean> {
+    const { catalog, folder, opener, shares } = this.#options;
+    const source = await catalog.entry(from);
+    if (!source.shared) {
+      await this.copy(from, folder.collection(to), signal);
+      copyPurgeMark(folder, from, to);
+      return false;
+    }
+    await catalog.shares.announce(to);
+    // It may be open already, or about to leave its share: that stays as it is until this store is closed.
+    const store = opener.openStoreAt(source);
+    try {
+      await store.copyToShare(shares.source(to, collectionName(to)));
+    } finally {
+      await store.close();
+    }
+    return true;
+  }
+
+  async #head(place: StorePlace): Promise<StoreHead> {
+    const copy = this.#options.opener.openStoreAt(place);
     try {
       return copy.head;
     } finally {

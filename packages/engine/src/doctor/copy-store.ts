@@ -27,7 +27,7 @@ export async function copyStore({ folder, name, to }: StoreCopy): Promise<Copied
   const environment = new LmdbEnvironment({ folder, name, disk, thorough: true, readOnly: true });
   let entries: number;
   try {
-    entries = environment.entryCount;
+    entries = environment.whole.entryCount;
     await environment.copyTo(to);
   } finally {
     await environment.close();

@@ -9,15 +9,7 @@ import {
   decodeForkTree,
   decodeTokenUsage,
 } from "../catalog/catalog-codec.ts";
-import {
-  CATALOG_PREFIX,
-  COUNTER_KEY,
-  ageKey,
-  formatUuid,
-  idBytes,
-  memberKey,
-  nameKey,
-} from "../catalog/catalog-keys.ts";
+import { CATALOG_PREFIX, COUNTER_KEY, ageKey, idBytes, memberKey, nameKey } from "../catalog/catalog-keys.ts";
 import type { DataOrigin } from "../storage/corrupt-data-error.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { hadCatalog } from "../storage/folder/data-format.ts";
@@ -26,6 +18,7 @@ import { type Finding, describe, summarize } from "./finding.ts";
 import type { KnownCollection } from "./examine-collection.ts";
 import { AccessEntries } from "./access-entries.ts";
 import { readEntries } from "./read-entries.ts";
+import { formatUuid } from "../storage/format-uuid.ts";
 
 export interface CatalogExamination {
   readonly findings: readonly Finding[];

@@ -4,12 +4,13 @@
  */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { formatUuid, idBytes } from "../catalog/catalog-keys.ts";
+import { idBytes } from "../catalog/catalog-keys.ts";
 import { keyName } from "../storage/entries.ts";
 import { SHARE_ID_BYTES } from "../storage/lmdb/shared-space.ts";
 import { CollectionContents, type KnownCollection, findingsOf } from "./examine-collection.ts";
 import { type Examination, type Finding, summarize } from "./finding.ts";
 import { readEntries } from "./read-entries.ts";
+import { formatUuid } from "../storage/format-uuid.ts";
 
 export interface SharedEnvironment {
   /** Path inside the data folder. */

@@ -16,7 +16,9 @@ export async function proveEnvironment(folder: string, name: string, thorough: b
     const found = environment.iterate(EVERY_KEY);
     let entries = 0;
     while (found.next().done !== true) entries += 1;
-    const { entryCount } = environment;
+    const {
+      whole: { entryCount },
+    } = environment;
     if (entries !== entryCount) throw damagedStore(name, `${entries} of ${entryCount} entries come`);
     return entries;
   } finally {

@@ -31,11 +31,6 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
       `${source("backupFolder")} ${backupFolder} lies in the data folder, where backups would be lost with it; choose another`,
     );
   }
-  if (settings.shareStores !== null && settings.purgeAfterMs !== null) {
-    throw new SettingError(
-      `${source("shareStores")} is on, and shared files cannot be purged yet: ${source("purgeAfterMs")} has to be off`,
-    );
-  }
   if (metricsPort !== null && metricsPort !== 0 && metricsPort === port) {
     throw new SettingError(
       `${source("metricsPort")} ${metricsPort} is the port of the server itself; choose another`,

@@ -13,7 +13,7 @@ export const STORE_SETTINGS: { readonly [name in keyof StoreSettings]: Setting<S
     env: "SHEAF_SHARED_STORES",
     flag: null,
     default: "off",
-    doc: "Experimental. Has new collections share files while they are small (2,000 records, 4 MiB), for servers with many of them; others stay as they are. Builds before this one refuse the data folder from then on. Bytes of deleted records stay in shared files, so --purge-after has to be off. Two numbers (20/65536) set the records and bytes, for tests.",
+    doc: "Experimental. Has new collections share files while they are small (2,000 records, 4 MiB), for servers with many of them; others stay as they are. Builds before this one refuse the data folder from then on. Two numbers (20/65536) set the records and bytes, for tests.",
     parse: parseShareLimits,
   },
 };

@@ -1,51 +1,47 @@
 /**
  * Removes for good what was deleted or replaced: rows that died leave the index files, and the store is copied without its
- * free pages. Goes through the collections again and again, one at a time.
+ * free pages. Goes through the collections again and again, one at a time, and then through the environments that small ones share.
  *
  * What is deleted is gone after two purges: the first removes the bytes of records, the second the ids of removed ones, which
  * conditional commits look at until then. A purge is due an eighth of the time after the one before, waits for a moment in
  * which nobody uses the collection, and for at most a quarter of the time. So both are over well before the time is. The
  * store is copied while it is in use; the collection is closed for a moment, in which the copy takes its place.
  */
-import { existsSync } from "node:fs";
-import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { Cancellation, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
-import type { DataFolder } from "../../storage/folder/data-folder.ts";
 import { replaceStore } from "../../storage/folder/replace-store.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
+import { purgeIndex } from "./purge-index.ts";
 import { type PurgeMark, hasOnlyAdded, readPurgeMark, writePurgeMark } from "./purge-mark.ts";
+import { DUE, WITHOUT_WAITING } from "./purge-times.ts";
+import { SharePurger, type SharePurgerOptions } from "./share-purger.ts";
 
-/** Shares of the time. */
-const DUE = 1 / 8;
-const WITHOUT_WAITING = 1 / 4;
+/** Share of the time. */
 const BETWEEN_LOOKS = 1 / 64;
 const LONGEST_MS = 3_600_000;
 
-export interface CollectionPurgerOptions {
+export interface CollectionPurgerOptions extends Omit<SharePurgerOptions, "pool" | "opener" | "forker"> {
   readonly catalog: Catalog;
-  readonly folder: DataFolder;
   readonly pool: CollectionPool;
-  readonly opener: Pick<CollectionOpener, "openStore" | "forget" | "compactStore">;
+  readonly opener: Pick<CollectionOpener, "openStore" | "openStoreAt" | "forget" | "compactStore">;
   readonly forker: Pick<CollectionForker, "alone" | "copy">;
-  /** Until bytes of deleted records are gone; infinite: they may stay. */
-  readonly afterMs: number;
-  readonly onProblem: (error: unknown, collection: string) => void;
 }
 
 export class CollectionPurger {
   readonly #options: CollectionPurgerOptions;
+  readonly #sharePurger: SharePurger;
   readonly #closing = new Cancellation();
   readonly #stopped = new AbortController();
   readonly #working: Promise<void>;
 
   constructor(options: CollectionPurgerOptions) {
     this.#options = options;
+    this.#sharePurger = new SharePurger(options);
     this.#working = options.afterMs === Infinity ? Promise.resolve() : this.#run();
   }
 
@@ -63,6 +59,7 @@ export class CollectionPurger {
         if (this.#closing.aborted) return;
         await this.#look(id);
       }
+      await this.#sharePurger.look(this.#closing);
     }
   }
 
@@ -98,8 +95,8 @@ export class CollectionPurger {
     const mark = { at, sequence, nextOffset };
     if (isForgotten && hasOnlyAdded(before, mark))
       return writePurgeMark(folder, id, { ...mark, forgotten: sequence });
-    await this.#removeQuarantined(id);
-    const forgotten = Math.min(before.sequence, await this.#purgeIndex(id));
+    const index = { folder, pool, quarantineMs: afterMs * WITHOUT_WAITING };
+    const forgotten = Math.min(before.sequence, await purgeIndex(id, index, this.#closing));
     if (forgotten > before.forgotten) await pool.whileClosed(id, () => opener.forget(id, forgotten));
     const isLate = at - before.at >= afterMs * WITHOUT_WAITING;
     const done = (): void => writePurgeMark(folder, id, { ...mark, forgotten });
@@ -133,27 +130,6 @@ export class CollectionPurger {
       return store.head;
     } finally {
       await store.close();
-    }
-  }
-
-  /** Returns up to which operation an opening needs no changes. */
-  async #purgeIndex(id: string): Promise<number> {
-    const { folder, pool } = this.#options;
-    if (!existsSync(folder.collectionIndex(id))) return Infinity;
-    return pool.use(
-      id,
-      this.#closing,
-      async ({ keeper }, signal) => (await keeper?.purge(signal)) ?? Infinity,
-    );
-  }
-
-  /** Files that were damaged, in which nothing dies any more. */
-  async #removeQuarantined(id: string): Promise<void> {
-    const { folder, afterMs } = this.#options;
-    const path = join(folder.collectionIndex(id), "quarantine");
-    for (const name of await readdir(path).catch(() => [])) {
-      const { ctimeMs } = await stat(join(path, name));
-      if (Date.now() - ctimeMs >= afterMs * WITHOUT_WAITING) await rm(join(path, name));
     }
   }
 }

@@ -23,7 +23,7 @@ export class DeleteBehind {
   /** Never rejects; `null`: nothing is under way. */
   #running: Promise<void> | null = null;
   #isAsked = false;
-  #isHeld = false;
+  #isHeldNow = false;
   #isClosing = false;
   #again: NodeJS.Timeout | undefined;
 
@@ -31,18 +31,23 @@ export class DeleteBehind {
     this.#options = options;
   }
 
+  /** All entries have to stay where they are. */
+  get isHeld(): boolean {
+    return this.#isHeldNow;
+  }
+
   /** There are marks. */
   start(): void {
     this.#isAsked = true;
-    if (this.#isHeld || this.#isClosing) return;
+    if (this.#isHeldNow || this.#isClosing) return;
     this.#running ??= this.#run();
   }
 
   /** All entries stay where they are until what it returns is called. One at a time. */
   hold(): () => void {
-    this.#isHeld = true;
+    this.#isHeldNow = true;
     return () => {
-      this.#isHeld = false;
+      this.#isHeldNow = false;
       if (this.#isAsked) this.start();
     };
   }
@@ -55,7 +60,7 @@ export class DeleteBehind {
   }
 
   get #isStopped(): boolean {
-    return this.#isHeld || this.#isClosing;
+    return this.#isHeldNow || this.#isClosing;
   }
 
   async #run(): Promise<void> {

@@ -6,7 +6,8 @@ import { ValueWriter } from "../values/value-writer.ts";
 import type { EntrySpace } from "./entry-space.ts";
 import { EVERY_KEY } from "./key-range.ts";
 import { inStretches } from "./lmdb-changes.ts";
-import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
+import type { EnvironmentOptions } from "./environment-options.ts";
+import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { RECORD_KEYS } from "./record-keys.ts";
 
 /** Of an entry in its page. */
@@ -21,6 +22,12 @@ export async function copyShare(space: EntrySpace, folder: string, disk: DiskSpa
   const entries = await space.transact(() => readShare(space));
   if (entries.length === 0) return;
   await putShare(entries, { folder, name: space.origin(RECORD_KEYS.head).store, disk });
+}
+
+/** What was acknowledged before the call, into the empty share of another store. Durable when it resolves. */
+export async function copyToShare(from: EntrySpace, to: EntrySpace): Promise<void> {
+  const entries = await from.transact(() => readAll(from));
+  await to.transact(() => putAll(to, entries));
 }
 
 /** Makes an environment of them. */
@@ -38,9 +45,13 @@ export async function putShare(entries: readonly Entry[], environment: Environme
  * process that writes there.
  */
 export function* readShare(space: EntrySpace): Generator<void, readonly Entry[]> {
+  return (yield* readAll(space)).map((entry) => asOwn(space, entry));
+}
+
+function* readAll(space: EntrySpace): Generator<void, readonly Entry[]> {
   const entries: Entry[] = [];
   for (const entry of inStretches(space, { ...EVERY_KEY, isCommitted: true })) {
-    entries.push(asOwn(space, entry));
+    entries.push(entry);
     yield;
   }
   return entries;
@@ -53,7 +64,7 @@ function asOwn(space: EntrySpace, { key, value }: Entry): Entry {
   return { key, value: Buffer.from(encodeHead(new ValueWriter(), head)) };
 }
 
-function* putAll(own: LmdbEnvironment, entries: readonly Entry[]): Generator<void, void> {
+function* putAll(own: EntrySpace, entries: readonly Entry[]): Generator<void, void> {
   let bytes = 0;
   for (const { key, value } of entries) {
     bytes += key.length + value.length + BYTES_PER_ENTRY;

@@ -5,16 +5,14 @@
 import type { DataOrigin } from "../corrupt-data-error.ts";
 import type { Entry } from "../entries.ts";
 import type { Steps } from "../steps.ts";
-import type { EntryTally } from "./entry-tally.ts";
+import type { EnvironmentCounts } from "./environment-counts.ts";
 import type { KeyRange } from "./key-range.ts";
 
 export interface EntrySpace {
   /** What the action under way has added, for the counts in the head; `null`: LMDB itself counts. */
   readonly tally: EntryTally | null;
-  /** These are of the whole environment. */
-  readonly entryCount: number;
-  readonly usedBytes: number;
-  readonly leafPages: number;
+  /** What LMDB counts, where the space is a whole environment. */
+  readonly whole: EnvironmentCounts | null;
   origin(key: Uint8Array): DataOrigin;
   get(key: Uint8Array): Uint8Array | null;
   peek(key: Uint8Array): Uint8Array | null;
@@ -41,4 +39,30 @@ export interface EntrySource {
   find(): EntrySpace | null;
   /** Makes it if it is not there. Throws `storage_full`. */
   make(): EntrySpace;
+}
+
+/** Counts what the writes of one action add to the entries of a store. */
+export class EntryTally {
+  #entries = 0;
+  #bytes = 0;
+
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /** Of keys and values. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  reset(): void {
+    this.#entries = 0;
+    this.#bytes = 0;
+  }
+
+  /** An entry is written over one with a value of so many bytes. `null`: there is, or was, none. */
+  add(keyBytes: number, before: number | null, after: number | null): void {
+    this.#entries += Number(after !== null) - Number(before !== null);
+    this.#bytes += (after === null ? 0 : keyBytes + after) - (before === null ? 0 : keyBytes + before);
+  }
 }

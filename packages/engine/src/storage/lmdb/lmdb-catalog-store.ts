@@ -36,7 +36,7 @@ export class LmdbCatalogStore implements CatalogStore {
 
   /** Throws `collection_unavailable` unless every entry can be reached. */
   requireWhole(): void {
-    const { entryCount } = this.#environment;
+    const { entryCount } = this.#environment.whole;
     const found = this.#environment.count(EVERY_KEY);
     if (found !== entryCount)
       throw damagedStore("catalog", `${found} of its ${entryCount} entries can be reached`);

@@ -11,46 +11,36 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { beginSlice, isSliceOver } from "@sheaf/process";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type RootDatabase, open } from "lmdb";
 import { checkFile } from "./check-file.ts";
+import { TouchedKeys, copyEntries, copyKeys } from "./copy-entries.ts";
 import { commitCause, isDamage, isDiskFull } from "./commit-cause.ts";
 import { DescribedCommit } from "./described-commit.ts";
 import { type DataOrigin, damagedStore } from "../corrupt-data-error.ts";
 import { type DiskClaim, type DiskSpace, storageFull } from "../folder/disk-space.ts";
 import { CommitSize } from "../commit-size.ts";
 import type { EntrySpace } from "./entry-space.ts";
-import { forgetDatabase } from "./forget-database.ts";
+import { EnvironmentCounts } from "./environment-counts.ts";
+import type { EnvironmentOptions } from "./environment-options.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns, startSteps } from "../steps.ts";
 import { type Entry, type EntryWrite, overlaid } from "../entries.ts";
+import {
+  type BinaryDatabase,
+  forgetDatabase,
+  greatestKey,
+  openDatabase,
+  openInPlace,
+} from "./open-database.ts";
 import { PendingWrites, stretch } from "./pending-writes.ts";
 import { syncFile, syncFolders } from "../folder/sync-files.ts";
-import type { TurnLock } from "../turn-lock.ts";
 
 /** LMDB's own bound at its page size. */
 const LONGEST_KEY_BYTES = 1_978;
 /** What the actions of one group may take, but for its last one; the event loop turns in between. */
 const GROUP_MS = 20;
-/** More than there ever are: lmdb-js makes whoever has described a batch too far ahead of its thread wait. */
-const MOST_IN_A_BATCH = 2 ** 30;
 /** Fewer entries are not worth a look at where the tree ends. */
 const LEAST_APPENDED = 16;
-
-export interface EnvironmentOptions {
-  readonly folder: string;
-  /** Path inside the data folder, for messages. */
-  readonly name: string;
-  readonly disk: DiskSpace;
-  /** Go through all pages before LMDB does; otherwise only where there is reason to. */
-  readonly thorough?: boolean;
-  /** It may be made on what is kept free of the disk. */
-  readonly usesReserve?: boolean;
-  /** Where large writes wait for their turn, and for whom; they do not if left out. */
-  readonly largeWrites?: { readonly turns: TurnLock; readonly owner: string } | undefined;
-  /** Nothing can be written; the folder has to be there. */
-  readonly readOnly?: boolean | undefined;
-}
 
 interface QueuedAction {
   /** Runs it on what the group has so far; returns what resolves its caller. */
@@ -66,10 +56,15 @@ interface CommittedAction {
 export class LmdbEnvironment implements EntrySpace {
   /** LMDB counts. */
   readonly tally = null;
-  readonly #database: RootDatabase<Uint8Array, Uint8Array>;
+  readonly whole = new EnvironmentCounts(() => this.#stats());
+  #database: BinaryDatabase;
   readonly #options: EnvironmentOptions;
-  readonly #description: DescribedCommit;
+  #description: DescribedCommit;
   readonly #queue: QueuedAction[] = [];
+  /** To be done between two commits. They never reject. */
+  readonly #between: (() => Promise<void>)[] = [];
+  /** Keys that were written since a copy was begun; `null`: none is being made. */
+  #touched: TouchedKeys | null = null;
   readonly #pending = new PendingWrites();
   readonly #claims: DiskClaim[] = [];
   /** An action is under way. */
@@ -91,19 +86,7 @@ export class LmdbEnvironment implements EntrySpace {
       else options.disk.require(0);
       mkdirSync(options.folder, { recursive: true });
     }
-    this.#database = open<Uint8Array, Uint8Array>({
-      path: options.folder,
-      noSubdir: false,
-      encoding: "binary",
-      keyEncoding: "binary",
-      maxDbs: 1,
-      // With the default a resolved commit is visible but not yet on disk.
-      overlappingSync: false,
-      eventTurnBatching: false,
-      // Its types leave this out.
-      ...({ batchStartThreshold: MOST_IN_A_BATCH } as object),
-      readOnly: options.readOnly === true,
-    });
+    this.#database = openDatabase(options.folder, options.readOnly);
     this.#description = new DescribedCommit(this.#database);
     if (isNew) syncFolders(options.folder);
   }
@@ -120,22 +103,6 @@ export class LmdbEnvironment implements EntrySpace {
   get bytes(): number {
     const { pageSize, lastPageNumber } = this.#stats();
     return (lastPageNumber + 1) * pageSize;
-  }
-
-  /** What the entries take of it; the rest is free for the next writes. */
-  get usedBytes(): number {
-    const { treeBranchPageCount, treeLeafPageCount, overflowPages, pageSize } = this.#stats();
-    return (treeBranchPageCount + treeLeafPageCount + overflowPages) * pageSize;
-  }
-
-  /** Pages that hold entries. */
-  get leafPages(): number {
-    return this.#stats().treeLeafPageCount;
-  }
-
-  /** Entries there are, as the meta page says. */
-  get entryCount(): number {
-    return this.#stats().entryCount;
   }
 
   /** As long as it is the same number nothing has changed here; `null`: a commit is under way. */
@@ -254,6 +221,42 @@ export class LmdbEnvironment implements EntrySpace {
     syncFolders(folder);
   }
 
+  /**
+   * Puts a copy that has nothing of removed entries in the place of its file. `staged`: a folder that does not exist yet, on
+   * the same file system. Reads and commits go on; while what was committed meanwhile is copied too, commits wait. What they
+   * remove may leave something behind. Whatever is killed, the former file is there or the copy. Throws `storage_full`.
+   */
+  async compact(staged: string): Promise<void> {
+    const touched = (this.#touched = new TouchedKeys());
+    const { name, disk, folder } = this.#options;
+    const copy = new LmdbEnvironment({ folder: staged, name, disk });
+    let isOpen = true;
+    try {
+      await copyEntries(this, copy);
+      await this.#betweenCommits(async () => {
+        await copyKeys(this, copy, touched.all());
+        isOpen = false;
+        await copy.close();
+        const former = this.#database;
+        this.#database = await openInPlace(staged, folder);
+        this.#description = new DescribedCommit(this.#database);
+        this.#hasFreeList = false;
+        await former.close();
+        forgetDatabase(folder, former);
+      });
+    } finally {
+      this.#touched = null;
+      if (isOpen) await copy.close();
+    }
+  }
+
+  #betweenCommits(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#between.push(() => work().then(resolve, reject));
+      this.#draining ??= this.#drain();
+    });
+  }
+
   /** Of processes that were killed as they read: what they had been reading is kept until then. */
   forgetDeadReaders(): void {
     this.#database.readerCheck();
@@ -268,7 +271,8 @@ export class LmdbEnvironment implements EntrySpace {
   async #drain(): Promise<void> {
     // Callers whose requests came in one message ask in the same turn.
     await Promise.resolve();
-    while (this.#queue.length > 0) {
+    while (this.#queue.length + this.#between.length > 0) {
+      for (const work of this.#between.splice(0)) await work();
       const isLong = await this.#commitGroup();
       // What callers do with a large write is long too. Whoever else has asked meanwhile comes before the next one:
       // the first turn handles what the loop has seen, the second what has arrived since.
@@ -333,17 +337,11 @@ export class LmdbEnvironment implements EntrySpace {
     if (!this.#hasFreeList && lacksFreeList(this.#stats())) await makeFreeList(this.#database);
     this.#hasFreeList = true;
     const { size } = this.#pending;
-    const last = size < LEAST_APPENDED ? null : this.#lastKey();
+    const last = size < LEAST_APPENDED ? null : greatestKey(this.#database);
     await this.#description.commit(
       (target) => this.#pending.writeTo(target, last),
       () => this.#size.pause(),
     );
-  }
-
-  /** The greatest there is; an empty one where there is none. */
-  #lastKey(): Uint8Array {
-    for (const key of this.#database.getKeys({ reverse: true, limit: 1 })) return key;
-    return new Uint8Array();
   }
 
   #written(key: Uint8Array): EntryWrite | undefined {
@@ -364,6 +362,7 @@ export class LmdbEnvironment implements EntrySpace {
   }
 
   #settled(): void {
+    this.#touched?.add(this.#pending.keys());
     this.#pending.clear();
     for (const claim of this.#claims.splice(0)) claim.release();
     this.#size.reset();

@@ -21,6 +21,7 @@ import {
 } from "../record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
+import { copyToShare } from "./copy-share.ts";
 import { type Steps, afterSteps, isInSteps } from "../steps.ts";
 import {
   type Decoding,
@@ -86,7 +87,7 @@ export class LmdbRecordStore implements RecordStore {
 
   /** What they take: of the file, or of a share of one the bytes of keys and values. */
   get usedBytes(): number {
-    return this.counts?.bytes ?? this.#space?.usedBytes ?? 0;
+    return this.counts?.bytes ?? this.#space?.whole?.usedBytes ?? 0;
   }
 
   offsetOf(id: string): number | null {
@@ -286,7 +287,7 @@ export class LmdbRecordStore implements RecordStore {
     const space = this.#space;
     if (space === null) return;
     const { counts } = this;
-    const entries = counts === null ? space.entryCount : counts.entries + 1;
+    const entries = space.whole?.entryCount ?? (counts?.entries ?? 0) + 1;
     if (entries === 0 || counts === NO_ENTRIES) return;
     const operations = space.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
     if (1 + 2 * records + operations === entries) return;
@@ -299,6 +300,17 @@ export class LmdbRecordStore implements RecordStore {
   /** Copies the state of one moment into a folder that does not exist yet; of an empty store there is nothing to copy. */
   async copyTo(folder: string): Promise<void> {
     await this.#space?.copyTo(folder);
+  }
+
+  /** Copies its share of an environment into that of another store, which is empty. */
+  async copyToShare(source: EntrySource): Promise<void> {
+    if (this.#space === null) return;
+    const to = source.make();
+    try {
+      await copyToShare(this.#space, to);
+    } finally {
+      await to.close();
+    }
   }
 
   /**

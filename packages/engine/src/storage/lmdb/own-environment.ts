@@ -1,6 +1,7 @@
 /** Where a store has an LMDB environment to itself. */
 import type { EntrySource } from "./entry-space.ts";
-import { type EnvironmentOptions, LmdbEnvironment } from "./lmdb-environment.ts";
+import type { EnvironmentOptions } from "./environment-options.ts";
+import { LmdbEnvironment } from "./lmdb-environment.ts";
 
 /** It is made at the first write: a collection that was never written costs no file. */
 export function ownEnvironment(options: EnvironmentOptions): EntrySource {

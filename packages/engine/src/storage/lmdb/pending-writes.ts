@@ -29,6 +29,10 @@ export class PendingWrites {
     return this.#writes.length;
   }
 
+  *keys(): Generator<Uint8Array> {
+    for (const { key } of this.#writes) yield key;
+  }
+
   run<T>(action: () => T): T {
     const before = this.#writes.length;
     try {

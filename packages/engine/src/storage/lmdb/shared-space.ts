@@ -6,8 +6,7 @@ import type { DataOrigin } from "../corrupt-data-error.ts";
 import type { Entry } from "../entries.ts";
 import type { Steps } from "../steps.ts";
 import { copyShare } from "./copy-share.ts";
-import type { EntrySpace } from "./entry-space.ts";
-import { EntryTally } from "./entry-tally.ts";
+import { type EntrySpace, EntryTally } from "./entry-space.ts";
 import type { KeyRange } from "./key-range.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 
@@ -16,6 +15,7 @@ export const SHARE_ID_BYTES = 16;
 
 export class SharedSpace implements EntrySpace {
   readonly tally = new EntryTally();
+  readonly whole = null;
   readonly #environment: LmdbEnvironment;
   readonly #id: Uint8Array;
   readonly #onClosed: () => void;
@@ -27,18 +27,6 @@ export class SharedSpace implements EntrySpace {
     this.#environment = environment;
     this.#id = id;
     this.#onClosed = onClosed;
-  }
-
-  get entryCount(): number {
-    return this.#environment.entryCount;
-  }
-
-  get usedBytes(): number {
-    return this.#environment.usedBytes;
-  }
-
-  get leafPages(): number {
-    return this.#environment.leafPages;
   }
 
   origin(key: Uint8Array): DataOrigin {

@@ -9,6 +9,7 @@ import type { TurnLock } from "../turn-lock.ts";
 import type { EntrySource } from "./entry-space.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { SHARE_ID_BYTES, SharedSpace } from "./shared-space.ts";
+import { formatUuid } from "../format-uuid.ts";
 
 /** Part of the format of data folders: another number is another version. */
 const ENVIRONMENTS = 32;
@@ -106,6 +107,29 @@ export class SharedStores {
       });
       if (removed < REMOVED_PER_COMMIT) return;
     }
+  }
+
+  /** Ids of all stores that have entries in an environment. It may be written meanwhile. */
+  *idsIn(name: string): Generator<string> {
+    const environment = this.#find(name);
+    if (environment === null) return;
+    for (let start: Uint8Array = new Uint8Array(1); ;) {
+      const [first] = environment.keys({ start, end: AFTER_ALL_IDS, limit: 1 });
+      if (first === undefined) return;
+      const share = Buffer.from(first.subarray(0, SHARE_ID_BYTES));
+      yield formatUuid(share);
+      start = Buffer.concat([share, AFTER_ALL_IDS]);
+    }
+  }
+
+  /** As `LmdbEnvironment.compact`. */
+  async compact(name: string, staged: string): Promise<void> {
+    await this.#find(name)?.compact(staged);
+  }
+
+  /** As long as it is the same number nothing has changed there; 0: there is no such environment. */
+  newestTransaction(name: string): number {
+    return this.#find(name)?.whole.transaction ?? 0;
   }
 
   /** Of processes that were killed as they read. */

@@ -122,5 +122,5 @@ function* putRecords(
   space.claim(bytes);
   if (admit === undefined) return;
   for (const { id, sequence } of removes) growth.append(removalKey(sequence).length, id.length);
-  admit(space.tally === null ? growth.bytes(space.leafPages, nextOffset) : space.tally.bytes);
+  admit(space.whole === null ? (space.tally?.bytes ?? 0) : growth.bytes(space.whole.leafPages, nextOffset));
 }

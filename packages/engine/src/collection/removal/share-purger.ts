@@ -1,0 +1,170 @@
+/**
+ * Removes for good what was deleted in collections that share environments. As in an environment of its own, this takes two
+ * purges: each compacts the environment, which has the bytes of records leave, and the second forgets the ids of what was
+ * removed before the first. Collections stay in use meanwhile; the few of them in which records were removed are closed for a
+ * moment. Only what is written while the environment is copied has it copied again while its writers wait.
+ */
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { takeSlice } from "@sheaf/process";
+import { type Cancellation, SheafError } from "@sheaf/protocol";
+import type { DataFolder } from "../../storage/folder/data-folder.ts";
+import { type SharedStores, sharedNames } from "../../storage/lmdb/shared-stores.ts";
+import type { CollectionForker } from "../collection-forker.ts";
+import type { CollectionOpener } from "../collection-opener.ts";
+import type { CollectionPool } from "../collection-pool.ts";
+import type { DeleteBehind } from "./delete-behind.ts";
+import { purgeIndex } from "./purge-index.ts";
+import { DUE, WITHOUT_WAITING } from "./purge-times.ts";
+
+export interface SharePurgerOptions {
+  readonly folder: DataFolder;
+  readonly shares: Pick<SharedStores, "compact" | "idsIn" | "newestTransaction">;
+  readonly pool: Pick<CollectionPool, "use" | "whileClosed">;
+  readonly opener: Pick<CollectionOpener, "openStoreAt" | "forget">;
+  readonly forker: Pick<CollectionForker, "alone">;
+  readonly deleteBehind: Pick<DeleteBehind, "isHeld">;
+  /** Until bytes of deleted records are gone; infinite: they may stay. */
+  readonly afterMs: number;
+  readonly onProblem: (error: unknown, collection: string) => void;
+}
+
+/** Of the last purge of an environment. */
+interface ShareMark {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Number of the newest transaction there; -1: it was never purged. */
+  readonly transaction: number;
+  /** Collections whose removed records still have their ids there -> operations that the next purge forgets. */
+  readonly removed: Readonly<Record<string, number>>;
+}
+
+export class SharePurger {
+  readonly #options: SharePurgerOptions;
+
+  constructor(options: SharePurgerOptions) {
+    this.#options = options;
+  }
+
+  /** Purges the environments that are due. */
+  async look(closing: Cancellation): Promise<void> {
+    for (const name of sharedNames()) {
+      if (closing.aborted) return;
+      try {
+        await this.#look(name, closing);
+      } catch (error) {
+        if (!closing.aborted) this.#options.onProblem(error, "");
+      }
+    }
+  }
+
+  async #look(name: string, closing: Cancellation): Promise<void> {
+    const { shares, afterMs } = this.#options;
+    const before = this.#readMark(name);
+    const at = Date.now();
+    if (before === null || at - before.at < afterMs * DUE) return;
+    const isSame = shares.newestTransaction(name) === before.transaction;
+    if (isSame && Object.keys(before.removed).length === 0) return this.#writeMark(name, { ...before, at });
+    for (const [id, sequence] of Object.entries(before.removed)) await this.#forget(id, sequence, closing);
+    const removed = await this.#removed(name, closing);
+    if (closing.aborted || !(await this.#compact(name))) return;
+    this.#writeMark(name, { at, transaction: shares.newestTransaction(name), removed });
+  }
+
+  async #forget(id: string, upTo: number, closing: Cancellation): Promise<void> {
+    const { pool, opener, folder, afterMs } = this.#options;
+    try {
+      const index = { folder, pool, quarantineMs: afterMs * WITHOUT_WAITING };
+      const forgotten = Math.min(upTo, await purgeIndex(id, index, closing));
+      await pool.whileClosed(id, () => opener.forget(id, forgotten));
+    } catch (error) {
+      // Dropped meanwhile, or damaged: then it is looked at with the next purge.
+      const isGone = error instanceof SheafError && error.code === "not_found";
+      if (!isGone && !closing.aborted) this.#options.onProblem(error, id);
+    }
+  }
+
+  /** Collections in which records were removed whose ids are still there. Rows that died leave the files of their indexes. */
+  async #removed(name: string, closing: Cancellation): Promise<ShareMark["removed"]> {
+    const { shares, folder, pool, afterMs } = this.#options;
+    const removed: Record<string, number> = {};
+    for (const id of shares.idsIn(name)) {
+      await takeSlice("");
+      if (closing.aborted) break;
+      const sequence = await this.#newestRemoval(id);
+      if (sequence === null) continue;
+      removed[id] = sequence;
+      const index = { folder, pool, quarantineMs: afterMs * WITHOUT_WAITING };
+      await purgeIndex(id, index, closing).catch((error: unknown) => this.#options.onProblem(error, id));
+    }
+    return removed;
+  }
+
+  /** `null`: no record was removed, or it cannot be told. */
+  async #newestRemoval(id: string): Promise<number | null> {
+    try {
+      const store = this.#options.opener.openStoreAt({ id, shared: true });
+      try {
+        const { sequence } = store.head;
+        for (const _ of store.removedAfter(0)) return sequence;
+        return null;
+      } finally {
+        await store.close();
+      }
+    } catch {
+      // Damaged, or being cleared.
+      return null;
+    }
+  }
+
+  /** `false`: a backup is being made, which goes by the files as they are. */
+  #compact(name: string): Promise<boolean> {
+    const { folder, shares, forker, deleteBehind } = this.#options;
+    return forker.alone(async () => {
+      if (deleteBehind.isHeld) return false;
+      const staged = folder.newTrash();
+      try {
+        await shares.compact(name, staged);
+      } finally {
+        await rm(staged, { recursive: true, force: true });
+      }
+      return true;
+    });
+  }
+
+  /** `null`: there is no such environment. */
+  #readMark(name: string): ShareMark | null {
+    const made = statSync(join(this.#options.folder.path, name, "data.mdb"), { throwIfNoEntry: false });
+    if (made === undefined) return null;
+    try {
+      const value: unknown = JSON.parse(readFileSync(this.#markFile(name), "utf8"));
+      if (isMark(value)) return value;
+    } catch {
+      // Not there, or not written to its end: the age of the file counts, for nothing in it can be older.
+    }
+    return { at: made.birthtimeMs, transaction: -1, removed: {} };
+  }
+
+  #writeMark(name: string, mark: ShareMark): void {
+    const path = this.#markFile(name);
+    writeFileSync(`${path}.new`, JSON.stringify(mark));
+    renameSync(`${path}.new`, path);
+  }
+
+  #markFile(name: string): string {
+    return join(this.#options.folder.path, name, "purged.json");
+  }
+}
+
+function isMark(value: unknown): value is ShareMark {
+  if (typeof value !== "object" || value === null) return false;
+  const { at, transaction, removed } = value as Partial<Record<keyof ShareMark, unknown>>;
+  const isCounted = Number.isFinite(at) && Number.isFinite(transaction);
+  return (
+    isCounted &&
+    typeof removed === "object" &&
+    removed !== null &&
+    Object.values(removed).every(Number.isFinite)
+  );
+}

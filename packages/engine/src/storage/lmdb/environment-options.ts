@@ -1,0 +1,18 @@
+/** What an LMDB environment is opened with. */
+import type { DiskSpace } from "../folder/disk-space.ts";
+import type { TurnLock } from "../turn-lock.ts";
+
+export interface EnvironmentOptions {
+  readonly folder: string;
+  /** Path inside the data folder, for messages. */
+  readonly name: string;
+  readonly disk: DiskSpace;
+  /** Go through all pages before LMDB does; otherwise only where there is reason to. */
+  readonly thorough?: boolean;
+  /** It may be made on what is kept free of the disk. */
+  readonly usesReserve?: boolean;
+  /** Where large writes wait for their turn, and for whom; they do not if left out. */
+  readonly largeWrites?: { readonly turns: TurnLock; readonly owner: string } | undefined;
+  /** Nothing can be written; the folder has to be there. */
+  readonly readOnly?: boolean | undefined;
+}
