@@ -190,6 +190,10 @@ describe("collections that share environments", () => {
     await write(engine, ref, "add", ...records);
     const long = await makeCollection(engine);
     await write(engine, long, "add", record("long", { document: "x".repeat(60_000) }));
+    const committed = await makeCollection(engine);
+    const operations = [{ kind: "add" as const, records }];
+    await engine.commit(committed, { token: null, readIds: [], operations });
+    expect(existsSync(fileOf(committed))).toBe(true);
     expect(readdirSync(dataFolder)).not.toContain("shared");
     expect(existsSync(fileOf(long))).toBe(true);
     expect(await readAll(engine, ref)).toEqual(records);

@@ -18,6 +18,8 @@ export interface CollectionProgress {
   readonly held?: HeldRecords;
   /** Every write is checkpointed: removes the mark of `markDirty`. */
   readonly checkpointed?: boolean;
+  /** As `markDirty`. */
+  readonly dirty?: boolean;
 }
 
 export class CheckpointCatalog {
@@ -59,6 +61,7 @@ export class CheckpointCatalog {
         held: progress.held ?? entry.held,
       });
       if (progress.checkpointed === true) transaction.remove(dirtyKey(idBytes(id)));
+      else if (progress.dirty === true) transaction.put(dirtyKey(idBytes(id)), idBytes(id));
     });
   }
 }

@@ -38,12 +38,17 @@ export class IndexProgress {
     return this.#timer === null && this.#writing === 0;
   }
 
-  /** Runs one write; it resolves when the write and the mark are durable. `write` returns the newest sequence. */
-  async track(write: () => Promise<number>): Promise<void> {
+  /**
+   * Runs one write; it resolves when the write and the mark are durable. `write` returns the newest sequence.
+   * `isFirst`: the mark comes after it, for a write that makes something known sets it in the commit that does that.
+   */
+  async track(write: () => Promise<number>, isFirst = false): Promise<void> {
     this.#writing += 1;
     try {
+      const writing = write();
+      if (isFirst) await writing;
       const mark = (this.#mark ??= this.#setMark());
-      const [written, marked] = await Promise.allSettled([write(), mark]);
+      const [written, marked] = await Promise.allSettled([writing, mark]);
       if (written.status === "rejected") throw written.reason;
       this.#newest = Math.max(this.#newest, written.value);
       if (marked.status === "rejected") throw marked.reason;
@@ -51,6 +56,11 @@ export class IndexProgress {
       this.#writing -= 1;
       this.#schedule();
     }
+  }
+
+  /** The mark is in a commit that was made for something else. */
+  marked(): void {
+    this.#mark ??= Promise.resolve();
   }
 
   /** Makes the last checkpoint at once. Nothing may be tracked afterwards. */

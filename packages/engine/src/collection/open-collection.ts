@@ -151,15 +151,7 @@ export class OpenCollection {
   async write(request: WriteRequest): Promise<void> {
     const { records } = request;
     if (records.length === 0) return;
-    // Many at once, or large ones, do not go through an environment that others wait for.
-    if (this.isShared) {
-      const parts = records.flatMap(
-        (record): readonly (WriteRecord | RecordChunk)[] => record.chunks ?? [record],
-      );
-      const bytes = parts.reduce((sum, part) => sum + recordBytes({ ...part, metadata: null }), 0);
-      // The write asks for its turn at once, and gets it after the move.
-      this.#moveIfDue(parts.length, bytes);
-    }
+    this.#makeWayFor(records);
     await this.#track((view) => planWrite(view, request, this.#schema));
   }
 
@@ -195,6 +187,9 @@ export class OpenCollection {
       if (observed !== null) runSteps(checkUnchanged(this.#store, observed, this.#hasChunks));
       return { firstSequence: null, recordCount };
     }
+    this.#makeWayFor(
+      operations.flatMap((operation) => (operation.kind === "delete" ? [] : operation.records)),
+    );
     let firstSequence: number | null = null;
     const hasChunks = this.#hasChunks;
     const schema = this.#schema;
@@ -259,14 +254,28 @@ export class OpenCollection {
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
   async #track(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<void> {
-    await this.#progress.track(() =>
-      this.#gate.shared(async () => {
-        const change = await this.#commit(plan);
-        await this.#publish(change.head);
-        return change.head.sequence;
-      }),
+    const isFirst = this.#dimension === null;
+    await this.#progress.track(
+      () =>
+        this.#gate.shared(async () => {
+          const change = await this.#commit(plan);
+          await this.#publish(change.head);
+          return change.head.sequence;
+        }),
+      isFirst,
     );
     this.#moveIfDue();
+  }
+
+  /** Many records at once, or large ones, do not go through an environment that others wait for. */
+  #makeWayFor(records: WriteRequest["records"]): void {
+    if (!this.isShared) return;
+    const parts = records.flatMap(
+      (record): readonly (WriteRecord | RecordChunk)[] => record.chunks ?? [record],
+    );
+    const bytes = parts.reduce((sum, part) => sum + recordBytes({ ...part, metadata: null }), 0);
+    // The write asks for its turn at once, and gets it after the move.
+    this.#moveIfDue(parts.length, bytes);
   }
 
   /** A store that is not small any more gets an environment of its own, between two writes. */
@@ -361,7 +370,8 @@ export class OpenCollection {
   async #publish({ dimension }: StoreHead): Promise<void> {
     const news = this.#kinds.news;
     if (news === null && dimension === this.#dimension) return;
-    await this.#advance({ dimension }, news ?? new Map());
+    await this.#advance({ dimension, dirty: true }, news ?? new Map());
+    this.#progress.marked();
     this.#dimension = dimension;
     if (news !== null) this.#kinds.published(news);
   }

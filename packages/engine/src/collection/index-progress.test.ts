@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { IndexProgress } from "./index-progress.ts";
+
+function progress(): { readonly progress: IndexProgress; readonly events: string[] } {
+  const events: string[] = [];
+  const made = new IndexProgress(0, {
+    mark: async () => void events.push("mark"),
+    checkpoint: async (position, complete) =>
+      void events.push(`checkpoint ${position}${complete ? " complete" : ""}`),
+    onProblem: (error) => events.push(String(error)),
+  });
+  return { progress: made, events };
+}
+
+describe("the mark of a collection with writes that are not checkpointed", () => {
+  it("is set once, beside the first of them", async () => {
+    const { progress: tracked, events } = progress();
+    await Promise.all([tracked.track(async () => 1), tracked.track(async () => 2)]);
+    expect(events).toEqual(["mark"]);
+    await tracked.close();
+    expect(events).toEqual(["mark", "checkpoint 2 complete"]);
+  });
+
+  it("takes no commit of its own where a first write has set it", async () => {
+    const { progress: tracked, events } = progress();
+    const write = async (): Promise<number> => {
+      tracked.marked();
+      return 1;
+    };
+    await tracked.track(write, true);
+    await tracked.track(async () => 2);
+    expect(events).toEqual([]);
+    await tracked.close();
+    expect(events).toEqual(["checkpoint 2 complete"]);
+  });
+
+  it("is set after a first write that has not, before that resolves", async () => {
+    const { progress: tracked, events } = progress();
+    await tracked.track(async () => {
+      expect(events).toEqual([]);
+      return 1;
+    }, true);
+    expect(events).toEqual(["mark"]);
+    await tracked.close();
+  });
+
+  it("is not set for a first write that failed", async () => {
+    const { progress: tracked, events } = progress();
+    await expect(tracked.track(async () => Promise.reject(new Error("full")), true)).rejects.toThrow("full");
+    expect(events).toEqual([]);
+    await tracked.close();
+  });
+});
