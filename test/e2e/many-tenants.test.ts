@@ -1,10 +1,8 @@
 /** Many tenants on a server that may have few files open: collections that share files, over HTTP and a restart. */
-import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { promisify } from "node:util";
 import { afterAll, expect, it } from "vitest";
 import { createTenant, type Tenant } from "../hostile/testing/tenant.ts";
-import { ServedSheaf, descendants } from "./testing/served-sheaf.ts";
+import { ServedSheaf } from "./testing/served-sheaf.ts";
 
 const TENANTS = 150;
 const AT_ONCE = 10;
@@ -16,11 +14,6 @@ const MOST_FILES = 100;
 let served: ServedSheaf;
 
 afterAll(() => served.dispose());
-
-async function limitDescriptors(): Promise<void> {
-  for (const { pid } of [{ pid: served.pid }, ...(await descendants(served.pid))])
-    await promisify(execFile)("prlimit", [`--pid=${pid}`, `--nofile=${DESCRIPTORS}`]);
-}
 
 function records(n: number): object {
   const rows = Array.from({ length: 10 }, (_, i) => i);
@@ -41,8 +34,7 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T, i: number) => P
 }
 
 it("serves many tenants from few files, before and after a restart", { timeout: 240_000 }, async () => {
-  served = await ServedSheaf.start({ env: ENV });
-  await limitDescriptors();
+  served = await ServedSheaf.start({ env: ENV, descriptors: DESCRIPTORS });
   const numbers = Array.from({ length: TENANTS }, (_, n) => n);
   const made = await inTurn(numbers, async (n): Promise<{ tenant: Tenant; path: string }> => {
     const tenant = await createTenant(served, `tenant-${n}`);
@@ -63,6 +55,6 @@ it("serves many tenants from few files, before and after a restart", { timeout: 
   const files = readdirSync(served.data, { recursive: true, withFileTypes: true });
   expect(files.filter((entry) => entry.isFile()).length).toBeLessThan(MOST_FILES);
   await served.stop();
-  served = await ServedSheaf.start({ data: served.data, env: ENV });
+  served = await ServedSheaf.start({ data: served.data, env: ENV, descriptors: DESCRIPTORS });
   await searchAll();
 });

@@ -20,6 +20,8 @@ export interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A process group of its own, so that a signal can reach the whole of it. */
   readonly group?: boolean;
+  /** Files that it may have open, each of its processes. */
+  readonly descriptors?: number;
   /** A file that gets stderr, or a pipe that nobody reads unless the test does. */
   readonly stderr?: number | "unread";
 }
@@ -42,9 +44,15 @@ export class ServedSheaf {
   static async launch(options: ServeOptions = {}): Promise<ServedSheaf> {
     const data = options.data ?? (await temporaryFolder());
     const port = await freePort();
+    const { descriptors } = options;
+    const [command, args] =
+      descriptors === undefined
+        ? [process.execPath, []]
+        : ["prlimit", [`--nofile=${descriptors}`, process.execPath]];
     const child = spawn(
-      process.execPath,
+      command,
       [
+        ...args,
         COMMAND,
         "serve",
         "--host",
