@@ -12,7 +12,7 @@ import type { EngineLog } from "../engine-log.ts";
 import { Catalog } from "./catalog.ts";
 import type { CatalogOptions } from "./catalog-options.ts";
 import { COUNTER_KEY } from "./catalog-keys.ts";
-import { verifyCatalog } from "./verify-catalog.ts";
+import { verifyCatalogEntry } from "./verify-catalog.ts";
 
 interface OpeningOptions extends CatalogOptions {
   readonly log?: EngineLog | undefined;
@@ -28,11 +28,10 @@ export async function openCatalog(
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
   if (expected && !folder.hasCatalog) throw refused("it is missing or empty");
   try {
-    const store = new LmdbCatalogStore({ folder: folder.catalog, disk, thorough: true });
+    const store = new LmdbCatalogStore({ folder: folder.catalog, disk, thorough: verifyCatalogEntry });
     try {
       store.requireWhole();
       if (expected && (await store.get(COUNTER_KEY)) === null) throw refused("it is empty");
-      await verifyCatalog(store);
       const catalog = await Catalog.open(store, options);
       await folder.sweep((id) => isUnknown(catalog, id));
       const { before, after } = completeDataFormat(folder, options.shares === true);

@@ -1,5 +1,6 @@
 /** What an LMDB environment is opened with. */
 import type { DiskSpace } from "../folder/disk-space.ts";
+import type { EntryCheck } from "./check-file.ts";
 import type { TurnLock } from "../turn-lock.ts";
 
 export interface EnvironmentOptions {
@@ -7,8 +8,8 @@ export interface EnvironmentOptions {
   /** Path inside the data folder, for messages. */
   readonly name: string;
   readonly disk: DiskSpace;
-  /** Go through all pages before LMDB does; otherwise only where there is reason to. */
-  readonly thorough?: boolean;
+  /** Go through all pages before LMDB does, and all entries; otherwise only where there is reason to. */
+  readonly thorough?: boolean | EntryCheck;
   /** It may be made on what is kept free of the disk. */
   readonly usesReserve?: boolean;
   /** Where large writes wait for their turn, and for whom; they do not if left out. */

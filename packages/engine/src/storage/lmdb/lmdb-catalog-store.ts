@@ -12,6 +12,7 @@ import type {
   CatalogStore,
 } from "../catalog/catalog-store.ts";
 import type { DiskSpace } from "../folder/disk-space.ts";
+import type { EntryCheck } from "./check-file.ts";
 import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 
@@ -21,8 +22,8 @@ const PER_STEP = 16;
 export interface LmdbCatalogOptions {
   readonly folder: string;
   readonly disk: DiskSpace;
-  /** Go through all pages first, and throw `collection_unavailable` where one of them is damaged. */
-  readonly thorough?: boolean;
+  /** Go through all pages first, and throw `collection_unavailable` where one of them is damaged; each entry is given to it. */
+  readonly thorough?: EntryCheck;
   /** Nothing can be written; the folder has to be there. */
   readonly readOnly?: boolean;
 }

@@ -80,7 +80,7 @@ export class LmdbEnvironment implements EntrySpace {
     this.#options = options;
     this.#size = new CommitSize(options.largeWrites?.turns, options.largeWrites?.owner);
     const isNew = !LmdbEnvironment.exists(options.folder);
-    if (!isNew) checkFile(dataFile(options.folder), options.name, options.thorough === true);
+    if (!isNew) checkFile(dataFile(options.folder), options.name, options.thorough ?? false);
     else {
       if (options.usesReserve === true) options.disk.requireCatalog();
       else options.disk.require(0);

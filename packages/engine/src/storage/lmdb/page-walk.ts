@@ -192,12 +192,11 @@ function readNode(page: Buffer, place: number, isLeaf: boolean): Node | null {
   return { key, kind: "reference", page: first, pages, bytes: number };
 }
 
-/** Throws `DamagedFile` with the first thing that is wrong. */
-export function checkPages(file: LmdbFile): void {
+/** Throws `DamagedFile` with the first thing that is wrong. `visit` is given each entry. */
+export function checkPages(file: LmdbFile, visit: (entry: Entry) => void): void {
   const walk = new PageWalk(file, (problem) => {
     throw new DamagedFile(problem);
   });
-  const entries = walk.entries();
-  while (entries.next().done !== true);
+  for (const entry of walk.entries()) visit(entry);
   walk.checkFreePages();
 }
