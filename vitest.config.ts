@@ -30,6 +30,7 @@ export default defineConfig({
           name: "unit",
           include: [
             "packages/*/src/**/*.test.ts",
+            "apps/*/src/**/*.test.ts",
             "benchmarks/**/*.test.ts",
             "test/*.test.ts",
             "test/contract/**/*.test.ts",

@@ -38,7 +38,7 @@ const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--excl
   .split("\n")
   .filter((path) => path !== "" && existsSync(join(ROOT, path)));
 const sources = tracked.filter(
-  (path) => /\.(?:m?ts|mjs)$/u.test(path) && !path.endsWith(".d.ts") && !path.includes(".generated."),
+  (path) => /\.(?:m?tsx?|mjs)$/u.test(path) && !path.endsWith(".d.ts") && !path.includes(".generated."),
 );
 const text = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const isTest = (path: string): boolean =>
@@ -168,6 +168,13 @@ describe("the tree", () => {
         .filter((room) => new RegExp(`from "(?:\\.\\./)+${room}/`, "u").test(text(path)))
         .map((room) => `${path} imports ${room}`);
     });
+    expect(wrong).toEqual([]);
+  });
+
+  it("lets the console know the client and nothing else of ours", () => {
+    const wrong = sources.filter(
+      (path) => path.startsWith("apps/console/src/") && /@sheaf\/(?!client")|packages\//u.test(text(path)),
+    );
     expect(wrong).toEqual([]);
   });
 

@@ -51,10 +51,11 @@ const server: PublishedPackage = {
     copyBuild(join(ROOT, SERVER, "bundle"), join(folder, "bundle"), null);
     copyFiles(join(ROOT, SERVER), folder, ["bin/sheaf.mjs", "bundle/package.json", "README.md"]);
     copyFiles(ROOT, folder, ["LICENSE"]);
-    const bundled = readFileSync(join(ROOT, SERVER, "bundle/bundled-packages.json"), "utf8");
+    cpSync(join(ROOT, SERVER, "console"), join(folder, "console"), { recursive: true });
+    const bundled = ["bundle", "console"].flatMap(bundledPackages);
     writeFileSync(
       join(folder, "THIRD-PARTY-NOTICES.txt"),
-      thirdPartyNotices(JSON.parse(bundled) as readonly string[]),
+      thirdPartyNotices([...new Set(bundled)].sort((a, b) => (a < b ? -1 : 1))),
     );
   },
 };
@@ -127,4 +128,10 @@ function versionIn(dependencies: Readonly<Record<string, string>>, name: string)
   const version = dependencies[name];
   if (version === undefined) throw new Error(`no package of ours depends on ${name}`);
   return version;
+}
+
+/** Folders of the packages of others whose code a build of the server has taken in. */
+function bundledPackages(build: string): readonly string[] {
+  const listed = readFileSync(join(ROOT, SERVER, build, "bundled-packages.json"), "utf8");
+  return JSON.parse(listed) as readonly string[];
 }

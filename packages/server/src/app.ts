@@ -29,6 +29,8 @@ import { documentationRoutes } from "./routes/documentation.ts";
 import { embedRoutes } from "./routes/embed.ts";
 import { forkRoutes } from "./routes/forks.ts";
 import { keyRoutes } from "./routes/keys.ts";
+import { ConsoleFiles } from "./routes/console/console-files.ts";
+import { consoleRoutes } from "./routes/console/console.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { countRoutes } from "./routes/counts.ts";
 import { recordRoutes } from "./routes/records.ts";
@@ -58,6 +60,8 @@ export interface AppOptions
   /** Whether extensions are refused; default false. */
   readonly strict?: boolean;
   readonly corsAllowOrigins: readonly string[];
+  /** Where the console is; `null`: nowhere. By default where the build puts it. */
+  readonly consoleFolder?: string | null;
   /** Requests that take longer are logged as slow. Default 0: none. */
   readonly slowRequestMs?: number;
   /** Time one request may take; by default that of the limits. */
@@ -116,7 +120,10 @@ function deadlineSeconds({ requestSeconds, bulkRequestSeconds }: AppOptions): De
   return { request, bulk: Math.max(request, bulkRequestSeconds ?? DEFAULT_DEADLINE_SECONDS.bulk) };
 }
 
-type RouteOptions = Pick<AppOptions, "keys" | "lifecycle" | "engineAnswers" | "allowReset" | "strict">;
+type RouteOptions = Pick<
+  AppOptions,
+  "keys" | "lifecycle" | "engineAnswers" | "allowReset" | "strict" | "consoleFolder"
+>;
 
 /** Every route of the server, in no order that matters. */
 export function allRoutes(options: ServiceOptions & RouteOptions): readonly Route[] {
@@ -154,5 +161,6 @@ function routesOf(services: Services, options: RouteOptions): readonly Route[] {
     ...usageRoutes(services),
     ...unimplementedRoutes(),
   ];
-  return [...routes, ...documentationRoutes(routes)];
+  const files = new ConsoleFiles(options.consoleFolder);
+  return [...routes, ...consoleRoutes(files), ...documentationRoutes(routes, files)];
 }

@@ -24,7 +24,7 @@ export interface BrowserGuardOptions {
 }
 
 /** Pages that links of other sites may lead to. */
-const PAGES: ReadonlySet<string> = new Set(["/", "/docs", "/docs/"]);
+const PAGES: ReadonlySet<string> = new Set(["/", "/console", "/console/", "/docs", "/docs/"]);
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 const KNOWN_HOSTS = 64;
 const SLASH = 0x2f;

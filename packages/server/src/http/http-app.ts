@@ -206,6 +206,8 @@ function begin(request: FastifyRequest, reply: FastifyReply, door: Door): void {
     }
   });
   void reply.header("x-request-id", request.id).header("chroma-trace-id", request.id);
+  // What is answered is its caller's, and another a moment later.
+  if (config.access?.scope !== "public") void reply.header("cache-control", "no-store");
   if (config.deprecated === true) void reply.header("deprecation", "true");
   if (corsAllowOrigins.length > 0) {
     void reply.headers(

@@ -5,7 +5,7 @@ import { type TestApp, startTestApp } from "../testing/test-app.ts";
 let test: TestApp;
 
 beforeAll(async () => {
-  test = await startTestApp();
+  test = await startTestApp({ consoleFolder: null });
 });
 
 afterAll(async () => {

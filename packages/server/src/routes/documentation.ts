@@ -2,6 +2,8 @@
 import { SheafError } from "@sheaf/protocol";
 import { type Reply, type Route, ok } from "../http/route.ts";
 import { openApiDocument } from "../openapi/document.ts";
+import type { ConsoleFiles } from "./console/console-files.ts";
+import { toConsole } from "./console/console.ts";
 import { FRONT_PAGE, asksForHtml } from "../openapi/front-page.ts";
 import { DOCUMENTATION_HEADERS, DOCUMENTATION_PAGE, documentationFile } from "../openapi/swagger-ui.ts";
 import { VERSION } from "../version.ts";
@@ -11,7 +13,7 @@ const PUBLIC = { scope: "public", tenant: "none", method: "GET" } as const;
 const FILE_CACHE = "public, max-age=3600";
 
 /** @param routes All other routes; the documents are made from them and from these, once. */
-export function documentationRoutes(routes: readonly Route[]): readonly Route[] {
+export function documentationRoutes(routes: readonly Route[], files: ConsoleFiles): readonly Route[] {
   const own: readonly Route[] = [
     { ...PUBLIC, path: "/openapi.json", description: described.document, handle: () => ok(main()) },
     {
@@ -20,7 +22,7 @@ export function documentationRoutes(routes: readonly Route[]): readonly Route[] 
       description: described.embedDocument,
       handle: () => ok(embed()),
     },
-    ...pageRoutes(),
+    ...pageRoutes(files),
   ];
   const all = [...routes, ...own];
   const main = made(() => JSON.stringify(openApiDocument("v2", all)));
@@ -40,15 +42,18 @@ const FRONT_JSON: Reply = ok(
   { vary: "accept" },
 );
 
-function pageRoutes(): readonly Route[] {
+function pageRoutes(files: ConsoleFiles): readonly Route[] {
   const page = { ...DOCUMENTATION_HEADERS, "content-type": "text/html; charset=utf-8" };
   return [
     {
       ...PUBLIC,
       path: "/",
       surface: "embed",
-      handle: (call) =>
-        asksForHtml(call.header("accept")) ? ok(FRONT_PAGE, { ...page, vary: "accept" }) : FRONT_JSON,
+      handle(call) {
+        if (!asksForHtml(call.header("accept"))) return FRONT_JSON;
+        const { headers, ...reply } = files.page === null ? ok(FRONT_PAGE, page) : toConsole(302, "console/");
+        return { ...reply, headers: { ...headers, vary: "accept" } };
+      },
     },
     { ...PUBLIC, path: "/docs", handle: () => ok(DOCUMENTATION_PAGE, page) },
     {

@@ -1,0 +1,114 @@
+/** Records of a collection: filtered, shown, changed, brought in and taken out. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { number } from "../parts/format.ts";
+import { parseObject } from "../parts/json-text.ts";
+import { Empty, Failure, Loading } from "../parts/states.tsx";
+import { setParams, usePlace } from "../route/place.ts";
+import { type Asked, type StoredRecord, ask, getRecords } from "../session/ask-collection.ts";
+import { may } from "../session/session.ts";
+import { useSession } from "../session/session-context.ts";
+import { useCollection, useScope } from "../session/use-scope.ts";
+import { ChooseCollection } from "../shell/choose-collection.tsx";
+import { ExportButton } from "./export-button.tsx";
+import { Facets } from "./facets.tsx";
+import { FilterEditor } from "./filter-editor.tsx";
+import { ImportDialog } from "./import-dialog.tsx";
+import { RecordDialog } from "./record-dialog.tsx";
+import { RecordsTable } from "./records-table.tsx";
+
+const PAGE_RECORDS = 50;
+
+export function DataView(): ReactNode {
+  const scope = useScope();
+  const collection = useCollection(scope);
+  const place = usePlace();
+  if (place.collection === null) return <ChooseCollection />;
+  if (collection.isPending) return <Loading what="the collection" />;
+  if (collection.isError) return <Failure error={collection.error} retry={() => void collection.refetch()} />;
+  return <Records key={collection.data.id} asked={{ client: scope.client, collection: collection.data }} />;
+}
+
+function Records({ asked }: { readonly asked: Asked }): ReactNode {
+  const { params } = usePlace();
+  const session = useSession();
+  const queries = useQueryClient();
+  const [open, setOpen] = useState<StoredRecord | "new" | null>(null);
+  const [importing, setImporting] = useState(false);
+  const filterText = params["where"] ?? "";
+  const filter = parseObject(filterText);
+  const where = "value" in filter ? filter.value : null;
+  const offset = Math.max(0, Math.floor(Number(params["offset"] ?? 0)) || 0);
+  const { id } = asked.collection;
+  const isReadable = "value" in filter;
+  const count = useQuery({
+    queryKey: ["count", id, where],
+    enabled: isReadable,
+    queryFn: ({ signal }) => ask<number>(asked, "/count", { where: where ?? undefined }, signal),
+  });
+  const page = useQuery({
+    queryKey: ["records", id, where, offset],
+    enabled: isReadable,
+    queryFn: ({ signal }) => getRecords(asked, { where, limit: PAGE_RECORDS, offset }, signal),
+  });
+  const changed = (): void => {
+    setOpen(null);
+    void queries.invalidateQueries();
+  };
+  return (
+    <>
+      <div className="row">
+        <h1>{asked.collection.name}</h1>
+        <span className="hint">{count.isSuccess ? `${number(count.data)} records match` : ""}</span>
+        {may(session, "write") && (
+          <>
+            <button type="button" onClick={() => setOpen("new")}>
+              Add a record
+            </button>
+            <button type="button" onClick={() => setImporting(true)}>
+              Import files
+            </button>
+          </>
+        )}
+        <ExportButton asked={asked} where={where} />
+      </div>
+      <div className="columns">
+        <FilterEditor asked={asked} text={filterText} />
+        <Facets asked={asked} where={where} />
+      </div>
+      {page.isError && <Failure error={page.error} retry={() => void page.refetch()} />}
+      {page.isSuccess && <RecordsTable records={page.data} onOpen={setOpen} />}
+      {page.isSuccess && page.data.length === 0 && (
+        <Empty>{where === null ? "The collection has no records." : "No record matches the filter."}</Empty>
+      )}
+      <Pages offset={offset} total={count.data ?? 0} />
+      {open !== null && (
+        <RecordDialog
+          asked={asked}
+          record={open === "new" ? null : open}
+          onClose={() => setOpen(null)}
+          onChanged={changed}
+        />
+      )}
+      <ImportDialog asked={asked} open={importing} onClose={() => setImporting(false)} onImported={changed} />
+    </>
+  );
+}
+
+function Pages({ offset, total }: { readonly offset: number; readonly total: number }): ReactNode {
+  if (total <= PAGE_RECORDS && offset === 0) return null;
+  const to = (next: number) => () => setParams({ offset: next <= 0 ? "" : String(next) }, "new");
+  return (
+    <div className="row end">
+      <span className="hint">
+        {number(offset + 1)} to {number(Math.min(total, offset + PAGE_RECORDS))} of {number(total)}
+      </span>
+      <button type="button" disabled={offset === 0} onClick={to(offset - PAGE_RECORDS)}>
+        Before
+      </button>
+      <button type="button" disabled={offset + PAGE_RECORDS >= total} onClick={to(offset + PAGE_RECORDS)}>
+        Next
+      </button>
+    </div>
+  );
+}

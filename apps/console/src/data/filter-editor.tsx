@@ -1,0 +1,85 @@
+/** The filter as JSON: completed with the keys of the collection, and checked by the server while it is typed. */
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { parseObject } from "../parts/json-text.ts";
+import { useDebounced } from "../parts/use-debounced.ts";
+import { Problems } from "../parts/problems.tsx";
+import { setParams } from "../route/place.ts";
+import { type Asked, check, metadataKeys } from "../session/ask-collection.ts";
+
+const PAUSE_MS = 300;
+
+export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly text: string }): ReactNode {
+  const [draft, setDraft] = useState<{ readonly of: string; readonly text: string } | null>(null);
+  const shown = draft?.of === text ? draft.text : text;
+  const parsed = parseObject(useDebounced(shown, PAUSE_MS));
+  const where = "value" in parsed ? parsed.value : null;
+  const findings = useQuery({
+    queryKey: ["check", asked.collection.id, where],
+    enabled: where !== null,
+    queryFn: ({ signal }) => check(asked, { where: where! }, signal),
+  });
+  const problems =
+    "problem" in parsed ? [{ path: "", code: "", message: parsed.problem }] : (findings.data?.problems ?? []);
+  const apply = (value: string): void => setParams({ where: value, offset: "" }, "new");
+  return (
+    <form
+      className="card"
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply(shown.trim());
+      }}
+    >
+      <label className="field">
+        <span>Filter</span>
+        <textarea
+          rows={4}
+          spellCheck={false}
+          data-search
+          placeholder={'{"year": {"$gte": 1990}}'}
+          value={shown}
+          onChange={(event) => setDraft({ of: text, text: event.target.value })}
+        />
+      </label>
+      <Problems findings={problems} kind="problems" />
+      <Problems findings={findings.data?.warnings ?? []} kind="warnings" />
+      <div className="row">
+        <button className="primary" disabled={problems.length > 0}>
+          Apply
+        </button>
+        <button type="button" disabled={text === ""} onClick={() => apply("")}>
+          Clear
+        </button>
+        <AddClause
+          keys={metadataKeys(asked.collection)}
+          text={shown}
+          onText={(next) => setDraft({ of: text, text: next })}
+        />
+      </div>
+    </form>
+  );
+}
+
+interface AddProps {
+  readonly keys: readonly string[];
+  readonly text: string;
+  readonly onText: (text: string) => void;
+}
+
+/** Writes a clause for a key, whose value is to be typed. */
+function AddClause({ keys, text, onText }: AddProps): ReactNode {
+  const add = (key: string): void => {
+    const parsed = parseObject(text);
+    const clause = { [key]: { $eq: "" } };
+    const known = "value" in parsed && parsed.value !== null ? parsed.value : null;
+    onText(JSON.stringify(known === null ? clause : { $and: [known, clause] }, null, 1));
+  };
+  return (
+    <select aria-label="Add a clause for a key" value="" onChange={(event) => add(event.target.value)}>
+      <option value="">Add a clause…</option>
+      {[...keys, "#id", "#document"].map((key) => (
+        <option key={key}>{key}</option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,58 @@
+import type { IssuedKey, KeyScope, SheafClient } from "@sheaf/client";
+import { type FormEvent, type ReactNode, useState } from "react";
+import { formText } from "../parts/form-text.ts";
+import { Failure } from "../parts/states.tsx";
+
+const SCOPES: readonly (readonly [KeyScope, string])[] = [
+  ["read", "search and read records"],
+  ["write", "change records and collections"],
+  ["embed", "embed texts"],
+  ["admin", "databases; without a tenant everything"],
+];
+
+interface Props {
+  readonly client: SheafClient;
+  readonly onMade: (key: IssuedKey) => void;
+}
+
+export function NewKey({ client, onMade }: Props): ReactNode {
+  const [failure, setFailure] = useState<unknown>(null);
+  const make = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const text = (name: string): string => formText(form, name);
+    const tenant = text("tenant") === "" ? null : text("tenant");
+    const database = text("database") === "" || tenant === null ? {} : { database: text("database") };
+    const scopes = SCOPES.flatMap(([scope]) => (form.has(scope) ? [scope] : []));
+    client.createKey({ name: text("name"), tenant, ...database, scopes }).then(onMade, setFailure);
+  };
+  return (
+    <form onSubmit={make}>
+      <label className="field">
+        <span>Name</span>
+        <input name="name" required maxLength={128} />
+      </label>
+      <label className="field">
+        <span>Tenant</span>
+        <input name="tenant" defaultValue="default_tenant" />
+        <span className="hint">Left empty, the key is for every tenant.</span>
+      </label>
+      <label className="field">
+        <span>Database</span>
+        <input name="database" />
+        <span className="hint">Left empty, the key is for every database of the tenant.</span>
+      </label>
+      <fieldset>
+        <legend>Scopes</legend>
+        {SCOPES.map(([scope, meaning]) => (
+          <label key={scope} className="row">
+            <input type="checkbox" name={scope} defaultChecked={scope === "read"} /> {scope}
+            <span className="hint">{meaning}</span>
+          </label>
+        ))}
+      </fieldset>
+      {failure !== null && <Failure error={failure} />}
+      <button className="primary">Make the key</button>
+    </form>
+  );
+}

@@ -1,0 +1,124 @@
+/** The collections of a tenant, to sort and to open. */
+import type { CollectionUsage, TenantUsage } from "@sheaf/client";
+import {
+  type SortingState,
+  createColumnHelper,
+  flexRender,
+  getCoreRowModel,
+  getSortedRowModel,
+  useReactTable,
+} from "@tanstack/react-table";
+import { type ReactNode, useMemo, useState } from "react";
+import { ago, bytes, number } from "../parts/format.ts";
+import { Empty } from "../parts/states.tsx";
+import { go } from "../route/place.ts";
+import type { Scope } from "../session/use-scope.ts";
+import { ModelName } from "./model-name.tsx";
+
+interface Props {
+  readonly usage: TenantUsage;
+  readonly scope: Scope;
+}
+
+const column = createColumnHelper<CollectionUsage>();
+
+export function CollectionsTable({ usage, scope }: Props): ReactNode {
+  const [sorting, setSorting] = useState<SortingState>([]);
+  const columns = useMemo(() => columnsOf(scope), [scope.tenant]);
+  const table = useReactTable({
+    data: usage.described as CollectionUsage[],
+    columns,
+    state: { sorting },
+    onSortingChange: setSorting,
+    getCoreRowModel: getCoreRowModel(),
+    getSortedRowModel: getSortedRowModel(),
+    getRowId: ({ id }) => id,
+  });
+  if (usage.described.length === 0) {
+    return (
+      <Empty>
+        <p>There are no collections yet.</p>
+        <p>
+          <code>createCollection</code> of a client makes one; <code>npm run quickstart</code> makes one with
+          records.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <section className="card scroll" aria-label="Collections" tabIndex={0}>
+      <table>
+        <thead>
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id}>
+              {group.headers.map(({ id, column: of, getContext }) => (
+                <th key={id} scope="col" aria-sort={ariaSort(of.getIsSorted())}>
+                  <button type="button" onClick={of.getToggleSortingHandler()}>
+                    {flexRender(of.columnDef.header, getContext())}
+                  </button>
+                </th>
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody>
+          {table.getRowModel().rows.map((row) => (
+            <tr key={row.id}>
+              {row.getVisibleCells().map((cell) => (
+                <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {usage.described.length < (usage.collections.used ?? 0) && (
+        <p className="hint">The first {number(usage.described.length)} are shown.</p>
+      )}
+    </section>
+  );
+}
+
+function ariaSort(sorted: false | "asc" | "desc"): "none" | "ascending" | "descending" {
+  if (sorted === false) return "none";
+  return sorted === "asc" ? "ascending" : "descending";
+}
+
+function columnsOf({ tenant }: Scope) {
+  return [
+    column.accessor("name", {
+      header: "Collection",
+      cell: ({ row: { original } }) => (
+        <button
+          type="button"
+          className="link"
+          onClick={() => go({ view: "data", tenant, database: original.database, collection: original.name })}
+        >
+          {original.name}
+        </button>
+      ),
+    }),
+    column.accessor("database", { header: "Database" }),
+    column.accessor("records", { header: "Records", cell: (cell) => number(cell.getValue()) }),
+    column.accessor("bytes", { header: "Bytes", cell: (cell) => bytes(cell.getValue()) }),
+    column.accessor("dimension", { header: "Dimension", cell: (cell) => number(cell.getValue()) }),
+    column.display({
+      id: "model",
+      header: "Model",
+      cell: ({ row: { original } }) => <ModelName tenant={tenant} usage={original} />,
+    }),
+    column.accessor(indexed, {
+      id: "indexed",
+      header: "Indexed",
+      cell: (cell) => `${Math.floor(100 * cell.getValue())} %`,
+    }),
+    column.accessor(({ lastWriteAt }) => lastWriteAt?.getTime() ?? 0, {
+      id: "written",
+      header: "Last write",
+      cell: ({ row: { original } }) => ago(original.lastWriteAt),
+    }),
+  ];
+}
+
+function indexed({ totalOps, numIndexedOps }: CollectionUsage): number {
+  return totalOps === 0 ? 1 : numIndexedOps / totalOps;
+}

@@ -1,0 +1,54 @@
+import { type ReactNode, useEffect, useRef } from "react";
+import UPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+export interface Series {
+  readonly name: string;
+  /** `null`: nothing was measured. */
+  readonly values: readonly (number | null)[];
+}
+
+interface Props {
+  readonly label: string;
+  /** Seconds since 1970. */
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+}
+
+const HEIGHT = 180;
+const HOUR_SECONDS = 3_600;
+
+export function LineChart({ label, times, series }: Props): ReactNode {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const parent = element.current!;
+    const style = getComputedStyle(document.documentElement);
+    const [ink, line] = [style.getPropertyValue("--soft"), style.getPropertyValue("--line")];
+    const axis = { stroke: ink, grid: { stroke: line }, ticks: { stroke: line } };
+    const data = [times, ...series.map(({ values }) => values)] as unknown as UPlot.AlignedData;
+    const lines = series.map(({ name }, i) => ({
+      label: name,
+      stroke: style.getPropertyValue(`--bar-${i + 1}`),
+      width: 1.5,
+      points: { show: times.length < 30 },
+    }));
+    const options = {
+      ...{ width: parent.clientWidth, height: HEIGHT, legend: { live: false } },
+      scales: { x: { range: lastHour } },
+      ...{ axes: [axis, axis], series: [{}, ...lines] },
+    };
+    const chart = new UPlot(options, data, parent);
+    const resized = new ResizeObserver(() => chart.setSize({ width: parent.clientWidth, height: HEIGHT }));
+    resized.observe(parent);
+    return () => {
+      resized.disconnect();
+      chart.destroy();
+    };
+  }, [times, series]);
+  return <div ref={element} className="chart" role="img" aria-label={label} />;
+}
+
+function lastHour(): [number, number] {
+  const now = Date.now() / 1_000;
+  return [now - HOUR_SECONDS, now];
+}

@@ -1,0 +1,77 @@
+/**
+ * Where the user is: a view, a collection and the state of the view, all of it in the fragment of the address. No server or
+ * proxy sees the fragment, and opening a link only reads.
+ */
+import { useSyncExternalStore } from "react";
+
+export const VIEWS = ["overview", "data", "search", "lab", "map", "keys"] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Place {
+  readonly view: View;
+  /** `null`: the first that the key may see. */
+  readonly tenant: string | null;
+  readonly database: string | null;
+  /** By name. */
+  readonly collection: string | null;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export function parsePlace(hash: string): Place {
+  const [path = "", query = ""] = hash.replace(/^#\/?/u, "").split("?", 2);
+  const [view, ...names] = path.split("/").map(decoded);
+  const [tenant, database, collection] = names.map((name) => (name === "" ? null : name));
+  return {
+    view: VIEWS.find((known) => known === view) ?? "overview",
+    ...{ tenant: tenant ?? null, database: database ?? null, collection: collection ?? null },
+    params: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+export function writePlace({ view, tenant, database, collection, params }: Place): string {
+  const names = [tenant, database, collection].map((name) => encodeURIComponent(name ?? ""));
+  while (names.at(-1) === "") names.pop();
+  const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== "")).toString();
+  return `#/${[view, ...names].join("/")}${query === "" ? "" : `?${query}`}`;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+let known: { readonly hash: string; readonly place: Place } | null = null;
+
+function currentPlace(): Place {
+  const { hash } = location;
+  if (known?.hash !== hash) known = { hash, place: parsePlace(hash) };
+  return known.place;
+}
+
+function watch(onChange: () => void): () => void {
+  addEventListener("hashchange", onChange);
+  return () => removeEventListener("hashchange", onChange);
+}
+
+export function usePlace(): Place {
+  return useSyncExternalStore(watch, currentPlace);
+}
+
+/** Another place: a step that the browser's back button takes back. */
+export function go(change: Partial<Place>): void {
+  location.hash = writePlace({ ...currentPlace(), params: {}, ...change });
+}
+
+/** Other state of the same view; what is `""` is left out. */
+export function setParams(change: Readonly<Record<string, string>>, step: "new" | "same" = "same"): void {
+  const place = currentPlace();
+  const hash = writePlace({ ...place, params: { ...place.params, ...change } });
+  if (step === "new") location.hash = hash;
+  else {
+    history.replaceState(null, "", hash);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }
+}

@@ -1,0 +1,58 @@
+import { type ReactNode, useState } from "react";
+import { Modal } from "../parts/modal.tsx";
+import { type CopiedSearch, asCurl, asPython, asTypeScript, extensionIn } from "./copy-as.ts";
+
+const LANGUAGES = { curl: asCurl, TypeScript: asTypeScript, Python: asPython } as const;
+type Language = keyof typeof LANGUAGES;
+
+/** The search as a program to take along. */
+export function CopyMenu({ search }: { readonly search: CopiedSearch }): ReactNode {
+  const [language, setLanguage] = useState<Language | null>(null);
+  const [copied, setCopied] = useState(false);
+  const extension = extensionIn(search.dictionary);
+  const text = language === null ? "" : LANGUAGES[language](search);
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+  };
+  return (
+    <>
+      {(Object.keys(LANGUAGES) as Language[]).map((name) => {
+        const refusal =
+          name === "curl" || extension === null ? undefined : `Chroma's clients have no ${extension}`;
+        return (
+          <button
+            key={name}
+            type="button"
+            disabled={refusal !== undefined}
+            title={refusal}
+            onClick={() => {
+              setCopied(false);
+              setLanguage(name);
+            }}
+          >
+            {name}
+          </button>
+        );
+      })}
+      {extension !== null && (
+        <span className="hint">{extension} is in no client of Chroma: only curl sends it.</span>
+      )}
+      <Modal title={`As ${language ?? ""}`} open={language !== null} onClose={() => setLanguage(null)} wide>
+        <pre tabIndex={0}>{text}</pre>
+        <div className="row">
+          <button type="button" className="primary" onClick={copy}>
+            {copied ? "Copied" : "Copy"}
+          </button>
+          {search.hasKey && (
+            <span className="hint">
+              Put the key into <code>SHEAF_KEY</code>.
+            </span>
+          )}
+        </div>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+/** The search as a form. */
+import { type ReactNode, useState } from "react";
+import { parseObject } from "../parts/json-text.ts";
+import { Failure } from "../parts/states.tsx";
+import type { Leaf, SearchForm } from "./dictionary.ts";
+
+interface Props {
+  readonly form: SearchForm;
+  /** Vector indexes of the collection. */
+  readonly indexes: readonly string[];
+  readonly keys: readonly string[];
+  readonly onForm: (form: SearchForm) => void;
+}
+
+const WEIGHT_STEP = 0.1;
+const MOST = 1_000;
+
+export function SearchFormFields({ form, indexes, keys, onForm }: Props): ReactNode {
+  const set = (change: Partial<SearchForm>): void => onForm({ ...form, ...change });
+  return (
+    <>
+      <label className="field">
+        <span>Text</span>
+        <input
+          data-search
+          value={form.text}
+          placeholder="What should be found?"
+          onChange={({ target }) => {
+            const leaves =
+              form.leaves.length === 0 ? indexes.map((key) => ({ key, weight: 1 })) : form.leaves;
+            set({ text: target.value, leaves });
+          }}
+        />
+      </label>
+      <Leaves form={form} indexes={indexes} onLeaves={(leaves) => set({ leaves })} />
+      <WhereField form={form} onForm={set} />
+      <div className="row">
+        <label className="picker">
+          <span>One for each</span>
+          <select value={form.groupBy} onChange={({ target }) => set({ groupBy: target.value })}>
+            <option value="">record</option>
+            {keys.map((key) => (
+              <option key={key}>{key}</option>
+            ))}
+          </select>
+        </label>
+        <NumberField label="Results" value={form.limit} onValue={(limit) => set({ limit })} />
+        <NumberField
+          label="Candidates"
+          value={form.candidates}
+          onValue={(candidates) => set({ candidates })}
+        />
+      </div>
+    </>
+  );
+}
+
+interface LeavesProps {
+  readonly form: SearchForm;
+  readonly indexes: readonly string[];
+  readonly onLeaves: (leaves: readonly Leaf[]) => void;
+}
+
+function Leaves({ form: { leaves }, indexes, onLeaves }: LeavesProps): ReactNode {
+  const shown = [...new Set([...indexes, ...leaves.map(({ key }) => key)])];
+  return (
+    <fieldset>
+      <legend>Search in</legend>
+      {shown.map((key) => {
+        const leaf = leaves.find((known) => known.key === key);
+        const change = (weight: number): void =>
+          onLeaves(leaves.map((known) => (known.key === key ? { key, weight } : known)));
+        return (
+          <div className="row" key={key}>
+            <label className="row">
+              <input
+                type="checkbox"
+                checked={leaf !== undefined}
+                onChange={({ target }) =>
+                  onLeaves(
+                    target.checked
+                      ? [...leaves, { key, weight: 1 }]
+                      : leaves.filter((known) => known.key !== key),
+                  )
+                }
+              />
+              {key}
+            </label>
+            {leaf !== undefined && leaves.length > 1 && (
+              <label className="row">
+                <span className="hint">weight {leaf.weight}</span>
+                <input
+                  type="range"
+                  min={0}
+                  max={3}
+                  step={WEIGHT_STEP}
+                  value={leaf.weight}
+                  onChange={({ target }) => change(target.valueAsNumber)}
+                />
+              </label>
+            )}
+          </div>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+interface WhereProps {
+  readonly form: SearchForm;
+  readonly onForm: (change: Partial<SearchForm>) => void;
+}
+
+function WhereField({ form: { where }, onForm }: WhereProps): ReactNode {
+  const written = where === null ? "" : JSON.stringify(where);
+  const [draft, setDraft] = useState({ of: written, text: written });
+  const text = draft.of === written ? draft.text : written;
+  const parsed = parseObject(text);
+  const change = (next: string): void => {
+    const value = parseObject(next);
+    const of = "value" in value ? (value.value === null ? "" : JSON.stringify(value.value)) : written;
+    setDraft({ of, text: next });
+    if ("value" in value) onForm({ where: value.value });
+  };
+  return (
+    <label className="field">
+      <span>Filter</span>
+      <input
+        value={text}
+        spellCheck={false}
+        placeholder={'{"year": {"$gte": 1990}}'}
+        onChange={({ target }) => change(target.value)}
+      />
+      {"problem" in parsed && <Failure error={parsed.problem} />}
+    </label>
+  );
+}
+
+interface NumberProps {
+  readonly label: string;
+  readonly value: number;
+  readonly onValue: (value: number) => void;
+}
+
+function NumberField({ label, value, onValue }: NumberProps): ReactNode {
+  return (
+    <label className="picker">
+      <span>{label}</span>
+      <input
+        type="number"
+        min={1}
+        max={MOST}
+        value={value}
+        onChange={({ target }) => {
+          if (target.valueAsNumber >= 1) onValue(Math.min(MOST, Math.floor(target.valueAsNumber)));
+        }}
+      />
+    </label>
+  );
+}

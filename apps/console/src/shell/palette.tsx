@@ -1,0 +1,83 @@
+/** The command palette: every view and collection by a few letters of its name. */
+import { Combobox, createListCollection } from "@ark-ui/react/combobox";
+import { useFilter } from "@ark-ui/react/locale";
+import { type ReactNode, useState } from "react";
+import { Modal } from "../parts/modal.tsx";
+import { type Place, go } from "../route/place.ts";
+import { signOut } from "../session/session.ts";
+import { useSession } from "../session/session-context.ts";
+import { useCollections, useScope } from "../session/use-scope.ts";
+import { offeredViews } from "./offered-views.ts";
+import { nextTheme } from "./theme.ts";
+
+interface Props {
+  readonly open: boolean;
+  readonly onClose: () => void;
+}
+
+interface Command {
+  readonly label: string;
+  readonly value: string;
+  readonly run: () => void;
+}
+
+export function Palette({ open, onClose }: Props): ReactNode {
+  return (
+    <Modal title="Go to" open={open} onClose={onClose}>
+      <Commands onClose={onClose} />
+    </Modal>
+  );
+}
+
+function Commands({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const [typed, setTyped] = useState("");
+  const commands = useCommands();
+  const filter = useFilter({ sensitivity: "base" });
+  const items = commands.filter(({ label }) => filter.contains(label, typed));
+  const collection = createListCollection({ items });
+  return (
+    <Combobox.Root
+      collection={collection}
+      open
+      autoFocus
+      selectionBehavior="clear"
+      inputBehavior="autohighlight"
+      onInputValueChange={({ inputValue }) => setTyped(inputValue)}
+      onValueChange={({ value }) => {
+        onClose();
+        commands.find((command) => command.value === value[0])?.run();
+      }}
+    >
+      <Combobox.Label className="hidden">View, collection or command</Combobox.Label>
+      <Combobox.Control>
+        <Combobox.Input placeholder="View, collection or command" />
+      </Combobox.Control>
+      <Combobox.Content className="commands">
+        {items.map((item) => (
+          <Combobox.Item key={item.value} item={item}>
+            <Combobox.ItemText>{item.label}</Combobox.ItemText>
+          </Combobox.Item>
+        ))}
+        {items.length === 0 && <p className="hint">Nothing has such a name.</p>}
+      </Combobox.Content>
+    </Combobox.Root>
+  );
+}
+
+function useCommands(): readonly Command[] {
+  const session = useSession();
+  const scope = useScope();
+  const collections = useCollections(scope).data ?? [];
+  const { tenant, database } = scope;
+  const to = (place: Partial<Place>) => () => go({ tenant, database, ...place });
+  const views = offeredViews(session).map(({ view, label }) => ({
+    ...{ label, value: `view ${view}`, run: () => go({ view }) },
+  }));
+  const places = collections.flatMap(({ name }) => [
+    { label: `Search ${name}`, value: `search ${name}`, run: to({ view: "search", collection: name }) },
+    { label: `Data of ${name}`, value: `data ${name}`, run: to({ view: "data", collection: name }) },
+  ]);
+  const rest = [{ label: "Change the theme", value: "theme", run: () => void nextTheme() }];
+  const leave = session.key === null ? [] : [{ label: "Sign out", value: "sign out", run: signOut }];
+  return [...views, ...places, ...rest, ...leave];
+}

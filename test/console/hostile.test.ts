@@ -1,0 +1,125 @@
+/** Whatever somebody has stored, no view of the console runs it, follows it or loads it. */
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { hybridSchema } from "@sheaf/client";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FilledServer, NOTES, ROOT_KEY, startFilledServer } from "./testing/filled-server.ts";
+import { OpenedConsole, launchBrowser } from "./testing/opened-console.ts";
+
+const HOSTILE = [
+  `<img src=x onerror="alert(1)">`,
+  "</script><script>alert(2)</script>",
+  "[a link](javascript:alert(3)) and [another](data:text/html,<script>alert(4)</script>)",
+  "![a picture](http://evil.example/pixel.png) <iframe src='http://evil.example'></iframe>",
+  `"><svg onload=alert(5)> ships \u202e\u0000 {{7*7}} \${alert(6)}`,
+];
+const NAME = "hostile";
+
+let server: FilledServer;
+let browser: Browser;
+beforeAll(async () => {
+  [server, browser] = await Promise.all([startFilledServer(), launchBrowser()]);
+  const { client } = server;
+  const collection = await client.createCollection({ name: NAME, schema: hybridSchema() });
+  const records = HOSTILE.map((text, i) => ({
+    id: `${i} ${text}`,
+    document: `${text} ships`,
+    metadata: { [`<b onclick="alert(7)">${i}`]: text, constructor: text, room: text },
+  }));
+  await collection.add({ records });
+  for (const name of HOSTILE.slice(0, 4)) await client.createKey({ name, tenant: null, scopes: ["read"] });
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.served.stop();
+});
+
+const at = (view: string, query = ""): string => `#/${view}/default_tenant/default_database/${NAME}${query}`;
+
+describe("hostile content", () => {
+  it("is text in every view", async () => {
+    const console = await OpenedConsole.open(browser, {
+      url: server.url,
+      key: ROOT_KEY,
+      place: "#/overview",
+    });
+    const { page } = console;
+    await page.getByRole("button", { name: NAME }).waitFor();
+    await console.go(at("data"));
+    for (const [i] of HOSTILE.entries()) {
+      await page
+        .getByRole("button", { name: new RegExp(`^${i} `, "u") })
+        .first()
+        .click();
+      const dialog = page.getByRole("dialog");
+      for (const form of ["Markdown", "JSON", "Text"])
+        await dialog.getByRole("button", { name: form, exact: true }).click();
+      await dialog.getByRole("button", { name: "Markdown", exact: true }).click();
+      await dialog.locator(".markdown").waitFor();
+      expect(
+        await dialog.locator("img, iframe, script, svg, a[href^='javascript'], a[href^='data']").count(),
+      ).toBe(0);
+      await dialog.getByRole("button", { name: "Close" }).click();
+      await dialog.waitFor({ state: "detached" });
+    }
+    await page
+      .getByRole("button", { name: /evil\.example/u })
+      .first()
+      .waitFor();
+    await console.go(
+      at(
+        "search",
+        `?${new URLSearchParams({ search: '{"rank":{"$knn":{"query":"ships","key":"bm25"}}}' }).toString()}`,
+      ),
+    );
+    await page.locator(".hit mark").first().waitFor();
+    for (const language of ["curl", "TypeScript", "Python"]) {
+      await page.getByRole("button", { name: language, exact: true }).click();
+      await page.getByRole("button", { name: "Close" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+    await console.go(at("map"));
+    await page.getByRole("img", { name: "A map of 5 records by pca" }).hover();
+    await console.go("#/keys");
+    await page.getByText(HOSTILE[0]!).waitFor();
+    await console.go(`#/lab?${new URLSearchParams({ texts: HOSTILE.join("\n") }).toString()}`);
+    await page.getByRole("button", { name: "Embed", exact: true }).click();
+    await page.getByRole("region", { name: "Similarities" }).waitFor();
+    for (const place of [
+      "#/<script>alert(8)</script>",
+      "#/data/%E0%A4%A/<img src=x onerror=alert(9)>",
+      "#/search?search=<svg onload=alert(10)>",
+    ])
+      await console.go(place);
+    await page.getByRole("navigation", { name: "Views" }).waitFor();
+    console.expectQuiet();
+    await console.close();
+  });
+});
+
+describe("behind a proxy that adds a prefix", () => {
+  it("finds its files and the API", async () => {
+    const target = new URL(server.url);
+    const proxy = createServer((incoming, outgoing) => {
+      const path = (incoming.url ?? "").replace(/^\/some\/prefix/u, "");
+      const { method, headers } = incoming;
+      const passed = request({ host: target.hostname, port: target.port, path, method, headers }, (reply) => {
+        outgoing.writeHead(reply.statusCode ?? 500, reply.headers);
+        reply.pipe(outgoing);
+      });
+      incoming.pipe(passed);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/some/prefix`;
+    const console = await OpenedConsole.open(browser, { url, key: ROOT_KEY });
+    await console.page.getByRole("button", { name: NOTES }).waitFor();
+    await console.page.goto(`${url}/`);
+    await console.page.getByRole("button", { name: NOTES }).waitFor();
+    expect(console.page.url()).toBe(`${url}/console/`);
+    console.expectQuiet();
+    await console.close();
+    proxy.closeAllConnections();
+    await new Promise<void>((resolve) => proxy.close(() => resolve()));
+  });
+});
