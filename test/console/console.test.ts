@@ -1,6 +1,8 @@
 /** The flows of a person: sign in, look around, browse and change data, search and learn why, make keys. */
+import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 import { type FilledServer, NOTES, ROOT_KEY, startFilledServer } from "./testing/filled-server.ts";
 import { ARTEFACTS, OpenedConsole, launchBrowser } from "./testing/opened-console.ts";
 
@@ -70,13 +72,48 @@ describe("the overview", () => {
     const row = page.getByRole("row").filter({ hasText: NOTES });
     await row.getByText("sentence-transformers/all-MiniLM-L6-v2").waitFor();
     expect(await row.innerText()).toMatch(/6[\s\S]*384[\s\S]*100 %[\s\S]*(?:just now|min ago)/u);
-    await page.getByRole("region", { name: "Server" }).waitFor();
+    await page.getByRole("group", { name: "Processes" }).getByText("engine host: never ended").waitFor();
     await console.expectAccessible();
     await console.screenshot("overview");
     globalThis.console.log(`LCP ${Math.round(await console.largestContentfulPaint())} ms`);
     await row.getByRole("button", { name: NOTES }).click();
     await page.getByRole("button", { name: "note-1" }).waitFor();
     console.expectQuiet();
+  });
+});
+
+describe("the first load", () => {
+  it("takes at most 350 kB, compressed", async () => {
+    const console = await OpenedConsole.open(browser, { url: server.url });
+    opened.push(console);
+    const sizes = new Map<string, number>();
+    console.page.on("response", (response) => {
+      if (!response.url().includes("/assets/")) return;
+      void response.body().then(
+        (body) => sizes.set(response.url(), gzipSync(body).length),
+        () => undefined,
+      );
+    });
+    await console.page.reload();
+    await console.signIn(ROOT_KEY);
+    await console.page.getByRole("row").filter({ hasText: NOTES }).waitFor();
+    const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    globalThis.console.log(`first load: ${Math.round(bytes / 1_000)} kB in ${sizes.size} files`);
+    expect(bytes).toBeGreaterThan(50_000);
+    expect(bytes).toBeLessThan(350_000);
+    console.expectQuiet();
+  });
+
+  it("asks for no key where the server asks for none", async () => {
+    const open = await ServedSheaf.start({ args: ["--auth", "off"] });
+    const console = await OpenedConsole.open(browser, { url: open.url });
+    opened.push(console);
+    const { page } = console;
+    await page.getByText("There are no collections yet.").waitFor();
+    expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0);
+    await console.expectAccessible();
+    console.expectQuiet();
+    await open.stop();
   });
 });
 

@@ -271,7 +271,7 @@ describe("web pages and a server without keys", () => {
         ...["Host: localhost", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"],
         ...["Sec-Fetch-Dest: document", "Accept: text/html"],
       ]);
-      expect(link.statuses).toEqual([200]);
+      expect(link.statuses).toEqual([302]);
       expect(unguarded.served.output).toContain("Warning: auth is off");
     });
     expect(await unguarded.served.ask("/api/v2/reset", {})).toBe(true);

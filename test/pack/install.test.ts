@@ -161,6 +161,7 @@ describe("npm install @sheaf/server", () => {
       hasNetwork: false,
       dimensions: 384,
       found: ["Ships wait for the tide."],
+      console: 200,
       stopped: true,
     });
     // npx has written its log below its own cache folder.

@@ -41,6 +41,10 @@ for (let ready = false; !ready;)
     ({ ok }) => ok,
     () => false,
   );
+const page = await fetch(`${url}/`, { headers: { accept: "text/html" } });
+const pageText = await page.text();
+const script = /src="(?<file>[^"]+)"/u.exec(pageText)?.groups?.file ?? "";
+const consoleStatus = (await fetch(new URL(script, page.url))).status;
 const model = "sentence-transformers/all-MiniLM-L6-v2";
 const embedded = await ask(
   "/embed",
@@ -80,6 +84,7 @@ console.log(
     hasNetwork,
     dimensions: embedded.embeddings[0].length,
     found: found.documents[0],
+    console: script === "" ? "no script" : consoleStatus,
     stopped,
   }),
 );

@@ -10,6 +10,8 @@ const SCOPES: readonly (readonly [KeyScope, string])[] = [
   ["admin", "databases; without a tenant everything"],
 ];
 
+const DAY_MS = 24 * 3_600_000;
+
 interface Props {
   readonly client: SheafClient;
   readonly onMade: (key: IssuedKey) => void;
@@ -24,7 +26,9 @@ export function NewKey({ client, onMade }: Props): ReactNode {
     const tenant = text("tenant") === "" ? null : text("tenant");
     const database = text("database") === "" || tenant === null ? {} : { database: text("database") };
     const scopes = SCOPES.flatMap(([scope]) => (form.has(scope) ? [scope] : []));
-    client.createKey({ name: text("name"), tenant, ...database, scopes }).then(onMade, setFailure);
+    const days = Number(text("days"));
+    const expiry = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS) } : {};
+    client.createKey({ name: text("name"), tenant, ...database, scopes, ...expiry }).then(onMade, setFailure);
   };
   return (
     <form onSubmit={make}>
@@ -51,6 +55,11 @@ export function NewKey({ client, onMade }: Props): ReactNode {
           </label>
         ))}
       </fieldset>
+      <label className="field">
+        <span>Days until it expires</span>
+        <input name="days" type="number" min={1} max={3_650} />
+        <span className="hint">Left empty, it does not.</span>
+      </label>
       {failure !== null && <Failure error={failure} />}
       <button className="primary">Make the key</button>
     </form>

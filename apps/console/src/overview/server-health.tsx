@@ -6,6 +6,7 @@ import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { LineChart, type Series } from "./line-chart.tsx";
+import { ProcessHealth } from "./process-health.tsx";
 
 const REFRESH_MS = 10_000;
 
@@ -16,17 +17,11 @@ export function ServerHealth(): ReactNode {
     refetchInterval: REFRESH_MS,
     queryFn: ({ signal }) => clientOf(session).metricsHistory({ signal }),
   });
-  const ready = useQuery({
-    queryKey: ["ready"],
-    refetchInterval: REFRESH_MS,
-    queryFn: ({ signal }) => clientOf(session).isReady({ signal }),
-  });
   return (
     <section aria-label="Server">
-      <h2>
-        The last hour{" "}
-        <span className="hint">{ready.data === false ? "· the engine does not answer" : ""}</span>
-      </h2>
+      <h2>The server</h2>
+      <ProcessHealth />
+      <h2>The last hour</h2>
       {history.isPending && <Loading what="the metrics" />}
       {history.isError && <Failure error={history.error} retry={() => void history.refetch()} />}
       {history.isSuccess && <Charts history={history.data} />}
