@@ -338,6 +338,7 @@ describe("the page around the views", () => {
     const { page } = console;
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: /View, collection/u }).fill(`data of ${NOTES}`);
+    await page.getByRole("option", { name: `Data of ${NOTES}` }).waitFor();
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "note-1" }).waitFor();
     await page.locator("main").focus();

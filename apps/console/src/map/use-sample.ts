@@ -24,7 +24,8 @@ interface Columns {
   readonly metadatas: readonly (JsonObject | null)[] | null;
 }
 
-const PAGE = 500;
+/** Reading more at once would hold up the page. */
+const PAGE = 100;
 const TEXT_CHARACTERS = 160;
 
 export function useSample(asked: Asked, size: number) {

@@ -35,6 +35,12 @@ function Commands({ onClose }: { readonly onClose: () => void }): ReactNode {
   const filter = useFilter({ sensitivity: "base" });
   const items = commands.filter(({ label }) => filter.contains(label, typed));
   const collection = createListCollection({ items });
+  const [highlighted, setHighlighted] = useState<string | null>(null);
+  const run = (command: Command | undefined): void => {
+    if (command === undefined) return;
+    onClose();
+    command.run();
+  };
   return (
     <Combobox.Root
       collection={collection}
@@ -43,14 +49,18 @@ function Commands({ onClose }: { readonly onClose: () => void }): ReactNode {
       selectionBehavior="clear"
       inputBehavior="autohighlight"
       onInputValueChange={({ inputValue }) => setTyped(inputValue)}
-      onValueChange={({ value }) => {
-        onClose();
-        commands.find((command) => command.value === value[0])?.run();
-      }}
+      onHighlightChange={({ highlightedValue }) => setHighlighted(highlightedValue)}
+      onValueChange={({ value }) => run(commands.find((command) => command.value === value[0]))}
     >
       <Combobox.Label className="hidden">View, collection or command</Combobox.Label>
       <Combobox.Control>
-        <Combobox.Input placeholder="View, collection or command" />
+        <Combobox.Input
+          placeholder="View, collection or command"
+          onKeyDown={({ key }) => {
+            // Whoever types fast is there before the first one is highlighted.
+            if (key === "Enter" && !items.some((item) => item.value === highlighted)) run(items[0]);
+          }}
+        />
       </Combobox.Control>
       <Combobox.Content className="commands">
         {items.map((item) => (

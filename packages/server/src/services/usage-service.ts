@@ -1,11 +1,12 @@
 /**
  * What a tenant has beside what it may have. It is added up from what the catalog knows of each collection, batch by batch,
- * so that it opens no collection however many there are.
+ * so that it opens no collection however many there are. Batches of tenants take turns.
  */
 import type { CollectionUsage, TenantQuotas } from "@sheaf/engine";
 import { type Database, throwIfAborted } from "@sheaf/protocol";
 import type { ActivityLedger } from "../auth/activity-ledger.ts";
 import type { EngineSource } from "../request/engine-source.ts";
+import { FairTurns, type TurnOwner } from "../request/fair-turns.ts";
 import type { RequestBudget } from "../request/request-context.ts";
 
 /** Of a tenant; 0: no bound. */
@@ -50,8 +51,13 @@ export interface UsageServiceOptions {
 
 type Databases = readonly Pick<Database, "name">[];
 
+/** Batches that are read at a time; each takes the engine some milliseconds. */
+const READ_AT_ONCE = 2;
+
 export class UsageService {
   readonly #options: UsageServiceOptions;
+  readonly #turns = new FairTurns(READ_AT_ONCE);
+  #begun = 0;
 
   constructor(options: UsageServiceOptions) {
     this.#options = options;
@@ -61,12 +67,13 @@ export class UsageService {
   async of(request: UsageRequest, budget: RequestBudget): Promise<TenantUsage> {
     const { tenant, database } = request;
     const { bounds } = this.#options;
+    const owner = { tenant, age: this.#begun++ };
     const databases = await this.#databases(request, budget);
     const described: DescribedUsage[] = [];
     const sum = { collections: 0, records: 0, bytes: 0 };
     const end = request.offset + request.limit;
     for (const { name } of databases) {
-      for await (const usage of this.#collections({ tenant, database: name }, budget)) {
+      for await (const usage of this.#collections({ tenant, database: name }, owner, budget)) {
         sum.records += usage.held?.records ?? 0;
         sum.bytes += usage.held?.bytes ?? 0;
         if (sum.collections >= request.offset && sum.collections < end)
@@ -108,11 +115,13 @@ export class UsageService {
 
   async *#collections(
     ref: { readonly tenant: string; readonly database: string },
+    owner: TurnOwner,
     budget: RequestBudget,
   ): AsyncGenerator<CollectionUsage, void> {
     for (let page = FIRST_PAGE; ;) {
-      const { items, next } = await this.#options.engine().collectionUsage(ref, page);
-      throwIfAborted(budget.signal);
+      const of = page;
+      const read = () => this.#options.engine().collectionUsage(ref, of);
+      const { items, next } = await this.#turns.run(owner, budget.signal, read);
       yield* items;
       if (next === null) return;
       page = { ...FIRST_PAGE, after: next };
