@@ -143,6 +143,39 @@ describe("an absent model", () => {
     expect(hub.requests).toHaveLength(1);
     await hub.close();
   });
+
+  it("is fetched when it is asked for, says how far it is, and is loaded by its first use", async () => {
+    const hub = await FaultHub.start();
+    hub.publish(SPLADE, "0123456789abcdef0123456789abcdef01234567", fixtureFolder("tiny-bert-mlm-splade"));
+    const embedder = start({ hub: { cacheFolder: root, endpoint: hub.endpoint } });
+    expect(embedder.model(SPLADE)).toMatchObject({ available: false, loaded: false, pull: null });
+    for (let times = 0; times < 3; times++) embedder.pull(SPLADE);
+    expect(embedder.model(SPLADE).pull).toMatchObject({ state: "pulling", receivedBytes: 0 });
+    while (!embedder.model(SPLADE).available) await delay(10);
+    expect(embedder.model(SPLADE)).toMatchObject({ loaded: false, pull: null });
+    await embedder.sparse(request(SPLADE));
+    expect(embedder.model(SPLADE).loaded).toBe(true);
+    expect(embedder.model(SPLADE).memoryBytes).toBeGreaterThan(0);
+    // It is here: nothing is asked for.
+    embedder.pull(SPLADE);
+    expect(hub.requests.filter(({ path }) => path.startsWith("/api/"))).toHaveLength(1);
+    await hub.close();
+  });
+
+  it("is not fetched by a request where nobody has asked for it, and one that failed may be asked for anew", async () => {
+    const hub = await FaultHub.start();
+    const embedder = start({ hub: { cacheFolder: root, endpoint: hub.endpoint } });
+    await expect(embedder.dense(request(BGE))).rejects.toMatchObject({ code: "model_unavailable" });
+    expect(hub.requests).toEqual([]);
+    for (const requests of [1, 2]) {
+      embedder.pull(BGE);
+      while (embedder.model(BGE).pull?.state !== "failed") await delay(10);
+      expect(hub.requests).toHaveLength(requests);
+    }
+    const offline = start({ hub: { cacheFolder: root, endpoint: hub.endpoint, offline: true } });
+    expect(() => offline.pull(BGE)).toThrow("does not connect");
+    await hub.close();
+  });
 });
 
 describe("the memory budget", () => {
