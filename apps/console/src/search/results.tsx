@@ -71,6 +71,7 @@ const REASONS: Readonly<Record<WhyNot["reason"], string>> = {
   absent: "The collection has no such record.",
   filtered: "It does not pass the filter.",
   outside_leaf: "No part of the search has found it.",
+  diversified_out: "mmr kept others.",
   grouped_out: "Others of its group were kept.",
   below_page: "It is not on this page.",
 };
