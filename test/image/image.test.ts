@@ -18,8 +18,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { folderBytes } from "../pack/testing/folder-bytes.ts";
-import { type Image, RunningImage, buildImage } from "./testing/image.ts";
+import { type Image, RunningImage, buildImage, killAllImages } from "./testing/image.ts";
 import { Prometheus, preparePrometheus, queriesOf } from "./testing/prometheus.ts";
+import { RunningUnit } from "./testing/systemd.ts";
 import { DEPLOY, prepareNpmTools, readYaml, renderChart } from "./testing/tools.ts";
 
 const MEGABYTE = 1e6;
@@ -41,7 +42,7 @@ beforeAll(() => {
 });
 
 afterAll(() => {
-  running?.kill();
+  killAllImages();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -175,6 +176,26 @@ describe("the image with the settings of deploy/", () => {
     }
     expect(await running.stop()).toBe(0);
     running = null;
+  });
+});
+
+describe("the unit of deploy/", () => {
+  it("runs below systemd, embeds and searches, and starts again whatever ended it", async () => {
+    const unit = new RunningUnit(join(folder, "systemd"), join(image.root, "opt/sheaf"));
+    try {
+      await unit.start();
+      const ask = (): unknown => JSON.parse(unit.beside([process.execPath, CLIENT, ROOT_KEY]));
+      expect(ask()).toMatchObject({ recordsBefore: 0, found: ["Ships wait for the tide."] });
+      // Without TLS the server ends at this signal, which systemd takes for a clean end.
+      unit.systemctl("kill", "--kill-whom=main", "--signal=HUP", "sheaf.service");
+      await expect.poll(() => unit.property("NRestarts")).toBe("1");
+      await unit.waitUntilReady();
+      expect(ask()).toMatchObject({ recordsBefore: 2 });
+      unit.systemctl("stop", "sheaf.service");
+      expect([unit.property("ActiveState"), unit.property("Result")]).toEqual(["inactive", "success"]);
+    } finally {
+      unit.kill();
+    }
   });
 });
 

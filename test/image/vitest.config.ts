@@ -11,6 +11,7 @@ export default defineConfig({
     fileParallelism: false,
     // Tell slow from hung, also on a machine that does other things.
     testTimeout: 300_000,
+    expect: { poll: { timeout: 30_000 } },
     hookTimeout: 1_200_000,
   },
 });

@@ -45,6 +45,13 @@ export interface RunOptions {
   readonly command?: readonly string[];
 }
 
+/** All that were started here, so that a failed test leaves none behind. */
+const started: RunningImage[] = [];
+
+export function killAllImages(): void {
+  for (const each of started) each.kill();
+}
+
 export class RunningImage {
   readonly #image: Image;
   readonly #engine: ChildProcess;
@@ -72,7 +79,9 @@ export class RunningImage {
         stdio: ["ignore", "pipe", "pipe"],
       },
     );
-    return new RunningImage(image, engine);
+    const running = new RunningImage(image, engine);
+    started.push(running);
+    return running;
   }
 
   /** What it has printed. */
