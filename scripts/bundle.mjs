@@ -11,7 +11,14 @@ import { build } from "esbuild";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const BUNDLE = join(ROOT, "packages/server/bundle");
 /** Packages with native code, or with files beside their modules. They are the dependencies of what is published. */
-const EXTERNAL = ["fs-native-extensions", "onnxruntime-node", "rregex", "@fastify/swagger-ui"];
+/** And what is loaded only where it is installed. */
+const EXTERNAL = [
+  "@sheaf/importers",
+  "fs-native-extensions",
+  "onnxruntime-node",
+  "rregex",
+  "@fastify/swagger-ui",
+];
 /**
  * lmdb is bundled, so that no install script of it runs where the server is installed. Its binaries are packages of their
  * own: it looks for those of the package whose name it reads in the folder of its code.

@@ -21,7 +21,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: ["protocol", "process"],
   inference: ["protocol", "process", "model-minilm"],
   client: [],
-  server: ["protocol", "process", "engine", "inference", "client"],
+  importers: [],
+  server: ["protocol", "process", "engine", "inference", "client", "importers"],
 };
 
 /** The only places that may read the environment. `spawn.ts` hands it on unread. */

@@ -27,6 +27,7 @@ export interface PublishedPackage {
 
 const SERVER = "packages/server";
 const CLIENT = "packages/client";
+const IMPORTERS = "packages/importers";
 const MODEL = "packages/model-minilm";
 
 const server: PublishedPackage = {
@@ -78,6 +79,23 @@ const client: PublishedPackage = {
   },
 };
 
+const importers: PublishedPackage = {
+  name: "@sheaf/importers",
+  source: IMPORTERS,
+  manifest() {
+    const { exports, files: _files, ...rest } = readManifest(IMPORTERS);
+    return {
+      ...rest,
+      exports: { ...(withoutSourceConditions(exports) as object), "./package.json": "./package.json" },
+    };
+  },
+  stage(folder) {
+    copyBuild(join(ROOT, IMPORTERS, "dist"), join(folder, "dist"), join(ROOT, IMPORTERS, "src"));
+    copyFiles(join(ROOT, IMPORTERS), folder, ["README.md"]);
+    copyFiles(ROOT, folder, ["LICENSE"]);
+  },
+};
+
 const model: PublishedPackage = {
   name: "@sheaf/model-minilm",
   source: MODEL,
@@ -99,7 +117,7 @@ const runtimes = RUNTIME_PACKAGES.map((runtime): PublishedPackage => ({
 }));
 
 /** In the order of publication: what the server depends on comes before it. */
-export const PUBLISHED: readonly PublishedPackage[] = [model, ...runtimes, client, server];
+export const PUBLISHED: readonly PublishedPackage[] = [model, ...runtimes, client, importers, server];
 
 export function publishedManifest(published: PublishedPackage, repository: string | null): Manifest {
   return { ...published.manifest(), ...originFields(repository, published.source) } as Manifest;

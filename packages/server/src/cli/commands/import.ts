@@ -1,33 +1,51 @@
-/** `sheaf import`: JSON lines into a collection of a running server. */
-import { existsSync } from "node:fs";
+/** `sheaf import`: a folder of files, or JSON lines, into a collection of a running server. */
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
+import { runFolderImport } from "../import/folder/folder-command.ts";
 import { importLines } from "../import/import-lines.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 
 export const importRecords: Command = {
   name: "import",
-  summary: "Upsert the records of a file of JSON lines into a collection of a running server.",
-  operands: ["file"],
+  summary:
+    "Write the files of a folder, or the records of a file of JSON lines, to a collection of a running server.",
+  operands: ["path"],
   options: [
     { flags: "--collection <name>", doc: "Required. Name of the collection." },
-    { flags: "--create", doc: "Create the collection if it does not exist." },
+    { flags: "--into <name>", doc: "The same." },
+    {
+      flags: "--create",
+      doc: "Create the collection if it does not exist; for a folder, with the bundled models.",
+    },
+    { flags: "--watch", doc: "Folder: go on with what changes, comes and goes, until it is interrupted." },
+    { flags: "--prune", doc: "Folder: remove the records of files that are gone." },
+    { flags: "--tokens <number>", doc: "Folder: about so many tokens a record. [default 180]" },
+    { flags: "--state <file>", doc: "Folder: which files are done. [default FOLDER.import.jsonl]" },
     ...databaseOptions("the collection"),
     ...SERVER_OPTIONS,
   ],
   notes:
-    'A line is an object with "id" and any of "embedding", "document", "uri" and "metadata", as `sheaf export` and ' +
+    "Of a folder: Markdown, HTML, PDF, DOCX, CSV, JSON, source code and plain text, cut into records path#0, path#1, …; a file that has not " +
+    "changed since the last run is left alone. What is skipped stands in FOLDER.import.skipped.jsonl, with the reason. It needs the " +
+    "package @sheaf/importers. " +
+    'Of JSON lines: a line is an object with "id" and any of "embedding", "document", "uri" and "metadata", as `sheaf export` and ' +
     "`sheaf doctor --salvage` write them. Lines that are refused go to FILE.refused.jsonl, with the reason. An import that was " +
     "interrupted goes on where it ended (FILE.import.json). Exit code 0: all lines were written; 1: it failed, or lines were refused.",
   run: async (options, [file = ""]) => {
-    const { collection: name, create, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
+    const { into, create, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
+    const name = options["collection"] ?? into;
     if (name === undefined) throw new SettingError("--collection is required");
     const path = resolve(file);
     if (!existsSync(path)) throw new SettingError(`${file} does not exist`);
+    if (statSync(path).isDirectory())
+      return withServer(options, (server) =>
+        runFolderImport({ path, name, client: server.scoped({ tenant, database }), options }),
+      );
     const tell = progressLines();
     const imported = await withServer(options, async (server) => {
       const client = server.scoped({ tenant, database });

@@ -1,0 +1,75 @@
+/**
+ * Which files of a folder are in the collection, by their hash. A line is added for each file after its records are stored; the
+ * last line for a path counts, and one that was cut off does not.
+ */
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { SettingError } from "../../../settings/setting-error.ts";
+
+export interface ImportedFile {
+  readonly path: string;
+  readonly sha256: string;
+  /** How many records it has. */
+  readonly records: number;
+}
+
+interface Header {
+  readonly version: 1;
+  /** Id of the collection. */
+  readonly collection: string;
+}
+
+export class FolderState {
+  readonly #path: string;
+  readonly #files = new Map<string, ImportedFile>();
+
+  /** Begins anew where the state is that of another collection. @throws SettingError for a file that is no state. */
+  constructor(path: string, collection: string) {
+    this.#path = path;
+    const header: Header = { version: 1, collection };
+    if (existsSync(path)) this.#read(path, header);
+    const lines = [header, ...this.#files.values()].map((line) => `${JSON.stringify(line)}\n`);
+    writeFileSync(`${path}.new`, lines.join(""), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  get(path: string): ImportedFile | undefined {
+    return this.#files.get(path);
+  }
+
+  paths(): readonly string[] {
+    return [...this.#files.keys()];
+  }
+
+  add(file: ImportedFile): void {
+    this.#files.set(file.path, file);
+    appendFileSync(this.#path, `${JSON.stringify(file)}\n`);
+  }
+
+  /** Its records are gone. */
+  remove(path: string): void {
+    this.#files.delete(path);
+    appendFileSync(this.#path, `${JSON.stringify({ path, sha256: "", records: 0 })}\n`);
+  }
+
+  #read(path: string, { collection }: Header): void {
+    const [first = "", ...lines] = readFileSync(path, "utf8").split("\n");
+    const header = parsed(first) as Partial<Header> | null;
+    if (header?.version !== 1)
+      throw new SettingError(`${path} is not the state of an import; name another with --state`);
+    if (header.collection !== collection) return;
+    for (const line of lines) {
+      const file = parsed(line) as ImportedFile | null;
+      if (file === null) continue;
+      if (file.sha256 === "") this.#files.delete(file.path);
+      else this.#files.set(file.path, file);
+    }
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

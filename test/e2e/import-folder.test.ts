@@ -1,0 +1,187 @@
+/** `sheaf import FOLDER`, by the real command: what is in the collection follows the files. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+
+const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const DEADLINE_MS = 60_000;
+const FILES: Readonly<Record<string, string>> = {
+  "ships.md": "# Ships\nShips wait for the tide.\n\n# Bread\nBread rises for a whole night.",
+  "sub/page.html": "<title>Knots</title><p>A bowline does not slip.",
+  "sub/years.csv": "name,year\nanchor,1998\nsail,2003\n",
+  "server.pem": "a key",
+  ".hidden.md": "hidden",
+  "photo.png": "no text",
+  "broken.json": "{",
+};
+
+let served: ServedSheaf;
+let base: string;
+let folder: string;
+let runs = 0;
+
+beforeAll(async () => {
+  base = await temporaryFolder();
+  served = await ServedSheaf.start();
+});
+afterAll(async () => {
+  await served.dispose();
+  await rm(base, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  folder = join(base, `run-${++runs}`);
+  await mkdir(join(folder, "sub"), { recursive: true });
+  for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, name), text);
+});
+
+const env = (): NodeJS.ProcessEnv => ({ ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY });
+
+async function imported(
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly output: string }> {
+  try {
+    const all = [COMMAND, "import", folder, ...args];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { env: env() });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, output: stdout + stderr };
+  }
+}
+
+interface Records {
+  readonly ids: readonly string[];
+  readonly documents: readonly string[];
+  readonly metadatas: readonly Readonly<Record<string, unknown>>[];
+}
+
+async function recordsOf(name: string): Promise<Records> {
+  const { id } = await served.ask<{ readonly id: string }>(`${COLLECTIONS}/${name}`);
+  return served.ask(`${COLLECTIONS}/${id}/get`, { include: ["documents", "metadatas"] });
+}
+
+describe("sheaf import FOLDER", () => {
+  it("writes what it reads, and names what it skips", async () => {
+    const { code, output } = await imported("--into", "first", "--create");
+    expect({ code, output }).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("3 files with 4 records written to first; 4 skipped, see "),
+    });
+    const { ids, documents, metadatas } = await recordsOf("first");
+    expect(ids.toSorted()).toEqual(["ships.md#0", "sub/page.html#0", "sub/years.csv#0", "sub/years.csv#1"]);
+    const sail = ids.indexOf("sub/years.csv#1");
+    expect(documents[sail]).toBe("name: sail\nyear: 2003");
+    expect(metadatas[sail]).toMatchObject({
+      parent: "sub/years.csv",
+      number: 1,
+      start: 25,
+      end: 46,
+      kind: "csv",
+      part: 2,
+    });
+    expect(metadatas[ids.indexOf("sub/page.html#0")]).toMatchObject({ title: "Knots", kind: "html" });
+    const report = (await readFile(`${folder}.import.skipped.jsonl`, "utf8")).trim().split("\n");
+    const skipped = report.map(
+      (line) => JSON.parse(line) as { readonly path: string; readonly reason: string },
+    );
+    expect(skipped.map(({ path }) => path).toSorted()).toEqual([
+      ".hidden.md",
+      "broken.json",
+      "photo.png",
+      "server.pem",
+    ]);
+    expect(skipped.find(({ path }) => path === "broken.json")?.reason).toContain("is no JSON");
+  });
+
+  it("leaves alone what has not changed, replaces what has, and removes what is gone if told to", async () => {
+    const long = Array.from({ length: 400 }, (_, i) => `Sentence number ${i} is about the sea.`).join(" ");
+    await writeFile(join(folder, "long.txt"), long);
+    await imported("--collection", "second", "--create");
+    const before = (await recordsOf("second")).ids.filter((id) => id.startsWith("long.txt#"));
+    expect(before.length).toBeGreaterThan(10);
+    expect((await imported("--collection", "second")).output).toContain(
+      "0 files with 0 records written to second; 4 unchanged",
+    );
+
+    await writeFile(join(folder, "long.txt"), "Short now.");
+    await rm(join(folder, "ships.md"));
+    // The line of a file that was being written when the command was killed.
+    await appendFile(`${folder}.import.jsonl`, '{"path":"sub/page');
+    expect((await imported("--collection", "second")).output).toContain("1 files with 1 records written");
+    expect((await recordsOf("second")).ids).toContain("ships.md#0");
+    expect((await imported("--collection", "second", "--prune")).output).toContain("1 removed");
+    expect((await recordsOf("second")).ids.toSorted()).toEqual([
+      "long.txt#0",
+      "sub/page.html#0",
+      "sub/years.csv#0",
+      "sub/years.csv#1",
+    ]);
+    // Without a state, what an older and longer file left goes, too.
+    await writeFile(join(folder, "long.txt"), long);
+    await imported("--collection", "second");
+    await rm(`${folder}.import.jsonl`);
+    await writeFile(join(folder, "long.txt"), "Short again.");
+    await imported("--collection", "second");
+    expect((await recordsOf("second")).ids.filter((id) => id.startsWith("long.txt#"))).toEqual([
+      "long.txt#0",
+    ]);
+  });
+
+  it("cuts again what is over the limit of the model", async () => {
+    await writeFile(join(folder, "dense.txt"), "zqxjkvbw ".repeat(400));
+    expect((await imported("--into", "third", "--create", "--tokens", "4000")).output).toContain(
+      "4 files with",
+    );
+    const { ids, documents } = await recordsOf("third");
+    const cut = documents.filter((_, i) => ids[i]!.startsWith("dense.txt#"));
+    expect(cut.length).toBeGreaterThan(1);
+  });
+
+  it("watches, until it is interrupted", async () => {
+    const all = [COMMAND, "import", folder, "--into", "fourth", "--create", "--watch"];
+    const child = spawn(process.execPath, all, { env: env(), stdio: ["ignore", "pipe", "inherit"] });
+    const exited = once(child, "exit");
+    try {
+      await said(child, "3 files with 4 records written");
+      const next = said(child, "1 files with 1 records written");
+      await writeFile(join(folder, "new.txt"), "Something new.");
+      await next;
+      const gone = said(child, "1 removed");
+      await rm(join(folder, "new.txt"));
+      await gone;
+      expect((await recordsOf("fourth")).ids).not.toContain("new.txt#0");
+    } finally {
+      child.kill("SIGINT");
+    }
+    expect((await exited)[0]).toBe(0);
+  });
+
+  it("says what it needs", async () => {
+    expect((await imported("--into", "absent")).code).toBe(1);
+    await served.ask(COLLECTIONS, { name: "plain" });
+    expect(await imported("--into", "plain")).toMatchObject({
+      code: 2,
+      output: expect.stringContaining("embeds nothing"),
+    });
+    expect((await imported("--into", "first", "--tokens", "1")).code).toBe(2);
+  });
+});
+
+async function said(child: ChildProcess, words: string): Promise<void> {
+  let output = "";
+  const listen = (chunk: Buffer): void => void (output += chunk.toString());
+  child.stdout!.on("data", listen);
+  const deadline = performance.now() + DEADLINE_MS;
+  while (!output.includes(words)) {
+    if (performance.now() > deadline) throw new Error(`it did not say "${words}" but ${output}`);
+    await sleep(50);
+  }
+  child.stdout!.off("data", listen);
+}
