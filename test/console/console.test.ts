@@ -1,10 +1,14 @@
 /** The flows of a person: sign in, look around, browse and change data, search and learn why, make keys. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 import { type FilledServer, NOTES, ROOT_KEY, startFilledServer } from "./testing/filled-server.ts";
 import { ARTEFACTS, OpenedConsole, launchBrowser } from "./testing/opened-console.ts";
+
+const run = promisify(execFile);
 
 let server: FilledServer;
 let browser: Browser;
@@ -255,11 +259,23 @@ describe("the search playground", () => {
       .getByText(/^(?:up|down) \d|^new$/u)
       .first()
       .waitFor();
-    await page.getByRole("button", { name: "curl" }).click();
-    const program = await page.getByRole("dialog").locator("pre").innerText();
-    expect(program).toContain("$SHEAF_KEY");
-    expect(program).not.toContain(ROOT_KEY);
-    await page.getByRole("button", { name: "Close" }).click();
+    const copied = async (language: string): Promise<string> => {
+      await page.getByRole("button", { name: language, exact: true }).click();
+      const program = await page.getByRole("dialog").locator("pre").innerText();
+      await page.getByRole("button", { name: "Close" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      return program;
+    };
+    const programs = {
+      sh: ["-c", await copied("curl")],
+      [process.execPath]: ["--input-type=module", "-e", await copied("TypeScript")],
+    };
+    const env = { ...process.env, SHEAF_KEY: ROOT_KEY };
+    for (const [command, args] of Object.entries(programs)) {
+      expect(args.join(" ")).not.toContain(ROOT_KEY);
+      expect((await run(command, args, { env })).stdout).toMatch(/note-[12]/u);
+    }
+    expect(await copied("Python")).toContain('os.environ["SHEAF_KEY"]');
     const link = new URL(page.url()).hash;
     const other = await open({ place: link });
     await other.page.getByRole("region", { name: "Results" }).getByText("note-1").waitFor();

@@ -3,7 +3,9 @@ import { execFileSync } from "node:child_process";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asCurl, asPython, asTypeScript, extensionIn, pythonText, shellText } from "./copy-as.ts";
+import { asCurl, asPython, asTypeScript, extensionIn, shellText } from "./copy-as.ts";
+import { pythonRank } from "./python-rank.ts";
+import { pythonText } from "./python-text.ts";
 
 const INFO = { name: "notes", tenant: "default_tenant", database: "default_database" };
 const SEARCH = {
@@ -45,6 +47,25 @@ describe("a copied search", () => {
     const program = write(SEARCH);
     expect(program).toContain("SHEAF_KEY");
     expect(write({ ...SEARCH, hasKey: false })).not.toContain("SHEAF_KEY");
+  });
+
+  it("has its rank in the words of Chroma's Search API, or is refused there", () => {
+    const knn = { $knn: { query: "it's", key: "bm25", return_rank: true } };
+    const rank = {
+      $mul: [{ $sum: [{ $div: { left: { $val: 1 }, right: knn } }, { $exp: knn }] }, { $val: -1 }],
+    };
+    const leaf = 'Knn(query="it\'s", key="bm25", return_rank=True)';
+    expect(pythonRank(rank)).toBe(`(((Val(1) / ${leaf}) + ${leaf}.exp()) * Val(-1))`);
+    expect(pythonRank({ $max: [{ $val: 1 }, { $val: 2 }, knn] })).toBe(`Val(1).max(Val(2)).max(${leaf})`);
+    for (const other of [
+      { $knn: { query: { indices: [1], values: [1] } } },
+      { $new: [] },
+      { $sum: [{ $new: 1 }] },
+      1,
+    ]) {
+      expect(pythonRank(other)).toBeNull();
+      expect(extensionIn({ rank: other })).toBe("such a rank");
+    }
   });
 
   it("is for Chroma's clients where it has no extension", () => {

@@ -1,9 +1,11 @@
 /**
- * A search as a program: for curl, and for Chroma's clients in TypeScript and Python. Every text is quoted for its language,
- * and the key stands in it by name only.
+ * A search as a program: for curl, for the client of TypeScript, and for Chroma's Search API in Python, where `sheaf_client` has
+ * the server embed texts. Every text is quoted for its language, and the key stands in it by name only.
  */
 import type { CollectionInfo } from "@sheaf/client";
 import { type JsonObject, isObject } from "../parts/json-text.ts";
+import { pythonRank } from "./python-rank.ts";
+import { pythonText } from "./python-text.ts";
 
 export interface CopiedSearch {
   readonly url: string;
@@ -19,10 +21,13 @@ export interface CopiedSearch {
 const EXTENSIONS = ["mmr", "order_by", "highlight", "explain"];
 const RANK_EXTENSIONS = ["$key", "$age"];
 
-/** Why Chroma's clients cannot send it; `null`: they can. */
+/** Why Chroma's Search API cannot say it; `null`: it can. */
 export function extensionIn(dictionary: JsonObject): string | null {
   const member = EXTENSIONS.find((name) => Object.hasOwn(dictionary, name));
-  return member ?? RANK_EXTENSIONS.find((name) => mentions(dictionary["rank"], name)) ?? null;
+  const { rank } = dictionary;
+  const operator = RANK_EXTENSIONS.find((name) => mentions(rank, name));
+  const isSaid = rank === undefined || pythonRank(rank) !== null;
+  return member ?? operator ?? (isSaid ? null : "such a rank");
 }
 
 export function asCurl({ url, path, dictionary, hasKey }: CopiedSearch): string {
@@ -34,71 +39,49 @@ export function asCurl({ url, path, dictionary, hasKey }: CopiedSearch): string 
   ].join("\n");
 }
 
-export function asTypeScript({ url, info, dictionary, hasKey }: CopiedSearch): string {
-  const { hostname, port, protocol } = new URL(url);
-  const options = {
-    ...{ host: hostname, port: portOf(port, protocol), ssl: protocol === "https:" },
-    ...{ tenant: info.tenant, database: info.database },
-  };
-  const members = Object.entries(options).map(([name, value]) => `  ${name}: ${JSON.stringify(value)},`);
+export function asTypeScript({ url, path, dictionary, hasKey }: CopiedSearch): string {
+  const request = { method: "POST", path: `${path}/search`, json: { searches: [dictionary] } };
   return [
-    `import { ChromaClient, Search } from "chromadb";`,
+    'import { SheafClient } from "@sheaf/client";',
     "",
-    "const client = new ChromaClient({",
-    ...members,
-    ...(hasKey ? [`  headers: { "x-chroma-token": process.env.SHEAF_KEY },`] : []),
-    "});",
-    `const collection = await client.getCollection({ name: ${JSON.stringify(info.name)} });`,
-    `const result = await collection.search(new Search(${JSON.stringify(searchInit(dictionary), null, 2)}));`,
-    "console.log(result.rows()[0]);",
+    `const client = new SheafClient({ url: ${JSON.stringify(url)}${hasKey ? ", key: process.env.SHEAF_KEY" : ""} });`,
+    `const found = await client.request(${JSON.stringify(request, null, 2)});`,
+    "console.log(found.ids[0]);",
   ].join("\n");
 }
 
 export function asPython({ url, info, dictionary, hasKey }: CopiedSearch): string {
   const { hostname, port, protocol } = new URL(url);
   const { where, rank, group_by: groupBy, limit, select } = dictionary;
-  const members = Object.entries({ where, rank, group_by: groupBy, limit, select }).filter(
+  const members = Object.entries({ where, group_by: groupBy, limit, select }).filter(
     ([, value]) => value !== undefined,
   );
+  const ranked = rank === undefined ? [] : [`    rank=${pythonRank(rank) ?? "None"},`];
   return [
     ...(hasKey ? ["import os"] : []),
     "import chromadb",
-    "from chromadb import Search",
+    "import sheaf_client",
+    "from chromadb import Knn, Search",
+    "from chromadb.execution.expression.operator import Val",
     "",
     "client = chromadb.HttpClient(",
     `    host=${pythonText(hostname)}, port=${portOf(port, protocol)}, ssl=${pythonText(protocol === "https:")},`,
     `    tenant=${pythonText(info.tenant)}, database=${pythonText(info.database)},`,
     ...(hasKey ? [`    headers={"x-chroma-token": os.environ["SHEAF_KEY"]},`] : []),
     ")",
-    `collection = client.get_collection(${pythonText(info.name)}, embedding_function=None)`,
-    "result = collection.search(Search(",
+    "sheaf_client.use_client(client)",
+    `collection = client.get_collection(${pythonText(info.name)})`,
+    "found = collection.search(Search(",
+    ...ranked,
     ...members.map(([name, value]) => `    ${name}=${pythonText(value)},`),
     "))",
-    "print(result.rows()[0])",
+    'print(found["ids"][0])',
   ].join("\n");
 }
 
 /** As a word of a shell. */
 export function shellText(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** As a literal: JSON's texts and numbers are Python's, its words are not. */
-export function pythonText(value: unknown): string {
-  if (value === null || value === undefined) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
-  if (isObject(value)) {
-    const members = Object.entries(value).map(
-      ([key, member]) => `${JSON.stringify(key)}: ${pythonText(member)}`,
-    );
-    return `{${members.join(", ")}}`;
-  }
-  return JSON.stringify(value);
-}
-
-function searchInit({ group_by: groupBy, ...rest }: JsonObject): JsonObject {
-  return groupBy === undefined ? rest : { ...rest, groupBy };
 }
 
 function portOf(port: string, protocol: string): number {

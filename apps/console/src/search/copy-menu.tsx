@@ -21,7 +21,7 @@ export function CopyMenu({ search }: { readonly search: CopiedSearch }): ReactNo
     <>
       {(Object.keys(LANGUAGES) as Language[]).map((name) => {
         const refusal =
-          name === "curl" || extension === null ? undefined : `Chroma's clients have no ${extension}`;
+          name !== "Python" || extension === null ? undefined : `Chroma's Search API has no ${extension}`;
         return (
           <button
             key={name}
@@ -38,7 +38,7 @@ export function CopyMenu({ search }: { readonly search: CopiedSearch }): ReactNo
         );
       })}
       {extension !== null && (
-        <span className="hint">{extension} is in no client of Chroma: only curl sends it.</span>
+        <span className="hint">Chroma's Search API has no {extension}: the other two send it.</span>
       )}
       <Modal title={`As ${language ?? ""}`} open={language !== null} onClose={() => setLanguage(null)} wide>
         <pre tabIndex={0}>{text}</pre>
