@@ -11,7 +11,7 @@ import { checkDataFormat } from "../storage/folder/data-format.ts";
 import { sharedName, sharedNames } from "../storage/lmdb/shared-stores.ts";
 import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
-import { damagedEnvironment } from "./examine-shared.ts";
+import { damagedEnvironment, takenAlong } from "./examine-shared.ts";
 import type { CatalogExamination } from "./examine-catalog.ts";
 import { examineIndex } from "./examine-index.ts";
 import type { Examination, Finding } from "./finding.ts";
@@ -142,7 +142,8 @@ class Examiner {
     const problem = await this.#process.prove("proveShared", name);
     if (problem === null) return examined;
     const damage = damagedEnvironment(name, [problem], collections.length);
-    return { ...examined, findings: [...examined.findings, damage] };
+    const taken = collections.map((known) => takenAlong(name, known));
+    return { ...examined, findings: [...examined.findings, damage, ...taken] };
   }
 
   #orphans(known: readonly KnownCollection[]): readonly string[] {

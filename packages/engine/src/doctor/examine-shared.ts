@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { idBytes } from "../catalog/catalog-keys.ts";
 import { keyName } from "../storage/entries.ts";
 import { SHARE_ID_BYTES } from "../storage/lmdb/shared-space.ts";
-import { CollectionContents, type KnownCollection, findingsOf } from "./examine-collection.ts";
+import { CollectionContents, type KnownCollection, findingsOf, subjectOf } from "./examine-collection.ts";
 import { type Examination, type Finding, summarize } from "./finding.ts";
 import { readEntries } from "./read-entries.ts";
 import { formatUuid } from "../storage/format-uuid.ts";
@@ -44,7 +44,8 @@ export function examineShared(
   let records = 0;
   for (const { known, found } of contents.values()) {
     found.finish();
-    findings.push(...findingsOf(known, found, []));
+    const own = findingsOf(known, found, []);
+    findings.push(...(own.length === 0 && pages.length > 0 ? [takenAlong(name, known)] : own));
     records += found.records;
   }
   if (strangers.size > 0) findings.push(strangersIn(name, [...strangers], complete));
@@ -59,6 +60,16 @@ export function damagedEnvironment(name: string, problems: readonly string[], co
     remedy:
       "restore the data folder from a backup, or save what can be read of each of its collections " +
       "(sheaf doctor --salvage ID --to FILE.jsonl), delete them (sheaf collections delete) and write them anew",
+  };
+}
+
+/** What is wrong with the environment has its collections refused, whatever can be read of them. */
+export function takenAlong(name: string, known: KnownCollection): Finding {
+  return {
+    severity: "damage",
+    subject: subjectOf(known),
+    problem: `it lies in environment ${name}, which is damaged; all of it can be read`,
+    remedy: `sheaf doctor --salvage ${known.id} --to FILE.jsonl, sheaf collections delete, and write it anew`,
   };
 }
 
