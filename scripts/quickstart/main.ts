@@ -70,6 +70,7 @@ try {
   if (keeps) {
     isKept = true;
     console.log(`\nThe server stays up at ${server.url} until Ctrl-C. Its key: ${server.key}`);
+    console.log(`Its console, to sign in with that key: ${server.url}/console`);
     await server.ended;
   }
 } catch (error) {
@@ -79,7 +80,7 @@ try {
   await stop();
 }
 console.log("\nDone. The server is stopped and its data folder removed.");
-if (!keeps) console.log(`${KEEP} leaves it up: npm run quickstart -- ${KEEP}`);
+if (!keeps) console.log(`${KEEP} leaves it up, with its console: npm run quickstart -- ${KEEP}`);
 console.log(
   "Next: docs/guide/getting-started.md starts a server to keep, and writes such searches with curl.",
 );

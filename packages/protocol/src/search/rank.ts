@@ -1,11 +1,12 @@
 /**
  * `rank`: one operator per object, nested. Constants are rounded to f32 here, because the whole evaluation is f32.
  * Wrong types, missing members and unknown operators are 422; bounds, unknown members and an object without exactly
- * one operator are 400.
+ * one operator are 400, texts over `LIMITS.textBytes` 413.
  */
-import { invalid, unprocessable } from "../errors.ts";
+import { SheafError, invalid, unprocessable } from "../errors.ts";
 import {
   booleanOf,
+  exceedsBytes,
   float32Of,
   float64Of,
   itemPath,
@@ -168,7 +169,11 @@ function parseField(
 }
 
 function parseQuery(value: unknown, path: string): KnnQuery {
-  if (typeof value === "string") return Object.freeze({ type: "text", text: value });
+  if (typeof value === "string") {
+    if (exceedsBytes(value, LIMITS.textBytes))
+      throw new SheafError("too_large", `${path}: is over ${LIMITS.textBytes} bytes`);
+    return Object.freeze({ type: "text", text: value });
+  }
   if (Array.isArray(value) || ArrayBuffer.isView(value)) {
     return Object.freeze({ type: "dense", vector: parseDenseVector(value, path) });
   }

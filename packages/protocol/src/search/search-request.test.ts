@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readJson } from "../json/json-reader.ts";
+import { LIMITS } from "../limits.ts";
 import type { Rank, Search } from "./ast.ts";
 import { parseSearchRequest } from "./search-request.ts";
 
@@ -142,6 +143,14 @@ describe("a rank expression", () => {
     const read = { type: "age", key: "b", halfLife: 10, default: Math.fround(0.1) };
     expect(at(age)).toMatchObject({ searches: [{ rank: { ...read, now: 5.5 } }] });
     expect(at({ ...age, now: 7 })).toMatchObject({ searches: [{ rank: { ...read, now: 7 } }] });
+  });
+
+  it("takes the longest text that anything may embed, and refuses a longer one with 413", () => {
+    const text = "a".repeat(LIMITS.textBytes);
+    expect(rank({ $knn: { query: text } })).toMatchObject({ query: { text } });
+    expect(() => rank({ $knn: { query: `${text}a` } })).toThrow(
+      expect.objectContaining({ code: "too_large", message: expect.stringContaining("$knn.query: is over") }),
+    );
   });
 
   it("reads every option of a knn", () => {
