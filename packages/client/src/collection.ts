@@ -29,7 +29,7 @@ import {
   type RecordsParams,
   SEARCH_ALL,
   type SearchAllParams,
-  type SearchInput,
+  type Searches,
   type SearchParams,
   type SearchRow,
   getReading,
@@ -286,7 +286,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** Several searches in one call, on one state of the collection. */
-  async searchAll<const P extends readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | AnySearch)[]>(
+  async searchAll<const P extends Searches<M>>(
     params: SearchAllParams<P>,
   ): Promise<{ readonly [I in keyof P]: readonly SearchRow<M, P[I]>[] }> {
     const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
@@ -299,9 +299,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   }
 
   /** What `searchAll` would refuse of these searches, and what they would do; nothing is embedded, and no record read. */
-  async check(
-    params: SearchAllParams<readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | AnySearch)[]>,
-  ): Promise<SearchCheck> {
+  async check(params: SearchAllParams<Searches<M>>): Promise<SearchCheck> {
     const readings = searchReadings(requireKnown(params, SEARCH_ALL, "params").searches);
     return this.#post("search/check", { searches: readings.map(({ json }) => json) }, params);
   }

@@ -88,6 +88,7 @@ export type {
   QueryParams,
   RecordsParams,
   SearchAllParams,
+  Searches,
   SearchInput,
   SearchParams,
   Selector,

@@ -14,6 +14,7 @@ import {
   QUERY_KEYS,
   type Row,
   SEARCH_KEYS,
+  type SearchKey,
   includeOf,
   namesOf,
 } from "./row.ts";
@@ -93,6 +94,9 @@ export type SearchRow<M, P> =
 type SelectedRow<M, P> = P extends { readonly select: infer S extends readonly KeyInput[] }
   ? Row<M, KeyName<S[number]>>
   : Row<M, DefaultSearchKey>;
+
+/** Several searches, each in either form. */
+export type Searches<M> = readonly (SearchInput<readonly KeyInput<SearchKey<M>>[], M> | AnySearch)[];
 
 export interface SearchAllParams<P = readonly (SearchInput | AnySearch)[]> extends CallOptions {
   readonly searches: P;
