@@ -35,7 +35,9 @@ export function currentVersion(root: string): string {
 
 /** Below `root`: the files that name the version. */
 export function versionedFiles(root: string): readonly string[] {
-  const packages = readdirSync(join(root, "packages")).map((name) => `packages/${name}/package.json`);
+  const packages = ["packages", "apps"].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => `${folder}/${name}/package.json`),
+  );
   return ["package.json", "package-lock.json", ...packages, ...Object.keys(PLACES)];
 }
 
@@ -61,7 +63,9 @@ interface VersionedManifest {
 /** A manifest, or the lockfile, which holds those of all packages. */
 function inManifest(text: string, next: string): string {
   const manifest = JSON.parse(text) as VersionedManifest;
-  const own = Object.entries(manifest.packages ?? {}).filter(([path]) => /^(?:packages\/|$)/u.test(path));
+  const own = Object.entries(manifest.packages ?? {}).filter(([path]) =>
+    /^(?:packages\/|apps\/|$)/u.test(path),
+  );
   for (const each of [manifest, ...own.map(([, found]) => found)]) {
     if (each.version !== undefined) each.version = next;
     for (const [name, wanted] of Object.entries(each)) {

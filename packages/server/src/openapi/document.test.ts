@@ -76,7 +76,8 @@ describe("the documents", () => {
     const all = routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/gu, "{$1}")}`);
     expect(described.filter((name) => !all.includes(name))).toEqual([]);
     const hidden = all.filter((name) => !described.includes(name) && !name.includes(" /api/v1"));
-    expect(hidden.sort()).toEqual(["GET /", "GET /docs", "GET /docs/", "GET /docs/{file}", "POST /"]);
+    const pages = ["/console", "/console/", "/console/assets/{file}", "/docs", "/docs/", "/docs/{file}"];
+    expect(hidden.sort()).toEqual(["GET /", ...pages.map((page) => `GET ${page}`), "POST /"]);
   });
 
   it("keep the embedding interface apart", () => {

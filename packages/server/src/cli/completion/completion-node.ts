@@ -24,7 +24,7 @@ export interface CompletionNode {
 
 const HELP: CompletionOption = { flag: "--help", doc: "Show this help.", value: null };
 const VERSION: CompletionOption = { flag: "--version", doc: "Print the version.", value: null };
-const PATH = /file|folder|backup/u;
+const PATH = /file|folder|backup|path/u;
 const OPERAND = /^(\S+)(?: [<[](.+)[>\]])?$/u;
 
 /** @param groups Words for what only groups commands. One node for each word or pair of words, the root first. */
