@@ -38,7 +38,9 @@ function mayBeUnimplemented({ grammar, onRoute }: Partial<MadeRequest>): boolean
 }
 
 function bodyFault({ request }: Partial<MadeRequest>, answer: WireAnswer): string | null {
-  if (request?.method === "HEAD" || answer.status === 204 || answer.status === 308) return null;
+  if (request?.method === "HEAD" || answer.status === 204) return null;
+  if (answer.status === 302 || answer.status === 308)
+    return answer.headers["location"] === undefined ? `a redirect to nowhere: ${shown(answer)}` : null;
   const isJson = answer.headers["content-type"]?.startsWith("application/json") === true;
   if (!isJson) return answer.status < 400 ? null : `an error that is no JSON: ${shown(answer)}`;
   let body: unknown;
