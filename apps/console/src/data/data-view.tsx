@@ -3,13 +3,12 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { number } from "../parts/format.ts";
 import { parseObject } from "../parts/json-text.ts";
-import { Empty, Failure, Loading } from "../parts/states.tsx";
+import { Empty, Failure } from "../parts/states.tsx";
 import { setParams, usePlace } from "../route/place.ts";
 import { type Asked, type StoredRecord, ask, getRecords } from "../session/ask-collection.ts";
 import { may } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
-import { useCollection, useScope } from "../session/use-scope.ts";
-import { ChooseCollection } from "../shell/choose-collection.tsx";
+import { OfCollection } from "../shell/of-collection.tsx";
 import { ExportButton } from "./export-button.tsx";
 import { Facets } from "./facets.tsx";
 import { FilterEditor } from "./filter-editor.tsx";
@@ -20,13 +19,7 @@ import { RecordsTable } from "./records-table.tsx";
 const PAGE_RECORDS = 50;
 
 export function DataView(): ReactNode {
-  const scope = useScope();
-  const collection = useCollection(scope);
-  const place = usePlace();
-  if (place.collection === null) return <ChooseCollection />;
-  if (collection.isPending) return <Loading what="the collection" />;
-  if (collection.isError) return <Failure error={collection.error} retry={() => void collection.refetch()} />;
-  return <Records key={collection.data.id} asked={{ client: scope.client, collection: collection.data }} />;
+  return <OfCollection show={(asked) => <Records key={asked.collection.id} asked={asked} />} />;
 }
 
 function Records({ asked }: { readonly asked: Asked }): ReactNode {

@@ -1,6 +1,7 @@
-import { type ColumnDef, flexRender, getCoreRowModel, useReactTable } from "@tanstack/react-table";
+import { type ColumnDef, getCoreRowModel, useReactTable } from "@tanstack/react-table";
 import { type ReactNode, useMemo } from "react";
 import { shortened } from "../parts/format.ts";
+import { ModelTable } from "../parts/tables.tsx";
 import type { StoredRecord } from "../session/ask-collection.ts";
 
 interface Props {
@@ -20,34 +21,7 @@ export function RecordsTable({ records, onOpen }: Props): ReactNode {
     getRowId: ({ id }) => id,
   });
   if (records.length === 0) return null;
-  return (
-    <section className="card scroll" aria-label="Records" tabIndex={0}>
-      <table>
-        <thead>
-          {table.getHeaderGroups().map((group) => (
-            <tr key={group.id}>
-              {group.headers.map((header) => (
-                <th key={header.id} scope="col">
-                  {flexRender(header.column.columnDef.header, header.getContext())}
-                </th>
-              ))}
-            </tr>
-          ))}
-        </thead>
-        <tbody>
-          {table.getRowModel().rows.map((row) => (
-            <tr key={row.id}>
-              {row.getVisibleCells().map((cell) => (
-                <td key={cell.id}>
-                  <div className="cell">{flexRender(cell.column.columnDef.cell, cell.getContext())}</div>
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
+  return <ModelTable label="Records" table={table} />;
 }
 
 function columnsOf(
@@ -59,23 +33,29 @@ function columnsOf(
     {
       id: "#id",
       header: "Id",
-      cell: ({ row: { original } }) => (
-        <button type="button" className="link" onClick={() => onOpen(original)}>
-          {shortened(original.id, CELL_CHARACTERS)}
-        </button>
-      ),
+      cell: ({ row: { original } }) =>
+        cell(
+          <button type="button" className="link" onClick={() => onOpen(original)}>
+            {shortened(original.id, CELL_CHARACTERS)}
+          </button>,
+        ),
     },
     {
       id: "#document",
       header: "Document",
-      cell: ({ row: { original } }) => shortened(original.document ?? "", CELL_CHARACTERS),
+      cell: ({ row: { original } }) => cell(shortened(original.document ?? "", CELL_CHARACTERS)),
     },
     ...fields.slice(0, MOST_FIELDS).map((field, i) => ({
       id: `field ${i}`,
       header: () => field,
-      cell: ({ row: { original } }: { row: { original: StoredRecord } }) => shown(original.metadata?.[field]),
+      cell: ({ row: { original } }: { row: { original: StoredRecord } }) =>
+        cell(shown(original.metadata?.[field])),
     })),
   ];
+}
+
+function cell(content: ReactNode): ReactNode {
+  return <div className="cell">{content}</div>;
 }
 
 function shown(value: unknown): string {

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react";
 import { ago } from "../parts/format.ts";
 import { Modal } from "../parts/modal.tsx";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
+import { ListTable } from "../parts/tables.tsx";
 import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { NewKey } from "./new-key.tsx";
@@ -63,37 +64,27 @@ function KeyTable({ keys, onChanged }: TableProps): ReactNode {
   if (keys.length === 0)
     return <Empty>There are no keys beside the root key. Programs should have keys of their own.</Empty>;
   return (
-    <section className="card scroll" aria-label="Keys" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {["Name", "Tenant", "Database", "Scopes", "Last used", "Expires", "Actions"].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <td>
-                {key.name}
-                <div className="hint">{key.id}</div>
-              </td>
-              <td>{key.tenant ?? "every one"}</td>
-              <td>{key.database ?? "every one"}</td>
-              <td>{key.scopes.join(", ")}</td>
-              <td>{ago(key.lastUsedAt)}</td>
-              <td>{key.expiresAt?.toISOString().slice(0, 16).replace("T", " ") ?? "never"}</td>
-              <td>
-                <KeyActions of={key} onChanged={onChanged} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ListTable
+      label="Keys"
+      heads={["Name", "Tenant", "Database", "Scopes", "Last used", "Expires", "Actions"]}
+    >
+      {keys.map((key) => (
+        <tr key={key.id}>
+          <td>
+            {key.name}
+            <div className="hint">{key.id}</div>
+          </td>
+          <td>{key.tenant ?? "every one"}</td>
+          <td>{key.database ?? "every one"}</td>
+          <td>{key.scopes.join(", ")}</td>
+          <td>{ago(key.lastUsedAt)}</td>
+          <td>{key.expiresAt?.toISOString().slice(0, 16).replace("T", " ") ?? "never"}</td>
+          <td>
+            <KeyActions of={key} onChanged={onChanged} />
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -3,6 +3,7 @@ import type { Model } from "@sheaf/client";
 import { type ReactNode, useState } from "react";
 import { bytes, number } from "../parts/format.ts";
 import { Failure } from "../parts/states.tsx";
+import { ListTable } from "../parts/tables.tsx";
 import { clientOf, isRoot } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 
@@ -13,34 +14,24 @@ interface Props {
 
 export function Models({ models, onChanged }: Props): ReactNode {
   return (
-    <section className="card scroll" aria-label="Models" tabIndex={0}>
-      <h2>Models</h2>
-      <table>
-        <thead>
-          <tr>
-            {["Model", "Kind", "Dimension", "Tokens", "Memory", "State"].map((name) => (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {models.map((model) => (
-            <tr key={model.identifier}>
-              <td>{model.identifier}</td>
-              <td>{model.kind}</td>
-              <td>{number(model.dimension)}</td>
-              <td>{model.maxTokens === null ? "any" : number(model.maxTokens)}</td>
-              <td>{bytes(model.memoryBytes)}</td>
-              <td>
-                <State model={model} onChanged={onChanged} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <ListTable
+      label="Models"
+      title="Models"
+      heads={["Model", "Kind", "Dimension", "Tokens", "Memory", "State"]}
+    >
+      {models.map((model) => (
+        <tr key={model.identifier}>
+          <td>{model.identifier}</td>
+          <td>{model.kind}</td>
+          <td>{number(model.dimension)}</td>
+          <td>{model.maxTokens === null ? "any" : number(model.maxTokens)}</td>
+          <td>{bytes(model.memoryBytes)}</td>
+          <td>
+            <State model={model} onChanged={onChanged} />
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

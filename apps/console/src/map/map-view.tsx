@@ -1,11 +1,12 @@
 /** A map of the vectors of a collection: what is alike lies together. */
 import { type ReactNode, useMemo, useState } from "react";
 import { number } from "../parts/format.ts";
+import { Picker } from "../parts/picker.tsx";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { go, setParams, usePlace } from "../route/place.ts";
 import { type Asked, metadataKeys } from "../session/ask-collection.ts";
-import { type Scope, useCollection, useScope } from "../session/use-scope.ts";
-import { ChooseCollection } from "../shell/choose-collection.tsx";
+import type { Scope } from "../session/use-scope.ts";
+import { OfCollection } from "../shell/of-collection.tsx";
 import { COLOURS, Scatter } from "./scatter.tsx";
 import { useProjection } from "./use-projection.ts";
 import { type Sample, type SampledRecord, useSample } from "./use-sample.ts";
@@ -15,18 +16,13 @@ const SIZES = { pca: [1_000, 5_000, 20_000], umap: [1_000, 5_000] } as const;
 const MOST_IDS = 1_000;
 
 export function MapView(): ReactNode {
-  const scope = useScope();
-  const collection = useCollection(scope);
-  const place = usePlace();
-  if (place.collection === null) return <ChooseCollection />;
-  if (collection.isPending) return <Loading what="the collection" />;
-  if (collection.isError) return <Failure error={collection.error} retry={() => void collection.refetch()} />;
-  if (collection.data.info.dimension === null) return <Empty>The collection has no vectors yet.</Empty>;
   return (
-    <CollectionMap
-      key={collection.data.id}
-      scope={scope}
-      asked={{ client: scope.client, collection: collection.data }}
+    <OfCollection
+      show={(asked, scope) => {
+        const { id, info } = asked.collection;
+        if (info.dimension === null) return <Empty>The collection has no vectors yet.</Empty>;
+        return <CollectionMap key={id} scope={scope} asked={asked} />;
+      }}
     />
   );
 }
@@ -169,16 +165,6 @@ interface ChoiceProps {
 }
 
 function Choice({ name, param, chosen, values }: ChoiceProps): ReactNode {
-  return (
-    <label className="picker">
-      <span>{name}</span>
-      <select value={chosen} onChange={({ target }) => setParams({ [param]: target.value })}>
-        {values.map((value) => (
-          <option key={value} value={value}>
-            {value === "" ? "none" : value}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const choose = (value: string): void => setParams({ [param]: value });
+  return <Picker label={name} names={values} chosen={chosen} choose={choose} nothing="none" />;
 }

@@ -3,7 +3,6 @@ import type { CollectionUsage, TenantUsage } from "@sheaf/client";
 import {
   type SortingState,
   createColumnHelper,
-  flexRender,
   getCoreRowModel,
   getSortedRowModel,
   useReactTable,
@@ -11,6 +10,7 @@ import {
 import { type ReactNode, useMemo, useState } from "react";
 import { ago, bytes, number } from "../parts/format.ts";
 import { Empty } from "../parts/states.tsx";
+import { ModelTable } from "../parts/tables.tsx";
 import { go } from "../route/place.ts";
 import type { Scope } from "../session/use-scope.ts";
 import { ModelName } from "./model-name.tsx";
@@ -46,41 +46,12 @@ export function CollectionsTable({ usage, scope }: Props): ReactNode {
     );
   }
   return (
-    <section className="card scroll" aria-label="Collections" tabIndex={0}>
-      <table>
-        <thead>
-          {table.getHeaderGroups().map((group) => (
-            <tr key={group.id}>
-              {group.headers.map(({ id, column: of, getContext }) => (
-                <th key={id} scope="col" aria-sort={ariaSort(of.getIsSorted())}>
-                  <button type="button" onClick={of.getToggleSortingHandler()}>
-                    {flexRender(of.columnDef.header, getContext())}
-                  </button>
-                </th>
-              ))}
-            </tr>
-          ))}
-        </thead>
-        <tbody>
-          {table.getRowModel().rows.map((row) => (
-            <tr key={row.id}>
-              {row.getVisibleCells().map((cell) => (
-                <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <ModelTable label="Collections" table={table} sortable>
       {usage.described.length < (usage.collections.used ?? 0) && (
         <p className="hint">The first {number(usage.described.length)} are shown.</p>
       )}
-    </section>
+    </ModelTable>
   );
-}
-
-function ariaSort(sorted: false | "asc" | "desc"): "none" | "ascending" | "descending" {
-  if (sorted === false) return "none";
-  return sorted === "asc" ? "ascending" : "descending";
 }
 
 function columnsOf({ tenant }: Scope) {

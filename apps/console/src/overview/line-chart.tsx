@@ -25,7 +25,7 @@ export function LineChart({ label, times, series }: Props): ReactNode {
     const style = getComputedStyle(document.documentElement);
     const [ink, line] = [style.getPropertyValue("--soft"), style.getPropertyValue("--line")];
     const axis = { stroke: ink, grid: { stroke: line }, ticks: { stroke: line } };
-    const data = [times, ...series.map(({ values }) => values)] as unknown as UPlot.AlignedData;
+    const data: UPlot.AlignedData = [[...times], ...series.map(({ values }) => [...values])];
     const lines = series.map(({ name }, i) => ({
       label: name,
       stroke: style.getPropertyValue(`--bar-${i + 1}`),

@@ -10,8 +10,7 @@ import { setParams, usePlace } from "../route/place.ts";
 import { type Asked, type Findings, check, collectionPath, metadataKeys } from "../session/ask-collection.ts";
 import { API_URL } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
-import { useCollection, useScope } from "../session/use-scope.ts";
-import { ChooseCollection } from "../shell/choose-collection.tsx";
+import { OfCollection } from "../shell/of-collection.tsx";
 import { CopyMenu } from "./copy-menu.tsx";
 import { EMPTY_FORM, type SearchForm, dictionaryOf, formOf } from "./dictionary.ts";
 import { Results, WhyNotList } from "./results.tsx";
@@ -22,15 +21,7 @@ const PAUSE_MS = 300;
 const PREFIX = /^searches\[0\]\.?/u;
 
 export function SearchView(): ReactNode {
-  const scope = useScope();
-  const collection = useCollection(scope);
-  const place = usePlace();
-  if (place.collection === null) return <ChooseCollection />;
-  if (collection.isPending) return <Loading what="the collection" />;
-  if (collection.isError) return <Failure error={collection.error} retry={() => void collection.refetch()} />;
-  return (
-    <Playground key={collection.data.id} asked={{ client: scope.client, collection: collection.data }} />
-  );
+  return <OfCollection show={(asked) => <Playground key={asked.collection.id} asked={asked} />} />;
 }
 
 function Playground({ asked }: { readonly asked: Asked }): ReactNode {

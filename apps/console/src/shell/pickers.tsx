@@ -1,5 +1,6 @@
 /** Which tenant, database and collection the view is about. */
 import type { ReactNode } from "react";
+import { Picker } from "../parts/picker.tsx";
 import { go, usePlace } from "../route/place.ts";
 import { may } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
@@ -15,6 +16,7 @@ export function Pickers(): ReactNode {
   return (
     <div className="pickers">
       <Picker
+        nothing="choose one"
         label="Tenant"
         names={scope.tenants}
         chosen={tenant}
@@ -23,6 +25,7 @@ export function Pickers(): ReactNode {
       {ABOUT_COLLECTIONS.has(view) && (
         <>
           <Picker
+            nothing="choose one"
             label="Database"
             names={scope.databases}
             chosen={database}
@@ -45,32 +48,11 @@ function CollectionPicker({ chosen }: { readonly chosen: string | null }): React
   const { tenant, database } = scope;
   return (
     <Picker
+      nothing="choose one"
       label="Collection"
       names={chosen === null ? ["", ...listed] : listed}
       chosen={chosen ?? ""}
       choose={(name) => go({ tenant, database, collection: name === "" ? null : name })}
     />
-  );
-}
-
-interface PickerProps {
-  readonly label: string;
-  readonly names: readonly string[];
-  readonly chosen: string;
-  readonly choose: (name: string) => void;
-}
-
-function Picker({ label, names, chosen, choose }: PickerProps): ReactNode {
-  return (
-    <label className="picker">
-      <span>{label}</span>
-      <select value={chosen} onChange={(event) => choose(event.target.value)}>
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {name === "" ? "choose one" : name}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }

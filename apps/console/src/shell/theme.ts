@@ -1,5 +1,7 @@
 /** Dark or light: as the system says, until its user says something else. */
 const STORED = "sheaf.theme";
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+DARK.addEventListener("change", () => show(storedTheme()));
 
 export type Theme = "system" | "light" | "dark";
 
@@ -11,7 +13,12 @@ export function storedTheme(): Theme {
 export function applyTheme(theme: Theme = storedTheme()): void {
   if (theme === "system") localStorage.removeItem(STORED);
   else localStorage.setItem(STORED, theme);
-  document.documentElement.dataset["theme"] = theme;
+  show(theme);
+}
+
+function show(theme: Theme): void {
+  const system = DARK.matches ? "dark" : "light";
+  document.documentElement.dataset["theme"] = theme === "system" ? system : theme;
 }
 
 export function nextTheme(): Theme {

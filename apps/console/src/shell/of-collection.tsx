@@ -1,10 +1,25 @@
 import type { ReactNode } from "react";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { go, usePlace } from "../route/place.ts";
-import { useCollections, useScope } from "../session/use-scope.ts";
+import type { Asked } from "../session/ask-collection.ts";
+import { type Scope, useCollection, useCollections, useScope } from "../session/use-scope.ts";
 
-/** Stands where a view needs a collection and the address names none. */
-export function ChooseCollection(): ReactNode {
+interface Props {
+  readonly show: (asked: Asked, scope: Scope) => ReactNode;
+}
+
+/** What a view shows of the collection that the address names; the choice of one where it names none. */
+export function OfCollection({ show }: Props): ReactNode {
+  const scope = useScope();
+  const collection = useCollection(scope);
+  const place = usePlace();
+  if (place.collection === null) return <ChooseCollection />;
+  if (collection.isPending) return <Loading what="the collection" />;
+  if (collection.isError) return <Failure error={collection.error} retry={() => void collection.refetch()} />;
+  return show({ client: scope.client, collection: collection.data }, scope);
+}
+
+function ChooseCollection(): ReactNode {
   const scope = useScope();
   const { view } = usePlace();
   const collections = useCollections(scope);
