@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -27,4 +28,19 @@ export function installPackages() {
   console.log("Installing packages…");
   run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
   writeFileSync(marker, lock);
+}
+
+/** A path that was given to an npm script: npm runs it in the folder of the package, and says in which folder its user is. */
+export function callersPath(path) {
+  return resolve(process.env.INIT_CWD ?? process.cwd(), path);
+}
+
+/** Installs and builds, then runs a script of the sources, which ends what it has started. */
+export function runWithServer(script, args) {
+  // Ctrl-C reaches the script too; whoever waits for this process is not to close the terminal before that has cleaned up.
+  process.on("SIGINT", () => {});
+  installPackages();
+  console.log("Building…");
+  run("npm", ["run", "--silent", "build"]);
+  run(process.execPath, ["--conditions=@sheaf/source", "--import", "tsx", script, ...args]);
 }

@@ -1,7 +1,6 @@
 /** `npm run quickstart [-- [--keep] FOLDER "question"]`: install, build, then the tour in quickstart/main.ts. */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { installPackages, run } from "./install.mjs";
+import { callersPath, runWithServer } from "./install.mjs";
 
 const USAGE = 'npm run quickstart -- [--keep] FOLDER "question"';
 const WRONG_USAGE = 2;
@@ -23,21 +22,8 @@ if (place === "--help" || place === "-h") {
 }
 if (more.length > 0) refuse(`put the question into quotes: ${USAGE}`);
 if (question?.trim() === "") refuse(`the question is empty: ${USAGE}`);
-// npm runs scripts in the folder of the package, and says in which folder its user is.
-const path = place === undefined ? null : resolve(process.env.INIT_CWD ?? process.cwd(), place);
+const path = place === undefined ? null : callersPath(place);
 if (path !== null && !existsSync(path)) refuse(`${path}: no such folder or file`);
 const asked = path === null ? [] : question === undefined ? [path] : [path, question];
 
-// Ctrl-C reaches the tour too, which removes what it has made; whoever waits for this process is not to close the terminal before.
-process.on("SIGINT", () => {});
-installPackages();
-console.log("Building…");
-run("npm", ["run", "--silent", "build"]);
-run(process.execPath, [
-  "--conditions=@sheaf/source",
-  "--import",
-  "tsx",
-  "scripts/quickstart/main.ts",
-  ...(keeps ? ["--keep"] : []),
-  ...asked,
-]);
+runWithServer("scripts/quickstart/main.ts", [...(keeps ? ["--keep"] : []), ...asked]);

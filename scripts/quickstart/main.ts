@@ -5,35 +5,20 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  type Collection,
-  type RecordInput,
-  type Row,
-  type Snippet,
-  TooLargeError,
-  hybridSchema,
-  knn,
-  rrf,
-} from "@sheaf/client";
+import { type Collection, type Row, type Snippet, hybridSchema, knn, rrf } from "@sheaf/client";
 import { Presets, SingleBar } from "cli-progress";
-import { describeLeftOut, halve, readSections, type Section } from "./sections.ts";
+import { type SectionMetadata, folderOf, indexSections } from "./index-sections.ts";
+import { describeLeftOut, readSections, type Section } from "./sections.ts";
 import { startServer } from "./server.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const DEFAULT_QUESTION = "What happens to a write when the server is killed?";
-const WRITE_BATCH = 16;
 const HITS = 5;
 /** Characters that are shown of a document. */
 const SNIPPET = 120;
 const CANDIDATES = 50;
 
 const WRONG_USAGE = 2;
-
-interface SectionMetadata {
-  readonly path: string;
-  readonly title: string;
-  readonly folder: string;
-}
 
 /** What a search of the tour answers. */
 type Found = Row<SectionMetadata, "title" | "path" | "#score"> & { readonly snippet: Snippet | null };
@@ -65,7 +50,7 @@ try {
     name: "quickstart",
     schema: hybridSchema(),
   });
-  await indexSections(collection, sections);
+  await indexWithBar(collection);
   await tour(collection);
   if (keeps) {
     isKept = true;
@@ -99,56 +84,16 @@ function refuse(problem: string): never {
   process.exit(WRONG_USAGE);
 }
 
-async function indexSections(
-  collection: Collection<SectionMetadata>,
-  all: readonly Section[],
-): Promise<void> {
-  const files = new Set(all.map(({ path }) => path)).size;
-  console.log(`Indexing ${counted(all.length, "section")} of ${counted(files, "file")} from ${place}`);
+async function indexWithBar(collection: Collection<SectionMetadata>): Promise<void> {
+  const files = new Set(sections.map(({ path }) => path)).size;
+  console.log(`Indexing ${counted(sections.length, "section")} of ${counted(files, "file")} from ${place}`);
   const bar = new SingleBar(
     { format: "embedding {bar} {percentage}% | {value}/{total} sections | {eta}s left", noTTYOutput: true },
     Presets.shades_classic,
   );
-  bar.start(all.length, 0);
-  let nextId = 0;
-  for (let start = 0; start < all.length; start += WRITE_BATCH) {
-    const batch = all.slice(start, start + WRITE_BATCH);
-    nextId = await addSections(collection, batch, nextId);
-    bar.update(start + batch.length);
-  }
+  bar.start(sections.length, 0);
+  await indexSections(collection, sections, (written) => bar.update(written));
   bar.stop();
-}
-
-/** Adds sections; where the server says that one is over the model's limit, that one is halved. */
-async function addSections(
-  collection: Collection<SectionMetadata>,
-  batch: readonly Section[],
-  nextId: number,
-): Promise<number> {
-  try {
-    await collection.add({ records: batch.map((section, position) => recordOf(section, nextId + position)) });
-    return nextId + batch.length;
-  } catch (error) {
-    if (!(error instanceof TooLargeError)) throw error;
-    const [only] = batch;
-    const middle = Math.ceil(batch.length / 2);
-    const halves =
-      batch.length === 1 && only !== undefined
-        ? halve(only).map((half) => [half])
-        : [batch.slice(0, middle), batch.slice(middle)];
-    let id = nextId;
-    for (const half of halves) id = await addSections(collection, half, id);
-    return id;
-  }
-}
-
-function recordOf({ path, title, text }: Section, id: number): RecordInput<SectionMetadata> {
-  const folderName = path.includes("/") ? path.slice(0, path.indexOf("/")) : ".";
-  return {
-    id: String(id),
-    document: `${title}\n\n${text}`,
-    metadata: { path, title, folder: folderName },
-  };
 }
 
 async function tour(collection: Collection<SectionMetadata>): Promise<void> {
@@ -206,8 +151,8 @@ function counted(count: number, word: string): string {
 
 function mostCommonFolder(all: readonly Section[]): string {
   const counts = new Map<string, number>();
-  for (const { path } of all) {
-    const name = path.includes("/") ? path.slice(0, path.indexOf("/")) : ".";
+  for (const section of all) {
+    const name = folderOf(section);
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   const [first] = [...counts].toSorted((a, b) => b[1] - a[1]);

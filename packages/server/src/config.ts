@@ -18,6 +18,7 @@ import { parseDiskReserve } from "./settings/parse-disk-reserve.ts";
 import { parseFolder } from "./settings/parse-folder.ts";
 import { parseGibibytes } from "./settings/parse-gibibytes.ts";
 import { parseList } from "./settings/parse-list.ts";
+import { parsePurgeAfter } from "./settings/parse-purge-after.ts";
 import { parseIndexSettings, parseSwitch } from "./settings/parse-switch.ts";
 import { refuseConflicts } from "./settings/setting-conflicts.ts";
 import { STORE_SETTINGS, type StoreSettings } from "./settings/store-settings.ts";
@@ -78,7 +79,7 @@ export interface Setting<T = unknown> {
   /** As an operator would write it; `null`: not set. */
   readonly default: string | null;
   readonly doc: string;
-  readonly isList?: true;
+  readonly isList?: boolean;
   /** Throws a `SettingError` that says what is expected. */
   parse(text: string): T;
 }
@@ -240,11 +241,6 @@ export const SETTINGS: SettingTable = {
   },
 };
 
-/** Of the time until what is deleted is gone: with less the server would do little else. */
-const LEAST_PURGE_MS = 1_000;
-const MOST_PURGE_DAYS = 3_650;
-const MS_PER_DAY = 86_400_000;
-
 /** Texts of flags by setting name, as the command line gives them. */
 export type FlagTexts = { readonly [name in keyof Settings]?: string | undefined };
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -269,8 +265,9 @@ export async function loadSettings(
   environment: Environment = process.env,
 ): Promise<Settings> {
   const path = readSetting(SETTINGS.configFile, { flag: flags.configFile, environment });
-  const file = path === null ? NO_FILE : await readConfigFile(path, SETTINGS);
-  return readSettings(flags, environment, file);
+  if (path === null) return readSettings(flags, environment);
+  const isReplaced = (name: keyof Settings) => isGiven(SETTINGS[name], { flag: flags[name], environment });
+  return readSettings(flags, environment, await readConfigFile(path, SETTINGS, isReplaced));
 }
 
 /** Reads all settings; throws a `SettingError` that names the flag, the variable, or the place in the file. */
@@ -386,15 +383,4 @@ export function readServerAddress(
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new SettingError(`"${url}" is not a URL of a server`);
   return { url: url.replace(/\/+$/, ""), key: read("key") ?? null };
-}
-
-/** Days, fractions allowed; returns milliseconds, `null` for `off`. */
-function parsePurgeAfter(text: string): number | null {
-  if (text === "off") return null;
-  const days = Number(text);
-  if (!/^\d+(?:\.\d+)?$/u.test(text) || days * MS_PER_DAY < LEAST_PURGE_MS || days > MOST_PURGE_DAYS)
-    throw new SettingError(
-      `must be a number of days above 0 and up to ${MOST_PURGE_DAYS}, such as 7 or 0.5, or off`,
-    );
-  return days * MS_PER_DAY;
 }

@@ -4,9 +4,14 @@ import { SheafError } from "@sheaf/protocol";
 import { readServerAddress } from "../config.ts";
 import type { CommandOption } from "./command.ts";
 
+export const SERVER_URL_OPTION: CommandOption = {
+  flags: "--url <url>",
+  doc: "URL of the server. [SHEAF_URL, default http://127.0.0.1:8000]",
+};
+
 /** Options of every command that speaks to a server. */
 export const SERVER_OPTIONS: readonly CommandOption[] = [
-  { flags: "--url <url>", doc: "URL of the server. [SHEAF_URL, default http://127.0.0.1:8000]" },
+  SERVER_URL_OPTION,
   {
     flags: "--key <key>",
     doc: "API key with the required scope. Prefer the environment variable. [SHEAF_KEY]",
@@ -60,17 +65,19 @@ export async function withServer<T>(
   try {
     return await ask(client);
   } catch (cause) {
-    if (cause instanceof UnreachableError) {
-      const message = isDistrusted(cause)
-        ? `${cause.message}; NODE_EXTRA_CA_CERTS names a file of certificates that are trusted beside those of Node.js`
-        : `no server answers at ${url}; name another with --url`;
-      throw new SheafError("unavailable", message, { cause });
-    }
+    if (cause instanceof UnreachableError) throw unreachable(url, cause);
     if (!(cause instanceof SheafApiError)) throw cause;
     const needsKey = cause instanceof AuthorizationError && cause.status === UNAUTHORIZED && key === null;
     const message = needsKey ? "the server requires an API key; set SHEAF_KEY or --key" : cause.message;
     throw new ServerRefusal(cause.status, message, cause);
   }
+}
+
+export function unreachable(url: string, cause: UnreachableError): SheafError {
+  const message = isDistrusted(cause)
+    ? `${cause.message}; NODE_EXTRA_CA_CERTS names a file of certificates that are trusted beside those of Node.js`
+    : `no server answers at ${url}; name another with --url`;
+  return new SheafError("unavailable", message, { cause });
 }
 
 /** A server answers there, whose certificate is not trusted. `fetch` has the reason in its cause. */

@@ -145,10 +145,10 @@ export class CheckService {
     { checking, budget }: { readonly checking: Checking; readonly budget: RequestBudget },
   ): Promise<readonly number[]> {
     const refused: number[] = [];
-    const numbers = [...searches.keys()].filter((i) => patternsOf(searches[i]?.where ?? null).length > 0);
-    const patterns = new Set(numbers.flatMap((i) => patternsOf(searches[i]!.where)));
+    const patterns = searches.map((search) => patternsOf(search?.where ?? null));
+    const numbers = [...searches.keys()].filter((i) => patterns[i]!.length > 0);
     // A call with too many is refused before one of them is compiled.
-    const isRefused = patterns.size > LIMITS.regexPatterns;
+    const isRefused = new Set(patterns.flat()).size > LIMITS.regexPatterns;
     const together = isRefused || numbers.length > 1 ? [numbers] : [];
     const single = isRefused ? [] : numbers.map((i) => [i]);
     for (const group of [...together, ...single]) {

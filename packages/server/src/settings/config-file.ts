@@ -14,8 +14,15 @@ type Table = Readonly<Record<string, Setting>>;
 /** Files of settings are read by others, and copied; these have files of their own. */
 const SECRETS: Readonly<Record<string, string>> = { rootKey: "root-key-file", hfToken: "hf-token-file" };
 
-/** Throws a `SettingError` that names the file and what is wrong in it. */
-export async function readConfigFile(path: string, table: Table): Promise<ConfigFile> {
+/**
+ * Throws a `SettingError` that names the file and what is wrong in it. Values are parsed by whoever takes them; here only those
+ * that `isReplaced`, which nobody takes: to parse may be to read a file, such as that of a secret.
+ */
+export async function readConfigFile(
+  path: string,
+  table: Table,
+  isReplaced: (name: keyof Settings) => boolean,
+): Promise<ConfigFile> {
   const parsed = await readSettingsFile(path, "settings");
   const texts = Object.entries(parsed).map(([key, value]) => {
     const name = settingOf(key, table);
@@ -24,9 +31,9 @@ export async function readConfigFile(path: string, table: Table): Promise<Config
     const file = SECRETS[name];
     if (file !== undefined)
       throw new SettingError(`${path}: "${key}" is a secret; name a file that holds it by "${file}"`);
-    const text = textOf(`${path}: ${key}`, value, table[name]);
-    // Also where a flag or a variable takes its place.
-    requireValid(`${path}: ${key}`, text, table[name]);
+    const setting = table[name]!;
+    const text = textOf(`${path}: ${key}`, value, setting);
+    if (isReplaced(name as keyof Settings)) requireValid(`${path}: ${key}`, text, setting);
     return [name, text];
   });
   return { path, texts: Object.fromEntries(texts) as ConfigFile["texts"] };
@@ -44,20 +51,19 @@ function secretHint(key: string): string {
     : "";
 }
 
-function requireValid(place: string, text: string, setting: Setting | undefined): void {
+function requireValid(place: string, text: string, setting: Setting): void {
   try {
-    setting?.parse(text);
+    setting.parse(text);
   } catch (error) {
     if (!(error instanceof SettingError)) throw error;
     throw new SettingError(`${place}: ${error.message}`, { cause: error });
   }
 }
 
-function textOf(place: string, value: unknown, setting: Setting | undefined): string {
+function textOf(place: string, value: unknown, { isList = false }: Setting): string {
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
   if (typeof value === "boolean") return value ? "on" : "off";
-  const isList = setting?.isList === true;
   if (isList && Array.isArray(value) && value.every((item) => typeof item === "string"))
     return value.join(",");
   throw new SettingError(

@@ -183,8 +183,8 @@ function* matchesOf(
   if (knn.query.type !== "sparse" || weighed === null) return { dotProduct: 0, json: "", length: null };
   const { indices, tokens } = knn.query.vector;
   const { weights, saturation, holders } = weighed;
-  const length = documentLength(stored.values);
-  const rest = saturation === null ? 0 : restOf(saturation, length);
+  const length = saturation === null ? null : documentLength(stored.values);
+  const rest = saturation === null || length === null ? 0 : restOf(saturation, length);
   let dotProduct = 0;
   let json = "";
   for (let i = 0, j = 0, steps = 1; i < indices.length && j < stored.indices.length; steps++) {
@@ -206,7 +206,7 @@ function* matchesOf(
     if (held <= asked) j++;
     if (steps % TERMS_PER_STEP === 0) yield;
   }
-  return { dotProduct, json, length: saturation === null ? null : length };
+  return { dotProduct, json, length };
 }
 
 function operatorNode(op: string, value: number, operands: readonly Node[]): Node {

@@ -1,8 +1,9 @@
 /** `sheaf health`: one request and an exit code, for health checks of containers that have no curl. */
-import { SheafError } from "@sheaf/protocol";
+import { UnreachableError } from "@sheaf/client";
 import { readServerAddress } from "../../config.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
+import { SERVER_URL_OPTION, unreachable } from "../server-request.ts";
 
 const READY = "/readyz";
 const MOST_SECONDS = 600;
@@ -11,7 +12,7 @@ export const health: Command = {
   name: "health",
   summary: "Ask a server whether it can answer requests.",
   options: [
-    { flags: "--url <url>", doc: "URL of the server. [SHEAF_URL, default http://127.0.0.1:8000]" },
+    SERVER_URL_OPTION,
     { flags: "--timeout-seconds <seconds>", doc: "How long to wait for its answer. [default 4]" },
   ],
   notes: "Exits with 0 if GET /readyz is answered with 200, else with 1. No key is needed.",
@@ -33,6 +34,6 @@ async function statusOf(url: string, timeoutMs: number): Promise<number> {
     await response.body?.cancel();
     return response.status;
   } catch (cause) {
-    throw new SheafError("unavailable", `no server answers at ${url}; name another with --url`, { cause });
+    throw unreachable(url, new UnreachableError(url, cause));
   }
 }
