@@ -1,12 +1,17 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { IndexProgress } from "./index-progress.ts";
 
-function progress(): { readonly progress: IndexProgress; readonly events: string[] } {
+function progress(checkpointed = Promise.resolve()): {
+  readonly progress: IndexProgress;
+  readonly events: string[];
+} {
   const events: string[] = [];
   const made = new IndexProgress(0, {
     mark: async () => void events.push("mark"),
-    checkpoint: async (position, complete) =>
-      void events.push(`checkpoint ${position}${complete ? " complete" : ""}`),
+    checkpoint: async (position, complete) => {
+      events.push(`checkpoint ${position}${complete ? " complete" : ""}`);
+      await checkpointed;
+    },
     onProblem: (error) => events.push(String(error)),
   });
   return { progress: made, events };
@@ -51,3 +56,31 @@ describe("the mark of a collection with writes that are not checkpointed", () =>
     await tracked.close();
   });
 });
+
+describe("closing", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it("ends the ticks, of which one was under way beside a write that changed nothing", async () => {
+    vi.useFakeTimers();
+    const checkpointed = delayed();
+    const written = delayed();
+    const { progress: tracked, events } = progress(checkpointed.promise);
+    await tracked.track(async () => 1);
+    const writing = tracked.track(() => written.promise.then(() => 1));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(events).toEqual(["mark", "checkpoint 1"]);
+    written.resolve();
+    await writing;
+    const closing = tracked.close();
+    checkpointed.resolve();
+    await closing;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(events).toEqual(["mark", "checkpoint 1", "checkpoint 1 complete"]);
+  });
+});
+
+function delayed(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

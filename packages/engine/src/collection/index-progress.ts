@@ -26,6 +26,7 @@ export class IndexProgress {
   #mark: Promise<void> | null = null;
   #timer: NodeJS.Timeout | null = null;
   #ticking: Promise<void> = Promise.resolve();
+  #closing = false;
 
   /** `position`: sequence number of the last checkpoint. */
   constructor(position: number, hooks: IndexProgressHooks) {
@@ -65,6 +66,7 @@ export class IndexProgress {
 
   /** Makes the last checkpoint at once. Nothing may be tracked afterwards. */
   async close(): Promise<void> {
+    this.#closing = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#ticking;
     if (this.#mark !== null || this.#checkpointed < this.#newest) await this.#checkpoint(this.#newest, true);
@@ -80,6 +82,8 @@ export class IndexProgress {
   }
 
   #schedule(): void {
+    // A tick that is under way at the close would set the timer again, and the next one would meet a closed store.
+    if (this.#closing) return;
     this.#timer ??= setTimeout(() => {
       this.#ticking = this.#tick();
     }, TICK_MS).unref();
