@@ -1,8 +1,9 @@
 /**
  * Four projects: `unit` beside the sources, the others against the built command. All resolve packages to their sources.
  * Files of `unit` and `e2e` run beside each other, one more than there are cores, for they often wait for processes. Nothing
- * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew. `long` is a small
- * version of the lanes that run for hours: `npm run test:long`, which `npm run verify` leaves out.
+ * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew. `long` is what
+ * `npm run verify` leaves out, `npm run test:long`: small versions of the lanes that run for hours, commands that are killed
+ * again and again, and the comparisons with the oracle with eight times as many cases.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -19,6 +20,10 @@ const env = { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) };
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 /** Of the hostile lane, those that wait for processes that are stopped or start again, and assert no time. */
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
+/** Killed at any moment, again and again. */
+const KILLED = ["test/damage/{compact,index-files}.test.ts"];
+const ORACLE = ["packages/engine/src/query/{differential,reopened,explain/explain}.test.ts"];
+const ORACLE_CASES = "40000";
 
 export default defineConfig({
   test: {
@@ -49,6 +54,7 @@ export default defineConfig({
             "test/e2e/!(quickstart).test.ts",
             ...WAITING,
           ],
+          exclude: [...configDefaults.exclude, ...KILLED],
           maxWorkers,
         },
       },
@@ -57,8 +63,8 @@ export default defineConfig({
         test: {
           ...deadlines,
           name: "long",
-          env,
-          include: ["test/{fuzz,soak,torture}/**/*.test.ts"],
+          env: { ...env, SHEAF_DIFFERENTIAL_CASES: ORACLE_CASES },
+          include: ["test/{fuzz,soak,torture}/**/*.test.ts", ...KILLED, ...ORACLE],
           maxWorkers,
         },
       },

@@ -12,7 +12,7 @@ const NO_FUNCTION = { configuration: { embedding_function: null } };
 const TINY_RECORDS = 4_000;
 const AT_ONCE = 200;
 const LEAVERS = 4;
-const LEAVING_MS = 8_000;
+const LEAVING_MS = 5_000;
 /** After the last byte: while the body is parsed, while the write crosses to the engine, while it is stored. */
 const LEAVE_AFTER_MS = [0, 400, 900, 1_500];
 /** Tells slow from hung. */

@@ -30,7 +30,7 @@ const DIMENSION = 3;
 const SEARCHES_PER_COLLECTION = 8;
 const ROUNDS = 3;
 const SEARCHES_PER_ROUND = 4;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 20_000);
+const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000);
 const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`differential: ${CASES} cases, SHEAF_DIFFERENTIAL_SEED=${SEED}`);
 

@@ -16,7 +16,7 @@ import { recordsOf } from "./testing/records-of.ts";
 const DIMENSION = 3;
 const ROUNDS = 4;
 const SEARCHES_PER_ROUND = 4;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 20_000);
+const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000);
 const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 const RUNS = { seed: SEED, numRuns: Math.ceil((CASES * 0.02) / (ROUNDS * SEARCHES_PER_ROUND)) };
 console.log(`reopened: SHEAF_DIFFERENTIAL_SEED=${SEED}`);

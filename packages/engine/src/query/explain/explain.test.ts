@@ -14,7 +14,7 @@ import { TestCollection, type TestCollectionOptions } from "../testing/test-coll
 
 const DIMENSION = 3;
 const SEARCHES_PER_COLLECTION = 8;
-const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 20_000);
+const CASES = Number(process.env["SHEAF_DIFFERENTIAL_CASES"] ?? 5_000);
 const SEED = Number(process.env["SHEAF_DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`traces: ${CASES} cases, SHEAF_DIFFERENTIAL_SEED=${SEED}`);
 
