@@ -1,9 +1,10 @@
 /**
- * Four projects: `unit` beside the sources, the others against the built command. All resolve packages to their sources.
- * Files of `unit` and `e2e` run beside each other, one more than there are cores, for they often wait for processes. Nothing
- * runs beside those of `alone`, which watch what a server takes and how soon it answers, or build it anew. `long` is what
- * `npm run verify` leaves out, `npm run test:long`: small versions of the lanes that run for hours, commands that are killed
- * again and again, and the comparisons with the oracle with eight times as many cases.
+ * Projects: `unit` and `engine` beside the sources, the others against the built command. All resolve packages to their
+ * sources. Files of `unit` share processes, which saves a third of their time; those of `engine` count memory, threads and
+ * kernels, and get a process each. Files of these two and of `e2e` run beside each other, one more than there are cores, for
+ * they often wait for processes. Nothing runs beside those of `alone`, which watch what a server takes and how soon it
+ * answers, or build it anew. `long` is what `npm run verify` leaves out, `npm run test:long`: small versions of the lanes
+ * that run for hours, commands that are killed again and again, and the oracle with eight times as many cases.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -17,6 +18,7 @@ const deadlines = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: 
 const maxWorkers = availableParallelism() + 1;
 // Servers under test write as long as there is any room, whatever else is on the machine's disk.
 const env = { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) };
+const ENGINE = ["packages/{engine,importers,inference,process}/src/**/*.test.ts"];
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 /** Of the hostile lane, those that wait for processes that are stopped or start again, and assert no time. */
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
@@ -33,6 +35,7 @@ export default defineConfig({
         test: {
           ...deadlines,
           name: "unit",
+          isolate: false,
           include: [
             "packages/*/src/**/*.test.ts",
             "apps/*/src/**/*.test.ts",
@@ -40,8 +43,13 @@ export default defineConfig({
             "test/*.test.ts",
             "test/contract/**/*.test.ts",
           ],
+          exclude: [...configDefaults.exclude, ...ENGINE],
           maxWorkers,
         },
+      },
+      {
+        ...shared,
+        test: { ...deadlines, name: "engine", include: ENGINE, maxWorkers },
       },
       {
         ...shared,

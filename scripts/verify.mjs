@@ -7,4 +7,4 @@ for (const script of ["build", "format:check", "lint", "typecheck", "unused"]) {
   run("npm", ["run", "--silent", script]);
 }
 console.log("\n> test");
-run("npx", ["vitest", "run", ...["unit", "e2e", "alone"].map((name) => `--project=${name}`)]);
+run("npx", ["vitest", "run", ...["unit", "engine", "e2e", "alone"].map((name) => `--project=${name}`)]);
