@@ -1,7 +1,15 @@
 export { BusyWait, hasSpareCore } from "./busy-wait.ts";
 export { Channel } from "./channel.ts";
 export { serveParent, type ChildHooks } from "./child.ts";
-export { beginSlice, isSliceOver, isSliceWanted, nextSlice, shortenTurn, takeSlice } from "./loop-slice.ts";
+export {
+  beginSlice,
+  isSliceOver,
+  isSliceWanted,
+  nextSlice,
+  shortenTurn,
+  takeSlice,
+  wasSliceTaken,
+} from "./loop-slice.ts";
 export { optimizeEarly } from "./early-optimization.ts";
 export { IdleGc, type IdleGcOptions } from "./idle-gc.ts";
 export {

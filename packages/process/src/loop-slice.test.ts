@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { isSliceOver, nextSlice, shortenTurn } from "./loop-slice.ts";
+import { beginSlice, isSliceOver, nextSlice, shortenTurn, wasSliceTaken } from "./loop-slice.ts";
 
 it("has no slice in a turn that is short, and one in the next", async () => {
   shortenTurn();
@@ -18,4 +18,15 @@ it("has long work go on where every turn is short", async () => {
   };
   shorten();
   expect(await work).toBe(true);
+});
+
+it("knows when long work began or went on last", async () => {
+  beginSlice();
+  expect(wasSliceTaken(1_000)).toBe(true);
+  await sleep(12);
+  expect(wasSliceTaken(10)).toBe(false);
+  await nextSlice("");
+  expect(wasSliceTaken(1_000)).toBe(true);
+  await sleep(12);
+  expect(wasSliceTaken(10)).toBe(false);
 });

@@ -12,6 +12,8 @@ const SLICE_MS = 4;
 const waiting = new TurnQueue<() => void>();
 /** When the slice of this turn began; `null`: it has not. */
 let startedAt: number | null = null;
+/** When long work began or went on last. */
+let takenAt = -Infinity;
 /** This turn has no slice. */
 let isShort = false;
 /** When the first of the short turns began that have kept long work waiting; `null`: none has. */
@@ -19,8 +21,9 @@ let shortSince: number | null = null;
 
 /** Before anything has gone on in this turn: what arrives later in it shares its slice. */
 export function beginSlice(): void {
+  takenAt = performance.now();
   if (startedAt !== null) return;
-  startedAt = performance.now();
+  startedAt = takenAt;
   setImmediate(endSlice);
 }
 
@@ -43,6 +46,11 @@ export function isSliceOver(): boolean {
 /** Long work that somebody waits for goes on in a later turn. */
 export function isSliceWanted(): boolean {
   return waiting.size > 0;
+}
+
+/** Long work that somebody waits for began or went on in the last so many milliseconds. */
+export function wasSliceTaken(milliseconds: number): boolean {
+  return performance.now() - takenAt < milliseconds;
 }
 
 /** Resolves with a slice of a later turn, in which the owner goes on at once. */
@@ -77,7 +85,7 @@ function resumeOne(): void {
   const resume = waiting.shift();
   if (waiting.size > 0) setImmediate(resumeOne);
   // Its slice is its own: it ends before the loop sees what has arrived.
-  startedAt = performance.now();
+  takenAt = startedAt = performance.now();
   setTimeout(endSlice, 0);
   resume?.();
 }

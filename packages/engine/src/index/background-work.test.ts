@@ -61,6 +61,24 @@ describe("BackgroundWork", () => {
     expect([steps, failures]).toStrictEqual([1, [new RangeError("no memory")]]);
   });
 
+  it("takes one step at a time where a slice is to have no length, and is awake until nothing is left", async () => {
+    const turns: number[] = [];
+    let turn = 0;
+    const count = (): void => {
+      turn++;
+      if (turns.length < 4) setImmediate(count);
+    };
+    const step = (): boolean => turns.push(turn) < 4;
+    const work = new BackgroundWork({ step, onFailure: () => {}, sliceMs: () => 0 });
+    expect(work.isAwake).toBe(false);
+    work.wake();
+    expect(work.isAwake).toBe(true);
+    count();
+    await until(() => turns.length === 4);
+    expect(new Set(turns).size).toBe(4);
+    expect(work.isAwake).toBe(false);
+  });
+
   it("does nothing once closed", async () => {
     let steps = 0;
     const work = new BackgroundWork({ step: () => steps++ < 10, onFailure: () => {} });

@@ -2,17 +2,17 @@
  * Work that can wait, in slices between which the event loop turns. It keeps no process alive. A step that throws
  * ends it; whoever owns the work decides what then.
  */
-import { isSliceWanted } from "@sheaf/process";
-
 const SLICE_MS = 3;
 const PAUSE_MS = 1;
+/** After a step that gave way: calls that come one after the other meet few of them. */
+const LONG_PAUSE_MS = 2;
 
 export interface BackgroundSteps {
   /** Does about a millisecond of work; false when there is none left. */
   readonly step: () => boolean;
   readonly onFailure: (error: unknown) => void;
-  /** Takes one step at a time while reads or writes wait for their next slice. */
-  readonly givesWay?: boolean;
+  /** Milliseconds of work between two turns, 3 if left out; 0: one step, and a longer pause. */
+  readonly sliceMs?: () => number;
 }
 
 export class BackgroundWork {
@@ -26,10 +26,15 @@ export class BackgroundWork {
     this.#steps = steps;
   }
 
+  /** A slice is to come. */
+  get isAwake(): boolean {
+    return this.#timer !== null;
+  }
+
   /** There is work again. */
-  wake(): void {
+  wake(pause = PAUSE_MS): void {
     if (this.#timer !== null || this.#closed) return;
-    const delay = Math.max(PAUSE_MS, this.#restsUntil - performance.now());
+    const delay = Math.max(pause, this.#restsUntil - performance.now());
     this.#timer = setTimeout(() => this.#slice(), delay).unref();
   }
 
@@ -73,8 +78,8 @@ export class BackgroundWork {
 
   #slice(): void {
     this.#timer = null;
-    const givesWay = this.#steps.givesWay === true && isSliceWanted();
-    const until = performance.now() + (givesWay ? 0 : SLICE_MS);
+    const sliceMs = this.#steps.sliceMs?.() ?? SLICE_MS;
+    const until = performance.now() + sliceMs;
     try {
       do if (!this.#steps.step()) return;
       while (performance.now() < until);
@@ -82,6 +87,6 @@ export class BackgroundWork {
       this.#steps.onFailure(error);
       return;
     }
-    this.wake();
+    this.wake(sliceMs === 0 ? LONG_PAUSE_MS : PAUSE_MS);
   }
 }

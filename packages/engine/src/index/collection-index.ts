@@ -40,10 +40,6 @@ import { UnsealedLimit } from "./unsealed-limit.ts";
 
 /** After the last write, until segments that could be one are made one. */
 const REST_MS = 1_000;
-/** Rows that may wait for their codes, which bounds the memory of their vectors; beyond it every write codes two. */
-const MAX_WAITING = 16_384;
-/** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
-const MAX_WAITING_BYTES = 2 ** 28;
 /** Until codes and vectors are loaded from files: the search that a collection was opened for is answered before. */
 const LOADING_DELAY_MS = 250;
 
@@ -101,7 +97,8 @@ export class CollectionIndex {
     this.#work = new BackgroundWork({ step: () => this.#step(), onFailure });
     const load = (): boolean =>
       !this.#failed && !this.#changing && !this.#hollow.isMoving && this.#indexer.load();
-    this.#loading = new BackgroundWork({ step: load, onFailure, givesWay: true });
+    const sliceMs = (): number => this.#indexer.loadingSliceMs;
+    this.#loading = new BackgroundWork({ step: load, onFailure, sliceMs });
   }
 
   /** What an index had that was closed, into one that is empty. `offsets`: above those of all its records. */
@@ -168,6 +165,11 @@ export class CollectionIndex {
   /** Background work is under way that makes searches faster, not different. */
   get isBuilding(): boolean {
     return this.#building || this.#indexer.isSealing;
+  }
+
+  /** Codes and vectors are being loaded from files. */
+  get isLoading(): boolean {
+    return this.#loading.isAwake;
   }
 
   /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
@@ -275,7 +277,8 @@ export class CollectionIndex {
       yield* this.#write(record);
       yield* this.#work.nowInSteps(this.#hollow.move());
       while (this.#segments.packSparse()) yield;
-      if (this.#hasCodes && !this.#mayWait()) this.#work.now(() => this.#indexer.code(2));
+      if (this.#hasCodes && !this.#indexer.mayWait(this.#filling ? this.#blocks!.dimension : null))
+        this.#work.now(() => this.#indexer.code(2));
       yield;
     }
     this.#publish();
@@ -330,12 +333,6 @@ export class CollectionIndex {
   #wake(): void {
     this.#building = true;
     if (!this.#filling) this.#work.wake();
-  }
-
-  #mayWait(): boolean {
-    const { waiting } = this.#indexer;
-    if (waiting <= MAX_WAITING || !this.#filling) return waiting <= MAX_WAITING;
-    return waiting * this.#blocks!.dimension * Float32Array.BYTES_PER_ELEMENT <= MAX_WAITING_BYTES;
   }
 
   #step(): boolean {

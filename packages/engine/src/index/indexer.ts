@@ -71,6 +71,10 @@ const SEALED_PER_MS = 2;
 /** Takes a second or two. */
 const SEALED_ANYWAY = 16_384;
 const CODED_PER_STEP = 16;
+/** Rows that may wait for their codes, which bounds the memory of their vectors; beyond it every write codes two. */
+const MAX_WAITING = 16_384;
+/** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
+const MAX_WAITING_BYTES = 2 ** 28;
 /** Rows whose mean codes are relative to. */
 const MEAN_ROWS = 1_024;
 
@@ -93,12 +97,13 @@ export class Indexer {
     this.#columns = new EagerColumns(() => this.#mutable().flatMap(({ blocks }) => blocks.filter(isFull)));
   }
 
-  /** Rows that wait for their code. */
-  get waiting(): number {
+  /** Whether more rows may wait for their code. `filled`: dimension of an index that cannot be searched yet. */
+  mayWait(filled: number | null): boolean {
     let waiting = 0;
     for (const { segment } of this.#options.segments.entries)
       if (!segment.isSealed) waiting += segment.vectors.waiting;
-    return waiting;
+    if (waiting <= MAX_WAITING || filled === null) return waiting <= MAX_WAITING;
+    return waiting * filled * Float32Array.BYTES_PER_ELEMENT <= MAX_WAITING_BYTES;
   }
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
@@ -109,6 +114,11 @@ export class Indexer {
   /** One slice of loading codes, columns and vectors from files; false: there is nothing to load, or no room. */
   load(): boolean {
     return this.#loader.step();
+  }
+
+  /** How long to `load` in one turn, see `BackgroundSteps`. */
+  get loadingSliceMs(): number {
+    return this.#loader.sliceMs;
   }
 
   /** Gives codes to so many rows that have waited longest; false: none waits. */

@@ -1,10 +1,13 @@
 /**
  * Loads what searches look at of segments that were opened from files: first the codes of all, which any search needs, then
- * the columns that filters are likely to ask for, then vectors, so that rows are scored without reading them one by one; both
- * while the memory has room. In slices of less than a millisecond. A search that comes before reads what it needs itself.
+ * bf16 of all vectors, so that rows are scored without reading a hundred of them one by one for each segment, then the columns
+ * that filters are likely to ask for, and last the lower halves, of which a search reads some ten; all but codes while the
+ * memory has room. In steps of less than a millisecond. A search that comes before reads what it needs itself.
  */
+import { isSliceWanted, wasSliceTaken } from "@sheaf/process";
 import { CODE_PARTS } from "../segment/dense/dense-source.ts";
-import { takeRows } from "../segment/dense/take-rows.ts";
+import { takeNextRows } from "../segment/dense/take-rows.ts";
+import type { RowsKept } from "../segment/dense/segment-layout.ts";
 import type { DenseSegment } from "../segment/dense/dense-segment.ts";
 import type { SegmentMemory } from "../storage/files/index-memory.ts";
 import type { DocBlock } from "../segment/doc-block.ts";
@@ -17,8 +20,15 @@ interface FileSegment {
   readonly memory: SegmentMemory;
 }
 
+/** Milliseconds between two turns: the sooner it is done, the fewer searches read what they need one by one. */
+const SLICE_MS = 5;
+/** After the last search or write, until what spares little is loaded at full speed again. */
+const QUIET_MS = 20;
+
 interface Loading {
   readonly entry: LiveSegment;
+  /** It is a tenth of what a search reads of the file. */
+  readonly isRest?: boolean;
   readonly steps: Generator<void, void>;
 }
 
@@ -37,12 +47,18 @@ export class SegmentLoader {
   step(): boolean {
     // What a segment that is gone had claimed was given back when it went.
     if (this.#loading !== null && !this.#segments.entries.includes(this.#loading.entry)) this.#loading = null;
-    this.#loading ??= this.#codes();
+    this.#loading ??= this.#codes() ?? this.#rows("none");
     if (this.#loading === null && this.#columns.step()) return true;
-    this.#loading ??= this.#rows();
+    this.#loading ??= this.#rows("bf16");
     if (this.#loading === null) return false;
     if (this.#loading.steps.next().done === true) this.#loading = null;
     return true;
+  }
+
+  /** How long to go on in one turn; 0: for one step, because calls need the thread more than what is loaded. */
+  get sliceMs(): number {
+    const givesWay = isSliceWanted() || (this.#loading?.isRest === true && wasSliceTaken(QUIET_MS));
+    return givesWay ? 0 : SLICE_MS;
   }
 
   #codes(): Loading | null {
@@ -51,10 +67,11 @@ export class SegmentLoader {
     return null;
   }
 
-  #rows(): Loading | null {
+  /** More of the vectors of a segment that has so much of them. */
+  #rows(had: RowsKept): Loading | null {
     for (const { entry, dense, memory } of this.#inFiles()) {
-      const kept = dense.hasRows ? "none" : takeRows(memory, dense);
-      if (kept !== "none") return { entry, steps: dense.loadRows(kept) };
+      const next = dense.kept === had ? takeNextRows(memory, dense) : null;
+      if (next !== null) return { entry, steps: dense.loadRows(next), isRest: had !== "none" };
     }
     return null;
   }

@@ -1,7 +1,8 @@
 /**
  * The check of every record that an opening from index files leaves out: each record can be read, its id leads to it, the
  * index has just this version of it, and nothing is missing from the store. It goes on behind the calls, at a fifth of the
- * time of the thread, and only while the index has every commit that the store shows.
+ * time of the thread, only while the index has every commit that the store shows, and not before the index has loaded what
+ * makes searches fast.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
@@ -39,7 +40,8 @@ export class RecordVerification {
   /** Throws what is wrong first. Ends early, without a finding, once it is aborted. */
   async run(signal: CancelSignal): Promise<void> {
     while (!signal.aborted) {
-      if (this.#source.isSettled() && this.#slice()) return;
+      const { index, isSettled } = this.#source;
+      if (!index.isLoading && isSettled() && this.#slice()) return;
       await sleep(PAUSE_MS, undefined, { ref: false });
     }
   }

@@ -169,7 +169,7 @@ export class DenseSegment {
     if (this.#source !== null) yield* this.#source.load(this, parts);
   }
 
-  /** Loads vectors from the file, in slices of less than a millisecond. */
+  /** Loads vectors from the file, or the rest of what is to be kept of them, in slices of less than a millisecond. */
   *loadRows(kept: RowsKept): Generator<void, void> {
     yield* this.#source!.loadRows(this, kept);
     this.#kept = kept;

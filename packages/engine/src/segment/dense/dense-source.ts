@@ -17,7 +17,7 @@ export interface DenseSource {
   lacks(parts: readonly CodePart[]): boolean;
   /** Reads them into the memory of the segment in slices, unless they are there; only where it is local. */
   load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
-  /** Reads all vectors there in slices; only where it is local. */
+  /** Reads what the segment does not keep yet of all vectors there, in slices; only where it is local. */
   loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void>;
   /** Reads all codes and vectors there, wherever they are. */
   fetch(segment: DenseSegment, options: ReadOptions): Promise<void>;

@@ -7,6 +7,15 @@ const WHOLE_SHARE = 0.5;
 /** The rest is left to copies of the codes that filters keep. */
 const BF16_SHARE = 0.8;
 
+/** Where vectors are loaded one part after the other: takes memory for as much as comes next; `null`: nothing does. */
+export function takeNextRows(memory: SegmentMemory, segment: DenseSegment): RowsKept | null {
+  const { kept, readable } = segment;
+  const next = kept === "none" ? "bf16" : "whole";
+  if (readable === "none" || kept === readable) return null;
+  const bytes = segment.rowBytes(next) - segment.rowBytes(kept);
+  return memory.take("vectors", bytes, next === "whole" ? WHOLE_SHARE : BF16_SHARE) ? next : null;
+}
+
 /** Takes as much memory as there is room for; says how much of the segment's vectors that is. */
 export function takeRows(memory: SegmentMemory, segment: DenseSegment): RowsKept {
   const { readable } = segment;

@@ -138,6 +138,9 @@ describe.each(spaces)("a segment in a file, in %s", (space) => {
     runSteps(dense.loadRows("bf16"));
     expect(dense.kept).toBe("bf16");
     expectSame(segment, filters);
+    runSteps(dense.loadRows(dense.readable));
+    expect(dense.kept).toBe(dense.readable);
+    expectSame(segment, filters);
   });
 
   it("finds the same in files that are late, once it was prepared", async () => {

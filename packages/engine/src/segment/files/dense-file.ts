@@ -91,7 +91,7 @@ export class DenseFile implements DenseSource {
   }
 
   *loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void> {
-    for (const { section, into } of this.#rowRegions(segment, kept)) {
+    for (const { section, into } of this.#rowRegions(segment, kept, segment.kept)) {
       const rows = Math.ceil(SLICE_BYTES / section.rowBytes);
       for (let first = 0; first < segment.capacity; first += rows) {
         const slice = into.subarray(first * section.rowBytes, (first + rows) * section.rowBytes);
@@ -147,12 +147,19 @@ export class DenseFile implements DenseSource {
         throw new SegmentDamaged(this.#name, "records", `a record is of list ${words[at32]}`);
   }
 
-  #rowRegions({ capacity, layout }: DenseSegment, kept: RowsKept): readonly RowRegion[] {
+  /** `had`: what is there already. */
+  #rowRegions(
+    { capacity, layout }: DenseSegment,
+    kept: RowsKept,
+    had: RowsKept = "none",
+  ): readonly RowRegion[] {
     const { memory, at, width } = layout;
     const regions: RowRegion[] = [];
     const bytes = capacity * width * 2;
-    if (kept !== "none") regions.push({ section: this.#halves!, into: memory.u8(at.halves, bytes) });
-    if (kept === "whole") regions.push({ section: this.#lows!, into: memory.u8(at.lows, bytes) });
+    if (kept !== "none" && had === "none")
+      regions.push({ section: this.#halves!, into: memory.u8(at.halves, bytes) });
+    if (kept === "whole" && had !== "whole")
+      regions.push({ section: this.#lows!, into: memory.u8(at.lows, bytes) });
     return regions;
   }
 }
