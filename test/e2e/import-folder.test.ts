@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { hybridSchema } from "@sheaf/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
 
@@ -72,19 +73,29 @@ describe("sheaf import FOLDER", () => {
     const { code, output } = await imported("--into", "first", "--create");
     expect({ code, output }).toMatchObject({
       code: 0,
-      output: expect.stringContaining("3 files with 4 records written to first; 4 skipped, see "),
+      output: expect.stringContaining("3 files written to first, which has 5 records now; 4 skipped, see "),
     });
     const { ids, documents, metadatas } = await recordsOf("first");
-    expect(ids.toSorted()).toEqual(["ships.md#0", "sub/page.html#0", "sub/years.csv#0", "sub/years.csv#1"]);
-    const sail = ids.indexOf("sub/years.csv#1");
+    expect(ids.toSorted()).toEqual([
+      ...["ships.md#0", "ships.md#1", "sub/page.html#0"],
+      ...["sub/years.csv:1#0", "sub/years.csv:2#0"],
+    ]);
+    const sail = ids.indexOf("sub/years.csv:2#0");
     expect(documents[sail]).toBe("name: sail\nyear: 2003");
-    expect(metadatas[sail]).toMatchObject({
-      parent: "sub/years.csv",
-      number: 1,
-      start: 25,
-      end: 46,
+    const place = {
+      path: "sub/years.csv",
       kind: "csv",
-      part: 2,
+      row: 2,
+      parent: "sub/years.csv:2",
+      start: 0,
+      end: 21,
+    };
+    expect(metadatas[sail]).toMatchObject({ ...place, version: expect.stringMatching(/^[0-9a-f]{16}$/u) });
+    expect(documents[ids.indexOf("ships.md#1")]).toBe("# Bread\nBread rises for a whole night.");
+    expect(metadatas[ids.indexOf("ships.md#1")]).toMatchObject({
+      path: "ships.md",
+      title: "Ships",
+      start: 34,
     });
     expect(metadatas[ids.indexOf("sub/page.html#0")]).toMatchObject({ title: "Knots", kind: "html" });
     const report = (await readFile(`${folder}.import.skipped.jsonl`, "utf8")).trim().split("\n");
@@ -100,48 +111,61 @@ describe("sheaf import FOLDER", () => {
     expect(skipped.find(({ path }) => path === "broken.json")?.reason).toContain("is no JSON");
   });
 
-  it("leaves alone what has not changed, replaces what has, and removes what is gone if told to", async () => {
+  it("leaves alone what has not changed, replaces what has, and removes what is gone", async () => {
     const long = Array.from({ length: 400 }, (_, i) => `Sentence number ${i} is about the sea.`).join(" ");
     await writeFile(join(folder, "long.txt"), long);
     await imported("--collection", "second", "--create");
     const before = (await recordsOf("second")).ids.filter((id) => id.startsWith("long.txt#"));
     expect(before.length).toBeGreaterThan(10);
     expect((await imported("--collection", "second")).output).toContain(
-      "0 files with 0 records written to second; 4 unchanged",
+      "0 files written to second, which has",
     );
+    expect((await imported("--collection", "second")).output).toContain("; 4 unchanged");
 
     await writeFile(join(folder, "long.txt"), "Short now.");
+    await writeFile(join(folder, "sub", "years.csv"), "name,year\nanchor,1998\n");
     await rm(join(folder, "ships.md"));
     // The line of a file that was being written when the command was killed.
     await appendFile(`${folder}.import.jsonl`, '{"path":"sub/page');
-    expect((await imported("--collection", "second")).output).toContain("1 files with 1 records written");
+    const kept = await imported("--collection", "second", "--keep");
+    expect(kept.output).toContain("2 files written");
     expect((await recordsOf("second")).ids).toContain("ships.md#0");
-    expect((await imported("--collection", "second", "--prune")).output).toContain("1 removed");
-    expect((await recordsOf("second")).ids.toSorted()).toEqual([
-      "long.txt#0",
-      "sub/page.html#0",
-      "sub/years.csv#0",
-      "sub/years.csv#1",
-    ]);
+    expect((await imported("--collection", "second")).output).toContain("1 removed");
+    const rest = ["sub/page.html#0", "sub/years.csv:1#0"];
+    expect((await recordsOf("second")).ids.toSorted()).toEqual(["long.txt#0", ...rest]);
     // Without a state, what an older and longer file left goes, too.
-    await writeFile(join(folder, "long.txt"), long);
+    await writeFile(join(folder, "sub", "years.csv"), FILES["sub/years.csv"]!);
     await imported("--collection", "second");
     await rm(`${folder}.import.jsonl`);
-    await writeFile(join(folder, "long.txt"), "Short again.");
+    await writeFile(join(folder, "sub", "years.csv"), "name,year\nanchor,1999\n");
     await imported("--collection", "second");
-    expect((await recordsOf("second")).ids.filter((id) => id.startsWith("long.txt#"))).toEqual([
-      "long.txt#0",
-    ]);
+    expect((await recordsOf("second")).ids.toSorted()).toEqual(["long.txt#0", ...rest]);
+    // A folder that is empty all at once is most likely not mounted.
+    for (const name of ["long.txt", "broken.json", "sub"]) await rm(join(folder, name), { recursive: true });
+    await imported("--collection", "second");
+    expect((await recordsOf("second")).ids.length).toBe(3);
   });
 
-  it("cuts again what is over the limit of the model", async () => {
-    await writeFile(join(folder, "dense.txt"), "zqxjkvbw ".repeat(400));
-    expect((await imported("--into", "third", "--create", "--tokens", "4000")).output).toContain(
-      "4 files with",
-    );
-    const { ids, documents } = await recordsOf("third");
-    const cut = documents.filter((_, i) => ids[i]!.startsWith("dense.txt#"));
-    expect(cut.length).toBeGreaterThan(1);
+  it("cuts as it is told, else as the collection says", async () => {
+    const text = "zqxjkvbw ".repeat(400);
+    await writeFile(join(folder, "dense.txt"), text);
+    const of = async (name: string): Promise<readonly string[]> => {
+      const { ids, documents } = await recordsOf(name);
+      return documents.filter((_, i) => ids[i]!.startsWith("dense.txt#"));
+    };
+    expect((await imported("--into", "third", "--create")).code).toBe(0);
+    const byKind = await of("third");
+    expect(byKind.join("")).toBe(text);
+    const small = await imported("--into", "third", "--chunking", "tokens", "--tokens", "64");
+    expect(small.output).toContain("4 files written");
+    expect((await of("third")).length).toBeGreaterThan(byKind.length * 3);
+
+    await served.ask(COLLECTIONS, {
+      name: "own",
+      schema: hybridSchema({ chunking: { by: "tokens", size: 32 } }),
+    });
+    expect((await imported("--into", "own")).code).toBe(0);
+    expect((await of("own")).length).toBeGreaterThan(byKind.length * 6);
   });
 
   it("watches, until it is interrupted", async () => {
@@ -149,8 +173,8 @@ describe("sheaf import FOLDER", () => {
     const child = spawn(process.execPath, all, { env: env(), stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(child, "exit");
     try {
-      await said(child, "3 files with 4 records written");
-      const next = said(child, "1 files with 1 records written");
+      await said(child, "3 files written");
+      const next = said(child, "1 files written");
       await writeFile(join(folder, "new.txt"), "Something new.");
       await next;
       const gone = said(child, "1 removed");
@@ -170,7 +194,11 @@ describe("sheaf import FOLDER", () => {
       code: 2,
       output: expect.stringContaining("embeds nothing"),
     });
-    expect((await imported("--into", "first", "--tokens", "1")).code).toBe(2);
+    expect(await imported("--into", "first", "--tokens", "1")).toMatchObject({
+      code: 2,
+      output: expect.stringContaining("must lie within 32 and 2048 tokens"),
+    });
+    expect((await imported("--into", "first", "--chunking", "pages")).code).toBe(2);
   });
 });
 

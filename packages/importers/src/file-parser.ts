@@ -9,7 +9,7 @@ import { PARSER_LIMITS } from "./parser-limits.ts";
 export interface ParsedFile {
   /** From the file itself, such as the title of a page. */
   readonly title: string | null;
-  /** Text that belongs together: the whole of a file, a page of a PDF, a row, an element of a list. */
+  /** Text that belongs together: the whole of a file, a page of a PDF, a row, an element of a list. Some may be blank. */
   readonly parts: readonly string[];
 }
 

@@ -18,6 +18,8 @@ export interface FoundFile {
 export interface SkippedPath {
   readonly path: string;
   readonly reason: string;
+  /** A folder that could not be looked into: what lies below it may still be there. */
+  readonly isUnread?: true;
 }
 
 const FOLDERS: ReadonlySet<string> = new Set(["node_modules", "__pycache__"]);
@@ -28,7 +30,7 @@ const SECRETS =
 export async function* walkFolder(root: string, below = ""): AsyncGenerator<FoundFile | SkippedPath> {
   const entries = await readdir(join(root, below), { withFileTypes: true }).catch((error: Error) => error);
   if (entries instanceof Error) {
-    yield { path: below, reason: `cannot be read: ${entries.message}` };
+    yield { path: below, reason: `cannot be read: ${entries.message}`, isUnread: true };
     return;
   }
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

@@ -78,6 +78,7 @@ export {
   isChunkOf,
   parentOf,
   parentOfId,
+  parseChunking,
   refuseChunkId,
   refuseChunkKeys,
 } from "./records/chunking.ts";

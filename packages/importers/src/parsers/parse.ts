@@ -15,14 +15,13 @@ export interface ParseRequest {
 /** Rejects with a reason that can be shown. */
 export async function parse({ kind, bytes }: ParseRequest): Promise<ParsedFile> {
   const { title, parts } = await PARSERS[kind](bytes);
-  const texts = parts.filter((part) => part.trim() !== "");
-  if (texts.length === 0) throw new Error("holds no text");
-  if (texts.length > PARSER_LIMITS.parts)
-    throw new Error(`has ${texts.length} parts, the limit is ${PARSER_LIMITS.parts}`);
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (parts.every((part) => part.trim() === "")) throw new Error("holds no text");
+  if (parts.length > PARSER_LIMITS.parts)
+    throw new Error(`has ${parts.length} parts, the limit is ${PARSER_LIMITS.parts}`);
+  const length = parts.reduce((sum, text) => sum + text.length, 0);
   if (length > PARSER_LIMITS.textLength)
     throw new Error(`holds ${length} characters, the limit is ${PARSER_LIMITS.textLength}`);
-  return { title: title === null || title.trim() === "" ? null : title.trim(), parts: texts };
+  return { title: title === null || title.trim() === "" ? null : title.trim(), parts };
 }
 
 type Parser = (bytes: Uint8Array) => ParsedFile | Promise<ParsedFile>;

@@ -23,16 +23,27 @@ export const importRecords: Command = {
       doc: "Create the collection if it does not exist; for a folder, with the bundled models.",
     },
     { flags: "--watch", doc: "Folder: go on with what changes, comes and goes, until it is interrupted." },
-    { flags: "--prune", doc: "Folder: remove the records of files that are gone." },
-    { flags: "--tokens <number>", doc: "Folder: about so many tokens a record. [default 180]" },
+    {
+      flags: "--keep",
+      doc: "Folder: leave the records of files that are gone, which are removed otherwise.",
+    },
+    {
+      flags: "--chunking <by>",
+      doc: "Folder: where files are cut: headings, sentences, tokens or none. [default as the collection says, or by kind of file]",
+    },
+    { flags: "--tokens <number>", doc: "Folder: tokens of a chunk at most. [default 256]" },
+    {
+      flags: "--overlap <number>",
+      doc: "Folder: tokens that a chunk shares with the one before. [default 0]",
+    },
     { flags: "--state <file>", doc: "Folder: which files are done. [default FOLDER.import.jsonl]" },
     ...databaseOptions("the collection"),
     ...SERVER_OPTIONS,
   ],
   notes:
-    "Of a folder: Markdown, HTML, PDF, DOCX, CSV, JSON, source code and plain text, cut into records path#0, path#1, …; a file that has not " +
-    "changed since the last run is left alone. What is skipped stands in FOLDER.import.skipped.jsonl, with the reason. It needs the " +
-    "package @sheaf/importers. " +
+    "Of a folder: Markdown, HTML, PDF, DOCX, CSV, JSON, source code and plain text, which the server cuts into records path#0, path#1, …; a file " +
+    "that has not changed since the last run is left alone, and the records of one that is gone are removed. What is skipped stands in " +
+    "FOLDER.import.skipped.jsonl, with the reason. It needs the package @sheaf/importers. " +
     'Of JSON lines: a line is an object with "id" and any of "embedding", "document", "uri" and "metadata", as `sheaf export` and ' +
     "`sheaf doctor --salvage` write them. Lines that are refused go to FILE.refused.jsonl, with the reason. An import that was " +
     "interrupted goes on where it ended (FILE.import.json). Exit code 0: all lines were written; 1: it failed, or lines were refused.",

@@ -1,16 +1,19 @@
 /** What `sheaf import FOLDER` does and says. */
 import { realpathSync } from "node:fs";
 import { type Collection, type SheafClient, hybridSchema } from "@sheaf/client";
+import { type JsonObject, SheafError, embeddingPlan, indexPlan, parseChunking } from "@sheaf/protocol";
 import { SettingError } from "../../../settings/setting-error.ts";
 import type { OptionTexts } from "../../command.ts";
 import { progressLines } from "../../progress-lines.ts";
 import { FolderState } from "./folder-state.ts";
-import { type FolderImport, type ImportedFolder, importFolder, watchFolder } from "./import-folder.ts";
+import {
+  type ChunkingWish,
+  type FolderImport,
+  type ImportedFolder,
+  importFolder,
+  watchFolder,
+} from "./import-folder.ts";
 import { loadImporters } from "./load-importers.ts";
-
-/** Cut to these, by estimate, a text fits the 256 tokens of the bundled model nearly always; otherwise it is cut again. */
-const TOKENS = 180;
-const LEAST_TOKENS = 16;
 
 export interface FolderCommand {
   readonly path: string;
@@ -23,25 +26,27 @@ export interface FolderCommand {
 /** Gives the exit code. */
 export async function runFolderImport({ path, name, client, options }: FolderCommand): Promise<number> {
   const importers = await loadImporters();
-  const tokens = readTokens(options["tokens"]);
+  const chunking = readChunking(options);
   const collection = await openCollection(client, name, options["create"] !== undefined);
   const root = realpathSync.native(path);
   const statePath = options["state"] ?? `${root}.import.jsonl`;
   const run: FolderImport = {
-    ...{ importers, root, collection, tokens },
+    ...{ importers, root, collection, chunking },
     state: new FolderState(statePath, collection.id),
     report: `${statePath.replace(/\.jsonl$/u, "")}.skipped.jsonl`,
-    prune: options["prune"] !== undefined,
+    keepsGone: options["keep"] !== undefined,
     tell: progressLines(),
   };
-  const say = (counts: ImportedFolder): void =>
+  const say = async (counts: ImportedFolder): Promise<void> => {
+    const total = { ...counts, records: await collection.count() };
     console.log(
       options["json"] === undefined
-        ? sentence(counts, name, run.report)
-        : JSON.stringify({ ...counts, report: run.report }),
+        ? sentence(total, name, run.report)
+        : JSON.stringify({ ...total, report: run.report }),
     );
+  };
   if (options["watch"] === undefined) {
-    say(await importFolder(run));
+    await say(await importFolder(run));
     return 0;
   }
   const end = new AbortController();
@@ -60,23 +65,32 @@ async function openCollection(client: SheafClient, name: string, create: boolean
 }
 
 function embeds({ info }: Collection): boolean {
-  return JSON.stringify(info.schema.keys?.["#embedding"] ?? null).includes('"name":"sheaf"');
+  return embeddingPlan(indexPlan(info.schema as JsonObject).embeddingFunction) !== null;
 }
 
-function readTokens(text: string | undefined): number {
-  const tokens = Number(text ?? TOKENS);
-  if (!Number.isInteger(tokens) || tokens < LEAST_TOKENS)
-    throw new SettingError(`--tokens: must be an integer of at least ${LEAST_TOKENS}`);
-  return tokens;
+/** The server checks it as well, but its refusal would come for each file. */
+function readChunking({ chunking: by, tokens, overlap }: OptionTexts): ChunkingWish {
+  const wish = {
+    ...(by === undefined ? {} : { by }),
+    ...(tokens === undefined ? {} : { size: Number(tokens) }),
+    ...(overlap === undefined ? {} : { overlap: Number(overlap) }),
+  };
+  try {
+    parseChunking({ by: "sentences", ...wish }, "chunking");
+  } catch (cause) {
+    if (!(cause instanceof SheafError)) throw cause;
+    throw new SettingError(`--chunking, --tokens, --overlap: ${cause.message}`, { cause });
+  }
+  return wish as ChunkingWish;
 }
 
 function sentence(
-  { files, records, unchanged, removed, skipped }: ImportedFolder,
+  { files, records, unchanged, removed, skipped }: ImportedFolder & { readonly records: number },
   name: string,
   report: string,
 ): string {
   const parts = [
-    `${files} files with ${records} records written to ${name}`,
+    `${files} files written to ${name}, which has ${records} records now`,
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(skipped > 0 ? [`${skipped} skipped, see ${report}`] : []),

@@ -1,5 +1,5 @@
 /**
- * Which files of a folder are in the collection, by their hash. A line is added for each file after its records are stored; the
+ * Which files of a folder are in the collection, by their hash. A line is added for each file after its text is stored; the
  * last line for a path counts, and one that was cut off does not.
  */
 import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -8,12 +8,12 @@ import { SettingError } from "../../../settings/setting-error.ts";
 export interface ImportedFile {
   readonly path: string;
   readonly sha256: string;
-  /** How many records it has. */
-  readonly records: number;
+  /** How it was cut, as JSON. */
+  readonly cut: string;
 }
 
 interface Header {
-  readonly version: 1;
+  readonly version: 2;
   /** Id of the collection. */
   readonly collection: string;
 }
@@ -25,7 +25,7 @@ export class FolderState {
   /** Begins anew where the state is that of another collection. @throws SettingError for a file that is no state. */
   constructor(path: string, collection: string) {
     this.#path = path;
-    const header: Header = { version: 1, collection };
+    const header: Header = { version: 2, collection };
     if (existsSync(path)) this.#read(path, header);
     const lines = [header, ...this.#files.values()].map((line) => `${JSON.stringify(line)}\n`);
     writeFileSync(`${path}.new`, lines.join(""), { mode: 0o600 });
@@ -48,13 +48,13 @@ export class FolderState {
   /** Its records are gone. */
   remove(path: string): void {
     this.#files.delete(path);
-    appendFileSync(this.#path, `${JSON.stringify({ path, sha256: "", records: 0 })}\n`);
+    appendFileSync(this.#path, `${JSON.stringify({ path, sha256: "", cut: "" })}\n`);
   }
 
   #read(path: string, { collection }: Header): void {
     const [first = "", ...lines] = readFileSync(path, "utf8").split("\n");
     const header = parsed(first) as Partial<Header> | null;
-    if (header?.version !== 1)
+    if (header?.version !== 2)
       throw new SettingError(`${path} is not the state of an import; name another with --state`);
     if (header.collection !== collection) return;
     for (const line of lines) {

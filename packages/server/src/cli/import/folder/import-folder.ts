@@ -1,10 +1,10 @@
-/** Keeps a collection in step with the files of a folder: parses what is new or has changed, and writes its records. */
+/** Keeps a collection in step with the files of a folder: parses what is new or has changed, and writes its text. */
 import { appendFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Collection, type Metadata, TooLargeError, type Where } from "@sheaf/client";
+import type { Chunking, Collection } from "@sheaf/client";
 import type * as Importers from "@sheaf/importers";
 import { isAboutRecords } from "../upsert-lines.ts";
-import { fileRecords } from "./file-records.ts";
+import { chunkingOf, fileDocuments, ofFile, ofOtherVersions } from "./file-documents.ts";
 import type { FolderState } from "./folder-state.ts";
 
 export interface FolderImport {
@@ -15,57 +15,71 @@ export interface FolderImport {
   readonly state: FolderState;
   /** File that names what was skipped. */
   readonly report: string;
-  /** Of a record, estimated. */
-  readonly tokens: number;
-  /** Whether records of files that are gone are removed. */
-  readonly prune: boolean;
+  /** How files are cut, whatever the collection and their kind say; `by` may be left to these. */
+  readonly chunking: ChunkingWish;
+  /** Whether records of files that are gone stay. */
+  readonly keepsGone: boolean;
   readonly tell: (line: () => string) => void;
+  /** What is found; all of the folder if omitted. */
+  readonly find?: () => AsyncIterable<Importers.FoundFile | Importers.SkippedPath>;
+}
+
+export interface ChunkingWish {
+  readonly by?: Chunking["by"];
+  readonly size?: number;
+  readonly overlap?: number;
 }
 
 export interface ImportedFolder {
-  /** Files and records that were written. */
+  /** Files that were written, and the documents in them. */
   files: number;
-  records: number;
+  documents: number;
   /** Files that are in the collection as they are. */
   unchanged: number;
   removed: number;
   skipped: number;
 }
 
-const BATCH_RECORDS = 100;
-/** A text over the model's limit is cut again, down to these. */
-const LEAST_TOKENS = 16;
+const BATCH_DOCUMENTS = 100;
 const WATCH_EVERY_MS = 2_000;
 /** Looking through a folder takes that share of the time at most. */
 const WATCH_SHARE = 10;
 
 /** Goes through the folder once. */
 export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
-  const counts: ImportedFolder = { files: 0, records: 0, unchanged: 0, removed: 0, skipped: 0 };
+  const counts: ImportedFolder = { files: 0, documents: 0, unchanged: 0, removed: 0, skipped: 0 };
   rmSync(run.report, { force: true });
   const parser = new run.importers.FileParser();
   const seen = new Set<string>();
+  const unread: string[] = [];
   const skip = (path: string, reason: string): void => {
     counts.skipped += 1;
     appendFileSync(run.report, `${JSON.stringify({ path, reason })}\n`);
   };
-  // Without a state, records of an earlier import may be there under higher numbers.
+  // Without a state, records of an earlier import may be there.
   const mayHaveOthers = (await run.collection.count()) > 0;
   try {
-    for await (const found of run.importers.walkFolder(run.root)) {
+    for await (const found of run.find?.() ?? run.importers.walkFolder(run.root)) {
       if ("reason" in found) {
         skip(found.path, found.reason);
+        if (found.isUnread) unread.push(found.path === "" ? "" : `${found.path}/`);
         continue;
       }
       seen.add(found.path);
       const reason = await importFile(run, found, { parser, counts, mayHaveOthers });
       if (reason !== null) skip(found.path, reason);
-      run.tell(() => `${counts.files} files with ${counts.records} records so far; ${found.path}`);
+      run.tell(() => `${counts.files} files so far; ${found.path}`);
     }
   } finally {
     parser.close();
   }
-  if (run.prune) await removeOthers(run, seen, counts);
+  // An empty folder is more likely one that is not mounted.
+  if (!run.keepsGone && seen.size > 0)
+    await removeGone(
+      run,
+      (path) => seen.has(path) || unread.some((folder) => path.startsWith(folder)),
+      counts,
+    );
   return counts;
 }
 
@@ -73,12 +87,12 @@ export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
 export async function watchFolder(
   run: FolderImport,
   signal: AbortSignal,
-  onChange: (counts: ImportedFolder) => void,
+  onChange: (counts: ImportedFolder) => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
     const started = performance.now();
-    const counts = await importFolder({ ...run, prune: true });
-    if (counts.files > 0 || counts.removed > 0) onChange(counts);
+    const counts = await importFolder(run);
+    if (counts.files > 0 || counts.removed > 0) await onChange(counts);
     const pauseMs = Math.max(WATCH_EVERY_MS, (performance.now() - started) * WATCH_SHARE);
     await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
@@ -99,57 +113,55 @@ async function importFile(
   const { importers, root, state, collection } = run;
   const read = await importers.readFound(root, path);
   if (typeof read === "string") return read;
+  const { bytes, sha256 } = read;
+  const chunking = chunkingFor(run, kind);
+  const cut = JSON.stringify(chunking ?? null);
   const before = state.get(path);
-  if (before?.sha256 === read.sha256) {
+  if (before?.sha256 === sha256 && before.cut === cut) {
     counts.unchanged += 1;
     return null;
   }
-  const parsed = await parser.parse(kind, read.bytes);
+  const parsed = await parser.parse(kind, bytes);
   if (typeof parsed === "string") return parsed;
-  let written: number;
+  const records = fileDocuments({ path, kind, sha256, parsed });
   try {
-    written = await writeFile(run, { path, kind, parsed });
+    await collection.upsert({ records, chunking, batchSize: BATCH_DOCUMENTS });
   } catch (error) {
     if (!isAboutRecords(error)) throw error;
+    // Some of its parts may have been written; what is left of an older version is not the file any more, either.
+    if (before !== undefined || mayHaveOthers || records.length > 1) await removeFile(run, path);
     return `was refused: ${error.message}`;
   }
-  if (before !== undefined || mayHaveOthers) await collection.delete({ where: laterRecords(path, written) });
-  state.add({ path, sha256: read.sha256, records: written });
+  if (before !== undefined || mayHaveOthers)
+    await collection.delete({ where: ofOtherVersions({ path, sha256 }) });
+  state.add({ path, sha256, cut });
   counts.files += 1;
-  counts.records += written;
+  counts.documents += records.length;
   return null;
 }
 
-/** Where a text is over the model's limit, the file is cut again into smaller ones. Gives the number of records. */
-async function writeFile(
-  { importers, collection, tokens }: FolderImport,
-  file: { readonly path: string; readonly kind: string; readonly parsed: Importers.ParsedFile },
-): Promise<number> {
-  for (let size = tokens; ; size = Math.max(LEAST_TOKENS, size >> 1)) {
-    const records = fileRecords(file.parsed, { ...file, split: importers.splitText, tokens: size });
-    try {
-      await collection.upsert({ records, batchSize: BATCH_RECORDS });
-      return records.length;
-    } catch (error) {
-      if (!(error instanceof TooLargeError) || size === LEAST_TOKENS) throw error;
-    }
-  }
+/** `undefined`: as the collection says. */
+function chunkingFor({ collection, chunking }: FolderImport, kind: Importers.FileKind): Chunking | undefined {
+  const own = collection.info.schema.chunking;
+  const cuts = own !== undefined && own.by !== "none";
+  if (cuts && Object.keys(chunking).length === 0) return undefined;
+  if (chunking.by === "none") return { by: "none" };
+  return { ...(cuts ? own : chunkingOf(kind)), ...chunking };
 }
 
-/** Of an older, longer state of the file. */
-function laterRecords(path: string, records: number): Where<Metadata> {
-  return { $and: [{ parent: path }, { number: { $gte: records } }] };
-}
-
-async function removeOthers(
-  { state, collection }: FolderImport,
-  seen: ReadonlySet<string>,
+async function removeGone(
+  run: FolderImport,
+  isThere: (path: string) => boolean,
   counts: ImportedFolder,
 ): Promise<void> {
-  for (const path of state.paths()) {
-    if (seen.has(path)) continue;
-    await collection.delete({ where: { parent: path } });
-    state.remove(path);
+  for (const path of run.state.paths()) {
+    if (isThere(path)) continue;
+    await removeFile(run, path);
     counts.removed += 1;
   }
+}
+
+async function removeFile({ state, collection }: FolderImport, path: string): Promise<void> {
+  await collection.delete({ where: ofFile(path) });
+  state.remove(path);
 }
