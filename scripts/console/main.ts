@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { hybridSchema } from "@sheaf/client";
-import { type SectionMetadata, indexSections } from "../quickstart/index-sections.ts";
-import { readSections } from "../quickstart/sections.ts";
+import { DOCUMENTATION, findFiles } from "../quickstart/found-files.ts";
+import { type FileMetadata, importFiles } from "../quickstart/import-files.ts";
 import { startServer } from "../quickstart/server.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
@@ -12,7 +12,8 @@ const COLLECTION = "quickstart";
 /** What shows an address to the user, by platform. */
 const OPENERS: Readonly<Record<string, string>> = { darwin: "open", linux: "xdg-open" };
 
-const { sections } = await readSections(process.argv[2] ?? PROJECT);
+const given = process.argv[2];
+const found = await findFiles(given ?? PROJECT, given === undefined ? DOCUMENTATION : undefined);
 const server = await startServer();
 const ended = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM"), once(process, "SIGHUP")]);
 const place = `#/search/default_tenant/default_database/${COLLECTION}`;
@@ -27,10 +28,10 @@ await server.stop();
 
 async function index(): Promise<void> {
   const schema = hybridSchema();
-  const collection = await server.client.createCollection<SectionMetadata>({ name: COLLECTION, schema });
-  console.log(`Embedding ${sections.length} sections; what is done is there to be searched.`);
-  await indexSections(collection, sections);
-  console.log("All sections are there.");
+  const collection = await server.client.createCollection<FileMetadata>({ name: COLLECTION, schema });
+  console.log(`Embedding ${found.files.length} files; what is done is there to be searched.`);
+  await importFiles(collection, found);
+  console.log("All files are there.");
 }
 
 /** Where there is nothing to open it with, the address that was printed has to do. */

@@ -1,4 +1,5 @@
 /** Documents of a file, which the server cuts into chunks. */
+import { posix } from "node:path";
 import type { Chunking, RecordChange } from "@sheaf/client";
 import type { FileKind, ParsedFile } from "@sheaf/importers";
 
@@ -33,7 +34,7 @@ export function fileDocuments({ path, kind, sha256, parsed }: ReadFileText): rea
     if (document.trim() === "") return [];
     const number = index + 1;
     const metadata = {
-      ...{ [PATH_KEY]: path, kind, [VERSION_KEY]: versionOf(sha256) },
+      ...{ [PATH_KEY]: path, folder: posix.dirname(path), kind, [VERSION_KEY]: versionOf(sha256) },
       // What an older version of the file had is not kept.
       title: title === null ? null : title.slice(0, MOST_TITLE),
       ...(part === undefined ? {} : { [part]: number }),

@@ -1,5 +1,5 @@
 /** What `sheaf import FOLDER` does and says. */
-import { realpathSync } from "node:fs";
+import { appendFileSync, realpathSync, rmSync } from "node:fs";
 import { type Collection, type SheafClient, hybridSchema } from "@sheaf/client";
 import { type JsonObject, SheafError, embeddingPlan, indexPlan, parseChunking } from "@sheaf/protocol";
 import { SettingError } from "../../../settings/setting-error.ts";
@@ -30,19 +30,22 @@ export async function runFolderImport({ path, name, client, options }: FolderCom
   const collection = await openCollection(client, name, options["create"] !== undefined);
   const root = realpathSync.native(path);
   const statePath = options["state"] ?? `${root}.import.jsonl`;
+  const report = `${statePath.replace(/\.jsonl$/u, "")}.skipped.jsonl`;
   const run: FolderImport = {
     ...{ importers, root, collection, chunking },
     state: new FolderState(statePath, collection.id),
-    report: `${statePath.replace(/\.jsonl$/u, "")}.skipped.jsonl`,
+    find() {
+      rmSync(report, { force: true });
+      return importers.walkFolder(root);
+    },
+    skip: (skipped, reason) => appendFileSync(report, `${JSON.stringify({ path: skipped, reason })}\n`),
     keepsGone: options["keep"] !== undefined,
     tell: progressLines(),
   };
   const say = async (counts: ImportedFolder): Promise<void> => {
     const total = { ...counts, records: await collection.count() };
     console.log(
-      options["json"] === undefined
-        ? sentence(total, name, run.report)
-        : JSON.stringify({ ...total, report: run.report }),
+      options["json"] === undefined ? sentence(total, name, report) : JSON.stringify({ ...total, report }),
     );
   };
   if (options["watch"] === undefined) {

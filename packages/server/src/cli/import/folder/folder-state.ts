@@ -19,12 +19,18 @@ interface Header {
 }
 
 export class FolderState {
-  readonly #path: string;
+  readonly #path: string | null;
   readonly #files = new Map<string, ImportedFile>();
 
-  /** Begins anew where the state is that of another collection. @throws SettingError for a file that is no state. */
-  constructor(path: string, collection: string) {
+  /**
+   * Begins anew where the state is that of another collection.
+   *
+   * @param path `null`: it is kept in memory only.
+   * @throws SettingError for a file that is no state.
+   */
+  constructor(path: string | null, collection: string) {
     this.#path = path;
+    if (path === null) return;
     const header: Header = { version: 2, collection };
     if (existsSync(path)) this.#read(path, header);
     const lines = [header, ...this.#files.values()].map((line) => `${JSON.stringify(line)}\n`);
@@ -42,13 +48,17 @@ export class FolderState {
 
   add(file: ImportedFile): void {
     this.#files.set(file.path, file);
-    appendFileSync(this.#path, `${JSON.stringify(file)}\n`);
+    this.#append(file);
   }
 
   /** Its records are gone. */
   remove(path: string): void {
     this.#files.delete(path);
-    appendFileSync(this.#path, `${JSON.stringify({ path, sha256: "", cut: "" })}\n`);
+    this.#append({ path, sha256: "", cut: "" });
+  }
+
+  #append(file: ImportedFile): void {
+    if (this.#path !== null) appendFileSync(this.#path, `${JSON.stringify(file)}\n`);
   }
 
   #read(path: string, { collection }: Header): void {

@@ -1,5 +1,4 @@
 /** Keeps a collection in step with the files of a folder: parses what is new or has changed, and writes its text. */
-import { appendFileSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chunking, Collection } from "@sheaf/client";
 import type * as Importers from "@sheaf/importers";
@@ -13,15 +12,18 @@ export interface FolderImport {
   readonly root: string;
   readonly collection: Collection;
   readonly state: FolderState;
-  /** File that names what was skipped. */
-  readonly report: string;
+  /** Told of each path that was skipped. */
+  readonly skip: (path: string, reason: string) => void;
   /** How files are cut, whatever the collection and their kind say; `by` may be left to these. */
   readonly chunking: ChunkingWish;
   /** Whether records of files that are gone stay. */
   readonly keepsGone: boolean;
+  /** Told after each file. */
   readonly tell: (line: () => string) => void;
-  /** What is found; all of the folder if omitted. */
-  readonly find?: () => AsyncIterable<Importers.FoundFile | Importers.SkippedPath>;
+  /** What is to be looked at, such as all that `walkFolder` finds. */
+  readonly find: () =>
+    | AsyncIterable<Importers.FoundFile | Importers.SkippedPath>
+    | Iterable<Importers.FoundFile | Importers.SkippedPath>;
 }
 
 export interface ChunkingWish {
@@ -48,18 +50,17 @@ const WATCH_SHARE = 10;
 /** Goes through the folder once. */
 export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
   const counts: ImportedFolder = { files: 0, documents: 0, unchanged: 0, removed: 0, skipped: 0 };
-  rmSync(run.report, { force: true });
   const parser = new run.importers.FileParser();
   const seen = new Set<string>();
   const unread: string[] = [];
   const skip = (path: string, reason: string): void => {
     counts.skipped += 1;
-    appendFileSync(run.report, `${JSON.stringify({ path, reason })}\n`);
+    run.skip(path, reason);
   };
   // Without a state, records of an earlier import may be there.
   const mayHaveOthers = (await run.collection.count()) > 0;
   try {
-    for await (const found of run.find?.() ?? run.importers.walkFolder(run.root)) {
+    for await (const found of run.find()) {
       if ("reason" in found) {
         skip(found.path, found.reason);
         if (found.isUnread) unread.push(found.path === "" ? "" : `${found.path}/`);
