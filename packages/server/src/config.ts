@@ -384,3 +384,10 @@ export function readServerAddress(
     throw new SettingError(`"${url}" is not a URL of a server`);
   return { url: url.replace(/\/+$/, ""), key: read("key") ?? null };
 }
+
+export const QDRANT_KEY_VARIABLE = "QDRANT_API_KEY";
+
+/** Of the server that `sheaf import qdrant` reads. */
+export function readQdrantKey(environment: Environment = process.env): string | null {
+  return environment[QDRANT_KEY_VARIABLE] || null;
+}

@@ -16,6 +16,7 @@ import { exportRecords } from "./commands/export.ts";
 import { health } from "./commands/health.ts";
 import { importRecords } from "./commands/import.ts";
 import { importFromChroma } from "./commands/import-chroma.ts";
+import { importFromQdrant } from "./commands/import-qdrant.ts";
 import { doctor } from "./commands/doctor.ts";
 import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys.ts";
 import { modelsList } from "./commands/models-list.ts";
@@ -38,6 +39,7 @@ const OTHERS: readonly Command[] = [
   exportRecords,
   importRecords,
   importFromChroma,
+  importFromQdrant,
   tenantsCreate,
   tenantsList,
   databasesCreate,

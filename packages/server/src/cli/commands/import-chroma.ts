@@ -1,5 +1,5 @@
 /** `sheaf import chroma`: everything that a Chroma server or a folder of one holds, into a running Sheaf. */
-import { readFileSync, realpathSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { DEFAULT_TENANT } from "@sheaf/protocol";
 import { readServerAddress } from "../../config.ts";
@@ -7,7 +7,9 @@ import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { ChromaSource } from "../import/chroma/chroma-source.ts";
 import { importChroma } from "../import/chroma/import-chroma.ts";
-import { ImportState } from "../import/chroma/import-state.ts";
+import { ImportState } from "../import/copy/import-state.ts";
+import { printReport } from "../import/copy/print-report.ts";
+import { readSecret, requireSourceUrl } from "../import/copy/source-options.ts";
 import { ServedFolder } from "../import/chroma/served-folder.ts";
 import { progressLines } from "../progress-lines.ts";
 import { withServer } from "../server-request.ts";
@@ -56,7 +58,7 @@ export const importFromChroma: Command = {
       throw new SettingError("--to-database needs --database");
     if (toTenant !== undefined && (options["tenant"] ?? "").includes(","))
       throw new SettingError("--to-tenant is for one tenant");
-    if (path === undefined) return importFrom(requireUrl(url), url, options);
+    if (path === undefined) return importFrom(requireSourceUrl(url), url, options);
     const served = await ServedFolder.start({
       folder: realpathSync.native(resolve(path)),
       program: options["chroma"] ?? "chroma",
@@ -75,7 +77,7 @@ export const importFromChroma: Command = {
 
 /** @param name Of the source, the same at the next run. */
 async function importFrom(url: string, name: string | undefined, options: OptionTexts): Promise<number> {
-  const source = new ChromaSource({ url, token: readToken(options["tokenFile"]) });
+  const source = new ChromaSource({ url, token: readSecret("--token-file", options["tokenFile"]) });
   const tenants = options["tenant"]?.split(",") ?? (await source.tenants()) ?? [DEFAULT_TENANT];
   const statePath = resolve(options["state"] ?? "sheaf-import-chroma.json");
   const state = await withServer({ url: options["to"], key: options["key"] }, async (client) => {
@@ -93,34 +95,5 @@ async function importFrom(url: string, name: string | undefined, options: Option
     });
     return opened;
   });
-  return report(state, options["json"] !== undefined);
-}
-
-function report(state: ImportState, asJson: boolean): number {
-  const { collections } = state;
-  const wrong = collections.filter(({ problem }) => problem !== null);
-  if (asJson) console.log(JSON.stringify({ collections }, null, 2));
-  else {
-    for (const { from, target, checksum, problem } of collections)
-      console.log(`${from}: ${problem ?? `${target} records, checksum ${checksum.slice(0, 16)}`}`);
-    const records = collections.reduce((sum, { target }) => sum + (target ?? 0), 0);
-    const same = wrong.length === 0 ? "all the same on both sides" : `${wrong.length} not the same`;
-    console.log(`${collections.length} collections with ${records} records; ${same}; see ${state.report}`);
-  }
-  return wrong.length === 0 ? 0 : 1;
-}
-
-function requireUrl(url: string | undefined): string {
-  if (url === undefined || !/^https?:\/\//iu.test(url) || !URL.canParse(url))
-    throw new SettingError(`"${url}" is not a URL of a server`);
-  return url.replace(/\/+$/u, "");
-}
-
-function readToken(file: string | undefined): string | null {
-  if (file === undefined) return null;
-  try {
-    return readFileSync(resolve(file), "utf8").trim();
-  } catch (cause) {
-    throw new SettingError(`--token-file: ${file} cannot be read`, { cause });
-  }
+  return printReport(state, options["json"] !== undefined);
 }

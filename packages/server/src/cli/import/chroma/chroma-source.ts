@@ -1,6 +1,7 @@
 /** Reads of a server that speaks the Chroma API, version 2. Nothing is written there. */
 import { NotFoundError, SheafApiError, SheafClient, UnreachableError } from "@sheaf/client";
 import { SheafError, readJsonWithVectors } from "@sheaf/protocol";
+import { INCLUDE, type RecordPage } from "../copy/copy-collection.ts";
 
 export interface ChromaSourceOptions {
   readonly url: string;
@@ -14,21 +15,11 @@ export interface SourceCollection {
   readonly database: string;
 }
 
-/** Columns of records, as the JSON has them; integers and floats are told apart. */
-export interface RecordPage {
-  readonly ids: readonly string[];
-  readonly embeddings?: readonly unknown[] | null;
-  readonly documents?: readonly unknown[] | null;
-  readonly uris?: readonly unknown[] | null;
-  readonly metadatas?: readonly unknown[] | null;
-}
-
 interface Named {
   readonly id: string;
   readonly name: string;
 }
 
-export const INCLUDE = ["embeddings", "documents", "metadatas", "uris"] as const;
 const NAMES = 100;
 const NOT_ALLOWED = 405;
 const TIMEOUT_MS = 600_000;

@@ -1,12 +1,11 @@
 /** Goes through the tenants, databases and collections of a Chroma server, and makes each of them at Sheaf. */
-import { appendFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { ConflictError, SheafApiError, SheafClientError, type SheafClient } from "@sheaf/client";
 import { DEFAULT_DATABASE, SheafError } from "@sheaf/protocol";
 import { SettingError } from "../../../settings/setting-error.ts";
-import { isAboutRecords } from "../upsert-lines.ts";
+import { copyWithState } from "../copy/copy-with-state.ts";
+import type { ImportState } from "../copy/import-state.ts";
 import { type ChromaSource, type SourceCollection, databasePath } from "./chroma-source.ts";
-import { copyCollection } from "./copy-collection.ts";
-import type { CollectionProgress, ImportState } from "./import-state.ts";
 
 export interface ChromaImport {
   readonly source: ChromaSource;
@@ -62,32 +61,20 @@ async function copyOne(
   collection: SourceCollection,
   to: { readonly tenant: string; readonly database: string },
 ): Promise<void> {
-  const places = {
+  const { source, client, state, tell } = run;
+  await copyWithState({
+    ...{ client, state, tell, id: collection.id },
     from: [collection.tenant, collection.database, collection.name].join("/"),
     to: [to.tenant, to.database, collection.name].join("/"),
-  };
-  const progress = run.state.progressOf(collection.id, places);
-  if (progress.isComplete && progress.problem === null) return;
-  // What was refused or different may have been put right since.
-  if (progress.problem !== null) run.state.restart(progress);
-  progress.problem = null;
-  const onRefusal = (id: string, reason: string): void =>
-    appendFileSync(run.state.refusals, `${JSON.stringify({ collection: places.from, id, reason })}\n`);
-  const onPage = (): void => {
-    run.state.save();
-    run.tell(() => `${places.from}: ${progress.done} records so far`);
-  };
-  try {
-    const target = await makeCollection(run, collection, to);
-    const { source, client } = run;
-    await copyCollection({ source, collection, client, target, progress, onPage, onRefusal });
-    progress.problem = problemOf(progress);
-    progress.isComplete = true;
-  } catch (error) {
-    if (!isAboutOne(error)) throw error;
-    progress.problem = error.message;
-  }
-  run.state.save();
+    makeTarget: () => makeCollection(run, collection, to),
+    source: {
+      async page({ done }) {
+        const page = await source.records(collection, done);
+        return page.ids.length === 0 ? null : page;
+      },
+      count: () => source.count(collection),
+    },
+  });
 }
 
 /** The path of the collection at Sheaf, which has the schema or configuration and the metadata of the source. */
@@ -123,18 +110,6 @@ function creationOf(described: string): string {
           .replace(/"schema":(?=\s*\{)/u, '"schema_of_source":')
       : described;
   return named.replace(/\}\s*$/u, ',"get_or_create":true}');
-}
-
-function problemOf({ source, target, refused }: CollectionProgress): string | null {
-  if (refused > 0) return `${refused} records were refused`;
-  if (source === target) return null;
-  return `${source} records at the source and ${target} at Sheaf: were there others, or was it written to meanwhile?`;
-}
-
-/** What is wrong with one collection, so that the others can be copied. */
-function isAboutOne(error: unknown): error is Error {
-  if (error instanceof SheafError) return error.code === "failed_precondition" || error.code === "not_found";
-  return isAboutRecords(error);
 }
 
 /** A key that may not make tenants or databases can do with those that are there. */

@@ -16,6 +16,10 @@ export interface CollectionProgress {
   /** Records at the source and at Sheaf, at the end. */
   source: number | null;
   target: number | null;
+  /** Records at the source that have nothing for this collection. */
+  absent?: number;
+  /** Where the next page begins, for a source that does not count. */
+  cursor?: unknown;
   isComplete: boolean;
   /** Why it is not complete, or not the same. */
   problem: string | null;
@@ -76,16 +80,23 @@ export class ImportState {
   /** Its records have to be read from the first one on. */
   restart(progress: CollectionProgress): void {
     Object.assign(progress, { done: 0, refused: 0, checksum: "0" });
+    delete progress.cursor;
+    delete progress.absent;
   }
 
   save(): void {
     writeWhole(this.#path, this.#saved);
   }
 
+  /** Where anything is not the same on both sides. */
+  get wrong(): readonly CollectionProgress[] {
+    return this.collections.filter(({ problem }) => problem !== null);
+  }
+
   /** Writes the report. Where everything is complete, a later run begins anew. */
   finish(): void {
     writeWhole(this.report, this.#saved);
-    if (this.collections.every(({ isComplete, problem }) => isComplete && problem === null))
+    if (this.wrong.length === 0 && this.collections.every(({ isComplete }) => isComplete))
       rmSync(this.#path, { force: true });
     else this.save();
   }

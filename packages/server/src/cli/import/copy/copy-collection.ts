@@ -6,13 +6,36 @@ import type { SheafClient } from "@sheaf/client";
 import { SheafError, readJsonWithVectors } from "@sheaf/protocol";
 import { type ReadLine, parseRecord } from "../record-batch.ts";
 import { upsertLines } from "../upsert-lines.ts";
-import { type ChromaSource, INCLUDE, type RecordPage, type SourceCollection } from "./chroma-source.ts";
 import type { CollectionProgress } from "./import-state.ts";
 import { addChecksum, recordChecksum } from "./record-checksum.ts";
 
+/** Columns of records, as the JSON has them; integers and floats are told apart. */
+export interface RecordPage {
+  readonly ids: readonly string[];
+  readonly embeddings?: readonly unknown[] | null;
+  readonly documents?: readonly unknown[] | null;
+  readonly uris?: readonly unknown[] | null;
+  readonly metadatas?: readonly unknown[] | null;
+}
+
+export interface SourcePage extends RecordPage {
+  /** Records that cannot be copied, and why. */
+  readonly refused?: readonly { readonly id: string; readonly reason: string }[];
+  /** Records that have nothing for this collection. */
+  readonly absent?: number;
+  /** Where the next page begins, for a source that does not count. */
+  readonly cursor?: unknown;
+}
+
+/** One collection at the source. */
+export interface CopySource {
+  /** Records behind those of the progress; `null`: there are none. */
+  page(progress: CollectionProgress): Promise<SourcePage | null>;
+  count(): Promise<number>;
+}
+
 export interface CopyRequest {
-  readonly source: ChromaSource;
-  readonly collection: SourceCollection;
+  readonly source: CopySource;
   readonly client: SheafClient;
   /** Path of the collection at Sheaf. */
   readonly target: string;
@@ -24,21 +47,26 @@ export interface CopyRequest {
   readonly onRefusal: (id: string, reason: string) => void;
 }
 
+export const INCLUDE = ["embeddings", "documents", "metadatas", "uris"] as const;
+
 /** @throws SheafError `failed_precondition` where a record cannot be made what the source has. */
 export async function copyCollection(request: CopyRequest): Promise<void> {
-  const { source, collection, client, target, progress, onPage } = request;
+  const { source, client, target, progress, onPage } = request;
   for (;;) {
-    const page = await source.records(collection, progress.done);
-    if (page.ids.length === 0) break;
+    const page = await source.page(progress);
+    if (page === null) break;
+    const { ids, refused = [], absent = 0, cursor } = page;
     await copyPage(page, request);
-    progress.done += page.ids.length;
+    progress.done += ids.length + refused.length + absent;
+    if (cursor !== undefined) progress.cursor = cursor;
+    if (absent > 0) progress.absent = (progress.absent ?? 0) + absent;
     onPage();
   }
-  progress.source = await source.count(collection);
+  progress.source = await source.count();
   progress.target = await client.request<number>({ method: "GET", path: `${target}/count` });
 }
 
-async function copyPage(page: RecordPage, request: CopyRequest): Promise<void> {
+async function copyPage(page: SourcePage, request: CopyRequest): Promise<void> {
   const { progress, onRefusal } = request;
   const refused = new Set<string>();
   const refuse = (id: string, reason: string): void => {
@@ -46,6 +74,7 @@ async function copyPage(page: RecordPage, request: CopyRequest): Promise<void> {
     refused.add(id);
     onRefusal(id, reason);
   };
+  for (const { id, reason } of page.refused ?? []) refuse(id, reason);
   const lines = parsePage(page, progress.done, refuse);
   const write = (some: readonly ReadLine[]): Promise<number> =>
     upsertLines(some, {
