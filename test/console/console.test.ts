@@ -190,7 +190,9 @@ describe("the data browser", () => {
     await console.expectAccessible();
     await page.getByRole("button", { name: /^Import \d+ records$/u }).click();
     await page.getByText(/^(\d+) of \1 records are stored/u).waitFor();
-    expect(await collection.count()).toBeGreaterThan(4);
+    const pieces = await collection.get({ ids: ["c.md"] });
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(pieces[0]).toMatchObject({ id: "c.md#0", metadata: { parent: "c.md", source: "c.md" } });
     expect(await collection.get({ ids: ["c1"] })).toMatchObject([
       { document: 'A "quoted" text', metadata: { formula: "=1+1" } },
     ]);
@@ -329,13 +331,20 @@ describe("the lab and the keys", () => {
     const { page } = console;
     await page.getByRole("button", { name: "Make a key" }).click();
     await page.getByLabel("Name").fill("from the console");
+    await page.getByText("Limits", { exact: true }).and(page.locator("summary")).click();
+    await page.getByLabel("Requests a minute").fill("1200");
     await console.expectAccessible();
     await page.getByRole("button", { name: "Make the key" }).click();
     const text = await page.getByRole("dialog").locator("pre").innerText();
     expect(text).toMatch(/^sheaf_/u);
     await page.getByRole("button", { name: "Close" }).click();
     const row = page.getByRole("row").filter({ hasText: "from the console" });
+    await row.getByText("1,200 requests/min").waitFor();
+    await row.getByText("never", { exact: true }).first().waitFor();
     await row.getByRole("button", { name: "Rotate" }).click();
+    await row.getByLabel("The old key goes on").selectOption("an hour");
+    await console.expectAccessible();
+    await row.getByRole("button", { name: "Make its successor" }).click();
     expect(await page.getByRole("dialog").locator("pre").innerText()).not.toBe(text);
     await page.getByRole("button", { name: "Close" }).click();
     const rotated = row.filter({ has: page.getByRole("button", { name: "Rotate" }) });

@@ -1,9 +1,11 @@
 /** What is read from files and written to them. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { csvCell, csvLine, parseCsv } from "./csv.ts";
+import { csvCell, csvLine } from "./csv.ts";
 import { hasValue, toggleValue } from "./filter.ts";
-import { piecesOf, readFile } from "./read-files.ts";
+import { parseCsv, readFile } from "./read-files.ts";
+
+const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
 
 describe("CSV", () => {
   it("reads back what it has written", () => {
@@ -11,7 +13,8 @@ describe("CSV", () => {
     const rows = fc.array(fc.array(cell, { minLength: 2, maxLength: 2 }));
     fc.assert(
       fc.property(rows, (table) => {
-        expect(parseCsv(table.map(csvLine).join(""))).toEqual(table);
+        const head = ["id", "text"];
+        expect(parseCsv([head, ...table].map(csvLine).join(""))).toEqual([head, ...table]);
       }),
     );
   });
@@ -30,19 +33,35 @@ describe("CSV", () => {
 });
 
 describe("a file as records", () => {
-  it("loses no word of a text and keeps pieces short", () => {
-    const words = fc.array(fc.stringMatching(/^[a-z]{1,12}$/u), { minLength: 1, maxLength: 500 });
-    fc.assert(
-      fc.property(words, (list) => {
-        const pieces = piecesOf(list.join(" "), 20);
-        expect(pieces.join(" ").split(/\s+/u)).toEqual(list);
-        expect(pieces.every((piece) => piece.length <= 50)).toBe(true);
-      }),
-    );
+  it("leaves it to the server to cut what it takes whole", () => {
+    const document = "# Tides\n\nShips leave. They come back.\n";
+    const records = [{ id: "a.md", document, metadata: { source: "a.md" } }];
+    expect(readFile("a.md", bytes(document))).toMatchObject({ records, chunking: { by: "headings" } });
+    expect(readFile("a.txt", bytes(document))).toMatchObject({ chunking: { by: "sentences" } });
+  });
+
+  it("is a row each, whatever parts the cells", () => {
+    const { records, chunking } = readFile("a.csv", bytes('\uFEFFid;text;n\n1;"a;""b""";2\n;c;\n'));
+    expect(chunking).toBeNull();
+    expect(records).toEqual([
+      { id: "1", document: 'a;"b"', metadata: { n: "2" } },
+      { id: "a.csv#2", document: "c", metadata: null },
+    ]);
+  });
+
+  it.each([
+    ["a.csv", bytes('id,text\n1,"never closed'), /quote/iu],
+    ["a.md", Uint8Array.of(0xff, 0xfe), /UTF-8/u],
+    ["a.txt", bytes(" \n"), /empty/u],
+  ])("says why %s is of no use", (name, content, problem) => {
+    expect(readFile(name, content)).toMatchObject({
+      records: [],
+      problems: [expect.stringMatching(problem)],
+    });
   });
 
   it("names the lines that it cannot read, and goes on", () => {
-    const { records, problems } = readFile("a.jsonl", '{"id": 1, "text": "x", "n": 2}\n[]\nno\n', 256);
+    const { records, problems } = readFile("a.jsonl", bytes('{"id": 1, "text": "x", "n": 2}\n[]\nno\n'));
     expect(records).toEqual([{ id: "1", document: "x", metadata: { n: 2 } }]);
     expect(problems).toEqual([expect.stringMatching(/^line 2/u), expect.stringMatching(/^line 3/u)]);
   });

@@ -1,16 +1,13 @@
-/** Brings files in: they are read here, cut to what the model takes, and embedded by the server. */
-import { type ReactNode, useState } from "react";
-import { useQuery } from "@tanstack/react-query";
+/** Brings files in: they are read here, and cut and embedded by the server. */
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { number } from "../parts/format.ts";
 import { Modal } from "../parts/modal.tsx";
 import { Failure } from "../parts/states.tsx";
 import type { Asked } from "../session/ask-collection.ts";
-import { modelOf } from "../overview/model-name.tsx";
-import { type NewRecord, type ReadFile, readFile } from "./read-files.ts";
+import type { NewRecord, ReadFile } from "./read-files.ts";
+import { writeFiles } from "./write-files.ts";
 
-const DEFAULT_TOKENS = 256;
 const MOST_BYTES = 64 * 1024 * 1024;
-const BATCH = 100;
 
 interface Props {
   readonly asked: Asked;
@@ -19,7 +16,10 @@ interface Props {
   readonly onImported: () => void;
 }
 
-type Progress = { readonly written: number; readonly total: number } | { readonly failure: unknown } | null;
+type Progress =
+  | { readonly written: number; readonly total: number; readonly end: AbortController | null }
+  | { readonly failure: unknown }
+  | null;
 
 export function ImportDialog({ asked, open, onClose, onImported }: Props): ReactNode {
   return (
@@ -32,34 +32,33 @@ export function ImportDialog({ asked, open, onClose, onImported }: Props): React
 function Import({ asked, onImported }: Pick<Props, "asked" | "onImported">): ReactNode {
   const [files, setFiles] = useState<readonly ReadFile[]>([]);
   const [progress, setProgress] = useState<Progress>(null);
-  const maxTokens = useMaxTokens(asked);
-  const records = files.flatMap((file) => file.records);
+  const running = useRef<AbortController>(null);
+  // Whoever closes the dialog ends what it does.
+  useEffect(() => () => running.current?.abort(), []);
+  const total = files.reduce((sum, { records }) => sum + records.length, 0);
   const take = async (list: Iterable<File>): Promise<void> => {
-    const read: ReadFile[] = [];
-    for (const file of list) {
-      if (file.size > MOST_BYTES)
-        read.push({ name: file.name, records: [], problems: ["is longer than 64 MiB"] });
-      else read.push(readFile(file.name, await file.text(), maxTokens));
-    }
-    setFiles(read);
+    setFiles(await Promise.all([...list].map(readOne)));
     setProgress(null);
   };
-  const write = (): void => {
-    const rows = records.map(({ id, document, metadata }) => ({ id, document, metadata: metadata as never }));
-    setProgress({ written: 0, total: records.length });
-    asked.collection
-      .upsert({ records: rows, batchSize: BATCH, onProgress: (made) => setProgress(made) })
-      .then(
-        () => setProgress({ written: records.length, total: records.length }),
-        (failure: unknown) => setProgress({ failure }),
-      )
-      .finally(onImported);
+  const write = async (): Promise<void> => {
+    const end = new AbortController();
+    running.current = end;
+    setProgress({ written: 0, total, end });
+    try {
+      await writeFiles(asked, files, end.signal, (made) => setProgress({ ...made, end }));
+      setProgress({ written: total, total, end: null });
+    } catch (failure) {
+      setProgress({ failure: end.signal.aborted ? "Stopped. What was stored until then stays." : failure });
+    }
+    onImported();
   };
+  const isRunning = progress !== null && "written" in progress && progress.end !== null;
+  const isDone = progress !== null && "written" in progress && progress.end === null;
   return (
     <>
       <Drop onFiles={(list) => void take(list)} />
-      {files.map((file) => (
-        <Report key={file.name} file={file} />
+      {files.map((file, i) => (
+        <Report key={`${i} ${file.name}`} file={file} />
       ))}
       {progress !== null && "failure" in progress && <Failure error={progress.failure} />}
       {progress !== null && "written" in progress && (
@@ -68,27 +67,36 @@ function Import({ asked, onImported }: Pick<Props, "asked" | "onImported">): Rea
           {number(progress.written)} of {number(progress.total)} records are stored.
         </p>
       )}
-      <button
-        type="button"
-        className="primary"
-        disabled={records.length === 0 || progress !== null}
-        onClick={write}
-      >
-        Import {number(records.length)} records
-      </button>
+      <div className="row">
+        <button
+          type="button"
+          className="primary"
+          disabled={total === 0 || isRunning || isDone}
+          onClick={() => void write()}
+        >
+          Import {number(total)} records
+        </button>
+        {isRunning && (
+          <button type="button" onClick={() => running.current?.abort()}>
+            Stop
+          </button>
+        )}
+      </div>
     </>
   );
 }
 
-function useMaxTokens({ client, collection }: Asked): number {
-  const models = useQuery({
-    queryKey: ["models"],
-    retry: false,
-    queryFn: ({ signal }) => client.listModels({ signal }),
+async function readOne(file: File): Promise<ReadFile> {
+  const failed = (problem: string): ReadFile => ({
+    ...{ name: file.name, records: [], problems: [problem], chunking: null },
   });
-  return (
-    models.data?.find(({ identifier }) => identifier === modelOf(collection))?.maxTokens ?? DEFAULT_TOKENS
-  );
+  if (file.size > MOST_BYTES) return failed("is longer than 64 MiB");
+  try {
+    const [bytes, { readFile }] = await Promise.all([file.arrayBuffer(), import("./read-files.ts")]);
+    return readFile(file.name, bytes);
+  } catch (error) {
+    return failed(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function Drop({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }): ReactNode {
@@ -119,14 +127,17 @@ function Drop({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }
   );
 }
 
-function Report({ file: { name, records, problems } }: { readonly file: ReadFile }): ReactNode {
+function Report({ file: { name, records, problems, chunking } }: { readonly file: ReadFile }): ReactNode {
   const first: NewRecord | undefined = records[0];
   return (
     <section>
       <h3>
         {name}: {number(records.length)} records
       </h3>
-      {first !== undefined && <p className="hint">The first one is {first.id}.</p>}
+      {first !== undefined && chunking === null && <p className="hint">The first one is {first.id}.</p>}
+      {chunking !== null && (
+        <p className="hint">The server cuts it by {chunking.by} into what its model takes.</p>
+      )}
       {problems.length > 0 && (
         <div className="problems" role="alert">
           <ul>

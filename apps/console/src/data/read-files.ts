@@ -1,6 +1,7 @@
-/** Files as records: JSON lines and CSV with a record a line, Markdown and text cut into pieces that a model takes. */
+/** Files as records: JSON lines and CSV with a record a line, Markdown and text as a document each, which the server cuts. */
+import type { Chunking } from "@sheaf/client";
+import { type CsvError, parse } from "csv-parse/browser/esm/sync";
 import { type JsonObject, isObject } from "../parts/json-text.ts";
-import { parseCsv } from "./csv.ts";
 
 export interface NewRecord {
   readonly id: string;
@@ -13,29 +14,34 @@ export interface ReadFile {
   readonly records: readonly NewRecord[];
   /** What could not be read, with its line. */
   readonly problems: readonly string[];
+  /** How its documents end up as records; `null`: as the collection says. */
+  readonly chunking: Chunking | null;
 }
 
-/** English words have some 1.4 tokens; languages without blanks are cut by characters. */
-const WORDS_PER_TOKEN = 0.6;
-const CHARACTERS_PER_TOKEN = 2.5;
 const MOST_PROBLEMS = 20;
+const DELIMITERS = [",", ";", "\t", "|"];
+const AS_COLLECTION = { chunking: null };
 
-export function readFile(name: string, text: string, maxTokens: number): ReadFile {
+/** @param bytes Of the whole file, in UTF-8. */
+export function readFile(name: string, bytes: BufferSource): ReadFile {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return { name, records: [], problems: ["is no text in UTF-8"], ...AS_COLLECTION };
+  }
   if (/\.(?:jsonl|ndjson|json)$/iu.test(name)) return readJsonLines(name, text);
   if (/\.csv$/iu.test(name)) return readCsv(name, text);
-  const pieces = piecesOf(text, maxTokens);
-  const records = pieces.map((document, i) => ({
-    id: `${name}#${i + 1}`,
-    document,
-    metadata: { source: name, part: i + 1 },
-  }));
-  return { name, records, problems: [] };
+  if (text.trim() === "") return { name, records: [], problems: ["is empty"], ...AS_COLLECTION };
+  const by = /\.(?:md|markdown)$/iu.test(name) ? "headings" : "sentences";
+  const records = [{ id: name, document: text, metadata: { source: name } }];
+  return { name, records, problems: [], chunking: { by } };
 }
 
 function readJsonLines(name: string, text: string): ReadFile {
   const records: NewRecord[] = [];
   const problems: string[] = [];
-  for (const [i, line] of linesOf(text).entries()) {
+  for (const [i, line] of text.split(/\r?\n/u).entries()) {
     if (line.trim() === "") continue;
     try {
       const value: unknown = JSON.parse(line);
@@ -45,7 +51,7 @@ function readJsonLines(name: string, text: string): ReadFile {
       if (problems.length < MOST_PROBLEMS) problems.push(`line ${i + 1}: ${(error as Error).message}`);
     }
   }
-  return { name, records, problems };
+  return { name, records, problems, ...AS_COLLECTION };
 }
 
 /** As an export has it, else the whole object is metadata but for its text. */
@@ -54,7 +60,7 @@ function recordOf(value: JsonObject, fallbackId: string): NewRecord {
   const words = [document, text].find((member) => typeof member === "string");
   const fields = isObject(metadata) ? metadata : rest;
   return {
-    id: typeof id === "string" || typeof id === "number" ? String(id) : fallbackId,
+    id: (typeof id === "string" && id !== "") || typeof id === "number" ? String(id) : fallbackId,
     document: words ?? null,
     metadata: plainFields(fields),
   };
@@ -70,48 +76,26 @@ function plainFields(fields: JsonObject): JsonObject | null {
 }
 
 function readCsv(name: string, text: string): ReadFile {
-  const [head = [], ...rows] = parseCsv(text);
-  const problems = rows.flatMap((row, i) =>
+  let rows: readonly (readonly string[])[];
+  try {
+    rows = parseCsv(text);
+  } catch (error) {
+    return { name, records: [], problems: [(error as CsvError).message], ...AS_COLLECTION };
+  }
+  const [head = [], ...rest] = rows;
+  const problems = rest.flatMap((row, i) =>
     row.length > head.length ? [`row ${i + 2}: has more cells than the head`] : [],
   );
-  const records = rows.map((row, i) => {
+  const records = rest.map((row, i) => {
     const value = Object.fromEntries(head.map((key, column) => [key, row[column] ?? ""]));
     return recordOf(value, `${name}#${i + 1}`);
   });
-  return { name, records, problems: problems.slice(0, MOST_PROBLEMS) };
+  return { name, records, problems: problems.slice(0, MOST_PROBLEMS), ...AS_COLLECTION };
 }
 
-/** Paragraphs together as long as they fit; a longer one is cut between words. */
-export function piecesOf(text: string, maxTokens: number): readonly string[] {
-  const most = Math.floor(maxTokens * CHARACTERS_PER_TOKEN);
-  const mostWords = Math.floor(maxTokens * WORDS_PER_TOKEN);
-  const fits = (part: string): boolean => part.length <= most && wordsOf(part) <= mostWords;
-  const pieces: string[] = [];
-  let piece = "";
-  for (const part of text.split(/\n\s*\n/u).flatMap((paragraph) => cut(paragraph.trim(), most, fits))) {
-    const joined = piece === "" ? part : `${piece}\n\n${part}`;
-    if (fits(joined)) piece = joined;
-    else {
-      if (piece !== "") pieces.push(piece);
-      piece = part;
-    }
-  }
-  return piece === "" ? pieces : [...pieces, piece];
-}
-
-function cut(paragraph: string, most: number, fits: (part: string) => boolean): readonly string[] {
-  if (paragraph === "") return [];
-  if (fits(paragraph)) return [paragraph];
-  const half = Math.min(most, Math.floor(paragraph.length / 2));
-  const blank = paragraph.lastIndexOf(" ", half);
-  const at = blank > 0 ? blank : Math.max(1, half);
-  return [...cut(paragraph.slice(0, at).trim(), most, fits), ...cut(paragraph.slice(at).trim(), most, fits)];
-}
-
-function wordsOf(text: string): number {
-  return text.split(/\s+/u).length;
-}
-
-function linesOf(text: string): readonly string[] {
-  return text.split(/\r?\n/u);
+/** Rows of cells, which the delimiter parts that the head has most of. @throws CsvError */
+export function parseCsv(text: string): readonly (readonly string[])[] {
+  const head = text.slice(0, text.search(/[\r\n]|$/u));
+  const [delimiter = ","] = DELIMITERS.toSorted((a, b) => head.split(b).length - head.split(a).length);
+  return parse(text, { delimiter, bom: true, relax_column_count: true, skip_empty_lines: true });
 }

@@ -2,12 +2,13 @@
 import type { ApiKey, IssuedKey } from "@sheaf/client";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { ago } from "../parts/format.ts";
+import { ago, number } from "../parts/format.ts";
 import { Modal } from "../parts/modal.tsx";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { ListTable } from "../parts/tables.tsx";
 import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
+import { KeyActions } from "./key-actions.tsx";
 import { NewKey } from "./new-key.tsx";
 
 const LISTED = 500;
@@ -66,19 +67,21 @@ function KeyTable({ keys, onChanged }: TableProps): ReactNode {
   return (
     <ListTable
       label="Keys"
-      heads={["Name", "Tenant", "Database", "Scopes", "Last used", "Expires", "Actions"]}
+      heads={["Name", "Tenant", "Database", "Scopes", "Limits", "Last used", "Expires", "Actions"]}
     >
       {keys.map((key) => (
         <tr key={key.id}>
           <td>
             {key.name}
             <div className="hint">{key.id}</div>
+            {key.replacedBy !== null && <div className="hint">replaced by {key.replacedBy}</div>}
           </td>
           <td>{key.tenant ?? "every one"}</td>
           <td>{key.database ?? "every one"}</td>
           <td>{key.scopes.join(", ")}</td>
+          <td>{limitsOf(key)}</td>
           <td>{ago(key.lastUsedAt)}</td>
-          <td>{key.expiresAt?.toISOString().slice(0, 16).replace("T", " ") ?? "never"}</td>
+          <td>{endOf(key)}</td>
           <td>
             <KeyActions of={key} onChanged={onChanged} />
           </td>
@@ -88,42 +91,20 @@ function KeyTable({ keys, onChanged }: TableProps): ReactNode {
   );
 }
 
-interface ActionProps {
-  readonly of: ApiKey;
-  readonly onChanged: (key: IssuedKey | null) => void;
+function limitsOf({ limits }: ApiKey): string {
+  const said = [
+    [limits.requestsPerMinute, "requests/min"],
+    [limits.tokensPerMinute, "tokens/min"],
+    [limits.concurrentRequests, "at a time"],
+  ] as const;
+  const texts = said.flatMap(([limit, unit]) =>
+    limit === null || limit === undefined ? [] : [limit === 0 ? `any ${unit}` : `${number(limit)} ${unit}`],
+  );
+  return texts.length === 0 ? "the server's" : texts.join(", ");
 }
 
-function KeyActions({ of: { id, name, replacedBy }, onChanged }: ActionProps): ReactNode {
-  const client = clientOf(useSession());
-  const [asking, setAsking] = useState(false);
-  const [failure, setFailure] = useState<unknown>(null);
-  if (failure !== null) return <Failure error={failure} />;
-  if (asking) {
-    return (
-      <div className="row">
-        <button
-          type="button"
-          className="danger"
-          onClick={() => void client.revokeKey({ id }).then(() => onChanged(null), setFailure)}
-        >
-          Revoke {name} for good
-        </button>
-        <button type="button" onClick={() => setAsking(false)}>
-          Keep it
-        </button>
-      </div>
-    );
-  }
-  return (
-    <div className="row">
-      {replacedBy === null && (
-        <button type="button" onClick={() => void client.rotateKey({ id }).then(onChanged, setFailure)}>
-          Rotate
-        </button>
-      )}
-      <button type="button" className="danger" onClick={() => setAsking(true)}>
-        Revoke
-      </button>
-    </div>
-  );
+function endOf({ expiresAt }: ApiKey): string {
+  if (expiresAt === null) return "never";
+  const time = `${expiresAt.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return expiresAt.getTime() <= Date.now() ? `expired ${time}` : time;
 }

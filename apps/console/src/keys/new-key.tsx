@@ -1,4 +1,4 @@
-import type { IssuedKey, KeyScope, SheafClient } from "@sheaf/client";
+import type { IssuedKey, KeyLimits, KeyScope, SheafClient } from "@sheaf/client";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { formText } from "../parts/form-text.ts";
 import { Failure } from "../parts/states.tsx";
@@ -8,6 +8,12 @@ const SCOPES: readonly (readonly [KeyScope, string])[] = [
   ["write", "change records and collections"],
   ["embed", "embed texts"],
   ["admin", "databases; without a tenant everything"],
+];
+
+const LIMITS: readonly (readonly [keyof KeyLimits, string])[] = [
+  ["requestsPerMinute", "Requests a minute"],
+  ["tokensPerMinute", "Tokens a minute"],
+  ["concurrentRequests", "Requests at a time"],
 ];
 
 const DAY_MS = 24 * 3_600_000;
@@ -28,7 +34,12 @@ export function NewKey({ client, onMade }: Props): ReactNode {
     const scopes = SCOPES.flatMap(([scope]) => (form.has(scope) ? [scope] : []));
     const days = Number(text("days"));
     const expiry = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS) } : {};
-    client.createKey({ name: text("name"), tenant, ...database, scopes, ...expiry }).then(onMade, setFailure);
+    const limits = Object.fromEntries(
+      LIMITS.flatMap(([limit]) => (text(limit) === "" ? [] : [[limit, Number(text(limit))] as const])),
+    );
+    client
+      .createKey({ name: text("name"), tenant, ...database, scopes, limits, ...expiry })
+      .then(onMade, setFailure);
   };
   return (
     <form onSubmit={make}>
@@ -60,6 +71,16 @@ export function NewKey({ client, onMade }: Props): ReactNode {
         <input name="days" type="number" min={1} max={3_650} />
         <span className="hint">Left empty, it does not.</span>
       </label>
+      <details>
+        <summary>Limits</summary>
+        <p className="hint">Left empty, those of the server hold. 0 is no limit.</p>
+        {LIMITS.map(([limit, label]) => (
+          <label key={limit} className="field">
+            <span>{label}</span>
+            <input name={limit} type="number" min={0} />
+          </label>
+        ))}
+      </details>
       {failure !== null && <Failure error={failure} />}
       <button className="primary">Make the key</button>
     </form>
