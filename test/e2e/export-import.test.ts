@@ -1,6 +1,6 @@
 /** `sheaf export` and `sheaf import`, by the real command: nothing is lost on the way, and both go on where they were ended. */
 import { execFile } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -10,6 +10,12 @@ import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.t
 const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const RECORDS = 700;
+/** Of a collection that cuts its documents. */
+const CUTTING = {
+  configuration: { embedding_function: { type: "known", name: "default", config: {} } },
+  schema: { chunking: { by: "headings", size: 64 } },
+  metadata: { shelf: 2 },
+};
 
 let folder: string;
 let served: ServedSheaf;
@@ -32,6 +38,13 @@ beforeAll(async () => {
     body,
     headers: { "content-type": "application/json" },
   });
+  const cut = await makeCollection("cut", CUTTING);
+  await served.ask(`${cut}/upsert`, {
+    ids: ["long", "vector"],
+    documents: ["# Tides\nShips leave.\n\n# Bread\nIt rests.\n", null],
+    embeddings: [null, Array.from({ length: 384 }, () => 0.05)],
+    metadatas: [{ room: "sea" }, null],
+  });
   const made = await sheaf("backup", "one");
   if (answer.status !== 201 || made.code !== 0) throw new Error(`${answer.status} ${made.output}`);
 });
@@ -40,8 +53,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function makeCollection(name: string): Promise<string> {
-  const { id } = await served.ask<{ readonly id: string }>(COLLECTIONS, { name, get_or_create: true });
+async function makeCollection(name: string, more: object = {}): Promise<string> {
+  const { id } = await served.ask<{ readonly id: string }>(COLLECTIONS, {
+    ...{ name, get_or_create: true },
+    ...more,
+  });
   return `${COLLECTIONS}/${id}`;
 }
 
@@ -81,6 +97,18 @@ describe("sheaf export and sheaf import", () => {
       code: 1,
       output: expect.stringContaining("exists already"),
     });
+  });
+
+  it("carry chunks over as they are, and cut what is new", async () => {
+    const file = join(folder, "cut.jsonl");
+    const source = join(folder, "backups", "one");
+    expect((await sheaf("export", source, "--collection", "cut", "--to", file)).code).toBe(0);
+    await appendFile(file, `${JSON.stringify({ id: "new", document: "# A\nOne.\n\n# B\nTwo.\n" })}\n`);
+    const copy = await makeCollection("cut-copy", CUTTING);
+    expect(await sheaf("import", file, "--collection", "cut-copy")).toMatchObject({ code: 0 });
+    const { ids } = await served.ask<{ readonly ids: readonly string[] }>(`${copy}/get`, {});
+    expect(ids.toSorted()).toEqual(["long#0", "long#1", "new#0", "new#1", "vector"]);
+    expect(await served.ask<number>(`${copy}/count`, { ids: ["long"] })).toBe(2);
   });
 
   it("go on where they were ended", async () => {

@@ -5,6 +5,7 @@ import {
   SheafError,
   type WriteRecord,
   fromDocumentText,
+  parentOf,
   parseWriteRequest,
   readJsonWithVectors,
   writeDense,
@@ -49,8 +50,13 @@ export function parseRecord(fields: Readonly<Record<string, unknown>>): WriteRec
   return record;
 }
 
+/** Whether a record is stored as it is even where documents are cut: it has its vector, or is a chunk already. */
+export function isWhole({ id, embedding, metadata }: WriteRecord): boolean {
+  return embedding !== null || parentOf(id, metadata) !== null;
+}
+
 /** As JSON. */
-export function upsertBody(lines: readonly ReadLine[]): string {
+export function upsertBody(lines: readonly ReadLine[], chunking?: { readonly by: "none" }): string {
   const column = (name: string, write: (record: WriteRecord) => string | null): string => {
     const texts = lines.map(({ record }) => write(record));
     return texts.every((text) => text === null)
@@ -70,6 +76,7 @@ export function upsertBody(lines: readonly ReadLine[]): string {
     column("metadatas", ({ metadata }) =>
       metadata === null ? null : writeMetadata(withoutNulls(metadata)),
     ) +
+    (chunking === undefined ? "" : `,"chunking":${JSON.stringify(chunking)}`) +
     "}"
   );
 }

@@ -1,6 +1,6 @@
 /** Writes records in one request, and finds those that are the reason where it is refused. */
 import { SheafApiError, type SheafClient } from "@sheaf/client";
-import { type ReadLine, upsertBody } from "./record-batch.ts";
+import { type ReadLine, isWhole, upsertBody } from "./record-batch.ts";
 
 export interface UpsertTarget {
   readonly client: Pick<SheafClient, "request">;
@@ -19,12 +19,26 @@ export function isAboutRecords(error: unknown): error is SheafApiError {
   return error instanceof SheafApiError && !OF_THE_CALL.has(error.status) && error.status < SERVER_ERROR;
 }
 
-/** Where a batch is refused, its halves are tried, down to the records that are the reason. Gives how many were written. */
+/**
+ * Where a batch is refused, its halves are tried, down to the records that are the reason. Gives how many were written.
+ * Records with vectors, and chunks, are not cut again where the collection cuts documents.
+ */
 export async function upsertLines(lines: readonly ReadLine[], target: UpsertTarget): Promise<number> {
+  const whole = lines.filter(({ record }) => isWhole(record));
+  const others = lines.filter(({ record }) => !isWhole(record));
+  return (await upsertAlike(whole, target, { by: "none" })) + (await upsertAlike(others, target));
+}
+
+async function upsertAlike(
+  lines: readonly ReadLine[],
+  target: UpsertTarget,
+  chunking?: { readonly by: "none" },
+): Promise<number> {
   if (lines.length === 0) return 0;
   const { client, collection, refuse } = target;
   try {
-    await client.request({ method: "POST", path: `${collection}/upsert`, body: upsertBody(lines) });
+    const body = upsertBody(lines, chunking);
+    await client.request({ method: "POST", path: `${collection}/upsert`, body });
     return lines.length;
   } catch (error) {
     if (!isAboutRecords(error)) throw error;
@@ -34,6 +48,7 @@ export async function upsertLines(lines: readonly ReadLine[], target: UpsertTarg
       return 0;
     }
     const half = lines.length >> 1;
-    return (await upsertLines(lines.slice(0, half), target)) + (await upsertLines(lines.slice(half), target));
+    const written = await upsertAlike(lines.slice(0, half), target, chunking);
+    return written + (await upsertAlike(lines.slice(half), target, chunking));
   }
 }
