@@ -17,6 +17,13 @@ const CUTTING = {
   metadata: { shelf: 2 },
 };
 
+interface Described {
+  readonly name: string;
+  readonly schema: unknown;
+  readonly configuration_json: unknown;
+  readonly metadata: unknown;
+}
+
 let folder: string;
 let served: ServedSheaf;
 let source: string;
@@ -109,6 +116,22 @@ describe("sheaf export and sheaf import", () => {
     const { ids } = await served.ask<{ readonly ids: readonly string[] }>(`${copy}/get`, {});
     expect(ids.toSorted()).toEqual(["long#0", "long#1", "new#0", "new#1", "vector"]);
     expect(await served.ask<number>(`${copy}/count`, { ids: ["long"] })).toBe(2);
+  });
+
+  it("make a collection with the schema and the metadata of the first one", async () => {
+    const file = join(folder, "schema.jsonl");
+    const source = join(folder, "backups", "one");
+    await sheaf("export", source, "--collection", "cut", "--to", file);
+    expect(await sheaf("import", file, "--collection", "like-cut", "--create")).toMatchObject({ code: 0 });
+    const all = await served.ask<readonly Described[]>(COLLECTIONS);
+    const [made, like] = ["cut", "like-cut"].map((name) => all.find((one) => one.name === name));
+    expect(like).toMatchObject({ schema: made!.schema, metadata: { shelf: 2 }, dimension: 384 });
+    expect(like!.configuration_json).toEqual(made!.configuration_json);
+    await rm(`${file}.collection.json`);
+    const bare = await sheaf("import", file, "--collection", "bare", "--create");
+    expect(bare).toMatchObject({ code: 0, output: expect.stringContaining("gets no embedding function") });
+    await writeFile(`${file}.collection.json`, "[]");
+    expect((await sheaf("import", file, "--collection", "none", "--create")).code).toBe(2);
   });
 
   it("go on where they were ended", async () => {

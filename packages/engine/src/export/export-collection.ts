@@ -21,6 +21,7 @@ import { storedEntries } from "../backup/stored-entries.ts";
 import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { decodeRecord } from "../storage/values/value-codec.ts";
+import { collectionDescription } from "./collection-description.ts";
 import { recordLine } from "./record-line.ts";
 
 export interface ExportRequest {
@@ -29,7 +30,7 @@ export interface ExportRequest {
   readonly collection: string;
   readonly tenant: string;
   readonly database: string;
-  /** A file that does not exist yet. */
+  /** A file that does not exist yet. What makes such a collection is written to `TO.collection.json`. */
   readonly to: string;
   /** Told now and then. */
   readonly onProgress?: (records: number) => void;
@@ -65,6 +66,7 @@ export async function exportCollection(request: ExportRequest): Promise<Exported
       file.add(recordLine(decodeRecord(value, readOffset(key, origin), { origin })));
       if (records % 1_000 === 0) onProgress(records);
     }
+    writeDurably(`${to}.collection.json`, `${collectionDescription(chain[0]!.folder, collection.id)}\n`);
     file.finish();
   } catch (error) {
     throw error instanceof SheafError

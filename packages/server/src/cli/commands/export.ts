@@ -18,7 +18,8 @@ export const exportRecords: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    'A line is {"id", "embedding", "document", "uri", "metadata"}, in order of insertion; `sheaf import` reads it. An ' +
+    'A line is {"id", "embedding", "document", "uri", "metadata"}, in order of insertion; `sheaf import` reads it. ' +
+    "FILE.collection.json beside it has the schema and the metadata of the collection, for `sheaf import --create`. An " +
     "export that was interrupted goes on where it ended.",
   async run(options, [backup = ""]) {
     const { collection, to, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
@@ -30,7 +31,10 @@ export const exportRecords: Command = {
       ...{ backup: resolve(backup), collection, tenant, database, to: resolve(to), onProgress },
     });
     if (options["json"] !== undefined) console.log(JSON.stringify({ ...exported, to }, null, 2));
-    else console.log(`${exported.records} records of ${exported.id} written to ${to}`);
+    else
+      console.log(
+        `${exported.records} records of ${exported.id} written to ${to}, its schema to ${to}.collection.json`,
+      );
     return 0;
   },
 };

@@ -7,6 +7,7 @@ import type { Command } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
 import { runFolderImport } from "../import/folder/folder-command.ts";
 import { importLines } from "../import/import-lines.ts";
+import { openForLines } from "../import/open-for-lines.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 
@@ -20,7 +21,7 @@ export const importRecords: Command = {
     { flags: "--into <name>", doc: "The same." },
     {
       flags: "--create",
-      doc: "Create the collection if it does not exist; for a folder, with the bundled models.",
+      doc: "Create the collection if it does not exist: for a folder with the bundled models, for JSON lines as FILE.collection.json says.",
     },
     { flags: "--watch", doc: "Folder: go on with what changes, comes and goes, until it is interrupted." },
     {
@@ -60,13 +61,11 @@ export const importRecords: Command = {
     const tell = progressLines();
     const imported = await withServer(options, async (server) => {
       const client = server.scoped({ tenant, database });
-      const { id } =
-        create === undefined
-          ? await client.getCollection({ name })
-          : await client.createCollection({ name, getOrCreate: true });
-      const collection = `/api/v2/tenants/${encodeURIComponent(tenant)}/databases/${encodeURIComponent(database)}/collections/${id}`;
+      const collections = `/api/v2/tenants/${encodeURIComponent(tenant)}/databases/${encodeURIComponent(database)}/collections`;
+      const target = { name, collections, path, create: create !== undefined };
+      const { id } = await openForLines(client, target);
       const onProgress = (records: number): void => tell(() => `${records} records so far`);
-      return importLines({ path, client, collection, onProgress });
+      return importLines({ path, client, collection: `${collections}/${id}`, onProgress });
     });
     if (options["json"] !== undefined) console.log(JSON.stringify(imported, null, 2));
     else {

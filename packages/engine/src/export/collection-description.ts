@@ -1,0 +1,27 @@
+/** What makes a collection like one of a backup, as the body of the request that creates it, without a name. */
+import { join } from "node:path";
+import { type JsonObject, SheafError, writeMetadata, writePlainJson } from "@sheaf/protocol";
+import { CATALOG_FILE } from "../backup/backup-files.ts";
+import { storedEntries } from "../backup/stored-entries.ts";
+import { type CollectionEntry, decodeCollection } from "../catalog/catalog-codec.ts";
+import { collectionKey, idBytes } from "../catalog/catalog-keys.ts";
+
+/** Metadata of clients that had no schemas: it says how the index is made, and no schema can stand beside it. */
+const LEGACY_PREFIX = "hnsw:";
+
+/** JSON with `metadata`, if there is some, and `schema`, or `configuration`. 404 where the catalog does not have it. */
+export function collectionDescription(backup: string, id: string): string {
+  const { metadata, schema, configuration } = entryOf(backup, id);
+  const isOld = [...(metadata?.keys() ?? [])].some((key) => key.startsWith(LEGACY_PREFIX));
+  const described: JsonObject = isOld ? { configuration } : { schema };
+  const members = writePlainJson(described).slice(1);
+  return metadata === null ? `{${members}` : `{"metadata":${writeMetadata(metadata)},${members}`;
+}
+
+function entryOf(backup: string, id: string): CollectionEntry {
+  const wanted = collectionKey(idBytes(id));
+  for (const { key, value } of storedEntries({ whole: join(backup, CATALOG_FILE), changes: [] })) {
+    if (wanted.equals(key)) return decodeCollection(value, { store: "catalog", key });
+  }
+  throw new SheafError("not_found", `the catalog of ${backup} has no collection ${id}`);
+}
