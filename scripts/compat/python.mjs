@@ -115,6 +115,7 @@ function hybridSchemas() {
       { model, space: "l2", sparse_key: "words", truncate: true },
       hybridSchema({ model, space: "l2", sparseKey: "words", truncate: true }),
     ],
+    [{ chunking: { by: "tokens", size: 64 } }, hybridSchema({ chunking: { by: "tokens", size: 64 } })],
   ];
 }
 

@@ -39,7 +39,7 @@ def test_the_blocks_of_the_page_about_python_run_one_after_the_other(url, monkey
     monkeypatch.setenv("SHEAF_URL", url)
     monkeypatch.setenv("SHEAF_KEY", KEY)
     blocks = re.findall(r"^```python\n(.*?)^```$", PYTHON, re.M | re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for _ in range(2):
         names = {}
         for block in blocks:

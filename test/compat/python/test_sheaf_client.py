@@ -123,6 +123,33 @@ def test_an_index_of_a_sparse_model_is_filled_and_searched(client):
     assert made.search(Search().rank(Knn(query=TEXTS[0], key="splade")))["ids"] == [["a"]]
 
 
+def test_the_server_cuts_documents_that_are_left_to_it(client, url):
+    made = client.create_collection(fresh_name(), schema=hybrid_schema(chunking={"by": "headings", "size": 64}))
+    pages = ["# Tides\nShips leave.\n\n# Ferries\nThe ferry waits.\n", "# Bread\nIt rests.\n"]
+    sheaf_client.upsert(made, ["sea", "kitchen"], pages, metadatas=[{"room": "sea"}, None], uris=["a", None])
+    found = client.get_collection(made.name)
+    got = found.get(ids=["sea"])
+    assert got["ids"] == ["sea#0", "sea#1"]
+    assert [each["parent"] for each in got["metadatas"]] == ["sea", "sea"]
+    assert found.query(query_texts=["boats at high tide"], n_results=1)["ids"] == [["sea#0"]]
+    assert found.search(Search().rank(Knn(query="bread", key="bm25")).limit(1))["ids"] == [["kitchen#0"]]
+    sheaf_client.add(found, ["sea", "new"], ["other", "# A\nOne."])
+    sheaf_client.update(found, ["sea"], metadatas=[{"room": "harbour"}])
+    assert [each["room"] for each in found.get(ids=["sea"])["metadatas"]] == ["harbour", "harbour"]
+    sheaf_client.upsert(found, ["sea"], ["words " * 200], chunking={"by": "tokens", "size": 32})
+    assert sheaf_client.count(found, ids=["sea"]) > 5
+    found.delete(ids=["sea"])
+    assert sorted(found.get()["ids"]) == ["kitchen#0", "new#0"]
+    sheaf_client.upsert(found, [f"{i}" for i in range(101)], ["short"] * 101)
+    assert found.count() == 103
+    with pytest.raises(Exception, match="send none"):
+        found.upsert(ids=["sea"], documents=["short"])
+    with pytest.raises(sheaf_client.SheafError, match=r"sheaf_client\.upsert"):
+        found.upsert(ids=["sea"], documents=["the tide rises " * 200])
+    with pytest.raises(ValueError, match="documents: must have one item"):
+        sheaf_client.upsert(found, ["sea"], "text")
+
+
 @pytest.mark.parametrize(
     "config",
     [

@@ -17,6 +17,7 @@ from .replies import (
     WhyNot,
 )
 from .schema import hybrid_schema, hybrid_schema_json
+from .writes import add, update, upsert
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ __all__ = [
     "Snippet",
     "Trace",
     "WhyNot",
+    "add",
     "count",
     "embed_sparse",
     "facets",
@@ -45,6 +47,8 @@ __all__ = [
     "hybrid_schema_json",
     "search",
     "text_of",
+    "update",
+    "upsert",
     "use_client",
     "use_server",
 ]

@@ -11,11 +11,12 @@ from chromadb.api.types import Documents, EmbeddingFunction, Embeddings, Space
 from chromadb.base_types import SparseVector
 from chromadb.utils.embedding_functions import register_embedding_function, register_sparse_embedding_function
 
-from .connection import Connection, batches, current_connection
+from .connection import Connection, SheafError, batches, current_connection
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 BM25 = "sheaf/bm25"
 TEXTS_OF_A_CALL = 2_048
+TOO_LARGE = 413
 DENSE_SETTINGS = frozenset({"model", "query_model", "truncate", "task", "instructions"})
 
 
@@ -48,7 +49,7 @@ class SheafEmbeddingFunction(EmbeddingFunction[Documents]):
         vectors: list[Any] = []
         for batch in batches(texts, TEXTS_OF_A_CALL):
             body = {"texts": batch, "truncate": truncate, **instruction}
-            vectors.extend(connection.embed("/embed", model, body)["embeddings"])
+            vectors.extend(_told_of_cutting(connection, model, body)["embeddings"])
         return [np.array(vector, dtype=np.float32) for vector in vectors]
 
     @staticmethod
@@ -144,6 +145,17 @@ def embed_sparse(
         for made in server.embed("/embed_sparse", model, body)["embeddings"]:
             vectors.append(SparseVector(made["indices"], made["values"], made.get("labels")))
     return vectors
+
+
+def _told_of_cutting(connection: Connection, model: str, body: Mapping[str, Any]) -> Any:
+    """`POST /embed`. A text that is too long may be meant for a collection that cuts, which the function cannot see."""
+    try:
+        return connection.embed("/embed", model, body)
+    except SheafError as refusal:
+        if refusal.status != TOO_LARGE:
+            raise
+        hint = "sheaf_client.upsert leaves documents to the server, which cuts them where `chunking` says so"
+        raise SheafError(refusal.status, f"{refusal}; {hint}") from refusal
 
 
 def _instruction(config: Mapping[str, Any], target: str) -> dict[str, str]:

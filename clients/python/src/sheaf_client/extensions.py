@@ -25,7 +25,7 @@ def count(
     where_document: Filter | None = None,
 ) -> int:
     """How many records match."""
-    return cast("int", _post(collection, "count", _selection(ids, where, where_document)))
+    return cast("int", post_to(collection, "count", _selection(ids, where, where_document)))
 
 
 def facets(
@@ -41,8 +41,8 @@ def facets(
     """How often which values occur under metadata keys: `limit` values of each (10), `histogram` buckets of its
     numbers (none)."""
     body = {**_selection(ids, where, where_document), "keys": list(keys)}
-    more = _present(limit=limit, histogram=histogram)
-    return cast("dict[str, Facet]", _post(collection, "facets", {**body, **more}))
+    more = present(limit=limit, histogram=histogram)
+    return cast("dict[str, Facet]", post_to(collection, "facets", {**body, **more}))
 
 
 def get(
@@ -60,8 +60,8 @@ def get(
     """`collection.get` with an order, `[{"year": "desc"}]`, and with the places that match the filter: `True`, or
     `{"snippet": 200}` for a part of the document of so many UTF-16 units, too."""
     body = {**_selection(ids, where, where_document), "include": list(include)}
-    more = _present(limit=limit, offset=offset, order_by=order_by, highlight=highlight)
-    reply = _post(collection, "get", {**body, **more})
+    more = present(limit=limit, offset=offset, order_by=order_by, highlight=highlight)
+    reply = post_to(collection, "get", {**body, **more})
     if reply.get("metadatas") is not None:
         reply["metadatas"] = [deserialize_metadata(metadata) for metadata in reply["metadatas"]]
     return cast("GetReply", reply)
@@ -83,9 +83,9 @@ def search(
     """
     several = [searches] if isinstance(searches, Search) else list(searches)
     explained = explain if explain is None or isinstance(explain, bool) else {"ids": list(explain)}
-    more = _present(mmr=mmr, highlight=highlight, order_by=order_by, explain=explained)
-    payloads = [{**_present(**each.to_dict()), **more} for each in several]
-    reply = _post(collection, "search", {"searches": payloads})
+    more = present(mmr=mmr, highlight=highlight, order_by=order_by, explain=explained)
+    payloads = [{**present(**each.to_dict()), **more} for each in several]
+    reply = post_to(collection, "search", {"searches": payloads})
     reply["metadatas"] = [
         None if batch is None else [deserialize_metadata(metadata) for metadata in batch]
         for batch in reply["metadatas"]
@@ -98,7 +98,7 @@ def text_of(document: str, start: int, end: int) -> str:
     return document.encode("utf-16-le")[2 * start : 2 * end].decode("utf-16-le", "replace")
 
 
-def _post(collection: Collection, route: str, body: Mapping[str, Any]) -> Any:
+def post_to(collection: Collection, route: str, body: Mapping[str, Any]) -> Any:
     send = getattr(collection._client, "_make_request", None)
     if not isinstance(collection, Collection) or send is None:
         raise TypeError("collection: must be one of chromadb's HttpClient or CloudClient")
@@ -108,8 +108,8 @@ def _post(collection: Collection, route: str, body: Mapping[str, Any]) -> Any:
 
 
 def _selection(ids: Any, where: Any, where_document: Any) -> dict[str, Any]:
-    return _present(ids=None if ids is None else list(ids), where=where, where_document=where_document)
+    return present(ids=None if ids is None else list(ids), where=where, where_document=where_document)
 
 
-def _present(**members: Any) -> dict[str, Any]:
+def present(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
