@@ -174,3 +174,76 @@ describe("sheaf export and sheaf import", () => {
     expect((await sheaf("import", file, "--collection", "absent")).code).toBe(1);
   });
 });
+
+describe("a whole tenant", () => {
+  const path = (tenant: string, database: string): string =>
+    `/api/v2/tenants/${tenant}/databases/${database}/collections`;
+  interface Described {
+    readonly id: string;
+    readonly name: string;
+    readonly log_position: number;
+    readonly version: number;
+  }
+  const described = async (tenant: string, database: string): Promise<readonly unknown[]> => {
+    const all = await served.ask<readonly Described[]>(path(tenant, database));
+    const list: unknown[] = [];
+    for (const { id, log_position: _position, version: _version, ...rest } of all) {
+      const text = JSON.stringify({ ...rest, tenant: "" });
+      list.push([text, await everything(`${path(tenant, database)}/${id}`)]);
+    }
+    return list;
+  };
+
+  it("comes back as it was, under another name too, and after interruptions", async () => {
+    await served.ask("/api/v2/tenants", { name: "acme" });
+    await served.ask("/api/v2/tenants/acme/databases", { name: "one" });
+    await served.ask("/api/v2/tenants/acme/databases", { name: "two" });
+    const metadata = '{"whole":2.0,"n":3}';
+    const body = `{"name":"typed","metadata":${metadata},"configuration":{"hnsw":{"space":"cosine"}}}`;
+    const headers = { "content-type": "application/json" };
+    const typed = (await (
+      await served.request(path("acme", "one"), { method: "POST", body, headers })
+    ).json()) as { readonly id: string };
+    const at = `${path("acme", "one")}/${typed.id}`;
+    const ids = Array.from({ length: 40 }, (_, i) => `r${i}`);
+    await served.ask(`${at}/add`, { ids, embeddings: ids.map((_, i) => [i, 1, 2]) });
+    await served.ask(`${at}/fork`, { new_name: "forked" });
+    await served.ask(`${at}/delete`, { ids: ["r1", "r2"] });
+    const emptied = await served.ask<{ readonly id: string }>(path("acme", "two"), { name: "emptied" });
+    const empty = `${path("acme", "two")}/${emptied.id}`;
+    await served.ask(`${empty}/add`, { ids: ["gone"], embeddings: [[1, 2]] });
+    await served.ask(`${empty}/delete`, { ids: ["gone"] });
+    await served.ask(path("acme", "two"), { name: "never-written" });
+    expect((await sheaf("backup", "tenants")).code).toBe(0);
+    const [backup, to] = [join(folder, "backups", "tenants"), join(folder, "acme")];
+    const done = await sheaf("export", backup, "--tenant", "acme", "--to", to);
+    expect(done).toMatchObject({ code: 0, output: expect.stringContaining("4 collections with 78 records") });
+    expect((await sheaf("export", backup, "--tenant", "acme", "--to", to)).code).toBe(1);
+    expect((await sheaf("export", backup, "--tenant", "nobody", "--to", `${to}2`)).code).toBe(1);
+
+    expect((await sheaf("import", to)).output).toContain("exists already");
+    await rm(join(to, "import.json"), { force: true });
+    // As an import leaves it that was ended in its first collection.
+    const made = await served
+      .ask<{ readonly id: string }>("/api/v2/tenants", { name: "again" })
+      .then(async () => {
+        await served.ask("/api/v2/tenants/again/databases", { name: "one" });
+        return served.ask<{ readonly id: string }>(path("again", "one"), JSON.parse(body) as object);
+      });
+    const [first] = (await readFile(join(to, "manifest.jsonl"), "utf8"))
+      .split("\n")
+      .flatMap((line) => /"file":"([^"]*)"/u.exec(line)?.[1] ?? []);
+    const progress = { id: made.id, isDone: false, written: 0, refused: 0 };
+    const state = { version: 1, target: `${served.url} again`, collections: { [first!]: progress } };
+    await writeFile(join(to, "import.json"), JSON.stringify(state));
+    expect((await sheaf("import", to, "--tenant", "third")).output).toContain("belongs to an import");
+    const imported = await sheaf("import", to, "--tenant", "again");
+    expect(imported).toMatchObject({
+      code: 0,
+      output: expect.stringContaining("4 collections with 78 records"),
+    });
+    for (const database of ["one", "two"])
+      expect(await described("again", database)).toEqual(await described("acme", database));
+    expect((await sheaf("import", to, "--collection", "x", "--tenant", "again")).code).not.toBe(0);
+  });
+});

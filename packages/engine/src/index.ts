@@ -6,6 +6,7 @@ export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-ba
 export { type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
 export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
 export { type ExportedCollection, exportCollection } from "./export/export-collection.ts";
+export { EXPORT_MANIFEST, type ExportedTenant, exportTenant } from "./export/export-tenant.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export { SHARE_LIMITS, type ShareLimits } from "./collection/store-mover.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";

@@ -1,5 +1,6 @@
 /** Values of the catalog: plain fields as JSON, a collection's metadata typed as in a record. */
 import {
+  type Collection,
   type CollectionModels,
   type Json,
   JsonFloat,
@@ -127,6 +128,13 @@ export function decodeCollection(value: Uint8Array, origin: DataOrigin): Collect
   const metadata = (reader.flags & HAS_METADATA) === 0 ? null : readMetadataFields(reader);
   reader.end();
   return { tree: fields.id, epoch: "", shared: false, models: {}, held: null, ...fields, metadata };
+}
+
+/** What the engine says of one. */
+export function toCollection(entry: CollectionEntry): Collection {
+  const { databaseId: _databaseId, created: _created, tree: _tree, epoch: _epoch, ...fields } = entry;
+  const { shared: _shared, held: _held, ...collection } = fields;
+  return collection;
 }
 
 /** What stands in the value as JSON. The optional fields came later and are left out where they say nothing. */

@@ -19,7 +19,7 @@ import {
 } from "@sheaf/protocol";
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
-import type { CollectionEntry } from "./catalog-codec.ts";
+import { type CollectionEntry, toCollection } from "./catalog-codec.ts";
 import { type CatalogOptions, NO_CATALOG_QUOTAS } from "./catalog-options.ts";
 import { COUNTER_KEY, dirtyKey, idBytes, shareMarkKey } from "./catalog-keys.ts";
 import type { CatalogTransaction } from "./catalog-transaction.ts";
@@ -387,12 +387,6 @@ export class Catalog {
     removeDatabase(transaction, database);
     return ids;
   }
-}
-
-function toCollection(entry: CollectionEntry): Collection {
-  const { databaseId: _databaseId, created: _created, tree: _tree, epoch: _epoch, ...fields } = entry;
-  const { shared: _shared, held: _held, ...collection } = fields;
-  return collection;
 }
 
 function byIdentifier(models: readonly ModelIdentity[]): CollectionModels {

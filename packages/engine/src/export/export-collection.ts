@@ -2,26 +2,16 @@
  * Writes the records of a collection in a backup as JSON lines, in order of insertion. A backup is one state of the collection
  * that stays as it is, so an export that was interrupted goes on where it ended.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { existsSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
-import { BackedUpCollections } from "../backup/backed-up-collections.ts";
+import { BackedUpCollections, type StoreParts } from "../backup/backed-up-collections.ts";
 import { type BackedUpCollection, damaged, readChain } from "../backup/backup-files.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { decodeRecord } from "../storage/values/value-codec.ts";
 import { collectionDescription } from "./collection-description.ts";
+import { LineFile } from "./line-file.ts";
 import { recordLine } from "./record-line.ts";
 
 export interface ExportRequest {
@@ -43,10 +33,6 @@ export interface ExportedCollection {
   readonly resumed: number;
 }
 
-const LINE_END = 0x0a;
-const BUFFER_CHARACTERS = 2 ** 20;
-const READ_BYTES = 2 ** 20;
-
 /** 404 for an unknown collection, 409 where the file exists, `failed_precondition` for a damaged backup. */
 export async function exportCollection(request: ExportRequest): Promise<ExportedCollection> {
   const { backup, to, onProgress = () => {} } = request;
@@ -55,18 +41,49 @@ export async function exportCollection(request: ExportRequest): Promise<Exported
   const chain = await readChain(backup);
   const known = await BackedUpCollections.read(chain);
   const collection = find(known, request);
-  const parts = known.partsOf(collection.id);
-  const file = new LineFile(to, `${chain[0]!.header.id} ${collection.id}`);
+  writeDurably(`${to}.collection.json`, `${collectionDescription(chain[0]!.folder, collection.id)}\n`);
+  const source = `${chain[0]!.header.id} ${collection.id}`;
+  return writeRecords({
+    backup,
+    to,
+    onProgress,
+    source,
+    id: collection.id,
+    parts: known.partsOf(collection.id),
+  });
+}
+
+export interface WrittenRecords {
+  readonly backup: string;
+  /** Of the collection. */
+  readonly id: string;
+  /** `null`: it has no records. */
+  readonly parts: StoreParts | null;
+  readonly to: string;
+  /** Which state of which collection: lines of another are thrown away. */
+  readonly source: string;
+  readonly onProgress: (records: number) => void;
+}
+
+/** A file of the records of a collection; one that was begun is gone on with. */
+export function writeRecords({
+  backup,
+  id,
+  parts,
+  to,
+  source,
+  onProgress,
+}: WrittenRecords): ExportedCollection {
+  const file = new LineFile(to, source);
   let records = 0;
   try {
     for (const { key, value } of parts === null ? [] : storedEntries(parts)) {
       if (key[0] !== RECORD_KEYS.afterIds[0]) continue;
       if (records++ < file.resumed) continue;
-      const origin = { store: `collection ${collection.id}`, key };
+      const origin = { store: `collection ${id}`, key };
       file.add(recordLine(decodeRecord(value, readOffset(key, origin), { origin })));
       if (records % 1_000 === 0) onProgress(records);
     }
-    writeDurably(`${to}.collection.json`, `${collectionDescription(chain[0]!.folder, collection.id)}\n`);
     file.finish();
   } catch (error) {
     throw error instanceof SheafError
@@ -75,7 +92,7 @@ export async function exportCollection(request: ExportRequest): Promise<Exported
   } finally {
     file.close();
   }
-  return { id: collection.id, records, resumed: file.resumed };
+  return { id, records, resumed: file.resumed };
 }
 
 function find(
@@ -92,75 +109,4 @@ function find(
     );
   }
   throw new SheafError("not_found", `no collection ${collection} in ${tenant}/${database} of ${backup}`);
-}
-
-/** Lines that are written beside the file until all are there. */
-class LineFile {
-  /** Lines that were there already. */
-  readonly resumed: number;
-  readonly #to: string;
-  readonly #file: number;
-  #text = "";
-  #position: number;
-
-  /** @param source What is exported: lines of another are thrown away. */
-  constructor(to: string, source: string) {
-    this.#to = to;
-    const isSame = existsSync(this.#sourceFile) && readFileSync(this.#sourceFile, "utf8") === source;
-    if (!isSame) {
-      rmSync(this.#part, { force: true });
-      writeDurably(this.#sourceFile, source);
-    }
-    this.#file = openSync(this.#part, existsSync(this.#part) ? "r+" : "w+", 0o600);
-    const { lines, end } = this.#wholeLines();
-    ftruncateSync(this.#file, end);
-    [this.resumed, this.#position] = [lines, end];
-  }
-
-  add(line: string): void {
-    this.#text += `${line}\n`;
-    if (this.#text.length >= BUFFER_CHARACTERS) this.#flush();
-  }
-
-  finish(): void {
-    this.#flush();
-    fsyncSync(this.#file);
-    renameSync(this.#part, this.#to);
-    rmSync(this.#sourceFile);
-  }
-
-  close(): void {
-    closeSync(this.#file);
-  }
-
-  get #part(): string {
-    return `${this.#to}.part`;
-  }
-
-  get #sourceFile(): string {
-    return `${this.#to}.source`;
-  }
-
-  #flush(): void {
-    const bytes = Buffer.from(this.#text);
-    for (let from = 0; from < bytes.length;) {
-      const written = writeSync(this.#file, bytes, from, bytes.length - from, this.#position);
-      from += written;
-      this.#position += written;
-    }
-    this.#text = "";
-  }
-
-  /** How many there are, and where the last one ends. */
-  #wholeLines(): { readonly lines: number; readonly end: number } {
-    const bytes = Buffer.allocUnsafe(READ_BYTES);
-    let [lines, end] = [0, 0];
-    for (let position = 0; ;) {
-      const read = readSync(this.#file, bytes, 0, READ_BYTES, position);
-      if (read === 0) return { lines, end };
-      for (let at = bytes.indexOf(LINE_END); at >= 0 && at < read; at = bytes.indexOf(LINE_END, at + 1))
-        [lines, end] = [lines + 1, position + at + 1];
-      position += read;
-    }
-  }
 }

@@ -1,19 +1,22 @@
-/** `sheaf export`: the records of a collection in a backup, as JSON lines. No server is asked. */
+/** `sheaf export`: the records of a collection in a backup as JSON lines, or a whole tenant. No server is asked. */
 import { resolve } from "node:path";
-import { exportCollection } from "@sheaf/engine";
+import { exportCollection, exportTenant } from "@sheaf/engine";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
-import type { Command } from "../command.ts";
+import type { Command, OptionTexts } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
 import { progressLines } from "../progress-lines.ts";
 
 export const exportRecords: Command = {
   name: "export",
-  summary: "Write the records of a collection in a backup as JSON lines.",
+  summary: "Write a collection in a backup as JSON lines, or a tenant as a folder of them.",
   operands: ["backup"],
   options: [
-    { flags: "--collection <collection>", doc: "Required. Name or id of the collection." },
-    { flags: "--to <file>", doc: "Required. New file." },
+    {
+      flags: "--collection <collection>",
+      doc: "Name or id of the collection. Without it: everything of --tenant.",
+    },
+    { flags: "--to <path>", doc: "Required. New file; for a tenant, new folder." },
     ...databaseOptions("a collection given by name"),
     { flags: "--json", doc: "Print the result as JSON." },
   ],
@@ -23,8 +26,8 @@ export const exportRecords: Command = {
     "export that was interrupted goes on where it ended.",
   async run(options, [backup = ""]) {
     const { collection, to, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
-    if (collection === undefined || to === undefined)
-      throw new SettingError("--collection and --to are required");
+    if (to === undefined) throw new SettingError("--to is required");
+    if (collection === undefined) return runTenantExport(resolve(backup), to, options);
     const tell = progressLines();
     const onProgress = (records: number): void => tell(() => `${records} records so far`);
     const exported = await exportCollection({
@@ -38,3 +41,24 @@ export const exportRecords: Command = {
     return 0;
   },
 };
+
+/** Gives the exit code. */
+async function runTenantExport(backup: string, to: string, options: OptionTexts): Promise<number> {
+  const { tenant } = options;
+  if (tenant === undefined) throw new SettingError("--collection or --tenant is required");
+  if (options["database"] !== undefined) throw new SettingError("--database is for one collection");
+  const tell = progressLines();
+  const exported = await exportTenant({
+    ...{ backup, tenant, to: resolve(to) },
+    onProgress: ({ collections, records }) =>
+      tell(() => `${collections} collections with ${records} records so far`),
+  });
+  const { databases, collections, records, missing } = exported;
+  if (options["json"] !== undefined) console.log(JSON.stringify({ ...exported, to }, null, 2));
+  else {
+    const what = `${databases} databases and ${collections} collections with ${records} records`;
+    console.log(`${what} of ${tenant} written to ${to}`);
+    for (const one of missing) console.log(`NOT exported: ${one}`);
+  }
+  return missing.length === 0 ? 0 : 1;
+}

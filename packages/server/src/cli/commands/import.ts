@@ -1,6 +1,7 @@
-/** `sheaf import`: a folder of files, or JSON lines, into a collection of a running server. */
+/** `sheaf import`: a folder of files, or JSON lines, into a collection of a running server; or a whole exported tenant. */
 import { existsSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { EXPORT_MANIFEST } from "@sheaf/engine";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
@@ -8,16 +9,17 @@ import { databaseOptions } from "../database-options.ts";
 import { runFolderImport } from "../import/folder/folder-command.ts";
 import { importLines } from "../import/import-lines.ts";
 import { openForLines } from "../import/open-for-lines.ts";
+import { runTenantImport } from "../import/tenant/tenant-command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 
 export const importRecords: Command = {
   name: "import",
   summary:
-    "Write the files of a folder, or the records of a file of JSON lines, to a collection of a running server.",
+    "Write the files of a folder, or the records of a file of JSON lines, to a collection of a running server; or an exported tenant.",
   operands: ["path"],
   options: [
-    { flags: "--collection <name>", doc: "Required. Name of the collection." },
+    { flags: "--collection <name>", doc: "Name of the collection. Required, but for an exported tenant." },
     { flags: "--into <name>", doc: "The same." },
     {
       flags: "--create",
@@ -46,13 +48,16 @@ export const importRecords: Command = {
     "that has not changed since the last run is left alone, and the records of one that is gone are removed. What is skipped stands in " +
     "FOLDER.import.skipped.jsonl, with the reason. It needs the package @sheaf/importers. " +
     'Of JSON lines: a line is an object with "id" and any of "embedding", "document", "uri" and "metadata", as `sheaf export` and ' +
-    "`sheaf doctor --salvage` write them. Lines that are refused go to FILE.refused.jsonl, with the reason. An import that was " +
+    "`sheaf doctor --salvage` write them. Of a folder that `sheaf export --tenant` wrote: the tenant, " +
+    "or one named with --tenant, with its databases and collections, none of which may be there yet. Lines that are refused go to FILE.refused.jsonl, with the reason. An import that was " +
     "interrupted goes on where it ended (FILE.import.json). Exit code 0: all lines were written; 1: it failed, or lines were refused.",
   run: async (options, [file = ""]) => {
     const { into, create, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
     const name = options["collection"] ?? into;
-    if (name === undefined) throw new SettingError("--collection is required");
     const path = resolve(file);
+    const isTenant = existsSync(join(path, EXPORT_MANIFEST));
+    if (isTenant && name === undefined) return runTenantImport(path, options);
+    if (name === undefined) throw new SettingError("--collection is required");
     if (!existsSync(path)) throw new SettingError(`${file} does not exist`);
     if (statSync(path).isDirectory())
       return withServer(options, (server) =>

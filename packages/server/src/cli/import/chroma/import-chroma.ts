@@ -1,10 +1,11 @@
 /** Goes through the tenants, databases and collections of a Chroma server, and makes each of them at Sheaf. */
 import { rmSync } from "node:fs";
-import { ConflictError, SheafApiError, SheafClientError, type SheafClient } from "@sheaf/client";
+import type { SheafClient } from "@sheaf/client";
 import { DEFAULT_DATABASE, SheafError } from "@sheaf/protocol";
 import { SettingError } from "../../../settings/setting-error.ts";
 import { copyWithState } from "../copy/copy-with-state.ts";
 import type { ImportState } from "../copy/import-state.ts";
+import { unlessThere } from "../tenant/import-tenant.ts";
 import { type ChromaSource, type SourceCollection, databasePath } from "./chroma-source.ts";
 
 export interface ChromaImport {
@@ -21,8 +22,6 @@ export interface ChromaImport {
   readonly toDatabase: string | undefined;
   readonly tell: (line: () => string) => void;
 }
-
-const FORBIDDEN = 403;
 
 /** The state says how it went. Throws where going on makes no sense; a later run then continues. */
 export async function importChroma(run: ChromaImport): Promise<void> {
@@ -110,14 +109,4 @@ function creationOf(described: string): string {
           .replace(/"schema":(?=\s*\{)/u, '"schema_of_source":')
       : described;
   return named.replace(/\}\s*$/u, ',"get_or_create":true}');
-}
-
-/** A key that may not make tenants or databases can do with those that are there. */
-async function unlessThere(made: Promise<void>): Promise<void> {
-  try {
-    await made;
-  } catch (error) {
-    const mayNot = error instanceof SheafApiError && error.status === FORBIDDEN;
-    if (!(error instanceof SheafClientError) || !(error instanceof ConflictError || mayNot)) throw error;
-  }
 }
