@@ -10,8 +10,8 @@ import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 
 const shared = {
-  resolve: { conditions: ["@sheaf/source", "node", "import", "default"] },
-  ssr: { resolve: { conditions: ["@sheaf/source", "node", "import", "default"] } },
+  resolve: { conditions: ["@sheaf/source", "node", "default"] },
+  ssr: { resolve: { conditions: ["@sheaf/source", "node", "default"] } },
 };
 // Deadlines tell slow from hung, also on a machine that does other things.
 const deadlines = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 30_000 } } };

@@ -87,6 +87,21 @@ describe("the tree", () => {
     expect(strangers.filter((path) => /from "[./]+storage\/(?:lmdb|folder)\//u.test(text(path)))).toEqual([]);
   });
 
+  it("keeps clients of PostgreSQL and of object stores in their rooms, and all SQL in one file", () => {
+    const engine = sources.filter((path) => path.startsWith("packages/") && !isTest(path));
+    const rooms = {
+      "packages/engine/src/storage/postgres/": /from "(?:pg|pg-[\w-]+|postgres)"/u,
+    };
+    for (const [room, client] of Object.entries(rooms)) {
+      const users = engine.filter((path) => client.test(text(path)));
+      expect(users.length).toBeGreaterThan(0);
+      expect(users.filter((path) => !path.startsWith(room))).toEqual([]);
+    }
+    const sql = /[`"](?:select|insert into|update|delete from|create (?:table|schema|index)|lock table) /u;
+    const speakers = engine.filter((path) => sql.test(text(path)));
+    expect(speakers).toEqual(["packages/engine/src/storage/postgres/statements.ts"]);
+  });
+
   it("opens LMDB in few places, and hands on what the seams offer", () => {
     // These two read, check and copy files of a data folder, as they lie there.
     const ofFiles = /^packages\/engine\/src\/(?:storage\/lmdb|doctor|backup|export)\//u;

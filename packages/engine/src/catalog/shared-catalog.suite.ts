@@ -1,0 +1,166 @@
+/** Two catalogs over one store, as two servers over one database: neither is told what the other does. */
+import { type CreateCollection, DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
+import { Catalog } from "./catalog.ts";
+
+export interface SharedCatalogSuite {
+  readonly name: string;
+  /** Two that have the same entries, or one twice; empty. */
+  readonly open: () => readonly [CatalogStore, CatalogStore];
+}
+
+const HOME = { tenant: DEFAULT_TENANT, database: DEFAULT_DATABASE };
+const ALL = { limit: null, offset: 0 };
+
+/** Commits reach it late, so that those of two servers meet. */
+function makeLate(store: CatalogStore, onConflict: () => void): void {
+  const commit = store.commit.bind(store);
+  store.commit = async (change) => {
+    await new Promise(setImmediate);
+    const outcome = await commit(change);
+    if (outcome === "conflict") onConflict();
+    return outcome;
+  };
+}
+
+function request(name: string, database = DEFAULT_DATABASE): CreateCollection {
+  const rest = { metadata: null, configuration: {}, schema: {}, getOrCreate: false };
+  return { tenant: DEFAULT_TENANT, database, name, ...rest };
+}
+
+export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuite): void {
+  describe(`two catalogs over one ${name}`, () => {
+    let stores: ReadonlySet<CatalogStore> = new Set();
+    let conflicts = 0;
+    let one: Catalog;
+    let other: Catalog;
+
+    const close = async (): Promise<void> => {
+      for (const store of stores) await store.close();
+      stores = new Set();
+    };
+    const open = async (quotas = { databases: 0, collections: 0, keys: 0 }): Promise<void> => {
+      await close();
+      const [first, second] = openStores();
+      stores = new Set([first, second]);
+      conflicts = 0;
+      for (const store of stores) makeLate(store, () => void (conflicts += 1));
+      one = await Catalog.open(first, { quotas });
+      other = await Catalog.open(second, { quotas });
+    };
+    const namesIn = async (database = DEFAULT_DATABASE): Promise<readonly string[]> =>
+      (await one.collections({ ...HOME, database }, ALL)).items.map(({ name }) => name);
+
+    beforeEach(() => open());
+    afterEach(() => close());
+
+    it("make collections at once, none of them twice and none lost", async () => {
+      const made = Array.from({ length: 20 }, (_, i) =>
+        [one, other].map((catalog, j) => catalog.createCollection(request(`c${i}-${j}`))),
+      ).flat();
+      const both = await Promise.allSettled(
+        [one, other].map((catalog) => catalog.createCollection(request("same"))),
+      );
+      await Promise.all(made);
+      expect(both.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+      expect(both.find(({ status }) => status === "rejected")).toMatchObject({
+        reason: { code: "already_exists" },
+      });
+      expect(new Set(await namesIn()).size).toBe(41);
+      expect(await one.countCollections(HOME)).toBe(41);
+      expect(conflicts).toBeGreaterThan(0);
+    });
+
+    it("see soon what the other has changed", async () => {
+      const { id } = await one.createCollection(request("before"));
+      const ref = { ...HOME, id };
+      expect((await other.collection(ref)).name).toBe("before");
+      await one.updateCollection(ref, { name: "after" });
+      await expect.poll(async () => (await other.collection(ref)).name).toBe("after");
+      await one.deleteCollection({ ...HOME, name: "after" });
+      await expect
+        .poll(() => other.collection(ref).catch((error: unknown) => error))
+        .toMatchObject({ code: "not_found" });
+    });
+
+    it("remove a database while the other fills it, and leave nothing of it", async () => {
+      for (let round = 0; round < 10; round++) {
+        const database = `d${round}`;
+        await one.createDatabase({ ...HOME, database });
+        await one.createCollection(request("first", database));
+        const made = Array.from({ length: 5 }, (_, i) => other.createCollection(request(`c${i}`, database)));
+        const [removed, ...outcomes] = await Promise.allSettled([
+          one.deleteDatabase({ ...HOME, database }),
+          ...made,
+        ]);
+        const count = outcomes.filter(({ status }) => status === "fulfilled").length;
+        const ids = removed.status === "fulfilled" ? removed.value : [];
+        // Those that the other made before are among the removed ones.
+        expect(ids).toHaveLength(1 + count);
+        expect(await one.collectionCount()).toBe(0);
+      }
+    });
+
+    it("rename a collection while the other removes its database", async () => {
+      for (let round = 0; round < 10; round++) {
+        const database = `d${round}`;
+        await one.createDatabase({ ...HOME, database });
+        const { id } = await one.createCollection(request("before", database));
+        await Promise.allSettled([
+          other.updateCollection({ ...HOME, database, id }, { name: "after" }),
+          one.deleteDatabase({ ...HOME, database }),
+        ]);
+        expect(await one.mentions(id)).toBe(false);
+      }
+    });
+
+    it("keep a quota together", async () => {
+      await open({ databases: 3, collections: 5, keys: 0 });
+      const attempt = (i: number): Promise<unknown> =>
+        [one, other][i % 2]!.createCollection(request(`c${i}`)).catch((error: unknown) => error);
+      const outcomes = await Promise.all(Array.from({ length: 12 }, (_, i) => attempt(i)));
+      expect(outcomes.filter((outcome) => outcome instanceof Error)).toHaveLength(7);
+      expect(await one.countCollections(HOME)).toBe(5);
+      const databases = await Promise.allSettled(
+        Array.from({ length: 6 }, (_, i) =>
+          [one, other][i % 2]!.createDatabase({ ...HOME, database: `d${i}` }),
+        ),
+      );
+      expect(databases.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    });
+
+    it("count keys together", async () => {
+      const key = (i: number) => ({
+        ...{
+          id: `key_${i}`,
+          digest: `${i}`.padStart(64, "0"),
+          name: "k",
+          tenant: DEFAULT_TENANT,
+          database: null,
+        },
+        ...{ scopes: ["read"] as const, created: i, expires: null, lastUsed: null, replacedBy: null },
+        limits: { requestsPerMinute: null, tokensPerMinute: null, concurrentRequests: null },
+      });
+      await Promise.all(Array.from({ length: 12 }, (_, i) => [one, other][i % 2]!.keys.create(key(i))));
+      const listed = (await other.keys.list(ALL)).items;
+      expect(listed.map(({ id }) => id)).toEqual(Array.from({ length: 12 }, (_, i) => `key_${i}`));
+      await Promise.all(listed.map(({ id }, i) => [one, other][i % 2]!.keys.delete(id)));
+      expect((await one.keys.list(ALL)).items).toEqual([]);
+      expect(await one.keys.findByDigests([key(1).digest])).toEqual([null]);
+    });
+
+    it("start over together", async () => {
+      await Promise.all(Array.from({ length: 6 }, (_, i) => other.createCollection(request(`c${i}`))));
+      const [ids] = await Promise.all([
+        one.reset(),
+        other.createTenant("acme").catch(() => undefined),
+        other.createCollection(request("late")).catch(() => undefined),
+      ]);
+      expect(ids.length).toBeGreaterThanOrEqual(6);
+      const left = await namesIn();
+      expect([[], ["late"]]).toContainEqual(left);
+      expect(await one.collectionCount()).toBe(left.length);
+    });
+  });
+}

@@ -1,0 +1,229 @@
+/**
+ * A PostgreSQL database: its connections, its tables, and what its errors mean. A statement either has an answer, or it has
+ * certainly done nothing, or nobody can tell: `CommitUnknown`. Only a COMMIT whose answer was lost is the last, because a
+ * COMMIT is sent once every statement before it was answered.
+ */
+import { Pool, type PoolClient, type PoolConfig } from "pg";
+import { SheafError } from "@sheaf/protocol";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CommitUnknown, commitOutcome, isMadeTwice, isTransient, meaningOf } from "./postgres-errors.ts";
+import { type Statements, statementsIn } from "./statements.ts";
+
+export interface PostgresSettings {
+  /** A name, an address, or the folder of a socket. */
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  readonly password?: string | undefined;
+  /** Where the tables are; made if it is absent. */
+  readonly schema: string;
+  /** `null`: not encrypted, which only a server on this machine may be. The server's certificate and name are checked. */
+  readonly tls: { readonly ca?: string } | null;
+  /** An operator says by name that an unencrypted connection to another machine is meant. */
+  readonly allowPlaintext?: boolean;
+  readonly limits?: Partial<PostgresLimits>;
+}
+
+export interface PostgresLimits {
+  readonly connections: number;
+  /** Callers that wait for a connection; beyond, 503. */
+  readonly waiting: number;
+  readonly connectMs: number;
+  /** One statement, and how long a transaction may do nothing while it holds locks. */
+  readonly statementMs: number;
+  readonly lockMs: number;
+  /** How long one call is tried again while the database is away. */
+  readonly retryMs: number;
+}
+
+export const POSTGRES_LIMITS: PostgresLimits = {
+  ...{ connections: 8, waiting: 1_000 },
+  ...{ connectMs: 3_000, statementMs: 10_000, lockMs: 5_000, retryMs: 10_000 },
+};
+
+/** Beyond the server's own limit of a statement: then the server is not there any more. */
+const ANSWER_MS = 2_000;
+const IDLE_MS = 30_000;
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 500;
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Connection {
+  readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+}
+
+/** What a transaction has come to: it is committed or rolled back, as `commit` says. */
+export interface Verdict<T> {
+  readonly commit: boolean;
+  readonly value: T;
+}
+
+export class PostgresDatabase {
+  readonly statements: Statements;
+  readonly #limits: PostgresLimits;
+  readonly #pool: Pool;
+  #migrated: Promise<void> | null = null;
+
+  /** Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be. */
+  constructor(settings: PostgresSettings) {
+    requireEncryption(settings);
+    this.statements = statementsIn(settings.schema);
+    this.#limits = { ...POSTGRES_LIMITS, ...settings.limits };
+    this.#pool = new Pool(poolConfig(settings, this.#limits));
+    // A connection that ends while it is idle, or between two statements, is found out by its next use.
+    this.#pool.on("error", () => {});
+    this.#pool.on("connect", (client) => void client.on("error", () => {}));
+  }
+
+  /** One statement that only reads. Tried again where the connection was lost. */
+  read(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return this.retry(() => this.once(text, values));
+  }
+
+  /** As `read`, and tried once. */
+  async once(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    await this.#ready();
+    return this.#withClient((client) => rowsOf(client, text, values));
+  }
+
+  /**
+   * One transaction, once. Throws `CommitUnknown`; after any other error it is certain that nothing was committed.
+   */
+  async transact<T>(run: (connection: Connection) => Promise<Verdict<T>>): Promise<T> {
+    await this.#ready();
+    return this.#withClient((client) => this.#transact(client, run));
+  }
+
+  /**
+   * Calls `attempt` again while its errors pass by themselves, then throws what such an error means to a caller.
+   *
+   * @param isUnknown Whether an earlier attempt may have been committed.
+   */
+  async retry<T>(attempt: () => Promise<T>, isUnknown: () => boolean = () => false): Promise<T> {
+    const until = performance.now() + this.#limits.retryMs;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      try {
+        return await attempt();
+      } catch (error) {
+        const wait = pause * (0.5 + Math.random());
+        const isLast = performance.now() + wait >= until;
+        const mayPass = error instanceof CommitUnknown || isTransient(error);
+        if (isLast || !mayPass) throw meaningOf(error, isUnknown());
+        await sleep(wait);
+      }
+    }
+  }
+
+  /** After the statements under way. */
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+
+  async #ready(): Promise<void> {
+    const migrated = (this.#migrated ??= this.#withClient((client) => this.#migrate(client)));
+    try {
+      await migrated;
+    } catch (error) {
+      if (this.#migrated === migrated) this.#migrated = null;
+      throw error;
+    }
+  }
+
+  async #withClient<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
+    if (this.#pool.waitingCount >= this.#limits.waiting)
+      throw new SheafError("unavailable", "too many requests wait for the database", {
+        retryAfterSeconds: 1,
+      });
+    const client = await this.#pool.connect();
+    try {
+      const value = await use(client);
+      client.release();
+      return value;
+    } catch (error) {
+      // Whatever state it is in. It is also what rolls back.
+      client.release(true);
+      throw error;
+    }
+  }
+
+  async #transact<T>(client: PoolClient, run: (connection: Connection) => Promise<Verdict<T>>): Promise<T> {
+    await client.query(this.statements.begin);
+    const { commit, value } = await run({ query: (text, values) => rowsOf(client, text, values) });
+    if (!commit) await client.query("rollback");
+    else if ((await committed(client)) === "unknown") throw new CommitUnknown("the commit was not answered");
+    return value;
+  }
+
+  /** Several programs may begin at once: they take turns at the table of migrations. */
+  async #migrate(client: PoolClient): Promise<void> {
+    const sql = this.statements;
+    const hasSchema = (await rowsOf(client, sql.hasSchema)).length > 0;
+    for (const statement of [...(hasSchema ? [] : [sql.createSchema]), sql.createMigrations]) {
+      await client.query(statement).catch((error: unknown) => {
+        if (!isMadeTwice(error)) throw error;
+      });
+    }
+    await client.query(sql.begin);
+    await client.query(sql.lockMigrations);
+    const [found] = await rowsOf(client, sql.readMigrations);
+    const [newest, oldest] = [Number(found?.["newest"]), Number(found?.["oldest"])];
+    if (oldest > sql.migrations.length)
+      throw new SheafError("internal", `the database needs a newer Sheaf: its tables have format ${newest}`);
+    for (const [i, migration] of sql.migrations.entries()) {
+      if (i < newest) continue;
+      for (const statement of migration.statements) await client.query(statement);
+      await client.query(sql.recordMigration, [i + 1, migration.oldest]);
+    }
+    await client.query("commit");
+  }
+}
+
+/** Throws where it is certain that nothing was committed. */
+async function committed(client: PoolClient): Promise<"done" | "unknown"> {
+  // A commit whose wait for the standby was cancelled is reported as done, with a warning.
+  let isWarned = false;
+  const onNotice = (): void => void (isWarned = true);
+  client.on("notice", onNotice);
+  try {
+    const { command } = await client.query("commit");
+    if (command === "ROLLBACK") throw new SheafError("internal", "the database rolled a transaction back");
+    return isWarned ? "unknown" : "done";
+  } catch (error) {
+    if (error instanceof SheafError || commitOutcome(error) === "undone") throw error;
+    throw new CommitUnknown("the commit was not answered", { cause: error });
+  } finally {
+    client.off("notice", onNotice);
+  }
+}
+
+async function rowsOf(
+  client: PoolClient,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  const { rows } = await client.query<Record<string, unknown>>(text, [...values]);
+  return rows;
+}
+
+function poolConfig(settings: PostgresSettings, limits: PostgresLimits): PoolConfig {
+  const { host, port, database, user, password, tls } = settings;
+  return {
+    ...{ host, port, database, user, password, application_name: "sheaf", keepAlive: true },
+    ssl: tls === null ? false : { ...tls, rejectUnauthorized: true },
+    ...{ max: limits.connections, idleTimeoutMillis: IDLE_MS, connectionTimeoutMillis: limits.connectMs },
+    ...{ statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: limits.statementMs },
+    ...{ lock_timeout: limits.lockMs, query_timeout: limits.statementMs + ANSWER_MS },
+  };
+}
+
+function requireEncryption({ host, tls, allowPlaintext = false }: PostgresSettings): void {
+  if (tls !== null || allowPlaintext || host.startsWith("/") || isLoopback(host)) return;
+  const reason = `the connection to PostgreSQL on ${host} must be encrypted and verified (verify-full)`;
+  throw new SheafError("invalid_argument", reason);
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}

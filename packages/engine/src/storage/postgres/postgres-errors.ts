@@ -1,0 +1,76 @@
+/** What errors of PostgreSQL and of its connections mean (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+import { SheafError } from "@sheaf/protocol";
+
+/** Nobody can tell yet whether a transaction was committed. */
+export class CommitUnknown extends Error {
+  override readonly name = "CommitUnknown";
+}
+
+/** Another transaction was first, a deadlock. */
+const LOST_RACE = new Set(["40001", "40P01"]);
+/** Shut down, crashed, starting, no connection free, a primary that was made a standby. */
+const PASSING = new Set(["57P01", "57P02", "57P03", "53300", "25006"]);
+/** Two programs made the same table or schema at once. */
+const MADE_TWICE = new Set(["23505", "42P06", "42P07", "42710"]);
+/** A statement that took too long, a lock that others hold, no memory. */
+const BUSY = new Set(["57014", "55P03", "53200"]);
+const DISK_FULL = "53100";
+const CONNECTION_CLASS = "08";
+
+/** Of the server's own errors, five characters; `null`: the connection or the wait for one failed. */
+function sqlState(error: unknown): string | null {
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in (error as Error)
+    ? code
+    : null;
+}
+
+/** The same call may succeed a moment later, and has done nothing yet. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof SheafError) return false;
+  const state = sqlState(error);
+  if (state === null) return isOfConnection(error);
+  return LOST_RACE.has(state) || PASSING.has(state) || state.startsWith(CONNECTION_CLASS);
+}
+
+/** It answered a statement that makes something: another program has made it at the same moment. */
+export function isMadeTwice(error: unknown): boolean {
+  return MADE_TWICE.has(sqlState(error) ?? "");
+}
+
+/** Of an error that answered a COMMIT. A server that ends says nothing of what it has committed before. */
+export function commitOutcome(error: unknown): "undone" | "unknown" {
+  const state = sqlState(error);
+  return state !== null && (LOST_RACE.has(state) || state.startsWith("23")) ? "undone" : "unknown";
+}
+
+/**
+ * What a caller is told once nothing is tried any more.
+ *
+ * @param isUnknown An earlier attempt may have been committed.
+ */
+export function meaningOf(error: unknown, isUnknown: boolean): unknown {
+  const options = { cause: error, retryAfterSeconds: 1 };
+  if (isUnknown)
+    return new SheafError(
+      "unavailable",
+      "the database was lost; the change may or may not have been made",
+      options,
+    );
+  if (error instanceof SheafError) return error;
+  const state = sqlState(error);
+  if (state === DISK_FULL)
+    return new SheafError("storage_full", "the database has no room", { cause: error });
+  if (state !== null && BUSY.has(state))
+    return new SheafError("unavailable", "the database is too busy", options);
+  return isTransient(error)
+    ? new SheafError("unavailable", "the database cannot be reached", options)
+    : error;
+}
+
+/** Errors of sockets have a code of the system; those of the client have none, and say it in words. */
+function isOfConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  return /^E[A-Z]+$/.test(code) || /connection|timeout|not queryable/i.test(error.message);
+}

@@ -1,0 +1,83 @@
+/**
+ * All SQL of Sheaf. Statements keep to what PostgreSQL shares with databases that speak its protocol: no LISTEN, no advisory
+ * locks, no functions of the server's own but where a comment says so. Keys are `bytea`, whose order is that of its bytes.
+ */
+
+const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
+
+interface Migration {
+  /** A program that does not know this migration may not use a database that has the one which carries it. */
+  readonly oldest: number;
+  readonly statements: (schema: string) => readonly string[];
+}
+
+/** In their order, numbered from 1. One that has been published is never edited; later ones only add. */
+const MIGRATIONS: readonly Migration[] = [
+  {
+    oldest: 1,
+    statements: (schema) => [
+      `create table ${schema}.catalog (key bytea primary key, value bytea not null)`,
+      `create table ${schema}.catalog_version (id int primary key, version bigint not null, batch text not null)`,
+      `insert into ${schema}.catalog_version (id, version, batch) values (1, 0, '')`,
+      `create table ${schema}.catalog_batch (batch text primary key, at timestamptz not null default now())`,
+      `create index catalog_batch_at on ${schema}.catalog_batch (at)`,
+    ],
+  },
+];
+
+export type Statements = ReturnType<typeof statementsIn>;
+
+/** @param schema A name of lower-case letters, digits and underscores, for it stands in the statements as it is. */
+export function statementsIn(schema: string) {
+  if (!SCHEMA.test(schema)) throw new RangeError(`${schema} is no name of a schema`);
+  return { begin: BEGIN, ...migrationsIn(schema), catalog: catalogIn(schema) };
+}
+
+/** Each statement sees what was committed before it; what must not change meanwhile is locked by name. */
+const BEGIN = "begin isolation level read committed";
+
+function migrationsIn(schema: string) {
+  return {
+    hasSchema: `select 1 from information_schema.schemata where schema_name = '${schema}'`,
+    createSchema: `create schema if not exists ${schema}`,
+    createMigrations: `create table if not exists ${schema}.migration (number int primary key, oldest int not null)`,
+    lockMigrations: `lock table ${schema}.migration in exclusive mode`,
+    readMigrations: `select coalesce(max(number), 0) as newest, coalesce(max(oldest), 0) as oldest from ${schema}.migration`,
+    recordMigration: `insert into ${schema}.migration (number, oldest) values ($1::int, $2::int)`,
+    migrations: MIGRATIONS.map(({ oldest, statements }) => ({ oldest, statements: statements(schema) })),
+  };
+}
+
+/** Arrays of `bytea` are bound in their binary form, see `bytea-array.ts`. */
+function catalogIn(schema: string) {
+  const catalog = `${schema}.catalog`;
+  return {
+    get: `select value from ${catalog} where key = $1::bytea`,
+    getAll: `select e.value from unnest($1::bytea[]) with ordinality as k (key, place)
+      left join ${catalog} e on e.key = k.key order by k.place`,
+    entries: `select key, value from ${catalog} where key >= $1::bytea and key < $2::bytea
+      order by key limit $3::int offset $4::int`,
+    count: `select count(*)::float8 as count from ${catalog} where key >= $1::bytea and key < $2::bytea`,
+    /** PostgreSQL's own function: summing the entries would read all of them. */
+    size: `select pg_total_relation_size('${catalog}')::float8 as bytes`,
+    version: `select version::float8 as version, batch from ${schema}.catalog_version where id = 1`,
+    /** The lock that makes commits take turns: each holds it from before its first condition to its end. */
+    lock: `select 1 from ${schema}.catalog_version where id = 1 for update`,
+    hasBatch: `select 1 from ${schema}.catalog_batch where batch = $1::text`,
+    broken: `select count(*)::float8 as count from unnest($1::bytea[], $2::bytea[]) as c (key, value)
+      left join ${catalog} e on e.key = c.key where e.value is distinct from c.value`,
+    brokenRanges: `select count(*)::float8 as count
+      from unnest($1::bytea[], $2::bytea[], $3::float8[]) as r (first, past, expected)
+      where (select count(*) from ${catalog} where key >= r.first and key < r.past) <> r.expected`,
+    clear: `delete from ${catalog} e using unnest($1::bytea[], $2::bytea[]) as r (first, past)
+      where e.key >= r.first and e.key < r.past`,
+    remove: `delete from ${catalog} where key = any ($1::bytea[])`,
+    put: `insert into ${catalog} (key, value) select key, value from unnest($1::bytea[], $2::bytea[]) as w (key, value)
+      on conflict (key) do update set value = excluded.value`,
+    raiseVersion: `update ${schema}.catalog_version set version = version + 1, batch = $1::text where id = 1`,
+    addBatch: `insert into ${schema}.catalog_batch (batch) values ($1::text) on conflict do nothing`,
+    /** A few with each commit. Nobody asks for a batch a day after it was sent. */
+    forgetBatches: `delete from ${schema}.catalog_batch where batch in
+      (select batch from ${schema}.catalog_batch where at < now() - interval '24 hours' order by at limit 16)`,
+  };
+}

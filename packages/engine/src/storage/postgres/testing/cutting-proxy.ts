@@ -1,0 +1,77 @@
+/** Stands between a client and PostgreSQL, and cuts connections at a COMMIT. */
+import { once } from "node:events";
+import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
+
+/**
+ * `before`: the COMMIT does not reach the server. `during`: it does, and nobody waits for the answer. `after`: it was
+ * answered, and the answer is lost. `late`: the client sees the cut a while before the server sees the COMMIT.
+ */
+export type Cut = "before" | "during" | "after" | "late";
+
+const LATE_MS = 300;
+const COMMIT = "commit\0";
+
+export class CuttingProxy {
+  readonly port: number;
+  /** Asked at each COMMIT; `null`: it passes. */
+  onCommit: () => Cut | null = () => null;
+  /** New connections are closed at once. */
+  refuses = false;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(server: Server, target: number) {
+    this.#server = server;
+    this.port = (server.address() as AddressInfo).port;
+    server.on("connection", (client) => this.#join(client, target));
+  }
+
+  static async start(target: number): Promise<CuttingProxy> {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new CuttingProxy(server, target);
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #join(client: Socket, target: number): void {
+    if (this.refuses) {
+      client.destroy();
+      return;
+    }
+    const server = connect(target, "127.0.0.1");
+    for (const socket of [client, server]) {
+      this.#sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => this.#sockets.delete(socket));
+    }
+    const pass = (part: Buffer): void => void client.write(part);
+    server.on("data", pass).on("close", () => client.destroy());
+    client.on("end", () => server.end());
+    client.on("data", (part: Buffer) => {
+      const cut = part.includes(COMMIT) ? this.onCommit() : null;
+      if (cut === null) server.write(part);
+      else this.#cut(cut, { client, server, part });
+    });
+  }
+
+  #cut(
+    cut: Cut,
+    { client, server, part }: { readonly client: Socket; readonly server: Socket; readonly part: Buffer },
+  ): void {
+    server.removeAllListeners("data").resume();
+    if (cut === "before") server.destroy();
+    if (cut === "during") server.end(part);
+    if (cut === "late") setTimeout(() => server.end(part), LATE_MS);
+    if (cut === "after") {
+      server.once("data", () => {
+        server.destroy();
+        client.destroy();
+      });
+      server.write(part);
+    } else client.destroy();
+  }
+}
