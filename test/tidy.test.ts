@@ -91,6 +91,7 @@ describe("the tree", () => {
     const engine = sources.filter((path) => path.startsWith("packages/") && !isTest(path));
     const rooms = {
       "packages/engine/src/storage/postgres/": /from "(?:pg|pg-[\w-]+|postgres)"/u,
+      "packages/engine/src/storage/objects/": /from "(?:aws4fetch|@aws-sdk\/[^"]+|@smithy\/[^"]+)"/u,
     };
     for (const [room, client] of Object.entries(rooms)) {
       const users = engine.filter((path) => client.test(text(path)));

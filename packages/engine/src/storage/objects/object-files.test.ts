@@ -1,0 +1,247 @@
+import { readFileSync, readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { createDiskSpace } from "../folder/disk-space.ts";
+import { readFile, segmentFilesSuite, writeFile } from "../files/segment-files.suite.ts";
+import { BlockCache } from "./block-cache.ts";
+import { BLOCK_BYTES } from "./object-file.ts";
+import { ObjectFiles } from "./object-files.ts";
+import { ObjectStore, type ObjectStoreSettings } from "./object-store.ts";
+import { type Fault, ObjectServer } from "./testing/object-server.ts";
+
+/** Smaller than real stores take, for the sake of time. */
+const PART_BYTES = 1024 * 1024;
+
+let server: ObjectServer;
+beforeAll(async () => {
+  server = await ObjectServer.start();
+});
+afterAll(() => server?.close());
+beforeEach(() => {
+  server.fault = () => null;
+  server.calls.length = 0;
+});
+
+interface Opening {
+  readonly settings?: ObjectStoreSettings;
+  readonly folder?: string;
+  readonly maxBytes?: number;
+  readonly reserve?: number;
+}
+
+function open({
+  settings = server.settings(),
+  folder = temporaryFolder(),
+  ...rest
+}: Opening = {}): ObjectFiles {
+  const { maxBytes = 64 * BLOCK_BYTES, reserve } = rest;
+  const disk = reserve === undefined ? null : createDiskSpace(folder, { diskReserve: reserve });
+  const limits = { partBytes: PART_BYTES, attempts: 3, ...settings.limits };
+  const cache = new BlockCache({ folder: join(folder, "cache"), maxBytes, disk });
+  return new ObjectFiles(new ObjectStore({ ...settings, limits }), cache);
+}
+
+/** Three blocks and a bit, each block another one. */
+const LARGE = Buffer.alloc(3 * BLOCK_BYTES + 12_345);
+for (let i = 0; i < LARGE.length; i++) LARGE[i] = i * 31 + (i >> 16);
+
+const gets = (): readonly string[] => server.calls.filter((call) => call.startsWith("GET"));
+
+/** The first time a request of the kind is made. */
+function once(kind: RegExp, fault: Fault): () => boolean {
+  let isDone = false;
+  server.fault = (call) => {
+    if (isDone || !kind.test(call)) return null;
+    isDone = true;
+    return fault;
+  };
+  return () => isDone;
+}
+
+async function range(files: ObjectFiles, name: string, from: number, to: number): Promise<Buffer> {
+  const file = (await files.open(name))!;
+  const into = Buffer.alloc(to - from);
+  if (!file.tryRead(into, from)) await file.read(into, from);
+  await file.close();
+  return into;
+}
+
+segmentFilesSuite({ name: "files in an object store", open: () => open() });
+
+describe("files in an object store", () => {
+  it("sends a large file in parts, and reads it as it was", async () => {
+    const files = open();
+    await writeFile(files, "a.seg", LARGE.subarray(0, 1_400_000), LARGE.subarray(1_400_000));
+    expect(server.calls.filter((call) => call.includes("partNumber="))).toHaveLength(4);
+    expect((await readFile(files, "a.seg"))?.equals(LARGE)).toBe(true);
+    await files.close();
+  });
+
+  it.each<[string, RegExp, Fault]>([
+    ["a busy store", /^PUT/, "busy"],
+    ["a connection that is cut", /^PUT/, "cut"],
+    ["a part that arrives as other bytes", /partNumber=2/, "flip"],
+    ["a part whose answer is lost", /partNumber=1/, "lost"],
+    ["an end whose answer is lost", /^POST .*uploadId/, "lost"],
+  ])("has the file once after %s", async (_name, kind, fault) => {
+    const settings = server.settings();
+    const isDone = once(kind, fault);
+    const files = open({ settings });
+    await writeFile(files, "a.seg", LARGE);
+    expect(isDone()).toBe(true);
+    expect(await files.list()).toEqual(["a.seg"]);
+    expect((await readFile(open({ settings }), "a.seg"))?.equals(LARGE)).toBe(true);
+  });
+
+  it("sends a small file again that arrives as other bytes", async () => {
+    const isDone = once(/^PUT/, "flip");
+    const files = open();
+    await writeFile(files, "a.seg", Buffer.from("small"));
+    expect(isDone()).toBe(true);
+    expect((await readFile(files, "a.seg"))?.toString()).toBe("small");
+  });
+
+  it("says 503 where the store does not come back, and leaves no file", async () => {
+    const files = open();
+    server.fault = (call) => (call.includes("partNumber=3") ? "busy" : null);
+    const writer = await files.create("a.seg");
+    await writer.write(LARGE);
+    await expect(writer.commit()).rejects.toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+    await writer.abort();
+    expect(server.calls.some((call) => call.startsWith("DELETE"))).toBe(true);
+    server.fault = () => null;
+    expect(await files.list()).toEqual([]);
+    server.fault = () => "cut";
+    await expect(files.open("a.seg")).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("lists more files than one answer holds", async () => {
+    const files = open({ settings: { ...server.settings(), limits: { listed: 10 } } });
+    const names = Array.from({ length: 31 }, (_, i) => `f${String(i).padStart(2, "0")}`);
+    await Promise.all(names.map((name) => writeFile(files, name)));
+    server.calls.length = 0;
+    expect(await files.list()).toEqual(names);
+    expect(server.calls).toHaveLength(4);
+  });
+});
+
+describe("the cache on disk", () => {
+  const blockFiles = (folder: string): string[] =>
+    readdirSync(join(folder, "cache")).map((name) => join(folder, "cache", name));
+
+  it("gives what was read once at once, also to a later process", async () => {
+    const [settings, folder] = [server.settings(), temporaryFolder()];
+    const files = open({ settings, folder });
+    await writeFile(files, "a.seg", LARGE);
+    expect((await range(files, "a.seg", 100, 1_500_000)).equals(LARGE.subarray(100, 1_500_000))).toBe(true);
+    const before = gets().length;
+    const file = (await files.open("a.seg"))!;
+    const into = Buffer.alloc(BLOCK_BYTES + 10);
+    expect(file.tryRead(into, 5)).toBe(true);
+    expect(into.equals(LARGE.subarray(5, BLOCK_BYTES + 15))).toBe(true);
+    expect(file.tryRead(into, 2 * BLOCK_BYTES)).toBe(false);
+    const later = open({ settings, folder });
+    expect((await range(later, "a.seg", 0, 100)).equals(LARGE.subarray(0, 100))).toBe(true);
+    // Two openings, and no block.
+    expect(gets().length - before).toBeLessThanOrEqual(4);
+    expect(
+      gets()
+        .slice(before)
+        .every((call) => call.endsWith("a.seg")),
+    ).toBe(true);
+    await Promise.all([files.close(), later.close()]);
+  });
+
+  it("fetches a block once for all who want it at the same time", async () => {
+    const settings = server.settings();
+    await writeFile(open({ settings }), "a.seg", LARGE);
+    const files = open({ settings });
+    const file = (await files.open("a.seg"))!;
+    const before = gets().length;
+    const parts = Array.from({ length: 20 }, () => Buffer.alloc(1_000));
+    await Promise.all(parts.map((part, i) => file.read(part, i * 1_000)));
+    expect(gets().length - before).toBe(1);
+    expect(Buffer.concat(parts).equals(LARGE.subarray(0, 20_000))).toBe(true);
+  });
+
+  it("keeps to its bound, and reads what it has dropped again", async () => {
+    const folder = temporaryFolder();
+    const files = open({ folder, maxBytes: 2.5 * BLOCK_BYTES });
+    await writeFile(files, "a.seg", LARGE);
+    for (let round = 0; round < 2; round++) {
+      for (let at = 0; at + 10 < LARGE.length; at += BLOCK_BYTES)
+        expect((await range(files, "a.seg", at, at + 10)).equals(LARGE.subarray(at, at + 10))).toBe(true);
+    }
+    await files.close();
+    const sizes = blockFiles(folder).map((path) => statSync(path).size);
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    expect(total).toBeLessThanOrEqual(2.5 * BLOCK_BYTES);
+    expect(total).toBeGreaterThan(BLOCK_BYTES);
+  });
+
+  it.each<[string, (path: string) => void]>([
+    ["is damaged", (path) => writeFileSync(path, readFileSync(path).fill(0, 10, 20))],
+    ["was torn", (path) => truncateSync(path, 1_000)],
+    ["is empty", (path) => truncateSync(path, 0)],
+  ])("fetches a block again whose file %s", async (_name, damage) => {
+    const [settings, folder] = [server.settings(), temporaryFolder()];
+    const files = open({ settings, folder });
+    await writeFile(files, "a.seg", LARGE);
+    await range(files, "a.seg", 0, 100);
+    await files.close();
+    for (const path of blockFiles(folder)) damage(path);
+    const later = open({ settings, folder });
+    expect((await range(later, "a.seg", 0, 100)).equals(LARGE.subarray(0, 100))).toBe(true);
+    expect((await range(later, "a.seg", 0, 100)).equals(LARGE.subarray(0, 100))).toBe(true);
+  });
+
+  it("does without where the disk has no room", async () => {
+    const folder = temporaryFolder();
+    const files = open({ folder, reserve: Number.MAX_SAFE_INTEGER });
+    await writeFile(files, "a.seg", LARGE);
+    expect((await range(files, "a.seg", 0, 100)).equals(LARGE.subarray(0, 100))).toBe(true);
+    expect(() => blockFiles(folder)).toThrow("ENOENT");
+  });
+
+  it("never mixes two objects that had one name", async () => {
+    const [settings, folder] = [server.settings(), temporaryFolder()];
+    const files = open({ settings, folder });
+    await writeFile(files, "a.seg", LARGE);
+    const old = (await files.open("a.seg"))!;
+    await range(files, "a.seg", 0, 100);
+    const other = open({ settings });
+    await other.remove("a.seg");
+    await writeFile(other, "a.seg", Buffer.from(LARGE).reverse());
+    expect((await range(files, "a.seg", 0, 100)).equals(Buffer.from(LARGE).reverse().subarray(0, 100))).toBe(
+      true,
+    );
+    await expect(old.read(Buffer.alloc(10), BLOCK_BYTES)).rejects.toMatchObject({
+      name: "SegmentDamaged",
+    });
+    await other.remove("a.seg");
+    await expect(old.read(Buffer.alloc(10), 2 * BLOCK_BYTES)).rejects.toThrow("missing");
+  });
+});
+
+describe("the settings of an object store", () => {
+  it("are refused for another machine without https, unless an operator says so", () => {
+    const away = { ...server.settings(), endpoint: "http://s3.example" };
+    expect(() => new ObjectStore(away)).toThrow(/https/);
+    expect(() => new ObjectStore({ ...away, allowPlaintext: true })).not.toThrow();
+    expect(() => new ObjectStore({ ...away, endpoint: "https://s3.example" })).not.toThrow();
+  });
+
+  it.each(["a", "/", "/a/", "a b/", "a?/"])("have no prefix %j", (prefix) => {
+    expect(() => new ObjectStore({ ...server.settings(), prefix })).toThrow(/prefix/);
+  });
+
+  it("say what the store has refused, and nothing of the keys", async () => {
+    const wrong = { ...server.settings(), accessKeyId: "nobody", secretAccessKey: "not the secret" };
+    const error: unknown = await open({ settings: wrong })
+      .open("a.seg")
+      .catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: "internal", message: expect.stringContaining("403") });
+    expect(String(error)).not.toContain("not the secret");
+  });
+});

@@ -1,0 +1,294 @@
+/**
+ * What Sheaf asks of an object store, in the S3 API: whole objects and ranges of them, uploads in parts, names by prefix,
+ * copies, removal. No conditions: the database says which objects count, so any store that speaks the API will do. A
+ * request that fails for the moment is sent again after a random pause that grows.
+ */
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SheafError } from "@sheaf/protocol";
+import { AwsClient } from "aws4fetch";
+import { Slots } from "./slots.ts";
+
+export interface ObjectStoreSettings {
+  /** `https://host:port`; the bucket is the first part of the path. */
+  readonly endpoint: string;
+  readonly bucket: string;
+  /** Of all names: empty, or it ends with a slash. */
+  readonly prefix: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+  /** An operator says by name that unencrypted requests to another machine are meant. */
+  readonly allowPlaintext?: boolean;
+  readonly limits?: Partial<ObjectStoreLimits>;
+}
+
+export interface ObjectStoreLimits {
+  readonly uploads: number;
+  readonly downloads: number;
+  /** One request with its answer. */
+  readonly requestMs: number;
+  /** How often one request is sent. */
+  readonly attempts: number;
+  /** Of a part of an upload. Stores refuse fewer than 5 MiB, and more than 10,000 parts. */
+  readonly partBytes: number;
+  /** Names of one answer; stores give at most 1,000. */
+  readonly listed: number;
+}
+
+export const OBJECT_STORE_LIMITS: ObjectStoreLimits = {
+  ...{ uploads: 4, downloads: 16 },
+  ...{ requestMs: 30_000, attempts: 6, partBytes: 8 * 1024 * 1024, listed: 1_000 },
+};
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 5_000;
+const MAX_ERROR_CHARACTERS = 300;
+/** Of a range, of a list, of an error; nothing that is asked for has more. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** The store was busy, took too long, or got other bytes than were sent. */
+const PASSING_STATUS = new Set([408, 429, 500, 502, 503, 504]);
+const PASSING_CODE = /<Code>(?:RequestTimeout|BadDigest|IncompleteBody|SlowDown|InternalError)<\/Code>/;
+const NAME = /^[A-Za-z0-9/_.-]*$/;
+
+export interface ObjectRange {
+  readonly bytes: Buffer;
+  /** Where they begin in the object. */
+  readonly start: number;
+  /** Of the whole object. */
+  readonly size: number;
+  /** Another one where the object is another one. */
+  readonly tag: string;
+}
+
+interface Request {
+  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  /** Without the prefix. */
+  readonly name: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+  /** Of the body, where it was computed already. */
+  readonly md5?: Buffer;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Buffer;
+}
+
+export class ObjectStore {
+  readonly limits: ObjectStoreLimits;
+  readonly #settings: ObjectStoreSettings;
+  readonly #client: AwsClient;
+  readonly #uploads: Slots;
+  readonly #downloads: Slots;
+
+  /** Throws `invalid_argument` for an endpoint that is not https and should be. */
+  constructor(settings: ObjectStoreSettings) {
+    requireSettings(settings);
+    const { accessKeyId, secretAccessKey, sessionToken, region } = settings;
+    const session = sessionToken === undefined ? {} : { sessionToken };
+    this.#settings = settings;
+    this.#client = new AwsClient({
+      accessKeyId,
+      secretAccessKey,
+      ...session,
+      region,
+      service: "s3",
+      retries: 0,
+    });
+    this.limits = { ...OBJECT_STORE_LIMITS, ...settings.limits };
+    this.#uploads = new Slots(this.limits.uploads);
+    this.#downloads = new Slots(this.limits.downloads);
+  }
+
+  /** @param range As in HTTP: `0-9`, or `-10` for the last ten bytes. `null`: there is no such object. */
+  async get(name: string, range: string): Promise<ObjectRange | null> {
+    const answer = await this.#send({ method: "GET", name, headers: { range: `bytes=${range}` } });
+    if (answer.status === 404) return null;
+    const tag = answer.headers.get("etag") ?? "";
+    // Of an object without bytes there is no range.
+    if (answer.status === 416) return { bytes: Buffer.alloc(0), start: 0, size: 0, tag };
+    const told = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.headers.get("content-range") ?? "");
+    if (answer.status === 206 && told !== null)
+      return { bytes: answer.body, start: Number(told[1]), size: Number(told[2]), tag };
+    return { bytes: this.#expect(answer, 200).body, start: 0, size: answer.body.length, tag };
+  }
+
+  /** Bytes of the object; `null`: there is none. */
+  async sizeOf(name: string): Promise<number | null> {
+    const answer = await this.#send({ method: "HEAD", name });
+    if (answer.status === 404) return null;
+    return Number(this.#expect(answer, 200).headers.get("content-length"));
+  }
+
+  /** Replaces what is there. @param md5 Of the bytes; a store refuses what did not arrive as it was sent. */
+  async put(name: string, body: Uint8Array, md5: Buffer): Promise<void> {
+    this.#expect(await this.#send({ method: "PUT", name, body, md5 }), 200);
+  }
+
+  async beginUpload(name: string): Promise<string> {
+    const answer = this.#expect(await this.#send({ method: "POST", name, query: { uploads: "" } }), 200);
+    return textOf(answer, "UploadId");
+  }
+
+  /** @returns The tag that `endUpload` wants. */
+  async putPart(
+    { name, upload, number }: { readonly name: string; readonly upload: string; readonly number: number },
+    body: Uint8Array,
+    md5: Buffer,
+  ): Promise<string> {
+    const query = { partNumber: String(number), uploadId: upload };
+    const answer = this.#expect(await this.#send({ method: "PUT", name, query, body, md5 }), 200);
+    return answer.headers.get("etag") ?? "";
+  }
+
+  /** `missing`: there is no such upload, for instance because an earlier request has ended it and was not answered. */
+  async endUpload(name: string, upload: string, tags: readonly string[]): Promise<"done" | "missing"> {
+    const parts = tags.map(
+      (tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${escaped(tag)}</ETag></Part>`,
+    );
+    const body = `<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`;
+    const answer = await this.#send({ method: "POST", name, query: { uploadId: upload }, body });
+    if (answer.status === 404) return "missing";
+    // It is 200 before the store knows the outcome, and then the body tells.
+    if (this.#expect(answer, 200).body.includes("<Error>")) throw refused(answer);
+    return "done";
+  }
+
+  async abortUpload(name: string, upload: string): Promise<void> {
+    const answer = await this.#send({ method: "DELETE", name, query: { uploadId: upload } });
+    if (answer.status !== 404) this.#expect(answer, 204);
+  }
+
+  /** Nothing happens where there is none. */
+  async remove(name: string): Promise<void> {
+    const answer = await this.#send({ method: "DELETE", name });
+    if (answer.status !== 404) this.#expect(answer, 204, 200);
+  }
+
+  /** `false`: there is none. */
+  async copy(from: string, to: string): Promise<boolean> {
+    const { bucket, prefix } = this.#settings;
+    const headers = { "x-amz-copy-source": `/${bucket}/${prefix}${from}` };
+    const answer = await this.#send({ method: "PUT", name: to, headers });
+    if (answer.status === 404) return false;
+    if (this.#expect(answer, 200).body.includes("<Error>")) throw refused(answer);
+    return true;
+  }
+
+  /** Names that begin with `start` and have no slash behind it, ascending. */
+  async list(start: string): Promise<readonly string[]> {
+    const { prefix } = this.#settings;
+    const names: string[] = [];
+    for (let page: readonly string[], after = ""; ; after = `${prefix}${names.at(-1)!}`) {
+      const query = {
+        ...{
+          "list-type": "2",
+          prefix: `${prefix}${start}`,
+          delimiter: "/",
+          "max-keys": String(this.limits.listed),
+        },
+        ...(after === "" ? {} : { "start-after": after }),
+      };
+      const answer = this.#expect(await this.#send({ method: "GET", name: "", query }), 200);
+      page = [...answer.body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)].map((match) => match[1]!);
+      names.push(...page.map((key) => key.slice(prefix.length)));
+      if (page.length === 0 || textOf(answer, "IsTruncated") !== "true") return names;
+    }
+  }
+
+  #expect(answer: Answer, ...statuses: readonly number[]): Answer {
+    if (!statuses.includes(answer.status)) throw refused(answer);
+    return answer;
+  }
+
+  async #send(request: Request): Promise<Answer> {
+    const slots = request.method === "PUT" || request.method === "POST" ? this.#uploads : this.#downloads;
+    for (let attempt = 1, pause = FIRST_PAUSE_MS; ; attempt++) {
+      const answer = await slots.run(() => this.#once(request)).catch((error: unknown) => failureOf(error));
+      if (!(answer instanceof Error) && !isPassing(answer)) return answer;
+      if (attempt >= this.limits.attempts) throw unreachable(answer);
+      await sleep(pause * (0.5 + Math.random()));
+      pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
+    }
+  }
+
+  async #once({ method, name, query = {}, headers = {}, body, md5 }: Request): Promise<Answer> {
+    const { endpoint, bucket, prefix } = this.#settings;
+    const key = name === "" && method === "GET" ? "" : `/${prefix}${name}`;
+    const search = new URLSearchParams(query).toString();
+    const sum = body === undefined ? {} : { "content-md5": (md5 ?? md5Of(body)).toString("base64") };
+    const signed = await this.#client.sign(`${endpoint}/${bucket}${key}${search && `?${search}`}`, {
+      method,
+      headers: { ...headers, ...sum },
+      ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
+    });
+    const response = await fetch(signed, {
+      signal: AbortSignal.timeout(this.limits.requestMs),
+      redirect: "error",
+    });
+    if (method !== "HEAD" && Number(response.headers.get("content-length")) > MAX_ANSWER_BYTES)
+      throw new Error("the object store answers with more than was asked for");
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+    if (md5 !== undefined) requireArrived(answer, md5);
+    return answer;
+  }
+}
+
+/** Tags of what was put whole are MD5 sums, but for some ways of encryption. */
+function requireArrived({ status, headers }: Answer, md5: Buffer): void {
+  const tag = /^"?([0-9a-f]{32})"?$/.exec(headers.get("etag") ?? "")?.[1];
+  const isEncrypted = /kms|customer/.test([...headers.entries()].join(" ").toLowerCase());
+  if (status !== 200 || tag === undefined || isEncrypted || tag === md5.toString("hex")) return;
+  throw new Error("the object store has other bytes than were sent");
+}
+
+function md5Of(body: Uint8Array | string): Buffer {
+  return createHash("md5").update(body).digest();
+}
+
+function isPassing({ status, body }: Answer): boolean {
+  return PASSING_STATUS.has(status) || PASSING_CODE.test(body.subarray(0, 4_096).toString("latin1"));
+}
+
+function failureOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function unreachable(last: Answer | Error): SheafError {
+  const cause = last instanceof Error ? last : refused(last);
+  return new SheafError("unavailable", "the object store cannot be reached", { cause, retryAfterSeconds: 1 });
+}
+
+function refused({ status, body }: Answer): SheafError {
+  const reason = body
+    .toString("utf8", 0, 4_096)
+    .replaceAll(/<[^>]*>/g, " ")
+    .slice(0, MAX_ERROR_CHARACTERS);
+  return new SheafError("internal", `the object store answered ${status}: ${reason}`);
+}
+
+function textOf({ body }: Answer, element: string): string {
+  return new RegExp(`<${element}>([^<]*)</${element}>`).exec(body.toString())?.[1] ?? "";
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+}
+
+function requireSettings({ endpoint, bucket, prefix, allowPlaintext = false }: ObjectStoreSettings): void {
+  const { protocol, hostname } = new URL(endpoint);
+  const isHere = hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+  if (protocol !== "https:" && !isHere && !allowPlaintext)
+    throw new SheafError("invalid_argument", `the object store on ${hostname} must be asked over https`);
+  if (!NAME.test(bucket + prefix) || bucket === "" || (prefix !== "" && !/^[^/].*\/$/.test(prefix)))
+    throw new SheafError("invalid_argument", `${bucket}/${prefix} is no bucket with a prefix`);
+}

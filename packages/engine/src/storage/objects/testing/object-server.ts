@@ -1,0 +1,157 @@
+/**
+ * An S3 server of npm's `s3rver` on loopback, and a server before it that fails on demand. `s3rver` checks neither
+ * signatures nor sums and knows no conditions: it is for the quick lane only. The one in front adds what it lacks of the API
+ * and we use: ranges from the end, pages of names, and that an upload which was ended is no more.
+ */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+  createServer,
+  request,
+} from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ObjectStoreSettings } from "../object-store.ts";
+
+/** `busy`: 503. `cut`: the connection ends. `flip`: one byte of the body is another one. `lost`: done, and not answered. */
+export type Fault = "busy" | "cut" | "flip" | "lost";
+
+interface S3rver {
+  run(): Promise<AddressInfo>;
+  close(): Promise<void>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly body: Buffer;
+}
+
+const NO_UPLOAD = Buffer.from("<Error><Code>NoSuchUpload</Code></Error>");
+const BUCKET = "sheaf-test";
+
+export class ObjectServer {
+  /** Asked for each request; `null`: it passes. */
+  fault: (call: string) => Fault | null = () => null;
+  /** Methods and paths, with queries, of all requests. */
+  readonly calls: string[] = [];
+  readonly #folder: string;
+  readonly #store: S3rver;
+  readonly #front: Server;
+  readonly #target: number;
+  /** Uploads that are objects now. */
+  readonly #ended = new Set<string>();
+  #prefixes = 0;
+
+  private constructor(folder: string, store: S3rver, target: number) {
+    this.#folder = folder;
+    this.#store = store;
+    this.#target = target;
+    this.#front = createServer((asked, reply) => void this.#pass(asked, reply).catch(() => reply.destroy()));
+  }
+
+  static async start(): Promise<ObjectServer> {
+    const folder = mkdtempSync(join(tmpdir(), "sheaf-objects-"));
+    const S3rver = createRequire(import.meta.url)("s3rver") as new (options: object) => S3rver;
+    const options = { address: "127.0.0.1", port: 0, silent: true, directory: folder, vhostBuckets: false };
+    // Its signatures are over the host that was asked, which is the one in front.
+    const store = new S3rver({ ...options, configureBuckets: [{ name: BUCKET }] });
+    const { port } = await store.run();
+    const server = new ObjectServer(folder, store, port);
+    server.#front.listen(0, "127.0.0.1");
+    await once(server.#front, "listening");
+    return server;
+  }
+
+  /** Where nothing is yet. */
+  settings(): ObjectStoreSettings {
+    this.#prefixes += 1;
+    const { port } = this.#front.address() as AddressInfo;
+    return {
+      ...{ endpoint: `http://127.0.0.1:${port}`, bucket: BUCKET, prefix: `a/${this.#prefixes}/` },
+      ...{ region: "us-east-1", accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#front.closeAllConnections();
+    this.#front.close();
+    await this.#store.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #pass(asked: IncomingMessage, reply: ServerResponse): Promise<void> {
+    const call = `${asked.method ?? ""} ${asked.url ?? ""}`;
+    this.calls.push(call);
+    const fault = this.fault(call);
+    const body: Buffer = Buffer.concat(await asked.toArray());
+    if (fault === "busy") {
+      reply.writeHead(503).end("<Error><Code>SlowDown</Code></Error>");
+      return;
+    }
+    if (fault === "cut") {
+      reply.destroy();
+      return;
+    }
+    if (fault === "flip" && body.length > 0) body[body.length >> 1]! ^= 1;
+    const answer = await this.#answer(asked, body);
+    if (fault === "lost") reply.destroy();
+    else reply.writeHead(answer.status, answer.headers).end(answer.body);
+  }
+
+  async #answer(asked: IncomingMessage, body: Buffer): Promise<Answer> {
+    const url = new URL(asked.url ?? "", "http://s3");
+    const upload = asked.method === "POST" ? url.searchParams.get("uploadId") : null;
+    if (upload !== null && this.#ended.has(upload)) return { status: 404, headers: {}, body: NO_UPLOAD };
+    const last = /^bytes=-(\d+)$/.exec(asked.headers.range ?? "")?.[1];
+    const headers = { ...asked.headers };
+    if (last !== undefined) delete headers.range;
+    const mostKeys = Number(url.searchParams.get("max-keys"));
+    if (mostKeys > 0) url.searchParams.set("max-keys", "1000");
+    const answer = await this.#forward(
+      { method: asked.method, headers, url: url.pathname + url.search },
+      body,
+    );
+    if (upload !== null && answer.status === 200) this.#ended.add(upload);
+    if (answer.status !== 200) return answer;
+    if (last !== undefined) return lastBytes(answer, Number(last));
+    return mostKeys > 0 ? firstNames(answer, mostKeys) : answer;
+  }
+
+  async #forward(
+    { method, url, headers }: Pick<IncomingMessage, "method" | "url" | "headers">,
+    body: Buffer,
+  ): Promise<Answer> {
+    const to = { host: "127.0.0.1", port: this.#target };
+    const passed = request({ ...to, method, path: url, headers });
+    passed.end(body);
+    const [answer] = (await once(passed, "response")) as [IncomingMessage];
+    const { statusCode: status = 500, headers: answered } = answer;
+    return { status, headers: answered, body: Buffer.concat(await answer.toArray()) };
+  }
+}
+
+function lastBytes({ headers, body }: Answer, count: number): Answer {
+  if (body.length === 0) return { status: 416, headers: {}, body };
+  const start = Math.max(0, body.length - count);
+  const range = `bytes ${start}-${body.length - 1}/${body.length}`;
+  const part = body.subarray(start);
+  return {
+    status: 206,
+    headers: { ...headers, "content-range": range, "content-length": String(part.length) },
+    body: part,
+  };
+}
+
+function firstNames({ headers, body }: Answer, count: number): Answer {
+  const entries = body.toString().match(/<Contents>.*?<\/Contents>/gs) ?? [];
+  if (entries.length <= count) return { status: 200, headers, body };
+  const page = `<ListBucketResult><IsTruncated>true</IsTruncated>${entries.slice(0, count).join("")}</ListBucketResult>`;
+  return { status: 200, headers: {}, body: Buffer.from(page) };
+}
