@@ -3,7 +3,7 @@
  * certainly done nothing, or nobody can tell: `CommitUnknown`. Only a COMMIT whose answer was lost is the last, because a
  * COMMIT is sent once every statement before it was answered.
  */
-import { Pool, type PoolClient, type PoolConfig } from "pg";
+import { Pool, type PoolClient, type PoolConfig, type QueryResult } from "pg";
 import { SheafError } from "@sheaf/protocol";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommitUnknown, commitOutcome, isMadeTwice, isTransient, meaningOf } from "./postgres-errors.ts";
@@ -88,6 +88,12 @@ export class PostgresDatabase {
     return this.#withClient((client) => rowsOf(client, text, values));
   }
 
+  /** One statement that commits by itself, once. Throws as `transact`. */
+  async change(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    await this.#ready();
+    return this.#withClient(async (client) => (await settled(client, text, values)).rows);
+  }
+
   /**
    * One transaction, once. Throws `CommitUnknown`; after any other error it is certain that nothing was committed.
    */
@@ -152,7 +158,8 @@ export class PostgresDatabase {
     await client.query(this.statements.begin);
     const { commit, value } = await run({ query: (text, values) => rowsOf(client, text, values) });
     if (!commit) await client.query("rollback");
-    else if ((await committed(client)) === "unknown") throw new CommitUnknown("the commit was not answered");
+    else if ((await settled(client, "commit")).command === "ROLLBACK")
+      throw new SheafError("internal", "the database rolled a transaction back");
     return value;
   }
 
@@ -180,22 +187,26 @@ export class PostgresDatabase {
   }
 }
 
-/** Throws where it is certain that nothing was committed. */
-async function committed(client: PoolClient): Promise<"done" | "unknown"> {
+/** Sends what commits. Throws `CommitUnknown`; after any other error it is certain that nothing was committed. */
+async function settled(
+  client: PoolClient,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<QueryResult<Record<string, unknown>>> {
   // A commit whose wait for the standby was cancelled is reported as done, with a warning.
   let isWarned = false;
   const onNotice = (): void => void (isWarned = true);
   client.on("notice", onNotice);
   try {
-    const { command } = await client.query("commit");
-    if (command === "ROLLBACK") throw new SheafError("internal", "the database rolled a transaction back");
-    return isWarned ? "unknown" : "done";
+    const result = await client.query<Record<string, unknown>>(text, [...values]);
+    if (!isWarned) return result;
   } catch (error) {
-    if (error instanceof SheafError || commitOutcome(error) === "undone") throw error;
+    if (commitOutcome(error) === "undone") throw error;
     throw new CommitUnknown("the commit was not answered", { cause: error });
   } finally {
     client.off("notice", onNotice);
   }
+  throw new CommitUnknown("the commit was answered with a warning");
 }
 
 async function rowsOf(

@@ -14,6 +14,9 @@ const PASSING = new Set(["57P01", "57P02", "57P03", "53300", "25006"]);
 const MADE_TWICE = new Set(["23505", "42P06", "42P07", "42710"]);
 /** A statement that took too long, a lock that others hold, no memory. */
 const BUSY = new Set(["57014", "55P03", "53200"]);
+/** Values, constraints, the statement itself, its size, what it was made for. */
+const UNDONE_CLASSES = new Set(["22", "23", "42", "54", "55"]);
+const DUPLICATE = "23505";
 const DISK_FULL = "53100";
 const CONNECTION_CLASS = "08";
 
@@ -38,10 +41,19 @@ export function isMadeTwice(error: unknown): boolean {
   return MADE_TWICE.has(sqlState(error) ?? "");
 }
 
-/** Of an error that answered a COMMIT. A server that ends says nothing of what it has committed before. */
+/**
+ * Of an error that answered a COMMIT, or a statement that commits by itself. A server that ends says nothing of what it has
+ * committed before.
+ */
 export function commitOutcome(error: unknown): "undone" | "unknown" {
   const state = sqlState(error);
-  return state !== null && (LOST_RACE.has(state) || state.startsWith("23")) ? "undone" : "unknown";
+  const isUndone = state !== null && (LOST_RACE.has(state) || UNDONE_CLASSES.has(state.slice(0, 2)));
+  return isUndone ? "undone" : "unknown";
+}
+
+/** A row of this key is there. */
+export function isDuplicate(error: unknown): boolean {
+  return sqlState(error) === DUPLICATE;
 }
 
 /**

@@ -23,6 +23,19 @@ const MIGRATIONS: readonly Migration[] = [
       `create index catalog_batch_at on ${schema}.catalog_batch (at)`,
     ],
   },
+  {
+    oldest: 2,
+    statements: (schema) => [
+      `create table ${schema}.log_head (collection text primary key, epoch text not null, seq bigint not null,
+        batch text not null, state bytea not null, at timestamptz not null default now(), bytes bigint not null,
+        trimmed_seq bigint not null, trimmed_batch text not null)`,
+      `create table ${schema}.log (collection text not null, seq bigint not null, part int not null, chunk int not null,
+        partition int not null, previous bigint not null, batch text not null, body bytea not null,
+        primary key (collection, seq, part, chunk))`,
+      `create table ${schema}.log_batch (collection text not null, batch text not null, seq bigint not null,
+        at timestamptz not null default now(), primary key (collection, batch))`,
+    ],
+  },
 ];
 
 export type Statements = ReturnType<typeof statementsIn>;
@@ -30,7 +43,7 @@ export type Statements = ReturnType<typeof statementsIn>;
 /** @param schema A name of lower-case letters, digits and underscores, for it stands in the statements as it is. */
 export function statementsIn(schema: string) {
   if (!SCHEMA.test(schema)) throw new RangeError(`${schema} is no name of a schema`);
-  return { begin: BEGIN, ...migrationsIn(schema), catalog: catalogIn(schema) };
+  return { begin: BEGIN, ...migrationsIn(schema), catalog: catalogIn(schema), log: logIn(schema) };
 }
 
 /** Each statement sees what was committed before it; what must not change meanwhile is locked by name. */
@@ -79,5 +92,57 @@ function catalogIn(schema: string) {
     /** A few with each commit. Nobody asks for a batch a day after it was sent. */
     forgetBatches: `delete from ${schema}.catalog_batch where batch in
       (select batch from ${schema}.catalog_batch where at < now() - interval '24 hours' order by at limit 16)`,
+  };
+}
+
+function logIn(schema: string) {
+  const [head, log, batch] = [`${schema}.log_head`, `${schema}.log`, `${schema}.log_batch`];
+  return {
+    create: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch)
+      values ($1::text, $2::text, 0, '', $3::bytea, 0, 0, '') on conflict do nothing returning collection`,
+    heads: `select collection, epoch, seq, batch, state from ${head} where collection = any ($1::text[])`,
+    /** The head is what is compared and set; without it the other parts find nothing to do. One statement, one commit. */
+    append: `with moved as (
+        update ${head} set seq = $5::bigint, batch = $6::text, state = $7::bytea, bytes = bytes + $8::bigint, at = now()
+        where collection = $1::text and epoch = $2::text and seq = $3::bigint and batch = $4::text
+          and bytes + $8::bigint <= $9::bigint
+        returning collection
+      ), ids as (
+        insert into ${batch} (collection, batch, seq)
+        select m.collection, b.batch, b.seq from moved m, unnest($10::text[], $11::bigint[]) as b (batch, seq)
+      ), bodies as (
+        insert into ${log} (collection, seq, part, chunk, partition, previous, batch, body)
+        select m.collection, r.seq, r.part, r.chunk, r.partition, r.previous, r.batch, r.body from moved m,
+          unnest($12::bigint[], $13::int[], $14::int[], $15::int[], $16::bigint[], $17::text[], $18::bytea[])
+            as r (seq, part, chunk, partition, previous, batch, body)
+      )
+      select count(*)::int as moved from moved`,
+    /** Whether a state is one of the log: a batch in it, or the one that was trimmed last. */
+    isState: `select 1 from ${head} h where h.collection = $1::text and h.epoch = $2::text and (
+        (h.trimmed_seq = $3::bigint and h.trimmed_batch = $4::text)
+        or (h.trimmed_seq < $3::bigint and exists (
+          select 1 from ${batch} b where b.collection = h.collection and b.batch = $4::text and b.seq = $3::bigint)))`,
+    page: `select seq, part, chunk, partition, previous, batch, body from ${log}
+      where collection = $1::text and (seq, part, chunk) > ($2::bigint, $3::int, $4::int)
+      order by seq, part, chunk limit $5::int`,
+    trimmed: `select trimmed_seq from ${head} where collection = $1::text`,
+    find: `select seq from ${batch} where collection = $1::text and batch = $2::text`,
+    lockHead: `select trimmed_seq from ${head} where collection = $1::text for update`,
+    lastBatch: `select seq, batch from ${log} where collection = $1::text and seq <= $2::bigint
+      order by seq desc limit 1`,
+    trimBodies: `with gone as (
+        delete from ${log} where collection = $1::text and seq <= $2::bigint returning length(body) as bytes
+      )
+      update ${head} set trimmed_seq = $2::bigint, trimmed_batch = $3::text,
+        bytes = bytes - (select coalesce(sum(bytes), 0) from gone)
+      where collection = $1::text`,
+    trimBatches: `delete from ${batch} where collection = $1::text and seq <= $2::bigint
+      and at < now() - interval '24 hours'`,
+    dropHead: `delete from ${head} where collection = $1::text`,
+    /** A part of them: a large log is dropped in steps. */
+    dropBodies: `delete from ${log} where (collection, seq, part, chunk) in (
+        select collection, seq, part, chunk from ${log} where collection = $1::text limit 1000) returning 1 as one`,
+    dropBatches: `delete from ${batch} where (collection, batch) in (
+        select collection, batch from ${batch} where collection = $1::text limit 1000) returning 1 as one`,
   };
 }

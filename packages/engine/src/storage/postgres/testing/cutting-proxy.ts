@@ -1,4 +1,4 @@
-/** Stands between a client and PostgreSQL, and cuts connections at a COMMIT. */
+/** Stands between a client and PostgreSQL, and cuts connections at a COMMIT, or at another statement. */
 import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
 
@@ -15,6 +15,8 @@ export class CuttingProxy {
   readonly port: number;
   /** Asked at each COMMIT; `null`: it passes. */
   onCommit: () => Cut | null = () => null;
+  /** A piece of the statement. */
+  cutsAt = COMMIT;
   /** New connections are closed at once. */
   refuses = false;
   readonly #server: Server;
@@ -52,7 +54,7 @@ export class CuttingProxy {
     server.on("data", pass).on("close", () => client.destroy());
     client.on("end", () => server.end());
     client.on("data", (part: Buffer) => {
-      const cut = part.includes(COMMIT) ? this.onCommit() : null;
+      const cut = part.includes(this.cutsAt) ? this.onCommit() : null;
       if (cut === null) server.write(part);
       else this.#cut(cut, { client, server, part });
     });

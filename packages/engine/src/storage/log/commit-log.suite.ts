@@ -1,0 +1,211 @@
+/** The behaviour of every commit log. */
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type AppendOutcome,
+  type CommitLog,
+  type LogBatch,
+  type LogHead,
+  LogTrimmed,
+  firstHead,
+  headAfter,
+} from "./commit-log.ts";
+
+export interface CommitLogSuite {
+  readonly name: string;
+  /** An empty one. */
+  readonly open: (maxBytes?: number) => CommitLog;
+}
+
+const EPOCH = "epoch-1";
+const START = firstHead(EPOCH);
+const STATE = Buffer.from("state");
+
+export function batch(sequence: number, text = String(sequence), id = randomUUID()): LogBatch {
+  return { id, sequence, parts: [{ partition: 0, body: Buffer.from(text) }] };
+}
+
+export async function readAll(
+  log: CommitLog,
+  after: LogHead,
+  collection = "c",
+): Promise<readonly LogBatch[]> {
+  const found = await log.read(collection, after);
+  if (found === "trimmed") throw new Error("trimmed");
+  const batches: LogBatch[] = [];
+  for await (const one of found) batches.push(one);
+  return batches;
+}
+
+export function commitLogSuite({ name, open }: CommitLogSuite): void {
+  describe(`behaviour of the ${name}`, () => {
+    let log: CommitLog;
+
+    beforeEach(async () => {
+      log = open();
+      await log.create("c", { epoch: EPOCH, state: STATE });
+    });
+    afterEach(() => log.close());
+
+    const append = (from: LogHead, ...batches: readonly LogBatch[]): Promise<AppendOutcome> =>
+      log.append("c", from, { batches, state: STATE });
+    const headOf = async (): Promise<LogHead> => {
+      const [head] = await log.heads(["c"]);
+      return { epoch: head!.epoch, sequence: head!.sequence, batch: head!.batch };
+    };
+    const texts = async (after: LogHead): Promise<readonly string[]> =>
+      (await readAll(log, after)).map(({ parts }) => Buffer.from(parts[0]!.body).toString());
+
+    it("has a collection from its creation on, once", async () => {
+      expect(await log.heads(["none", "c"])).toEqual([null, { ...START, state: STATE }]);
+      expect(await log.create("c", { epoch: "other", state: STATE })).toBe("exists");
+      expect(await headOf()).toEqual(START);
+      expect(await readAll(log, START)).toEqual([]);
+    });
+
+    it("appends on its head, and gives what came after any state", async () => {
+      const batches = [batch(2, "one"), batch(3, "two"), batch(7, "three")];
+      expect(await log.append("c", START, { batches: batches.slice(0, 2), state: Buffer.from("2") })).toBe(
+        "done",
+      );
+      const between = headAfter(EPOCH, batches.slice(0, 2));
+      expect(await headOf()).toEqual(between);
+      expect(await append(between, batches[2]!)).toBe("done");
+      expect(await readAll(log, START)).toEqual(batches);
+      expect(await texts(headAfter(EPOCH, batches.slice(0, 1)))).toEqual(["two", "three"]);
+      expect(await texts(await headOf())).toEqual([]);
+      expect((await log.heads(["c"]))[0]!.state).toEqual(STATE);
+    });
+
+    it("keeps the parts of a batch in their order, large ones and empty ones", async () => {
+      const bodies = [
+        Buffer.alloc(0),
+        Buffer.alloc(1_200_000, 0xab),
+        Buffer.from("x"),
+        Buffer.alloc(524_288, 1),
+      ];
+      const parts = bodies.map((body, i) => ({ partition: 3 - i, body }));
+      const [large, small] = [{ id: randomUUID(), sequence: 1, parts }, batch(2)];
+      expect(await append(START, large, small)).toBe("done");
+      const found = await readAll(log, START);
+      expect(found.map(({ id, sequence }) => [id, sequence])).toEqual([
+        [large.id, 1],
+        [small.id, 2],
+      ]);
+      expect(found[0]!.parts.map(({ partition }) => partition)).toEqual([3, 2, 1, 0]);
+      expect(found[0]!.parts.every(({ body }, i) => bodies[i]!.equals(body))).toBe(true);
+    });
+
+    it.each<[string, (head: LogHead) => LogHead, AppendOutcome]>([
+      ["an older sequence", () => START, "moved"],
+      ["a newer sequence", (head) => ({ ...head, sequence: head.sequence + 1 }), "moved"],
+      ["the same sequence of another batch", (head) => ({ ...head, batch: randomUUID() }), "moved"],
+      ["another epoch", (head) => ({ ...head, epoch: "epoch-0" }), "gone"],
+    ])("writes nothing on %s", async (_name, other, outcome) => {
+      await append(START, batch(1));
+      const head = await headOf();
+      expect(await append(other(head), batch(head.sequence + 5))).toBe(outcome);
+      expect(await headOf()).toEqual(head);
+      expect(await texts(START)).toEqual(["1"]);
+    });
+
+    it("never has a batch twice, whatever it is planned on", async () => {
+      const twice = batch(1);
+      await append(START, twice);
+      const head = await headOf();
+      expect(await append(head, batch(2), { ...twice, sequence: 3 })).toBe("moved");
+      expect(await headOf()).toEqual(head);
+      expect(await log.find("c", twice.id)).toBe(1);
+      expect(await log.find("c", randomUUID())).toBeNull();
+    });
+
+    it("lets one of several appends on the same head through", async () => {
+      const outcomes = await Promise.all([1, 2, 3, 4].map((i) => append(START, batch(1, `${i}`))));
+      expect(outcomes.toSorted()).toEqual(["done", "moved", "moved", "moved"]);
+      expect(await texts(START)).toEqual([String(1 + outcomes.indexOf("done"))]);
+    });
+
+    it("takes all of several writers that plan again, each once and in one order", async () => {
+      const write = async (writer: number): Promise<void> => {
+        for (let i = 0; i < 5; i++) {
+          const id = randomUUID();
+          for (let outcome = ""; outcome !== "done";) {
+            const head = await headOf();
+            outcome = await append(head, batch(head.sequence + 1, `${writer}:${i}`, id));
+          }
+        }
+      };
+      await Promise.all([0, 1, 2].map(write));
+      const found = await readAll(log, START);
+      expect(found.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 15 }, (_, i) => i + 1));
+      const written = await texts(START);
+      for (const writer of [0, 1, 2])
+        expect(written.filter((text) => text.startsWith(`${writer}:`))).toEqual(
+          [0, 1, 2, 3, 4].map((i) => `${writer}:${i}`),
+        );
+    });
+
+    it("forgets whole batches, and says so to whoever needs them", async () => {
+      const batches = [batch(2), batch(4), batch(6)];
+      await append(START, ...batches);
+      await log.trim("c", 5);
+      expect(await log.read("c", START)).toBe("trimmed");
+      expect(await log.read("c", headAfter(EPOCH, batches.slice(0, 1)))).toBe("trimmed");
+      expect(await texts(headAfter(EPOCH, batches.slice(0, 2)))).toEqual(["6"]);
+      expect(await log.find("c", batches[0]!.id)).toBe(2);
+      expect(await append(await headOf(), { ...batches[0]!, sequence: 7 })).toBe("moved");
+      await log.trim("c", 1);
+      await log.trim("c", 100);
+      expect(await texts(await headOf())).toEqual([]);
+      expect(await append(await headOf(), batch(9))).toBe("done");
+    });
+
+    it("gives nothing to a state that never was one of it", async () => {
+      await append(START, batch(1), batch(2));
+      const head = await headOf();
+      for (const other of [{ batch: randomUUID() }, { sequence: 3 }, { epoch: "epoch-0" }])
+        expect(await log.read("c", { ...head, ...other })).toBe("trimmed");
+      expect(await log.read("none", START)).toBe("trimmed");
+    });
+
+    it("ends a read whose batches are trimmed under it", async () => {
+      await append(START, ...Array.from({ length: 200 }, (_, i) => batch(i + 1)));
+      const found = await log.read("c", START);
+      if (found === "trimmed") throw new Error("trimmed");
+      const reads = found[Symbol.asyncIterator]();
+      expect((await reads.next()).value).toMatchObject({ sequence: 1 });
+      await log.trim("c", 199);
+      const rest = async (): Promise<void> => {
+        while ((await reads.next()).done !== true);
+      };
+      await expect(rest()).rejects.toThrow(LogTrimmed);
+    });
+
+    it("is full at its bound, until it is trimmed", async () => {
+      const bounded = open(1_000);
+      await bounded.create("c", { epoch: EPOCH, state: STATE });
+      const first = batch(1, "x".repeat(900));
+      expect(await bounded.append("c", START, { batches: [first], state: STATE })).toBe("done");
+      const head = headAfter(EPOCH, [first]);
+      const next = { batches: [batch(2, "x".repeat(101))], state: STATE };
+      expect(await bounded.append("c", head, next)).toBe("full");
+      expect(await bounded.append("c", START, next)).toBe("moved");
+      await bounded.trim("c", 1);
+      expect(await bounded.append("c", head, next)).toBe("done");
+      await bounded.close();
+    });
+
+    it("is gone once it was dropped, and others are not", async () => {
+      await log.create("d", { epoch: EPOCH, state: STATE });
+      await append(START, batch(1));
+      await log.append("d", START, { batches: [batch(1)], state: STATE });
+      const head = await headOf();
+      await log.drop("c");
+      await log.drop("c");
+      expect(await append(head, batch(2))).toBe("gone");
+      expect(await log.read("c", START)).toBe("trimmed");
+      expect(await log.heads(["c"])).toEqual([null]);
+      expect(await readAll(log, START, "d")).toHaveLength(1);
+    });
+  });
+}

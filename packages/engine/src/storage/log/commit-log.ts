@@ -1,0 +1,103 @@
+/**
+ * The seam under collections that several servers write: a log of batches for each collection, and its head. An append names
+ * the head that it was planned on and is done only if that is still the head, so no writer needs a lease or a clock. Memory is
+ * the first implementation, PostgreSQL the second; `commit-log.suite.ts` holds both to the same behaviour.
+ */
+
+/**
+ * A state of a collection. All three parts are compared: after a database was restored, or has lost its newest batches, the
+ * same sequence number may stand for another state.
+ */
+export interface LogHead {
+  /** Of the collection as a whole; another one where everything was replaced. */
+  readonly epoch: string;
+  /** Sequence number of the newest operation; 0 before the first batch. */
+  readonly sequence: number;
+  /** Id of the batch that this operation is of; empty before the first batch. */
+  readonly batch: string;
+}
+
+export interface FoundHead extends LogHead {
+  /** As the newest append has left it. */
+  readonly state: Uint8Array;
+}
+
+export interface LogPart {
+  /** Of the collection's partitions, which one it changes. */
+  readonly partition: number;
+  readonly body: Uint8Array;
+}
+
+/** What one write changes. */
+export interface LogBatch {
+  /**
+   * Made once for one write, and kept however often the write is planned again: it is how the writer learns whether an append
+   * that was not answered was done.
+   */
+  readonly id: string;
+  /** Sequence number of its last operation; its first one follows the batch before. */
+  readonly sequence: number;
+  /** At least one. */
+  readonly parts: readonly LogPart[];
+}
+
+export interface LogAppend {
+  /** At least one, sequence numbers ascending. They become visible together. */
+  readonly batches: readonly LogBatch[];
+  /** What the writer keeps beside the head: counts, the next offset. Small. */
+  readonly state: Uint8Array;
+}
+
+/**
+ * `done`: durable and visible to every read that begins afterwards. `moved`: the head is another one; or one of the batches is
+ * in the log already, from an attempt that nobody knew the outcome of. `gone`: there is no such collection, or its epoch is
+ * another one. `full`: the log has reached its bound and has to be trimmed first. After these three nothing was written.
+ *
+ * `unknown`: nobody can tell yet, and the append may even be done later. The writer reads the log, looks for its batch ids, and
+ * plans what is not there again under the same ids; whichever attempt comes second finds the head or the id changed.
+ */
+export type AppendOutcome = "done" | "moved" | "gone" | "full" | "unknown";
+
+export interface CommitLog {
+  /** `exists`: there is a collection of this id, and nothing has changed. */
+  create(collection: string, head: Pick<FoundHead, "epoch" | "state">): Promise<"done" | "exists">;
+  /** With its log. Nothing happens where there is none. */
+  drop(collection: string): Promise<void>;
+  /** One for each collection, in their order, as one request; `null`: there is none. */
+  heads(collections: readonly string[]): Promise<readonly (FoundHead | null)[]>;
+  append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome>;
+  /**
+   * The batches after a state, oldest first, up to the head as it is now or newer. `trimmed`: the log does not go back so far,
+   * or that state never was one of this log; whoever has it must be made anew. Batches that are trimmed meanwhile end it with
+   * `LogTrimmed`.
+   */
+  read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed">;
+  /** Sequence number of the batch with this id, kept for a day after it was trimmed; `null`: it is not there. */
+  find(collection: string, batch: string): Promise<number | null>;
+  /** Forgets batches whose operations are all at or before `sequence`. */
+  trim(collection: string, sequence: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export class LogTrimmed extends Error {
+  override readonly name = "LogTrimmed";
+
+  constructor() {
+    super("the log was trimmed while it was read");
+  }
+}
+
+/** Before the first batch. */
+export function firstHead(epoch: string): LogHead {
+  return { epoch, sequence: 0, batch: "" };
+}
+
+/** After an append to a log with this epoch. */
+export function headAfter(epoch: string, batches: readonly LogBatch[]): LogHead {
+  const { id, sequence } = batches.at(-1)!;
+  return { epoch, sequence, batch: id };
+}
+
+export function bytesOf(batches: readonly LogBatch[]): number {
+  return batches.reduce((sum, { parts }) => parts.reduce((bytes, { body }) => bytes + body.length, sum), 0);
+}

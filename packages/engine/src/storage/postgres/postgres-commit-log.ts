@@ -1,0 +1,213 @@
+/**
+ * Logs in PostgreSQL. An append is one statement, which compares and sets the head and inserts the rows; two that were planned
+ * on one head meet at the head's row, and the second finds it changed.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type AppendOutcome,
+  type CommitLog,
+  type FoundHead,
+  type LogAppend,
+  type LogBatch,
+  type LogHead,
+  type LogPart,
+  LogTrimmed,
+  bytesOf,
+  headAfter,
+} from "../log/commit-log.ts";
+import { byteaArray } from "./bytea-array.ts";
+import type { PostgresDatabase, Row } from "./postgres-database.ts";
+import { CommitUnknown, isDuplicate } from "./postgres-errors.ts";
+
+/** Of a row; a larger body is several. */
+const ROW_BYTES = 512 * 1024;
+/** Of one answer, so at most 16 MiB. */
+const PAGE_ROWS = 32;
+const MAX_LOG_BYTES = 1024 * 1024 * 1024;
+/** Between two steps of a drop: what others do comes first. */
+const STEP_PAUSE_MS = 1;
+
+export class PostgresCommitLog implements CommitLog {
+  readonly #database: PostgresDatabase;
+  readonly #maxBytes: number;
+
+  /**
+   * @param database Closed with this.
+   * @param maxBytes Of the bodies in one log.
+   */
+  constructor(database: PostgresDatabase, maxBytes = MAX_LOG_BYTES) {
+    this.#database = database;
+    this.#maxBytes = maxBytes;
+  }
+
+  async create(
+    collection: string,
+    { epoch, state }: Pick<FoundHead, "epoch" | "state">,
+  ): Promise<"done" | "exists"> {
+    const rows = await this.#change(this.#sql.create, [collection, epoch, Buffer.from(state)]);
+    return rows.length > 0 ? "done" : "exists";
+  }
+
+  async drop(collection: string): Promise<void> {
+    await this.#change(this.#sql.dropHead, [collection]);
+    for (const statement of [this.#sql.dropBodies, this.#sql.dropBatches])
+      while ((await this.#change(statement, [collection])).length > 0) await sleep(STEP_PAUSE_MS);
+  }
+
+  async heads(collections: readonly string[]): Promise<readonly (FoundHead | null)[]> {
+    const rows = await this.#database.read(this.#sql.heads, [[...collections]]);
+    const found = new Map(rows.map((row) => [row["collection"], headOf(row)]));
+    return collections.map((collection) => found.get(collection) ?? null);
+  }
+
+  async append(collection: string, from: LogHead, { batches, state }: LogAppend): Promise<AppendOutcome> {
+    const to = headAfter(from.epoch, batches);
+    const values = [
+      ...[collection, from.epoch, from.sequence, from.batch],
+      ...[to.sequence, to.batch, Buffer.from(state), bytesOf(batches), this.#maxBytes],
+      ...[batches.map(({ id }) => id), batches.map(({ sequence }) => sequence)],
+      ...columnsOf(from.sequence, batches),
+    ];
+    const attempt = async (): Promise<AppendOutcome> => {
+      try {
+        const [row] = await this.#database.change(this.#sql.append, values);
+        return Number(row?.["moved"]) > 0 ? "done" : await this.#refusal(collection, from);
+      } catch (error) {
+        if (error instanceof CommitUnknown) return "unknown";
+        if (isDuplicate(error)) return "moved";
+        throw error;
+      }
+    };
+    return this.#database.retry(attempt);
+  }
+
+  async read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed"> {
+    const values = [collection, after.epoch, after.sequence, after.batch];
+    const isState = (await this.#database.read(this.#sql.isState, values)).length > 0;
+    return isState ? this.#readAfter(collection, after.sequence) : "trimmed";
+  }
+
+  async find(collection: string, batch: string): Promise<number | null> {
+    const [row] = await this.#database.read(this.#sql.find, [collection, batch]);
+    return row === undefined ? null : Number(row["seq"]);
+  }
+
+  /** Trimming twice does no harm, so an attempt that nobody knows the outcome of is made again. */
+  async trim(collection: string, sequence: number): Promise<void> {
+    const { lockHead, lastBatch, trimBodies, trimBatches } = this.#sql;
+    await this.#database.retry(() =>
+      this.#database.transact(async ({ query }) => {
+        await query(lockHead, [collection]);
+        const [last] = await query(lastBatch, [collection, sequence]);
+        if (last !== undefined) await query(trimBodies, [collection, last["seq"], last["batch"]]);
+        await query(trimBatches, [collection, sequence]);
+        return { commit: true, value: undefined };
+      }),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+
+  get #sql(): PostgresDatabase["statements"]["log"] {
+    return this.#database.statements.log;
+  }
+
+  /** For what may be done twice. */
+  #change(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.#database.retry(() => this.#database.change(text, values));
+  }
+
+  async #refusal(collection: string, from: LogHead): Promise<AppendOutcome> {
+    const [head] = await this.heads([collection]);
+    if (head?.epoch !== from.epoch) return "gone";
+    return head.sequence === from.sequence && head.batch === from.batch ? "full" : "moved";
+  }
+
+  async *#readAfter(collection: string, from: number): AsyncGenerator<LogBatch> {
+    let cursor: readonly [sequence: number, part: number, chunk: number] = [from, MAX_INT, MAX_INT];
+    let last = from;
+    let open: OpenBatch | null = null;
+    for (;;) {
+      const rows = await this.#database.read(this.#sql.page, [collection, ...cursor, PAGE_ROWS]);
+      for (const row of rows.map(rowOf)) {
+        if (open !== null && open.sequence !== row.sequence) {
+          yield whole(open);
+          last = open.sequence;
+          open = null;
+        }
+        // What lies between was trimmed, or the first rows of this one.
+        if (open === null && (row.previous !== last || row.part + row.chunk > 0)) throw new LogTrimmed();
+        open ??= { id: row.batch, sequence: row.sequence, parts: [] };
+        if (row.chunk === 0) open.parts.push({ partition: row.partition, chunks: [] });
+        open.parts.at(-1)!.chunks.push(row.body);
+        cursor = [row.sequence, row.part, row.chunk];
+      }
+      if (rows.length === PAGE_ROWS) continue;
+      // A batch is inserted whole; only trimming can have taken the rest of it.
+      const [head] = await this.#database.read(this.#sql.trimmed, [collection]);
+      if (head === undefined || Number(head["trimmed_seq"]) > last) throw new LogTrimmed();
+      if (open !== null) yield whole(open);
+      return;
+    }
+  }
+}
+
+const MAX_INT = 2 ** 31 - 1;
+
+interface OpenBatch {
+  readonly id: string;
+  readonly sequence: number;
+  readonly parts: { readonly partition: number; readonly chunks: Buffer[] }[];
+}
+
+function whole({ id, sequence, parts }: OpenBatch): LogBatch {
+  return {
+    id,
+    sequence,
+    parts: parts.map(({ partition, chunks }): LogPart => ({ partition, body: bodyOf(chunks) })),
+  };
+}
+
+function bodyOf(chunks: readonly Buffer[]): Buffer {
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function headOf(row: Row): FoundHead {
+  const { epoch, batch, state } = row as Readonly<Record<string, string>> & { readonly state: Buffer };
+  return { epoch: epoch!, sequence: Number(row["seq"]), batch: batch!, state };
+}
+
+function rowOf(row: Row) {
+  const [sequence, previous] = [Number(row["seq"]), Number(row["previous"])];
+  const [part, chunk, partition] = [Number(row["part"]), Number(row["chunk"]), Number(row["partition"])];
+  return {
+    sequence,
+    previous,
+    part,
+    chunk,
+    partition,
+    batch: String(row["batch"]),
+    body: row["body"] as Buffer,
+  };
+}
+
+/** One array for each column of `log`. */
+function columnsOf(from: number, batches: readonly LogBatch[]): readonly unknown[] {
+  const numbers: number[][] = [[], [], [], [], []];
+  const [ids, bodies]: [string[], Uint8Array[]] = [[], []];
+  let previous = from;
+  for (const { id, sequence, parts } of batches) {
+    for (const [part, { partition, body }] of parts.entries()) {
+      for (let at = 0, chunk = 0; chunk === 0 || at < body.length; at += ROW_BYTES, chunk++) {
+        for (const [i, value] of [sequence, part, chunk, partition, previous].entries())
+          numbers[i]!.push(value);
+        ids.push(id);
+        bodies.push(body.subarray(at, at + ROW_BYTES));
+      }
+    }
+    previous = sequence;
+  }
+  return [...numbers, ids, byteaArray(bodies)];
+}
