@@ -88,6 +88,17 @@ describe("a commit whose connection is cut", () => {
     expect(await counted(stores[0]!)).toBe(30);
   });
 
+  it("is not taken for done where the server answers it with a warning, as it does without its standby", async () => {
+    const database = openDatabase(server.settings());
+    const say = (kind: string): Promise<unknown> =>
+      database.change(
+        `do $$ begin raise ${kind} 'canceling the wait for synchronous replication'; end $$`,
+        [],
+      );
+    await expect(say("warning")).rejects.toMatchObject({ name: "CommitUnknown" });
+    await expect(say("notice")).resolves.toEqual([]);
+  });
+
   it("says that nobody can tell, where the database does not come back", async () => {
     const proxy = await openProxy();
     const settings = server.settings(proxy.port);

@@ -6,7 +6,14 @@
 import { Pool, type PoolClient, type PoolConfig, type QueryResult } from "pg";
 import { SheafError } from "@sheaf/protocol";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CommitUnknown, commitOutcome, isMadeTwice, isTransient, meaningOf } from "./postgres-errors.ts";
+import {
+  CommitUnknown,
+  commitOutcome,
+  isMadeTwice,
+  isTransient,
+  isWarning,
+  meaningOf,
+} from "./postgres-errors.ts";
 import { type Statements, statementsIn } from "./statements.ts";
 
 export interface PostgresSettings {
@@ -195,7 +202,7 @@ async function settled(
 ): Promise<QueryResult<Record<string, unknown>>> {
   // A commit whose wait for the standby was cancelled is reported as done, with a warning.
   let isWarned = false;
-  const onNotice = (): void => void (isWarned = true);
+  const onNotice = (notice: unknown): void => void (isWarned ||= isWarning(notice));
   client.on("notice", onNotice);
   try {
     const result = await client.query<Record<string, unknown>>(text, [...values]);

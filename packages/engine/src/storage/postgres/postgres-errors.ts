@@ -51,6 +51,12 @@ export function commitOutcome(error: unknown): "undone" | "unknown" {
   return isUndone ? "undone" : "unknown";
 }
 
+/** Of what the server says beside an answer. The word for its kind is in the server's language, the code is not. */
+export function isWarning(notice: unknown): boolean {
+  const code = notice instanceof Object && "code" in notice ? notice.code : null;
+  return typeof code === "string" && /^(?:01|57)/.test(code);
+}
+
 /** A row of this key is there. */
 export function isDuplicate(error: unknown): boolean {
   return sqlState(error) === DUPLICATE;
