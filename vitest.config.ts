@@ -4,7 +4,8 @@
  * kernels, and get a process each. Files of these two and of `e2e` run beside each other, one more than there are cores, for
  * they often wait for processes. Nothing runs beside those of `alone`, which watch what a server takes and how soon it
  * answers, or build it anew. `long` is what `npm run verify` leaves out, `npm run test:long`: small versions of the lanes
- * that run for hours, commands that are killed again and again, and the oracle with eight times as many cases.
+ * that run for hours, commands that are killed again and again, what runs on PostgreSQL and an object store, and the oracle
+ * with eight times as many cases.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -24,6 +25,8 @@ const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
 /** Killed at any moment, again and again. */
 const KILLED = ["test/damage/{compact,index-files}.test.ts"];
+/** Each starts PostgreSQL, or an object store and uploads of many parts. */
+const DATABASES = ["packages/engine/src/**/{postgres,object}-*.test.ts"];
 const ORACLE = ["packages/engine/src/query/{differential,reopened,explain/explain}.test.ts"];
 const ORACLE_CASES = "40000";
 
@@ -49,7 +52,13 @@ export default defineConfig({
       },
       {
         ...shared,
-        test: { ...deadlines, name: "engine", include: ENGINE, maxWorkers },
+        test: {
+          ...deadlines,
+          name: "engine",
+          include: ENGINE,
+          exclude: [...configDefaults.exclude, ...DATABASES],
+          maxWorkers,
+        },
       },
       {
         ...shared,
@@ -72,7 +81,7 @@ export default defineConfig({
           ...deadlines,
           name: "long",
           env: { ...env, SHEAF_DIFFERENTIAL_CASES: ORACLE_CASES },
-          include: ["test/{fuzz,soak,torture}/**/*.test.ts", ...KILLED, ...ORACLE],
+          include: ["test/{fuzz,soak,torture}/**/*.test.ts", ...KILLED, ...ORACLE, ...DATABASES],
           maxWorkers,
         },
       },
