@@ -15,7 +15,7 @@ import type { StoredRecord } from "./stored-record.ts";
 
 export interface RecordStoreSuite {
   readonly name: string;
-  readonly open: () => RecordStore;
+  readonly open: () => RecordStore | Promise<RecordStore>;
 }
 
 export function storedRecord(offset: number, fields: Partial<StoredRecord> = {}): StoredRecord {
@@ -73,8 +73,8 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
   describe(`behaviour of the ${name}`, () => {
     let store: RecordStore;
 
-    beforeEach(() => {
-      store = open();
+    beforeEach(async () => {
+      store = await open();
     });
 
     afterEach(() => store.close());
@@ -146,7 +146,11 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
 
     it("forgets a removed record", async () => {
       await store.apply(append(storedRecord(0), storedRecord(1)));
-      await store.apply(({ head }) => ({ head, puts: [], removes: [{ id: "r0", offset: 0, sequence: 3 }] }));
+      await store.apply(({ head }) => ({
+        head: { ...head, sequence: 3 },
+        puts: [],
+        removes: [{ id: "r0", offset: 0, sequence: 3 }],
+      }));
       expect(store.offsetOf("r0")).toBeNull();
       expect(store.read(0)).toBeNull();
       expect([...store.scan(0)].map(({ id }) => id)).toEqual(["r1"]);
@@ -202,7 +206,7 @@ export function recordStoreSuite({ name, open }: RecordStoreSuite): void {
       const batches = fc.array(fc.array(operation, { minLength: 1, maxLength: 3 }), { maxLength: 8 });
       await fc.assert(
         fc.asyncProperty(batches, async (history) => {
-          const written = open();
+          const written = await open();
           const copies = [{ sequence: 0, records: new Map<number, StoredRecord>() }];
           for (const operations of history) {
             const { head } = await written.apply((view) => planOperations(view, operations));

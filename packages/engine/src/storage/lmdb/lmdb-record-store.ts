@@ -1,7 +1,7 @@
 /**
  * The record store on LMDB. Keys: `0x00` head, `0x01 <id>` -> offset, `0x02 <offset>` -> record,
  * `0x03 <sequence>` -> removed id, `0x04 <sequence>` -> offsets that were put; offsets and sequence numbers are u64
- * big-endian, so keys sort in insertion order.
+ * big-endian, so keys sort in insertion order. `0x08`: the batch of a log that the head is of, where the store follows one.
  * They lie in an LMDB environment of the store's own, or in its share of one.
  */
 import type { QueryDistance } from "../../kernels/value-memory.ts";
@@ -210,6 +210,22 @@ export class LmdbRecordStore implements RecordStore {
     });
   }
 
+  /** `apply` of a batch of a log that this store follows. */
+  async follow(plan: (view: StoreView) => Steps<StoreChange>, batch: string): Promise<void> {
+    const space = (this.#space ??= this.#source.make());
+    await space.transact(() => {
+      const before = this.#readHead();
+      space.put(RECORD_KEYS.batch, Buffer.from(batch));
+      return this.#apply(space, this.#plan(plan, before.head), before, undefined);
+    });
+  }
+
+  /** Of the log that this store follows, the batch that it has come to; `null`: it has none yet, or follows none. */
+  get batch(): string | null {
+    const value = this.#space?.get(RECORD_KEYS.batch) ?? null;
+    return value === null ? null : Buffer.from(value).toString();
+  }
+
   *#apply(
     space: EntrySpace,
     planned: Steps<StoreChange>,
@@ -290,7 +306,8 @@ export class LmdbRecordStore implements RecordStore {
     const entries = space.whole?.entryCount ?? (counts?.entries ?? 0) + 1;
     if (entries === 0 || counts === NO_ENTRIES) return;
     const operations = space.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
-    if (1 + 2 * records + operations === entries) return;
+    const own = this.batch === null ? 1 : 2;
+    if (own + 2 * records + operations === entries) return;
     throw damagedStore(
       this.#source.name,
       `holds ${records} records and ${operations} removals and changes in ${entries} entries`,

@@ -19,6 +19,8 @@ export const RECORD_KEYS = {
   afterRemovals: Uint8Array.of(REMOVAL_PREFIX + 1),
   /** Above every change key. */
   afterChanges: Uint8Array.of(CHANGE_PREFIX + 1),
+  /** Id of the batch that the head is of, where the store follows a log. */
+  batch: Uint8Array.of(0x08),
 } as const;
 
 export function idKey(id: string): Uint8Array {

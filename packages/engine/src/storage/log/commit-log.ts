@@ -92,6 +92,10 @@ export function firstHead(epoch: string): LogHead {
   return { epoch, sequence: 0, batch: "" };
 }
 
+export function isSameHead(one: LogHead, other: LogHead): boolean {
+  return one.epoch === other.epoch && one.sequence === other.sequence && one.batch === other.batch;
+}
+
 /** After an append to a log with this epoch. */
 export function headAfter(epoch: string, batches: readonly LogBatch[]): LogHead {
   const { id, sequence } = batches.at(-1)!;

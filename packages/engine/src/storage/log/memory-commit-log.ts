@@ -10,6 +10,7 @@ import {
   bytesOf,
   firstHead,
   headAfter,
+  isSameHead,
 } from "./commit-log.ts";
 
 interface Log {
@@ -57,7 +58,7 @@ export class MemoryCommitLog implements CommitLog {
   async append(collection: string, from: LogHead, { batches, state }: LogAppend): Promise<AppendOutcome> {
     const log = this.#logs.get(collection);
     if (log === undefined || log.head.epoch !== from.epoch) return "gone";
-    if (!isSame(log.head, from) || batches.some(({ id }) => log.sequences.has(id))) return "moved";
+    if (!isSameHead(log.head, from) || batches.some(({ id }) => log.sequences.has(id))) return "moved";
     if (bytesOf(log.batches) + bytesOf(batches) > this.#maxBytes) return "full";
     log.batches = [...log.batches, ...batches.map(copyOf)];
     for (const { id, sequence } of batches) log.sequences.set(id, sequence);
@@ -69,7 +70,7 @@ export class MemoryCommitLog implements CommitLog {
     const log = this.#logs.get(collection);
     if (log === undefined || log.head.epoch !== after.epoch) return "trimmed";
     const isKnown = log.batches.some(({ id, sequence }) => id === after.batch && sequence === after.sequence);
-    return isKnown || isSame(log.trimmed, after) ? this.#readAfter(log, after.sequence) : "trimmed";
+    return isKnown || isSameHead(log.trimmed, after) ? this.#readAfter(log, after.sequence) : "trimmed";
   }
 
   async *#readAfter(log: Log, from: number): AsyncGenerator<LogBatch> {
@@ -95,10 +96,6 @@ export class MemoryCommitLog implements CommitLog {
   }
 
   async close(): Promise<void> {}
-}
-
-function isSame(one: LogHead, other: LogHead): boolean {
-  return one.epoch === other.epoch && one.sequence === other.sequence && one.batch === other.batch;
 }
 
 function copyOf({ id, sequence, parts }: LogBatch): LogBatch {

@@ -20,6 +20,7 @@ export const VALUE_KIND = {
   counter: 6,
   forkTree: 7,
   changes: 8,
+  batch: 9,
   apiKey: 16,
   tokenUsage: 17,
 } as const;

@@ -1,0 +1,86 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { storedRecord } from "../record-store.suite.ts";
+import type { StoreChange } from "../record-store.ts";
+import { runSteps } from "../steps.ts";
+import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+
+const HEAD = { sequence: 9, nextOffset: 7, dimension: 2 };
+
+function there(change: StoreChange): readonly Uint8Array[] {
+  return runSteps(encodeBatch(change));
+}
+
+function back(bodies: readonly Uint8Array[]): StoreChange {
+  const parts = bodies.map((body) => ({ partition: 0, body: Buffer.from(body) }));
+  return runSteps(decodeBatch({ id: "b", parts }, "c"));
+}
+
+it("gives back every batch", () => {
+  const record = fc.record({
+    offset: fc.nat(),
+    sequence: fc.nat(),
+    id: fc.string({ minLength: 1 }),
+    embedding: fc.float32Array({ noNaN: true, maxLength: 4 }),
+    document: fc.option(fc.string({ unit: "grapheme" })),
+    uri: fc.option(fc.string()),
+    metadata: fc.option(
+      fc
+        .array(fc.tuple(fc.string({ minLength: 1 }), fc.oneof(fc.bigInt({ min: -9n, max: 9n }), fc.string())))
+        .map((pairs) => new Map(pairs)),
+    ),
+  });
+  const removed = fc.record({ id: fc.string(), offset: fc.nat(), sequence: fc.nat() });
+  const change = fc.record({ head: fc.constant(HEAD), puts: fc.array(record), removes: fc.array(removed) });
+  fc.assert(
+    fc.property(change, (one) => {
+      expect(back(there(one))).toEqual(one);
+    }),
+  );
+});
+
+it("gives back a batch without an operation that changed a record, before the first embedding", () => {
+  const change = { head: { sequence: 3, nextOffset: 0, dimension: null }, puts: [], removes: [] };
+  expect(back(there(change))).toEqual(change);
+});
+
+it("cuts a batch into parts, in which a long record is alone", () => {
+  const long = storedRecord(1, { document: "long".repeat(400_000) });
+  const puts = [storedRecord(0), long, ...Array.from({ length: 6_000 }, (_, i) => storedRecord(i + 2))];
+  const removes = Array.from({ length: 20_000 }, (_, i) => ({ id: `gone ${i}`, offset: i, sequence: i }));
+  const change = { head: HEAD, puts, removes };
+  const bodies = there(change);
+  expect(bodies.length).toBeGreaterThan(4);
+  expect(bodies.filter(({ length }) => length > 400_000)).toHaveLength(1);
+  const found = back(bodies);
+  expect(found.removes).toEqual(removes);
+  expect(found.puts.map(({ offset }) => offset)).toEqual(puts.map(({ offset }) => offset));
+  expect(Buffer.from(found.puts[1]!.document as Uint8Array).toString()).toBe(long.document);
+});
+
+it("refuses a batch that no statement of a database should bring", () => {
+  const puts = Array.from({ length: 100 }, (_, i) => storedRecord(i));
+  const encode = (): unknown => runSteps(encodeBatch({ head: HEAD, puts, removes: [] }, 4_000));
+  expect(encode).toThrow(expect.objectContaining({ code: "too_large" }));
+});
+
+it("names the log and the batch whose bytes are others", () => {
+  const [body] = there({ head: HEAD, puts: [storedRecord(0)], removes: [] });
+  for (const at of [0, 5, 20, body!.length - 1]) {
+    const damaged = Buffer.from(body!);
+    damaged[at]! ^= 1;
+    expect(() => back([damaged])).toThrow("stored data is damaged: log of c, key 62");
+  }
+});
+
+it("reads version 1 as it was written", () => {
+  const golden =
+    "6804d37601090000090000000000000007000000000000000200000001000000010000000800000000000000020000000000000004000000676f6e65060000000000000044000000a7056ec00101050006000000000000000700000000000000020000000000c0400000003f020000007236040000007465787401000000010000006e010100000000000000";
+  const change = {
+    head: HEAD,
+    puts: [storedRecord(6, { document: "text", metadata: new Map([["n", 1n]]) })],
+    removes: [{ id: "gone", offset: 2, sequence: 8 }],
+  };
+  expect(Buffer.from(there(change)[0]!).toString("hex")).toBe(golden);
+  expect(back([Buffer.from(golden, "hex")])).toEqual(change);
+});

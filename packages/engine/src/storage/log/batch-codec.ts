@@ -1,0 +1,117 @@
+/**
+ * A batch of records as bodies of a log, version 1 of its layout (docs/internals/several-machines.md): parts of some 256 KiB, so
+ * that none takes long to make or to read, each a value in the common frame.
+ */
+import { SheafError } from "@sheaf/protocol";
+import type { DataOrigin } from "../corrupt-data-error.ts";
+import type { RemovedRecord, StoreChange } from "../record-store.ts";
+import type { StoredRecord } from "../stored-record.ts";
+import { recordBytes } from "../values/record-bytes.ts";
+import {
+  decodeRecord,
+  decodeRecordInSteps,
+  encodeRecord,
+  encodeRecordInSteps,
+  isLongValue,
+} from "../values/value-codec.ts";
+import { ValueReader } from "../values/value-reader.ts";
+import { VALUE_KIND, ValueWriter } from "../values/value-writer.ts";
+import type { LogBatch } from "./commit-log.ts";
+
+/** A part is ended with the entry that reaches it. */
+const PART_BYTES = 256 * 1024;
+/** All of it is one statement of a database. */
+const MOST_BYTES = 128 * 1024 * 1024;
+
+/** Throws `too_large`. */
+export function* encodeBatch(
+  { head, puts, removes }: StoreChange,
+  mostBytes = MOST_BYTES,
+): Generator<void, readonly Uint8Array[]> {
+  const parts: Uint8Array[] = [];
+  let [bytes, part]: [number, OpenPart | null] = [0, null];
+  function* close(): Generator<void, void> {
+    if (part === null) return;
+    const body = yield* finished(part);
+    part = null;
+    bytes += body.length;
+    if (bytes > mostBytes)
+      throw new SheafError("too_large", `the write takes more than ${mostBytes} bytes in the log`);
+    parts.push(body);
+  }
+  const scratch = new ValueWriter();
+  for (const removed of removes) {
+    part ??= begun(head);
+    part.removes.push(removed);
+    part.bytes += 20 + removed.id.length;
+    if (part.bytes >= PART_BYTES) yield* close();
+    yield;
+  }
+  for (const record of puts) {
+    part ??= begun(head);
+    const isLong = isLongValue(recordBytes(record));
+    const value = isLong ? yield* encodeRecordInSteps(record) : new Uint8Array(encodeRecord(scratch, record));
+    part.puts.push({ offset: record.offset, value });
+    part.bytes += value.length;
+    if (part.bytes >= PART_BYTES) yield* close();
+    yield;
+  }
+  if (parts.length === 0) part ??= begun(head);
+  yield* close();
+  return parts;
+}
+
+interface OpenPart {
+  readonly head: StoreChange["head"];
+  readonly removes: RemovedRecord[];
+  readonly puts: { readonly offset: number; readonly value: Uint8Array }[];
+  bytes: number;
+}
+
+function begun(head: StoreChange["head"]): OpenPart {
+  return { head, removes: [], puts: [], bytes: 0 };
+}
+
+function* finished({ head, removes, puts, bytes }: OpenPart): Generator<void, Uint8Array> {
+  const writer = new ValueWriter(bytes + 64 + 12 * (puts.length + removes.length));
+  writer.begin(VALUE_KIND.batch).u64(head.sequence).u64(head.nextOffset);
+  writer
+    .u32(head.dimension ?? 0)
+    .u32(removes.length)
+    .u32(puts.length);
+  for (const { id, offset, sequence } of removes) writer.u64(sequence).u64(offset).text(id);
+  for (const { offset, value } of puts) {
+    writer.u64(offset);
+    yield* writer.bytesInSteps(value);
+  }
+  return yield* writer.finishInSteps();
+}
+
+/** @param collection For the words of a `CorruptDataError`. */
+export function* decodeBatch(
+  { id, parts }: Pick<LogBatch, "id" | "parts">,
+  collection: string,
+): Generator<void, StoreChange> {
+  const origin = { store: `log of ${collection}`, key: Buffer.from(id) };
+  const [puts, removes]: [StoredRecord[], RemovedRecord[]] = [[], []];
+  let head = { sequence: 0, nextOffset: 0, dimension: null as number | null };
+  for (const { body } of parts) {
+    const reader = new ValueReader(body, VALUE_KIND.batch, origin);
+    head = { sequence: reader.u64(), nextOffset: reader.u64(), dimension: reader.u32() || null };
+    const [removed, put] = [reader.u32(), reader.u32()];
+    for (let i = 0; i < removed; i++)
+      removes.push({ sequence: reader.u64(), offset: reader.u64(), id: reader.text() });
+    for (let i = 0; i < put; i++) {
+      const offset = reader.u64();
+      puts.push(yield* decoded(reader.view(reader.u32()), offset, origin));
+      yield;
+    }
+    reader.end();
+  }
+  return { head, puts, removes };
+}
+
+function* decoded(value: Uint8Array, offset: number, origin: DataOrigin): Generator<void, StoredRecord> {
+  if (!isLongValue(value.length)) return decodeRecord(value, offset, { origin });
+  return yield* decodeRecordInSteps(new Uint8Array(value), offset, origin);
+}

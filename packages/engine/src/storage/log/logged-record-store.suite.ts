@@ -1,0 +1,168 @@
+/** The behaviour of a store that follows a log, whatever keeps the log. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { createDiskSpace } from "../folder/disk-space.ts";
+import { LmdbRecordStore } from "../lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../lmdb/own-environment.ts";
+import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
+import type { StoreChange, StoreView } from "../record-store.ts";
+import type { CommitLog } from "./commit-log.ts";
+import { HeadReader } from "./head-reader.ts";
+import { LoggedRecordStore } from "./logged-record-store.ts";
+
+export interface LoggedStoreSuite {
+  readonly name: string;
+  /** With nothing in it. */
+  readonly openLog: (maxBytes?: number) => CommitLog;
+}
+
+const root = mkdtempSync(join(tmpdir(), "sheaf-logged-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+
+export function newFolder(): string {
+  return join(root, String(folders++));
+}
+
+export function openLogged(log: CommitLog, folder = newFolder()): Promise<LoggedRecordStore> {
+  const environment = { folder, name: "view", disk: createDiskSpace(root) };
+  const view = new LmdbRecordStore(ownEnvironment(environment));
+  const places = { id: "c", epoch: "epoch", log, heads: new HeadReader(log), view };
+  return LoggedRecordStore.open(places).catch(async (error: unknown) => {
+    await view.close();
+    throw error;
+  });
+}
+
+/** Adds a record behind what is there. */
+export function addOne(store: LoggedRecordStore, id: string): Promise<StoreChange> {
+  return store.apply(({ head: { sequence, nextOffset } }) => ({
+    head: { sequence: sequence + 1, nextOffset: nextOffset + 1, dimension: 2 },
+    puts: [storedRecord(nextOffset, { id, sequence: sequence + 1 })],
+    removes: [],
+  }));
+}
+
+export function idsIn(store: LoggedRecordStore): readonly string[] {
+  return [...store.scan(0)].map(({ id }) => id);
+}
+
+export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
+  recordStoreSuite({ name, open: () => openLogged(openLog()) });
+
+  describe(`several stores on one ${name}`, () => {
+    const open = async (log: CommitLog, folder?: string): Promise<LoggedRecordStore> => {
+      const store = await openLogged(log, folder);
+      onTestFinished(() => store.close());
+      return store;
+    };
+
+    it("have what another has written once they have asked", async () => {
+      const log = openLog();
+      const [one, two] = [await open(log), await open(log)];
+      await addOne(one, "a");
+      expect(idsIn(two)).toEqual([]);
+      await two.refresh();
+      expect(idsIn(two)).toEqual(["a"]);
+      await addOne(two, "b");
+      await one.refresh();
+      expect(idsIn(one)).toEqual(["a", "b"]);
+      expect(one.head).toEqual(two.head);
+    });
+
+    it("plan again on what others have written, and lose and double nothing", async () => {
+      const log = openLog();
+      const stores = [await open(log), await open(log), await open(log)];
+      const ids = stores.flatMap((_, i) => Array.from({ length: 8 }, (_unused, n) => `${i}:${n}`));
+      await Promise.all(ids.map((id) => addOne(stores[Number(id[0])]!, id)));
+      for (const store of stores) await store.refresh();
+      const found = idsIn(stores[0]!);
+      expect(found.toSorted()).toEqual(ids.toSorted());
+      for (const store of stores) expect([...store.scan(0)]).toEqual([...stores[0]!.scan(0)]);
+      for (const i of ["0", "1", "2"])
+        expect(found.filter((id) => id.startsWith(i))).toEqual(ids.filter((id) => id.startsWith(i)));
+      for (const store of stores) store.requireWhole(ids.length);
+    });
+
+    it("tell who follows of each batch of another, before and after it is stored", async () => {
+      const log = openLog();
+      const [one, two] = [await open(log), await open(log)];
+      const heard: string[] = [];
+      const say = (when: string, view: StoreView, { puts: [put] }: StoreChange): void =>
+        void heard.push(`${when} ${put!.id}: ${view.head.sequence}`);
+      two.follow({
+        *before(view, change) {
+          yield;
+          say("before", view, change);
+        },
+        stored: async (change) => say("stored", two, change),
+        onBroken: () => heard.push("broken"),
+      });
+      await addOne(one, "a");
+      await addOne(one, "b");
+      await addOne(two, "own");
+      expect(heard).toEqual(["before a: 0", "stored a: 1", "before b: 1", "stored b: 2"]);
+    });
+
+    it("read everything again where the disk is lost, and only the rest where it is not", async () => {
+      const log = openLog();
+      const one = await open(log);
+      for (let i = 0; i < 100; i++) await addOne(one, `r${i}`);
+      const folder = newFolder();
+      const two = await openLogged(log, folder);
+      expect([...two.scan(0)]).toEqual([...one.scan(0)]);
+      await two.close();
+      await addOne(one, "late");
+      await log.trim("c", 100);
+      const again = await open(log, folder);
+      expect(idsIn(again)).toEqual(idsIn(one));
+      again.requireWhole(101);
+      await expect(openLogged(log)).rejects.toMatchObject({ name: "ViewVoid" });
+    });
+
+    it("are void where the log is another one now, whether they are open or not", async () => {
+      const log = openLog();
+      const folder = newFolder();
+      const one = await openLogged(log, folder);
+      await addOne(one, "a");
+      let broken = 0;
+      const quiet = { *before() {}, stored: async () => {} };
+      one.follow({ ...quiet, onBroken: () => broken++ });
+      // As after a restore to an earlier time, with the same sequence number again.
+      await log.drop("c");
+      await addOne(await open(log), "another");
+      await expect(one.refresh()).rejects.toMatchObject({ code: "unavailable" });
+      expect(broken).toBe(1);
+      await expect(addOne(one, "b")).rejects.toMatchObject({ code: "unavailable" });
+      await one.close();
+      await expect(openLogged(log, folder)).rejects.toMatchObject({ name: "ViewVoid" });
+    });
+
+    it("are void where their records came from elsewhere", async () => {
+      const folder = newFolder();
+      const environment = { folder, name: "view", disk: createDiskSpace(root) };
+      const alone = new LmdbRecordStore(ownEnvironment(environment));
+      const head = { sequence: 1, nextOffset: 1, dimension: 2 };
+      await alone.apply(() => ({ head, puts: [storedRecord(0)], removes: [] }));
+      await alone.close();
+      await expect(openLogged(openLog(), folder)).rejects.toMatchObject({ name: "ViewVoid" });
+    });
+
+    it("answer 404 once the collection is gone, and 507 once the log is full", async () => {
+      const log = openLog(2_000);
+      const store = await open(log);
+      const fill = async (): Promise<void> => {
+        for (let i = 0; i < 100; i++) await addOne(store, `r${i}`);
+      };
+      await expect(fill()).rejects.toMatchObject({ code: "storage_full" });
+      const before = idsIn(store);
+      await store.refresh();
+      expect(idsIn(store)).toEqual(before);
+      await log.drop("c");
+      await expect(store.refresh()).rejects.toMatchObject({ code: "not_found" });
+      await expect(addOne(store, "a")).rejects.toMatchObject({ code: "not_found" });
+    });
+  });
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { AppendOutcome, CommitLog, FoundHead, LogAppend, LogHead } from "./commit-log.ts";
+import { HeadReader } from "./head-reader.ts";
+import { addOne, idsIn, loggedStoreSuite, openLogged } from "./logged-record-store.suite.ts";
+import { MemoryCommitLog } from "./memory-commit-log.ts";
+
+loggedStoreSuite({ name: "log in memory", openLog: (maxBytes) => new MemoryCommitLog(maxBytes) });
+
+/** What becomes of an append that is answered with "unknown". */
+type Fate = "never" | "done" | "late";
+
+/** Each second append is not answered. */
+class ForgetfulLog extends MemoryCommitLog {
+  fate: Fate = "done";
+  #appends = 0;
+  #late: (() => Promise<AppendOutcome>) | null = null;
+
+  override async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
+    const make = (): Promise<AppendOutcome> => super.append(collection, from, append);
+    // The late one arrives just before the next.
+    await this.#late?.();
+    this.#late = null;
+    if (++this.#appends % 2 === 0) return make();
+    if (this.fate === "done") await make();
+    if (this.fate === "late") this.#late = make;
+    return "unknown";
+  }
+}
+
+describe("an append that nobody knows the outcome of", () => {
+  it.each<Fate>(["never", "done", "late"])("and that is %s made, is in the log once", async (fate) => {
+    const log = new ForgetfulLog();
+    log.fate = fate;
+    const [one, two] = [await openLogged(log), await openLogged(log)];
+    onTestFinished(async () => {
+      await one.close();
+      await two.close();
+    });
+    const ids = Array.from({ length: 9 }, (_, i) => `r${i}`);
+    for (const [i, id] of ids.entries()) await addOne(i % 3 === 0 ? two : one, id);
+    for (const store of [one, two]) {
+      await store.refresh();
+      expect(idsIn(store)).toEqual(ids);
+    }
+  });
+});
+
+describe("heads of logs", () => {
+  it("are one request for all that is asked for while another is under way", async () => {
+    const requests: (readonly string[])[] = [];
+    const log: Pick<CommitLog, "heads"> = {
+      heads: async (collections) => {
+        requests.push(collections);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        if (collections.includes("bad")) throw new Error("away");
+        return collections.map((id): FoundHead | null =>
+          id === "none" ? null : { epoch: id, sequence: 1, batch: "", state: Buffer.alloc(0) },
+        );
+      },
+    };
+    const reader = new HeadReader(log);
+    const first = [reader.head("a"), reader.head("b")];
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    const rest = [reader.head("a"), reader.head("none"), reader.head("a")];
+    expect((await Promise.all([...first, ...rest])).map((head) => head?.epoch)).toEqual([
+      "a",
+      "b",
+      "a",
+      undefined,
+      "a",
+    ]);
+    expect(requests).toEqual([
+      ["a", "b"],
+      ["a", "none"],
+    ]);
+    await expect(reader.head("bad")).rejects.toThrow("away");
+    expect(await reader.head("none")).toBeNull();
+  });
+});

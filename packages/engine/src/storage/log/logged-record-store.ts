@@ -1,0 +1,259 @@
+/**
+ * The records of a collection that several servers write: the log says what they are, and a store on this machine is a view
+ * of it that may be lost. A batch is planned on the view, appended to the log, and only then stored in the view. One thing
+ * at a time: a plan never sees half of what others wrote. A view that is of no state of the log is void, and made anew.
+ */
+import assert from "node:assert";
+import { randomUUID } from "node:crypto";
+import { SheafError } from "@sheaf/protocol";
+import { CorruptDataError } from "../corrupt-data-error.ts";
+import { ForwardingStore } from "../forwarding-store.ts";
+import type { RecordStore, StoreChange, StoreView } from "../record-store.ts";
+import { type Steps, isInSteps, runInTurns } from "../steps.ts";
+import { TurnLock } from "../turn-lock.ts";
+import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+import {
+  type CommitLog,
+  type LogBatch,
+  type LogHead,
+  LogTrimmed,
+  bytesOf,
+  isSameHead,
+} from "./commit-log.ts";
+import type { HeadReader } from "./head-reader.ts";
+
+/** Each lost to another writer, or not answered. */
+const MOST_ATTEMPTS = 32;
+/** Batches and bytes of bodies that share a commit of the view, while it is opened. */
+const GROUPED = 64;
+const GROUPED_BYTES = 8 * 1024 * 1024;
+const NO_STATE = new Uint8Array(0);
+
+/** Hears of the batches that others wrote, in their order, between those of this store. */
+export interface LogFollower {
+  /** Steps before it is stored, on what is there before it. */
+  before(view: StoreView, change: StoreChange): Generator<void, void>;
+  /** It is stored. */
+  stored(change: StoreChange): Promise<void>;
+  /** The view is void, or not what was told of it: the store is to be closed and opened again. */
+  onBroken(): void;
+}
+
+/** A store on this machine that keeps beside its head which batch of the log that is of. */
+export interface LogView extends RecordStore {
+  /** `null`: it has come to none yet, or follows no log. */
+  readonly batch: string | null;
+  /** `apply` of a batch of the log; both are stored or neither is. */
+  follow(plan: (view: StoreView) => Steps<StoreChange>, batch: string): Promise<void>;
+}
+
+export interface LoggedStoreOptions {
+  /** Of the collection. */
+  readonly id: string;
+  /** Of its log, which is made where there is none. */
+  readonly epoch: string;
+  readonly log: CommitLog;
+  readonly heads: HeadReader;
+  /** Closed with this. */
+  readonly view: LogView;
+}
+
+/** The view is of no state of the log. */
+export class ViewVoid extends SheafError {
+  constructor() {
+    super("unavailable", "the records on this server are being read anew", { retryAfterSeconds: 1 });
+    this.name = "ViewVoid";
+  }
+}
+
+interface OwnBatch {
+  readonly id: string;
+  readonly change: StoreChange;
+}
+
+export class LoggedRecordStore extends ForwardingStore {
+  readonly #options: LoggedStoreOptions;
+  readonly #view: LogView;
+  readonly #turns = new TurnLock();
+  #position: LogHead;
+  #follower: LogFollower | null = null;
+  #isVoid = false;
+
+  private constructor(options: LoggedStoreOptions) {
+    super(options.view);
+    const { view, epoch } = options;
+    this.#options = options;
+    this.#view = view;
+    this.#position = positionOf(view, epoch);
+  }
+
+  /** With all that is in the log. Throws `ViewVoid` where the view has to be removed first. */
+  static async open(options: LoggedStoreOptions): Promise<LoggedRecordStore> {
+    const { id, epoch, log, heads } = options;
+    if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE });
+    const store = new LoggedRecordStore(options);
+    await store.refresh();
+    return store;
+  }
+
+  /** One at most. */
+  follow(follower: LogFollower): void {
+    this.#follower = follower;
+  }
+
+  /** Until it has all that was in the log when this was called. */
+  async refresh(): Promise<void> {
+    const { id, heads } = this.#options;
+    const head = await heads.head(id);
+    if (head === null) throw gone(id);
+    if (isSameHead(head, this.#position) && !this.#isVoid) return;
+    await this.#alone(() => this.#pull());
+  }
+
+  /**
+   * As the seam says, on all servers. An error of the view, after the batch has got into the log, leaves it there: the next
+   * `refresh` stores it.
+   */
+  apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+    return this.#alone(async () => {
+      // The same in each attempt: it tells whether one that was not answered is in the log.
+      const batch = randomUUID();
+      for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        const change = await this.#planned(plan);
+        if (change.head.sequence === this.#position.sequence) return requireNothing(change);
+        if (await this.#append(batch, change)) return change;
+      }
+      throw new SheafError("rate_limited", "too many others write this collection", {
+        retryAfterSeconds: 1,
+      });
+    });
+  }
+
+  async #planned(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
+    const steps = plan(this.#view);
+    return isInSteps(steps) ? runInTurns(steps) : steps;
+  }
+
+  /** `false`: it is to be planned again, on what others have written meanwhile. */
+  async #append(batch: string, change: StoreChange): Promise<boolean> {
+    const { id, log } = this.#options;
+    const bodies = await runInTurns(encodeBatch(change));
+    const { sequence } = change.head;
+    const parts = bodies.map((body) => ({ partition: 0, body }));
+    const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE };
+    const outcome = await log.append(id, this.#position, append);
+    if (outcome === "gone") throw gone(id);
+    if (outcome === "full")
+      throw new SheafError("storage_full", "the log of the collection has reached its bound");
+    if (outcome !== "done") return this.#pull({ id: batch, change });
+    await this.#store(() => change, { ...this.#position, sequence, batch });
+    return true;
+  }
+
+  /** Stores what the log has beyond the view. Whether the own batch was there. */
+  async #pull(own?: OwnBatch): Promise<boolean> {
+    const { id, log } = this.#options;
+    const found = await log.read(id, this.#position);
+    if (found === "trimmed") throw this.#void();
+    let isOwn = false;
+    const grouped: Promise<void>[] = [];
+    let bytes = 0;
+    try {
+      for await (const batch of found) {
+        // Nobody has written between: the attempt that is in the log was planned on what this one was.
+        if (batch.id === own?.id) await this.#store(() => own.change, this.#after(batch));
+        else grouped.push(...(await this.#absorb(batch)));
+        isOwn ||= batch.id === own?.id;
+        bytes += bytesOf([batch]);
+        if (grouped.length < GROUPED && bytes < GROUPED_BYTES) continue;
+        await Promise.all(grouped.splice(0));
+        bytes = 0;
+      }
+    } catch (error) {
+      throw error instanceof LogTrimmed ? this.#void() : error;
+    } finally {
+      await Promise.all(grouped);
+    }
+    return isOwn;
+  }
+
+  /** Resolves to what ends once it is stored; where somebody follows, it is stored then. */
+  async #absorb(batch: LogBatch): Promise<Promise<void>[]> {
+    const follower = this.#follower;
+    const change = await runInTurns(decodeBatch(batch, this.#options.id));
+    if (follower === null) {
+      const storing = this.#store(() => change, this.#after(batch));
+      // Whoever waits for it hears of it; until then it is not unhandled.
+      storing.catch(() => undefined);
+      return [storing];
+    }
+    const kept = function* (view: StoreView): Generator<void, StoreChange> {
+      yield* follower.before(view, change);
+      return change;
+    };
+    await this.#store(kept, this.#after(batch));
+    await follower.stored(change);
+    return [];
+  }
+
+  #after({ id, sequence }: LogBatch): LogHead {
+    return { epoch: this.#position.epoch, sequence, batch: id };
+  }
+
+  async #store(change: (view: StoreView) => Steps<StoreChange>, position: LogHead): Promise<void> {
+    try {
+      await this.#view.follow(change, position.batch);
+      this.#position = position;
+    } catch (error) {
+      // Nobody knows whether it is stored.
+      this.#follower?.onBroken();
+      throw error;
+    }
+  }
+
+  /** Where the log is whole, and another one than this was made of. */
+  #void(): ViewVoid {
+    this.#isVoid = true;
+    this.#follower?.onBroken();
+    return new ViewVoid();
+  }
+
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const leave = await this.#turns.enter("");
+    try {
+      if (this.#isVoid) throw new ViewVoid();
+      return await work();
+    } catch (error) {
+      // What the log holds is wrong on every server, and no view of it can be right.
+      if (error instanceof CorruptDataError) this.#follower?.onBroken();
+      throw error;
+    } finally {
+      leave();
+    }
+  }
+
+  override async close(): Promise<void> {
+    const leave = await this.#turns.enter("");
+    try {
+      await this.#view.close();
+    } finally {
+      this.#isVoid = true;
+      leave();
+    }
+  }
+}
+
+/** A view with records that is of no log is of no state of one. */
+function positionOf({ head, batch }: LogView, epoch: string): LogHead {
+  return { epoch, sequence: head.sequence, batch: batch ?? "" };
+}
+
+/** Only operations get into the log. */
+function requireNothing(change: StoreChange): StoreChange {
+  assert(change.puts.length + change.removes.length === 0, "a change without an operation");
+  return change;
+}
+
+function gone(id: string): SheafError {
+  return new SheafError("not_found", `Collection [${id}] does not exist.`);
+}
