@@ -52,9 +52,12 @@ export const INCLUDE = ["embeddings", "documents", "metadatas", "uris"] as const
 /** @throws SheafError `failed_precondition` where a record cannot be made what the source has. */
 export async function copyCollection(request: CopyRequest): Promise<void> {
   const { source, client, target, progress, onPage } = request;
-  for (;;) {
+  for (let first: string | undefined; ;) {
     const page = await source.page(progress);
     if (page === null) break;
+    if (page.ids[0] !== undefined && page.ids[0] === first)
+      throw new SheafError("failed_precondition", "the source gives the same records again and again");
+    [first] = page.ids;
     const { ids, refused = [], absent = 0, cursor } = page;
     await copyPage(page, request);
     progress.done += ids.length + refused.length + absent;

@@ -1,6 +1,7 @@
 /** Reads of a Qdrant server over its REST interface. Nothing is written there. */
-import { NotFoundError, SheafApiError, SheafClient, UnreachableError } from "@sheaf/client";
-import { SheafError, readJsonWithVectors } from "@sheaf/protocol";
+import { SheafApiError } from "@sheaf/client";
+import { SheafError } from "@sheaf/protocol";
+import { SourceServer, requireTexts } from "../copy/source-server.ts";
 
 export interface QdrantSourceOptions {
   readonly url: string;
@@ -44,81 +45,94 @@ interface CollectionInfo {
   };
 }
 
-const TIMEOUT_MS = 600_000;
+interface ScrollResult {
+  readonly points: readonly QdrantPoint[];
+  readonly next_page_offset?: unknown;
+}
+
 /** Of one page, to begin with and at most; the pages grow and shrink with what is in them. */
 const FIRST_POINTS = 100;
 const MOST_POINTS = 1_000;
 const PAGE_BYTES = 8 * 2 ** 20;
 
 export class QdrantSource {
-  readonly #client: SheafClient;
+  readonly #server: SourceServer;
   readonly #url: string;
-  readonly #headers: Readonly<Record<string, string>>;
   #pagePoints = FIRST_POINTS;
 
   constructor({ url, apiKey }: QdrantSourceOptions) {
-    this.#client = new SheafClient({ url, timeoutMs: TIMEOUT_MS });
+    const headers: Record<string, string> = apiKey === null ? {} : { "api-key": apiKey };
+    this.#server = new SourceServer({ product: "Qdrant", url, headers });
     this.#url = url;
-    this.#headers = apiKey === null ? {} : { "api-key": apiKey };
   }
 
   async collections(): Promise<readonly string[]> {
-    const text = await this.#ask("/collections");
-    const { collections } = resultOf(text) as { readonly collections: readonly { readonly name: string }[] };
-    return collections.map(({ name }) => name);
+    const all = await this.#read("/collections", undefined, (result) =>
+      requireTexts((result as { readonly collections?: unknown }).collections, "collections", ["name"]),
+    );
+    return all.map(({ name }) => name);
   }
 
-  async describe(name: string): Promise<QdrantCollection> {
-    const { config } = resultOf(await this.#ask(pathOf(name))) as CollectionInfo;
-    const { vectors, sparse_vectors: sparse } = config.params;
-    const isOne = typeof (vectors as VectorParams | undefined)?.size === "number";
-    return {
-      name,
-      vectors: (isOne ? { "": vectors } : (vectors ?? {})) as QdrantCollection["vectors"],
-      sparseVectors: sparse ?? {},
-    };
+  describe(name: string): Promise<QdrantCollection> {
+    return this.#read(pathOf(name), undefined, (result) => {
+      const { vectors, sparse_vectors: sparse } = (result as CollectionInfo).config.params;
+      const isOne = typeof (vectors as VectorParams | undefined)?.size === "number";
+      return {
+        name,
+        vectors: (isOne ? { "": vectors } : (vectors ?? {})) as QdrantCollection["vectors"],
+        sparseVectors: sparse ?? {},
+      };
+    });
   }
 
-  async count(name: string): Promise<number> {
-    const text = await this.#ask(`${pathOf(name)}/points/count`, { exact: true });
-    return (resultOf(text) as { readonly count: number }).count;
+  count(name: string): Promise<number> {
+    return this.#read(`${pathOf(name)}/points/count`, { exact: true }, (result) => {
+      const { count } = result as { readonly count?: unknown };
+      if (typeof count !== "number") throw new TypeError("the count is no number");
+      return count;
+    });
   }
 
   /** @param offset Id of the first one, as a page before named it. */
   async points(name: string, offset: PointPage["next"]): Promise<PointPage> {
     const json = { limit: this.#pagePoints, offset, with_payload: true, with_vector: true };
-    const text = await this.#ask(`${pathOf(name)}/points/scroll`, json);
+    const path = `${pathOf(name)}/points/scroll`;
     // Whole numbers apart from others, which metadata tells apart.
-    const { result } = readJsonWithVectors(Buffer.from(text)) as {
-      readonly result: { readonly points: readonly QdrantPoint[]; readonly next_page_offset?: unknown };
-    };
-    const bytesPerPoint = text.length / Math.max(result.points.length, 1);
-    const fitting = Math.floor(PAGE_BYTES / bytesPerPoint);
+    const { points, last, bytes } = await this.#told(path, () =>
+      this.#server.readVectors(path, json, (parsed, size) => {
+        const { result } = parsed as { readonly result: ScrollResult };
+        if (!Array.isArray(result.points)) throw new TypeError("points is no list");
+        return { points: result.points, last: result.next_page_offset, bytes: size };
+      }),
+    );
+    const fitting = Math.floor((PAGE_BYTES * Math.max(points.length, 1)) / bytes);
     this.#pagePoints = Math.max(1, Math.min(fitting, this.#pagePoints * 4, MOST_POINTS));
-    return { points: result.points, next: cursorOf(result.next_page_offset) };
+    const next = cursorOf(last);
+    if (next !== null && next === offset)
+      throw new SheafError("failed_precondition", `${this.#url}${path} gives the same page again and again`);
+    return { points, next };
   }
 
-  /** Every request is a read, and may be repeated. */
-  async #ask(path: string, json?: object): Promise<string> {
-    const method = json === undefined ? "GET" : "POST";
+  #read<T>(path: string, json: object | undefined, read: (result: unknown) => T): Promise<T> {
+    return this.#told(path, () =>
+      this.#server.read(path, json, (parsed) => read((parsed as { readonly result: unknown }).result)),
+    );
+  }
+
+  /** With the address in what the server refuses. */
+  async #told<T>(path: string, ask: () => Promise<T>): Promise<T> {
     try {
-      return await this.#client.request<string>({ method, path, json, headers: this.#headers, text: true });
+      return await ask();
     } catch (cause) {
-      if (cause instanceof UnreachableError)
-        throw new SheafError("unavailable", `no Qdrant server answers at ${this.#url}`, { cause });
       if (!(cause instanceof SheafApiError)) throw cause;
       const message = `${this.#url}${path} answered ${cause.status}: ${cause.message}`;
-      throw new SheafError(cause instanceof NotFoundError ? "not_found" : "unavailable", message, { cause });
+      throw new SheafError("unavailable", message, { cause });
     }
   }
 }
 
 function pathOf(collection: string): string {
   return `/collections/${encodeURIComponent(collection)}`;
-}
-
-function resultOf(text: string): unknown {
-  return (JSON.parse(text) as { readonly result: unknown }).result;
 }
 
 function cursorOf(next: unknown): PointPage["next"] {
