@@ -108,7 +108,7 @@ describe("sheaf import qdrant", () => {
     expect((await described("cities")).configuration_json).toMatchObject({ hnsw: { space: "l2" } });
     expect(await recordOf("cities", UUID)).toMatchObject({
       documents: ["London is old."],
-      embeddings: [[0.875, 0.140625, 0.897599995136261]],
+      embeddings: [[0.875, 0.140625, 0.8976]],
       metadatas: [
         {
           ...{ city: "London", population: 8_900_000, area: 1_572, isCapital: true },

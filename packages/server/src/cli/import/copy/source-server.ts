@@ -44,7 +44,7 @@ export class SourceServer {
         throw new SheafError("unavailable", `no ${product} server answers at ${url}`, { cause });
       }
       if (cause instanceof NotFoundError)
-        throw new SheafError("not_found", `${url} answered 404: ${cause.message}`, { cause });
+        throw new SheafError("not_found", `${url}${path} answered 404: ${cause.message}`, { cause });
       throw cause;
     }
   }
