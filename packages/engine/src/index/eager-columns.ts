@@ -15,7 +15,7 @@ export class EagerColumns {
   readonly #done = new WeakSet<BlockColumns>();
   #loading: Loading | null = null;
 
-  /** `blocks`: those that there are now, of which no row is to come. */
+  /** `blocks`: those that there are now. One whose rows become many more has other columns then, which are made anew. */
   constructor(blocks: () => Iterable<DocBlock>) {
     this.#blocks = blocks;
   }

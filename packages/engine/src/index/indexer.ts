@@ -81,7 +81,10 @@ const MEAN_ROWS = 1_024;
 export class Indexer {
   readonly #options: IndexerOptions;
   readonly #loader: SegmentLoader;
+  /** Of blocks that no row is to come to. */
   readonly #columns: EagerColumns;
+  /** Of those that are being filled, made while no row comes: a filter would make them of up to 4,096 rows. */
+  readonly #columnsAtRest: EagerColumns;
   #codes: CodeOptions | null = null;
   /** What the vectors of all segments are relative to; `undefined`: no row has been coded. */
   #origin: Float32Array | null | undefined;
@@ -94,7 +97,9 @@ export class Indexer {
     this.#options = options;
     this.#loader = new SegmentLoader(options.segments);
     // Sealed segments get theirs where they are written.
-    this.#columns = new EagerColumns(() => this.#mutable().flatMap(({ blocks }) => blocks.filter(isFull)));
+    const mutableBlocks = (): DocBlock[] => this.#mutable().flatMap(({ blocks }) => blocks);
+    this.#columns = new EagerColumns(() => mutableBlocks().filter(isFull));
+    this.#columnsAtRest = new EagerColumns(() => mutableBlocks().filter((block) => !isFull(block)));
   }
 
   /** Whether more rows may wait for their code. `filled`: dimension of an index that cannot be searched yet. */
@@ -108,7 +113,8 @@ export class Indexer {
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
   step(atRest: boolean): boolean {
-    return this.code(CODED_PER_STEP) || this.#columns.step() || this.#seal(atRest);
+    if (this.code(CODED_PER_STEP) || this.#columns.step() || this.#seal(atRest)) return true;
+    return atRest && this.#columnsAtRest.step();
   }
 
   /** One slice of loading codes, columns and vectors from files; false: there is nothing to load, or no room. */

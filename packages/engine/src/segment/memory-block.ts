@@ -8,6 +8,8 @@ import type { DocBlock } from "./doc-block.ts";
 
 /** So many rows may be missing from the columns of a block that still fills before they are made anew. */
 const STALE_ROWS = 256;
+/** Columns are of whole words of rows. */
+const WORD_ROWS = 32;
 
 export class MemoryBlock implements DocBlock {
   readonly metadata = new MetadataRows();
@@ -19,11 +21,10 @@ export class MemoryBlock implements DocBlock {
     this.signatures = signatures;
   }
 
-  /** Columns of the metadata of all rows but the newest. */
+  /** Columns of the metadata of all rows but the newest; the same object until those are too many. */
   get columns(): DocColumns {
     const missing = this.metadata.length - this.#columns.rows;
-    if (missing >= STALE_ROWS || (missing > 0 && this.#isSealed))
-      this.#columns = new DocColumns(this.metadata);
+    if (missing >= (this.#isSealed ? WORD_ROWS : STALE_ROWS)) this.#columns = new DocColumns(this.metadata);
     return this.#columns;
   }
 
