@@ -29,25 +29,37 @@ const searchFor = (...selects: readonly (readonly string[])[]) =>
 
 describe("get", () => {
   it("writes every column, and `null` where the record has nothing", () => {
-    expect(written(getShape(include(everything)), [full, bare])).toBe(
+    expect(written(getShape({ include: include(everything) }), [full, bare])).toBe(
       '{"ids":["a\\"","b"],"embeddings":[[0.5,1.0],null],"documents":["text",null],"uris":["file:///a",null],' +
         '"metadatas":[{"n":1,"f":2.0},null],' +
         '"include":["distances","documents","embeddings","metadatas","uris"]}',
     );
   });
 
+  it("writes embeddings in base64 where that is asked for, a view of a larger buffer too", () => {
+    const request = parseGetRequest({ include: ["embeddings"], encoding_format: "base64" });
+    const viewed = { ...full, embedding: Float32Array.of(9, -0.1, 1e-40).subarray(1) };
+    const { embeddings } = JSON.parse(written(getShape(request), [viewed, bare])) as {
+      embeddings: readonly (string | null)[];
+    };
+    expect(embeddings[1]).toBeNull();
+    const bytes = Buffer.from(embeddings[0]!, "base64");
+    expect([0, 4].map((at) => bytes.readFloatLE(at))).toEqual([...viewed.embedding]);
+    expect(bytes).toHaveLength(8);
+  });
+
   it("writes `null` for the columns that are left out", () => {
-    expect(written(getShape(include([])), [full])).toBe(
+    expect(written(getShape({ include: include([]) }), [full])).toBe(
       '{"ids":["a\\""],"embeddings":null,"documents":null,"uris":null,"metadatas":null,"include":[]}',
     );
-    expect(written(getShape(include(["documents"])), [])).toBe(
+    expect(written(getShape({ include: include(["documents"]) }), [])).toBe(
       '{"ids":[],"embeddings":null,"documents":[],"uris":null,"metadatas":null,"include":["documents"]}',
     );
   });
 
   it("gives null for metadata of which nothing may be seen", () => {
     const hidden = { id: "c", metadata: new Map([["chroma:uri", "x"]]) };
-    expect(JSON.parse(written(getShape(include(["metadatas"])), [hidden]))).toMatchObject({
+    expect(JSON.parse(written(getShape({ include: include(["metadatas"]) }), [hidden]))).toMatchObject({
       metadatas: [null],
     });
   });
@@ -131,7 +143,9 @@ describe("batches", () => {
       }
     }
     const wanted = include(everything);
-    expect(inBatches(getShape(wanted), [records], 50)).toBe(written(getShape(wanted), records));
+    expect(inBatches(getShape({ include: wanted }), [records], 50)).toBe(
+      written(getShape({ include: wanted }), records),
+    );
   });
 
   it("close lists of which nothing came", () => {
@@ -154,12 +168,14 @@ describe("batches", () => {
     ]);
     const long = { ...full, document, metadata: values };
     const pieces: string[] = [];
-    const writer = new ResultWriter(getShape(include(everything)), (_column, text) => pieces.push(text));
+    const writer = new ResultWriter(getShape({ include: include(everything) }), (_column, text) =>
+      pieces.push(text),
+    );
     for (const _ of writer.batch(0, [[bare, long, bare]]));
     writer.end();
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(2_500_000);
     expect(pieces.length).toBeGreaterThan(30);
-    const reply = JSON.parse(written(getShape(include(everything)), [bare, long, bare])) as {
+    const reply = JSON.parse(written(getShape({ include: include(everything) }), [bare, long, bare])) as {
       documents: unknown;
       metadatas: unknown;
     };

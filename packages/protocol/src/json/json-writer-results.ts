@@ -48,18 +48,22 @@ export interface ResultShape {
   readonly end: string;
 }
 
+/** What of a get says how its reply is written. */
+export type GetFormat = Pick<GetRequest, "include" | "highlight" | "encoding">;
+
 /** Takes the next piece of a column. */
 export type WritePiece = (column: number, text: string) => void;
 
 /** Reply of get: `{"ids", "embeddings", "documents", "uris", "metadatas", "include"}`, and what `highlight` adds. */
-export function getShape(include: Include, highlight?: HighlightRequest): ResultShape {
-  const columns = [...recordColumns(include), ...highlightColumns([highlight])];
+export function getShape({ include, highlight, encoding }: GetFormat): ResultShape {
+  const vectors = encoding === "base64" ? BASE64_EMBEDDINGS : EMBEDDINGS;
+  const columns = [...recordColumns(include, vectors), ...highlightColumns([highlight])];
   return { columns, lists: null, end: `,"include":${JSON.stringify(include.keys)}}` };
 }
 
 /** As `getShape`, with `read_token`. */
-export function readShape({ include, highlight }: GetRequest, readToken: ReadToken): ResultShape {
-  const shape = getShape(include, highlight);
+export function readShape(request: GetFormat, readToken: ReadToken): ResultShape {
+  const shape = getShape(request);
   return { ...shape, end: `${shape.end.slice(0, -1)},"read_token":${readToken}}` };
 }
 
@@ -219,10 +223,10 @@ function aboutCharacters({ embedding, document, metadata, trace }: ResultRecord)
 }
 
 /** The columns that get and query share. */
-function recordColumns(include: Include): ColumnShape[] {
+function recordColumns(include: Include, vectors = EMBEDDINGS): ColumnShape[] {
   return [
     columnFor('{"ids":', true, IDS),
-    columnFor(',"embeddings":', include.embeddings, EMBEDDINGS),
+    columnFor(',"embeddings":', include.embeddings, vectors),
     columnFor(',"documents":', include.documents, DOCUMENTS),
     columnFor(',"uris":', include.uris, URIS),
     columnFor(',"metadatas":', include.metadatas, VISIBLE_METADATA),
@@ -248,6 +252,11 @@ function highlightColumns(asked: readonly (HighlightRequest | undefined)[]): Col
 const IDS: Column = { write: (records) => itemsOf(records.map(({ id }) => id)), pieces: null };
 const URIS: Column = { write: (records) => itemsOf(records.map(({ uri }) => uri ?? null)), pieces: null };
 const EMBEDDINGS: Column = { write: embeddings, pieces: null };
+const BASE64_EMBEDDINGS: Column = {
+  write: (records) =>
+    records.map(({ embedding }) => (embedding ? `"${base64OfVector(embedding)}"` : "null")).join(","),
+  pieces: null,
+};
 const SCORES: Column = { write: scores, pieces: null };
 const DOCUMENTS: Column = {
   write: (records) => itemsOf(records.map(({ document }) => textOf(document))),
@@ -294,6 +303,11 @@ function* piecesOf(text: string): Generator<string> {
 
 function embeddings(records: Records): string {
   return records.map(({ embedding }) => (embedding ? writeVector(embedding) : "null")).join(",");
+}
+
+/** The bytes of its values, little-endian as memory is on every machine that the server runs on. */
+function base64OfVector({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
 function scores(records: Records): string {

@@ -127,6 +127,8 @@ export interface GetRequest extends Selector {
   readonly include: Include;
   /** Left out: not asked for. */
   readonly highlight?: HighlightRequest;
+  /** How embeddings are written. Left out: as lists of numbers. */
+  readonly encoding?: "base64";
 }
 
 export interface QueryRequest extends Selector {

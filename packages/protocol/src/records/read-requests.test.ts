@@ -89,6 +89,8 @@ describe("get", () => {
     ['{"order_by":[{"#id":"asc"}]}', "400 order_by[0].#id: must be a metadata field"],
     ['{"order_by":[{"a":"up"}]}', "422 order_by[0].a: must be `asc` or `desc`"],
     ['{"order_by":[{"a":1}]}', "422 order_by[0].a: must be a string"],
+    ['{"encoding_format":"int8"}', "422 encoding_format: must be `float` or `base64`"],
+    ['{"encoding_format":1}', "422 encoding_format: must be `float` or `base64`"],
     ['{"include":"documents"}', "422 include: must be an array"],
     ['{"include":["documents",1]}', "422 include[1]: must be a string"],
     [

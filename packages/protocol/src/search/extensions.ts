@@ -14,6 +14,7 @@ export const EXTENSIONS = [
   "explain",
   "mmr",
   "chunking",
+  "encoding_format",
   "$key",
   "$age",
   "POST /count",
@@ -31,9 +32,10 @@ export function extensionRefusal(name: ExtensionName, path = ""): SheafError {
   );
 }
 
-export function refuseGetExtensions({ orderBy, highlight }: GetRequest): void {
+export function refuseGetExtensions({ orderBy, highlight, encoding }: GetRequest): void {
   if (orderBy !== undefined) throw extensionRefusal("order_by", "order_by");
   if (highlight !== undefined) throw extensionRefusal("highlight", "highlight");
+  if (encoding !== undefined) throw extensionRefusal("encoding_format", "encoding_format");
 }
 
 export function refuseWriteExtensions({ chunking }: WriteRequest): void {

@@ -13,6 +13,7 @@ const REQUESTS: Readonly<Record<ExtensionName, readonly [route: string, json: ob
   explain: ["search", { searches: [{ rank: KNN, explain: true }] }, "searches[0].explain: "],
   mmr: ["search", { searches: [{ rank: KNN, mmr: { limit: 1 } }] }, "searches[0].mmr: "],
   chunking: ["update", { ids: ["a"], metadatas: [{ n: 1 }], chunking: { by: "none" } }, "chunking: "],
+  encoding_format: ["get", { encoding_format: "base64" }, "encoding_format: "],
   $key: [
     "search",
     { searches: [{ rank: { $sum: [KNN, { $key: { key: "n" } }] } }] },
@@ -34,6 +35,7 @@ const REQUESTS: Readonly<Record<ExtensionName, readonly [route: string, json: ob
 const OF_GET = [
   ["get", { order_by: [{ n: "asc" }] }, "order_by"],
   ["get", { highlight: true }, "highlight"],
+  ["conditional/get", { encoding_format: "base64" }, "encoding_format"],
   ["conditional/get", { order_by: [{ n: "asc" }] }, "order_by"],
 ] as const;
 

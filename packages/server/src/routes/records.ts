@@ -34,10 +34,9 @@ export function recordRoutes({ engine, highlights, replies, write }: Services): 
         const ref = collectionParams(call.params);
         const { budget } = call;
         const request = await call.parse("get");
-        const { include, highlight } = request;
-        const complete = highlights.completing([highlight], budget);
+        const complete = highlights.completing([request.highlight], budget);
         const first = await engine().get(ref, request, budget);
-        return ok(await replies.body({ ref, first, budget, complete }, getShape(include, highlight)));
+        return ok(await replies.body({ ref, first, budget, complete }, getShape(request)));
       },
     },
     {

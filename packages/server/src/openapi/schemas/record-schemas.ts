@@ -113,6 +113,10 @@ export const RECORD_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       order_by: maybe(ref("OrderBy")),
       highlight: maybe(ref("HighlightRequest")),
       include: includeOf("documents and metadatas"),
+      encoding_format: maybe(
+        words(["float", "base64"]),
+        "Of embeddings: lists of numbers, or strings with the bytes of their little-endian 32-bit floats in base64.",
+      ),
     },
     { examples: [{ where: { year: { $lt: 2000 } }, limit: 10 }] },
   ),
