@@ -49,12 +49,15 @@ function CollectionMap({ asked, scope }: { readonly asked: Asked; readonly scope
       </div>
       {sample.isError && <Failure error={sample.error} retry={() => void sample.refetch()} />}
       {sample.isPending && <Loading what={`vectors: ${number(read)}`} />}
-      {news !== null && news.done < 1 && (
+      {sample.isSuccess && sample.data.records.length > 0 && (news === null || news.done < 1) && (
         <div className="row">
-          <progress aria-label="Layout" value={news.done} />
-          <button type="button" onClick={() => setParams({ layout: "" })}>
-            Cancel
-          </button>
+          {news === null && <span className="hint">Comparing the vectors…</span>}
+          <progress aria-label="Layout" value={news?.done} />
+          {kind === "umap" && (
+            <button type="button" onClick={() => setParams({ layout: "" })}>
+              Cancel
+            </button>
+          )}
         </div>
       )}
       {sample.isSuccess && sample.data.records.length === 0 && <Empty>The collection has no records.</Empty>}

@@ -2,11 +2,10 @@
 import { UMAP } from "umap-js";
 import { principalAxes } from "./principal-axes.ts";
 
-export interface ProjectionTask {
-  readonly kind: "pca" | "umap";
-  readonly vectors: Float32Array;
-  readonly dimension: number;
-}
+/** Pages of vectors first, each one behind the other, then what is to be made of them. */
+export type ProjectionMessage =
+  | { readonly page: Float32Array }
+  | { readonly kind: "pca" | "umap"; readonly dimension: number };
 
 export interface ProjectionNews {
   /** From 0 to 1. */
@@ -18,11 +17,23 @@ export interface ProjectionNews {
 const TOLD_EVERY = 10;
 const NEIGHBOURS = 15;
 
-addEventListener("message", ({ data }: MessageEvent<ProjectionTask>) => {
-  const { kind, vectors, dimension } = data;
-  if (kind === "pca") tell({ done: 1, places: principalAxes(vectors, dimension) });
-  else layOut(vectors, dimension);
+const pages: Float32Array[] = [];
+
+addEventListener("message", ({ data }: MessageEvent<ProjectionMessage>) => {
+  if ("page" in data) pages.push(data.page);
+  else if (data.kind === "pca") tell({ done: 1, places: principalAxes(joined(), data.dimension) });
+  else layOut(joined(), data.dimension);
 });
+
+function joined(): Float32Array {
+  const vectors = new Float32Array(pages.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const page of pages.splice(0)) {
+    vectors.set(page, at);
+    at += page.length;
+  }
+  return vectors;
+}
 
 function layOut(vectors: Float32Array, dimension: number): void {
   const count = vectors.length / dimension;

@@ -1,5 +1,14 @@
 /** Points on a canvas: hover tells of one, a drag draws a loop around several. */
-import { type PointerEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import {
+  type PointerEvent,
+  type ReactNode,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import { drawPoints } from "./draw-points.ts";
 import { type Point, insideOf, nearestTo, placed } from "./points.ts";
 
 interface Props {
@@ -14,7 +23,6 @@ interface Props {
 
 const WIDTH = 900;
 const HEIGHT = 560;
-const RADIUS = 3;
 export const COLOURS = 4;
 
 export function Scatter({ label, places, colours, onHover, onLoop }: Props): ReactNode {
@@ -23,7 +31,8 @@ export function Scatter({ label, places, colours, onHover, onLoop }: Props): Rea
   const loop = useRef<readonly Point[]>([]);
   const [drawn, setDrawn] = useState<readonly Point[]>([]);
   const points = useMemo(() => placed(places, WIDTH, HEIGHT), [places]);
-  useEffect(() => draw(canvas.current!, points, colours, drawn), [points, colours, drawn]);
+  const theme = useTheme();
+  useEffect(() => draw(canvas.current!, points, colours, drawn), [points, colours, drawn, theme]);
   const at = (event: PointerEvent): Point => {
     const { left, top, width } = canvas.current!.getBoundingClientRect();
     const scale = WIDTH / width;
@@ -57,6 +66,19 @@ export function Scatter({ label, places, colours, onHover, onLoop }: Props): Rea
   );
 }
 
+/** Changes with the colours of the page. */
+function useTheme(): string | undefined {
+  const { documentElement } = document;
+  return useSyncExternalStore(
+    (onChange) => {
+      const watched = new MutationObserver(onChange);
+      watched.observe(documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+      return () => watched.disconnect();
+    },
+    () => documentElement.dataset["theme"],
+  );
+}
+
 function draw(
   canvas: HTMLCanvasElement,
   points: Float32Array,
@@ -65,18 +87,12 @@ function draw(
 ): void {
   const context = canvas.getContext("2d")!;
   const style = getComputedStyle(document.documentElement);
-  context.clearRect(0, 0, WIDTH, HEIGHT);
-  for (let colour = 0; colour < COLOURS; colour++) {
-    context.fillStyle = style.getPropertyValue(`--bar-${colour + 1}`);
-    context.beginPath();
-    for (let i = 0; i < colours.length; i++) {
-      if (colours[i] !== colour) continue;
-      const [x, y] = [points[2 * i]!, points[2 * i + 1]!];
-      context.moveTo(x + RADIUS, y);
-      context.arc(x, y, RADIUS, 0, 2 * Math.PI);
-    }
-    context.fill();
-  }
+  const inks = Array.from({ length: COLOURS }, (_, colour) =>
+    wordOf(context, style.getPropertyValue(`--bar-${colour + 1}`)),
+  );
+  const picture = context.createImageData(WIDTH, HEIGHT);
+  drawPoints({ pixels: new Uint32Array(picture.data.buffer), width: WIDTH }, points, colours, inks);
+  context.putImageData(picture, 0, 0);
   const [first] = loop;
   if (first === undefined) return;
   context.strokeStyle = style.getPropertyValue("--ink");
@@ -84,4 +100,12 @@ function draw(
   context.moveTo(first.x, first.y);
   for (const { x, y } of loop) context.lineTo(x, y);
   context.stroke();
+}
+
+/** A colour of the style sheet as a pixel of a picture. */
+function wordOf(context: CanvasRenderingContext2D, colour: string): number {
+  context.fillStyle = colour;
+  // Read back as #rrggbb, whatever notation it was in.
+  const hex = Number.parseInt(context.fillStyle.slice(1), 16);
+  return new Uint32Array(Uint8Array.of(hex >> 16, hex >> 8, hex, 255).buffer)[0]!;
 }

@@ -1,12 +1,11 @@
 import { useEffect, useState } from "react";
-import type { ProjectionNews, ProjectionTask } from "./projection.worker.ts";
+import type { ProjectionMessage, ProjectionNews } from "./projection.worker.ts";
 import type { Sample } from "./use-sample.ts";
 
+const PAGES_PER_TASK = 8;
+
 /** What a worker knows of the layout so far; `null`: nothing yet. The worker is ended with the component, or by another layout. */
-export function useProjection(
-  sample: Sample | undefined,
-  kind: ProjectionTask["kind"],
-): ProjectionNews | null {
+export function useProjection(sample: Sample | undefined, kind: "pca" | "umap"): ProjectionNews | null {
   const [known, setKnown] = useState<{
     readonly of: Sample;
     readonly kind: string;
@@ -18,10 +17,33 @@ export function useProjection(
     worker.addEventListener("message", ({ data }: MessageEvent<ProjectionNews>) =>
       setKnown({ of: sample, kind, news: data }),
     );
-    const vectors = sample.vectors.slice();
-    const task: ProjectionTask = { kind, vectors, dimension: sample.dimension };
-    worker.postMessage(task, [vectors.buffer]);
-    return () => worker.terminate();
+    const end = new AbortController();
+    void send(worker, sample, kind, end.signal);
+    return () => {
+      end.abort();
+      worker.terminate();
+    };
   }, [sample, kind]);
   return known !== null && known.of === sample && known.kind === kind ? known.news : null;
+}
+
+/** Copied in parts, a task each: all at once would hold up the page. */
+async function send(
+  worker: Worker,
+  { pages, dimension }: Sample,
+  kind: "pca" | "umap",
+  signal: AbortSignal,
+): Promise<void> {
+  const post = (message: ProjectionMessage): void => worker.postMessage(message, []);
+  for (const [i, page] of pages.entries()) {
+    if (i % PAGES_PER_TASK === 0) await nextTask();
+    if (signal.aborted) return;
+    post({ page });
+  }
+  post({ kind, dimension });
+}
+
+/** Not a frame: a tab that is not shown has none. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve));
 }

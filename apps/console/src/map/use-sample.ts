@@ -1,9 +1,10 @@
-/** Vectors of the first records of a collection, page by page. */
+/** Vectors of the first records of a collection, page by page, in base64. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JsonObject } from "../parts/json-text.ts";
 import { type Asked, ask, plainFields } from "../session/ask-collection.ts";
 import { shortened } from "../parts/format.ts";
+import { readBase64Floats } from "./base64-floats.ts";
 
 export interface SampledRecord {
   readonly id: string;
@@ -13,18 +14,19 @@ export interface SampledRecord {
 
 export interface Sample {
   readonly records: readonly SampledRecord[];
-  readonly vectors: Float32Array;
+  /** Of one page of records each, one vector behind the other. */
+  readonly pages: readonly Float32Array[];
   readonly dimension: number;
 }
 
 interface Columns {
   readonly ids: readonly string[];
-  readonly embeddings: readonly (readonly number[] | null)[];
+  readonly embeddings: readonly (string | null)[];
   readonly documents: readonly (string | null)[] | null;
   readonly metadatas: readonly (JsonObject | null)[] | null;
 }
 
-/** Reading more at once would hold up the page. */
+/** Its JSON is read in some milliseconds, so that the page goes on meanwhile. */
 const PAGE = 100;
 const TEXT_CHARACTERS = 160;
 
@@ -46,19 +48,26 @@ async function readSample(
 ): Promise<Sample> {
   const dimension = asked.collection.info.dimension ?? 0;
   const records: SampledRecord[] = [];
-  const vectors = new Float32Array(size * dimension);
+  const pages: Float32Array[] = [];
   for (let offset = 0; offset < size;) {
     const limit = Math.min(PAGE, size - offset);
-    const json = { limit, offset, include: ["embeddings", "documents", "metadatas"] };
-    const page = await ask<Columns>(asked, "/get", json, signal);
+    const include = ["embeddings", "documents", "metadatas"];
+    const page = await ask<Columns>(
+      asked,
+      "/get",
+      { limit, offset, include, encoding_format: "base64" },
+      signal,
+    );
+    const vectors = new Float32Array(page.ids.length * dimension);
     for (const [i, id] of page.ids.entries()) {
-      vectors.set(page.embeddings[i] ?? [], records.length * dimension);
+      readBase64Floats(page.embeddings[i] ?? "", vectors, i * dimension);
       const text = shortened(page.documents?.[i] ?? "", TEXT_CHARACTERS);
       records.push({ id, text, metadata: plainFields(page.metadatas?.[i] ?? null) });
     }
+    pages.push(vectors);
     offset += page.ids.length;
     onRead(offset);
     if (page.ids.length < limit) break;
   }
-  return { records, vectors: vectors.subarray(0, records.length * dimension), dimension };
+  return { records, pages, dimension };
 }
