@@ -129,6 +129,15 @@ describe("the data browser", () => {
     await page.getByText("3 records match").waitFor();
     expect(page.url()).toContain("where=");
     const filter = page.getByLabel("Filter");
+    await filter.fill("");
+    await filter.pressSequentially('{"ye');
+    await page.getByRole("listbox", { name: "Words" }).getByRole("option", { name: "year" }).waitFor();
+    await console.expectAccessible();
+    await page.keyboard.press("Enter");
+    await filter.pressSequentially('{"$gt');
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    expect(await filter.inputValue()).toBe('{"year": {"$gte": ');
     await filter.fill('{"year": {"$gt": "x", "$lt": 1}}');
     await page.getByRole("alert").waitFor();
     expect(await page.getByRole("button", { name: "Apply" }).isDisabled()).toBe(true);

@@ -1,10 +1,12 @@
 /** The filter as JSON: completed with the keys of the collection, and checked by the server while it is typed. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { JsonField } from "../parts/json-field.tsx";
 import { parseObject } from "../parts/json-text.ts";
 import { useDebounced } from "../parts/use-debounced.ts";
 import { Problems } from "../parts/problems.tsx";
 import { setParams } from "../route/place.ts";
+import { filterGrammar } from "../search/search-words.ts";
 import { type Asked, check, metadataKeys } from "../session/ask-collection.ts";
 
 const PAUSE_MS = 300;
@@ -19,6 +21,7 @@ export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly 
     enabled: where !== null,
     queryFn: ({ signal }) => check(asked, { where: where! }, signal),
   });
+  const grammar = filterGrammar({ keys: metadataKeys(asked.collection) });
   const problems =
     "problem" in parsed ? [{ path: "", code: "", message: parsed.problem }] : (findings.data?.problems ?? []);
   const apply = (value: string): void => setParams({ where: value, offset: "" }, "new");
@@ -30,17 +33,16 @@ export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly 
         apply(shown.trim());
       }}
     >
-      <label className="field">
-        <span>Filter</span>
-        <textarea
-          rows={4}
-          spellCheck={false}
-          data-search
-          placeholder={'{"year": {"$gte": 1990}}'}
-          value={shown}
-          onChange={(event) => setDraft({ of: text, text: event.target.value })}
-        />
-      </label>
+      <JsonField
+        label="Filter"
+        rows={4}
+        isSearch
+        placeholder={'{"year": {"$gte": 1990}}'}
+        value={shown}
+        isInvalid={problems.length > 0}
+        grammar={grammar}
+        onText={(next) => setDraft({ of: text, text: next })}
+      />
       <Problems findings={problems} kind="problems" />
       <Problems findings={findings.data?.warnings ?? []} kind="warnings" />
       <div className="row">

@@ -42,6 +42,95 @@ describe("quoting", () => {
   });
 });
 
+/** What a copied program sends, as the program itself says when it runs. */
+describe("a program", () => {
+  const text = fc.string({ unit: "binary", minLength: 1 });
+  const searches = fc.record({
+    url: fc.constantFrom("https://sheaf.example/prefix", "http://127.0.0.1:8000"),
+    path: fc.constant("/api/v2/tenants/t%20'/databases/d/collections/c"),
+    info: fc.record({ name: text, tenant: text, database: text }),
+    dictionary: fc.record({
+      where: fc.record({ [`it's "$HOME"`]: text }),
+      rank: fc.record({ $knn: fc.record({ query: text, key: text }) }),
+      limit: fc.record({ limit: fc.nat() }),
+    }),
+    hasKey: fc.boolean(),
+  });
+  const samples = fc.sample(searches, 40);
+  const read = (printed: Buffer): unknown => JSON.parse(printed.toString());
+
+  it("for a shell sends the dictionary and the key", () => {
+    const stub = `curl() { printf '%s\\0' "$@"; }`;
+    for (const search of samples) {
+      const env = { ...process.env, SHEAF_KEY: "the key" };
+      const printed = execFileSync("bash", ["-c", `${stub}\n${asCurl(search)}`], { env });
+      const args = printed.toString().split("\u0000").slice(0, -1);
+      expect(args).toContain(`${search.url}${search.path}/search`);
+      expect(args.includes("x-service-token: the key")).toBe(search.hasKey);
+      const body: unknown = JSON.parse(args[args.indexOf("-d") + 1]!);
+      expect(body).toEqual({ searches: [search.dictionary] });
+    }
+  });
+
+  it("for TypeScript sends the dictionary and the key", () => {
+    const programs = samples.map((search) => asTypeScript(search).replace(/^import .*$/mu, ""));
+    const stub = `
+      class SheafClient {
+        constructor(options) { this.options = options; }
+        async request(request) { sent.push({ options: this.options, request }); return { ids: [[]] }; }
+      }
+      const sent = [];
+      const told = console.log;
+      console.log = () => undefined;`;
+    const all = programs.map((program) => `await (async () => {${program}\n})();`).join("\n");
+    const env = { ...process.env, SHEAF_KEY: "the key" };
+    const source = `${stub}\n${all}\ntold(JSON.stringify(sent));`;
+    const printed = execFileSync(process.execPath, ["--input-type=module", "-"], { input: source, env });
+    expect(read(printed)).toEqual(
+      samples.map(({ url, path, dictionary, hasKey }) => ({
+        options: { url, ...(hasKey && { key: "the key" }) },
+        request: { method: "POST", path: `${path}/search`, json: { searches: [dictionary] } },
+      })),
+    );
+  });
+
+  it("for Python sends the dictionary and the key", () => {
+    const stub = `
+import contextlib, io, json, os, sys, types
+os.environ["SHEAF_KEY"] = "the key"
+sent = []
+class Client:
+    def __init__(self, **options): self.options = options
+    def get_collection(self, name): self.name = name; return self
+    def search(self, search): sent.append([self.options, self.name, search]); return {"ids": [[]]}
+def module(name, **members):
+    sys.modules[name] = types.ModuleType(name); sys.modules[name].__dict__.update(members)
+as_dict = lambda **members: members
+module("chromadb", HttpClient=Client, Knn=as_dict, Search=as_dict)
+module("sheaf_client", use_client=lambda client: None)
+for name in ["chromadb.execution", "chromadb.execution.expression"]: module(name)
+module("chromadb.execution.expression.operator", Val=float)
+for program in json.loads(sys.stdin.buffer.read()):
+    with contextlib.redirect_stdout(io.StringIO()): exec(program, {})
+print(json.dumps(sent))`;
+    const input = JSON.stringify(samples.map(asPython));
+    const printed = execFileSync("python3", ["-c", stub], { input });
+    expect(read(printed)).toEqual(
+      samples.map(({ url, info: { name, tenant, database }, dictionary, hasKey }) => {
+        const { where, rank, limit } = dictionary;
+        const isSecure = url.startsWith("https");
+        const host = {
+          host: isSecure ? url : new URL(url).hostname,
+          port: isSecure ? 443 : 8000,
+          ssl: isSecure,
+        };
+        const headers = hasKey && { headers: { "x-chroma-token": "the key" } };
+        return [{ ...host, tenant, database, ...headers }, name, { where, rank: rank.$knn, limit }];
+      }),
+    );
+  });
+});
+
 describe("a copied search", () => {
   it.each([asCurl, asTypeScript, asPython])("%o names the key and does not hold one", (write) => {
     const program = write(SEARCH);

@@ -51,7 +51,9 @@ export function asTypeScript({ url, path, dictionary, hasKey }: CopiedSearch): s
 }
 
 export function asPython({ url, info, dictionary, hasKey }: CopiedSearch): string {
-  const { hostname, port, protocol } = new URL(url);
+  const { hostname, pathname, port, protocol } = new URL(url);
+  // Chroma's client takes an address for a host, and needs one where a prefix stands behind it.
+  const host = pathname === "/" ? hostname : url;
   const { where, rank, group_by: groupBy, limit, select } = dictionary;
   const members = Object.entries({ where, group_by: groupBy, limit, select }).filter(
     ([, value]) => value !== undefined,
@@ -65,7 +67,7 @@ export function asPython({ url, info, dictionary, hasKey }: CopiedSearch): strin
     "from chromadb.execution.expression.operator import Val",
     "",
     "client = chromadb.HttpClient(",
-    `    host=${pythonText(hostname)}, port=${portOf(port, protocol)}, ssl=${pythonText(protocol === "https:")},`,
+    `    host=${pythonText(host)}, port=${portOf(port, protocol)}, ssl=${pythonText(protocol === "https:")},`,
     `    tenant=${pythonText(info.tenant)}, database=${pythonText(info.database)},`,
     ...(hasKey ? [`    headers={"x-chroma-token": os.environ["SHEAF_KEY"]},`] : []),
     ")",

@@ -1,8 +1,10 @@
 /** The search as a form. */
 import { type ReactNode, useState } from "react";
+import { JsonField } from "../parts/json-field.tsx";
 import { parseObject } from "../parts/json-text.ts";
 import { Failure } from "../parts/states.tsx";
 import type { Leaf, SearchForm } from "./dictionary.ts";
+import { filterGrammar } from "./search-words.ts";
 
 interface Props {
   readonly form: SearchForm;
@@ -33,7 +35,7 @@ export function SearchFormFields({ form, indexes, keys, onForm }: Props): ReactN
         />
       </label>
       <Leaves form={form} indexes={indexes} onLeaves={(leaves) => set({ leaves })} />
-      <WhereField form={form} onForm={set} />
+      <WhereField form={form} keys={keys} onForm={set} />
       <div className="row">
         <label className="picker">
           <span>One for each</span>
@@ -108,10 +110,11 @@ function Leaves({ form: { leaves }, indexes, onLeaves }: LeavesProps): ReactNode
 
 interface WhereProps {
   readonly form: SearchForm;
+  readonly keys: readonly string[];
   readonly onForm: (change: Partial<SearchForm>) => void;
 }
 
-function WhereField({ form: { where }, onForm }: WhereProps): ReactNode {
+function WhereField({ form: { where }, keys, onForm }: WhereProps): ReactNode {
   const written = where === null ? "" : JSON.stringify(where);
   const [draft, setDraft] = useState({ of: written, text: written });
   const text = draft.of === written ? draft.text : written;
@@ -123,16 +126,18 @@ function WhereField({ form: { where }, onForm }: WhereProps): ReactNode {
     if ("value" in value) onForm({ where: value.value });
   };
   return (
-    <label className="field">
-      <span>Filter</span>
-      <input
-        value={text}
-        spellCheck={false}
+    <>
+      <JsonField
+        label="Filter"
+        rows={1}
         placeholder={'{"year": {"$gte": 1990}}'}
-        onChange={({ target }) => change(target.value)}
+        value={text}
+        isInvalid={"problem" in parsed}
+        grammar={filterGrammar({ keys })}
+        onText={change}
       />
       {"problem" in parsed && <Failure error={parsed.problem} />}
-    </label>
+    </>
   );
 }
 

@@ -2,6 +2,8 @@
 import type { Collection } from "@sheaf/client";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
+import type { Grammar } from "../parts/complete-json.ts";
+import { JsonField } from "../parts/json-field.tsx";
 import { type JsonObject, parseObject } from "../parts/json-text.ts";
 import { Problems } from "../parts/problems.tsx";
 import { Failure, Loading } from "../parts/states.tsx";
@@ -16,6 +18,7 @@ import { EMPTY_FORM, type SearchForm, dictionaryOf, formOf } from "./dictionary.
 import { Results, WhyNotList } from "./results.tsx";
 import { type Found, runSearch } from "./run-search.ts";
 import { SearchFormFields } from "./search-form.tsx";
+import { searchGrammar } from "./search-words.ts";
 
 const PAUSE_MS = 300;
 const PREFIX = /^searches\[0\]\.?/u;
@@ -48,6 +51,10 @@ function Playground({ asked }: { readonly asked: Asked }): ReactNode {
         <section className="card" aria-label="Dictionary">
           <DictionarySide
             text={text}
+            grammar={searchGrammar({
+              keys: metadataKeys(asked.collection),
+              indexes: indexesOf(asked.collection),
+            })}
             problem={"problem" in parsed ? parsed.problem : null}
             findings={findings.data}
             onText={setText}
@@ -101,13 +108,14 @@ export function indexesOf({ info: { schema } }: Collection): readonly string[] {
 }
 
 interface DictionaryProps {
+  readonly grammar: Grammar;
   readonly text: string;
   readonly problem: string | null;
   readonly findings: Findings | undefined;
   readonly onText: (text: string) => void;
 }
 
-function DictionarySide({ text, problem, findings, onText }: DictionaryProps): ReactNode {
+function DictionarySide({ text, grammar, problem, findings, onText }: DictionaryProps): ReactNode {
   const area = useRef<HTMLTextAreaElement>(null);
   const show = (path: string): void => {
     const name = path
@@ -121,17 +129,15 @@ function DictionarySide({ text, problem, findings, onText }: DictionaryProps): R
   const problems = problem === null ? (findings?.problems ?? []) : [{ path: "", code: "", message: problem }];
   return (
     <>
-      <label className="field">
-        <span>Dictionary</span>
-        <textarea
-          ref={area}
-          rows={14}
-          spellCheck={false}
-          value={text}
-          aria-invalid={problems.length > 0}
-          onChange={({ target }) => onText(target.value)}
-        />
-      </label>
+      <JsonField
+        label="Dictionary"
+        area={area}
+        rows={14}
+        value={text}
+        isInvalid={problems.length > 0}
+        grammar={grammar}
+        onText={onText}
+      />
       <Problems findings={problems} kind="problems" onPath={show} />
       <Problems findings={findings?.warnings ?? []} kind="warnings" onPath={show} />
     </>
