@@ -78,7 +78,7 @@ describe("the overview", () => {
     expect(await row.innerText()).toMatch(/6[\s\S]*384[\s\S]*100 %[\s\S]*(?:just now|min ago)/u);
     await page.getByRole("group", { name: "Processes" }).getByText("engine host: never ended").waitFor();
     await console.expectAccessible();
-    await console.screenshot("overview");
+    await console.picture("overview");
     globalThis.console.log(`LCP ${Math.round(await console.largestContentfulPaint())} ms`);
     await row.getByRole("button", { name: NOTES }).click();
     await page.getByRole("button", { name: "note-1" }).waitFor();
@@ -145,7 +145,7 @@ describe("the data browser", () => {
     await page.getByRole("button", { name: "Apply", disabled: false }).click();
     await page.getByText("2 records match").waitFor();
     await console.expectAccessible();
-    await console.screenshot("data");
+    await console.picture("data");
     await page.goBack();
     await page.getByText("3 records match").waitFor();
     console.expectQuiet();
@@ -235,7 +235,7 @@ describe("the search playground", () => {
     await page.getByText("The collection has no such record.").waitFor();
     await page.getByText(/Its place is \d/u).waitFor();
     await console.expectAccessible();
-    await console.screenshot("search");
+    await console.picture("search");
     console.expectQuiet();
   });
 
@@ -308,7 +308,7 @@ describe("the lab and the keys", () => {
     await page.getByText(/^harbour · /u).waitFor();
     expect(await page.getByText("in memory").count()).toBeGreaterThan(0);
     await console.expectAccessible();
-    await console.screenshot("lab");
+    await console.picture("lab");
     console.expectQuiet();
   });
 
@@ -386,8 +386,7 @@ describe("the page around the views", () => {
     const { page } = console;
     await page.getByLabel("Text").fill("ships");
     await page.getByRole("region", { name: "Results" }).getByText("note-1").waitFor();
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    expect(overflow).toBeLessThanOrEqual(0);
+    expect(await console.overflow()).toBeLessThanOrEqual(0);
     await console.expectAccessible();
     await console.screenshot("search-narrow-dark");
     console.expectQuiet();

@@ -28,6 +28,11 @@ beforeAll(async () => {
     metadata: { [`<b onclick="alert(7)">${i}`]: text, constructor: text, room: text },
   }));
   await collection.add({ records });
+  // Names of functions that a server does not have are kept as they are.
+  const name = HOSTILE[0]!;
+  const configuration = { embedding_function: { type: "known", name, config: {} } } as const;
+  await client.createCollection({ name: "other-function", configuration });
+  await client.createTenant({ name: HOSTILE[1]! });
   for (const name of HOSTILE.slice(0, 4)) await client.createKey({ name, tenant: null, scopes: ["read"] });
 });
 afterAll(async () => {
@@ -46,6 +51,9 @@ describe("hostile content", () => {
     });
     const { page } = console;
     await page.getByRole("button", { name: NAME }).waitFor();
+    await page.getByRole("cell", { name: HOSTILE[0]! }).waitFor();
+    await console.go(`#/overview/${encodeURIComponent(HOSTILE[1]!)}`);
+    await page.getByRole("heading", { name: HOSTILE[1]! }).waitFor();
     await console.go(at("data"));
     for (const [i] of HOSTILE.entries()) {
       await page
@@ -67,6 +75,19 @@ describe("hostile content", () => {
       .getByRole("button", { name: /evil\.example/u })
       .first()
       .waitFor();
+    const filter = page.getByLabel("Filter");
+    await filter.pressSequentially('{"<b');
+    const key = `<b onclick="alert(7)">0`;
+    await page.getByRole("listbox", { name: "Words" }).getByRole("option", { name: key }).click();
+    expect(await filter.inputValue()).toBe(`{${JSON.stringify(key)}: `);
+    await page.getByRole("button", { name: "Import files" }).click();
+    const buffer = Buffer.from(`{"id": ${JSON.stringify(HOSTILE[0])}, "text": "x"}\n<svg onload=alert(11)>`);
+    await page
+      .getByLabel("Files", { exact: true })
+      .setInputFiles([{ name: `${HOSTILE[0]!.replaceAll("/", "")}.jsonl`, mimeType: "text/plain", buffer }]);
+    await page.getByText("line 2:").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await console.go(
       at(
         "search",
@@ -79,7 +100,9 @@ describe("hostile content", () => {
       await page.getByRole("button", { name: "Close" }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }
-    await console.go(at("map"));
+    await page.getByLabel("Why not this record?").fill(HOSTILE[0]!);
+    await page.getByText("The collection has no such record.").waitFor();
+    await console.go(at("map", "?colour=room"));
     await page.getByRole("img", { name: "A map of 5 records by pca" }).hover();
     await console.go("#/keys");
     await page.getByText(HOSTILE[0]!).waitFor();
@@ -113,7 +136,13 @@ describe("behind a proxy that adds a prefix", () => {
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/some/prefix`;
     const console = await OpenedConsole.open(browser, { url, key: ROOT_KEY });
-    await console.page.getByRole("button", { name: NOTES }).waitFor();
+    const { page } = console;
+    await page.getByRole("button", { name: NOTES }).waitFor();
+    const place = (view: string): string => `#/${view}/default_tenant/default_database/${NOTES}`;
+    await console.go(place("data"));
+    await page.getByRole("button", { name: "note-1" }).waitFor();
+    await console.go(place("map"));
+    await page.getByRole("img", { name: "A map of 6 records by pca" }).waitFor();
     await console.page.goto(`${url}/`);
     await console.page.getByRole("button", { name: NOTES }).waitFor();
     expect(console.page.url()).toBe(`${url}/console/`);

@@ -62,7 +62,7 @@ describe("the map of 20,000 records", () => {
     // A trace without the work of the page would show nothing.
     expect(frames).toBeGreaterThan(100);
     await page.getByText("group 3", { exact: true }).waitFor();
-    await console.screenshot("map-20000");
+    await console.picture("map");
     console.expectQuiet();
     await console.close();
   });

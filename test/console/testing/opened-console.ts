@@ -1,8 +1,9 @@
 /**
  * Debian's Chromium on the console of a server. Whatever a page writes to its console, throws or loads from elsewhere fails the
- * test that opened it. Screenshots go to `SHEAF_CONSOLE_ARTEFACTS`, or to a folder for temporary files.
+ * test that opened it. Screenshots go to `SHEAF_CONSOLE_ARTEFACTS`, or to a folder for temporary files; the pictures of the
+ * guide also to `SHEAF_CONSOLE_PICTURES`, if that is set.
  */
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
@@ -11,6 +12,9 @@ import { expect } from "vitest";
 
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const ACTION_MS = 30_000;
+/** Of a picture in the repository. */
+const PICTURE_BYTES = 150_000;
+const PICTURES = process.env["SHEAF_CONSOLE_PICTURES"];
 
 export const ARTEFACTS = process.env["SHEAF_CONSOLE_ARTEFACTS"] ?? join(tmpdir(), "sheaf-console");
 
@@ -102,6 +106,21 @@ export class OpenedConsole {
 
   async screenshot(name: string): Promise<void> {
     await this.page.screenshot({ path: join(ARTEFACTS, `${name}.png`), fullPage: true });
+  }
+
+  /** What the window shows, as the guide does. */
+  async picture(name: string): Promise<void> {
+    await this.page.mouse.move(0, 0);
+    const picture = await this.page.screenshot({ path: join(ARTEFACTS, `${name}.png`) });
+    expect(picture.length).toBeLessThan(PICTURE_BYTES);
+    if (PICTURES === undefined) return;
+    mkdirSync(PICTURES, { recursive: true });
+    writeFileSync(join(PICTURES, `${name}.png`), picture);
+  }
+
+  /** Pixels by which the page is wider than its window. */
+  overflow(): Promise<number> {
+    return this.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   }
 
   /** Milliseconds until the largest content was painted. */
