@@ -28,6 +28,8 @@ const env = {
   HOME: home,
   npm_config_registry: setting("registry"),
   npm_config_cache: setting("cache"),
+  // A dependency that does not promise to run on this Node fails the install, and does not only warn.
+  npm_config_engine_strict: "true",
   SHEAF_ROOT_KEY: "a-root-key-for-tests-only",
   SHEAF_DISK_RESERVE: "1%",
 };
