@@ -1,7 +1,7 @@
 /** `@sheaf/client`, and stock clients beside it, with documents that the server cuts, against the real command. */
-import { ConflictError, SheafClient, TooLargeError, hybridSchema } from "@sheaf/client";
+import { type ChunkFields, ConflictError, SheafClient, TooLargeError, hybridSchema } from "@sheaf/client";
 import { ChromaClient } from "chromadb";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest";
 import { ROOT_KEY, ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 
 let served: ServedSheaf;
@@ -37,6 +37,21 @@ describe("documents that the server cuts", () => {
     const record = { id: "a#0", metadata: { year: 1 } };
     await expect(pages.update({ records: [record] })).rejects.toThrow(ConflictError);
     expect(await pages.delete({ ids: ["a"] })).toBe(2);
+  });
+
+  it("have their place in the types of rows", async () => {
+    const pages = await client.createCollection<{ year: number } & ChunkFields>({
+      name: "typed",
+      schema: hybridSchema({ chunking: { by: "headings" } }),
+    });
+    await pages.upsert({ records: [{ id: "a", document: TEXT, metadata: { year: 1998 } }] });
+    const [first] = await pages.get({ ids: ["a"], select: ["parent", "start", "end"] });
+    expectTypeOf(first?.metadata?.parent).toEqualTypeOf<string | undefined>();
+    expectTypeOf(first?.metadata?.end).toEqualTypeOf<number | undefined>();
+    expect(TEXT.slice(first?.metadata?.start, first?.metadata?.end)).toBe(
+      "# Tides\nShips leave at high tide.\n",
+    );
+    await pages.search({ where: { parent: "a" }, select: ["parent"] });
   });
 
   it("are cut where a write or a commit says so", async () => {

@@ -25,6 +25,7 @@ export type {
   UpdateTenantParams,
 } from "./catalog/params.ts";
 export type {
+  ChunkFields,
   Chunking,
   Configuration,
   EmbeddingFunction,

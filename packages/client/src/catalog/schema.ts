@@ -59,6 +59,19 @@ export type Chunking =
   /** Documents stay whole. */
   | { readonly by: "none" };
 
+/**
+ * What the server writes into the metadata of a chunk. `Note & ChunkFields` is the type of a collection's metadata where `Note` is
+ * that of its documents.
+ */
+export interface ChunkFields {
+  /** Id of the document. */
+  readonly parent?: string;
+  /** Where the chunk begins in its document, in UTF-16 units. */
+  readonly start?: number;
+  /** Where it ends. */
+  readonly end?: number;
+}
+
 /** Laid over the server's default schema. `hybridSchema` makes one. */
 export interface Schema {
   /** For keys that the schema does not list. */
