@@ -63,6 +63,7 @@ describe("the file of --config", () => {
     [{ prot: 1 }, '"prot" is no setting'],
     [{ port: "eighty" }, "port: must be a port number"],
     [{ port: null }, "port: must be text, a number, true or false"],
+    [{ data: "~/sheaf" }, "data: ~/sheaf: only a shell knows"],
     [{ data: ["a", "b"] }, "data: must be text, a number, true or false"],
     [
       { "root-key": KEY },
