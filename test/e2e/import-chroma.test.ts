@@ -130,6 +130,7 @@ describe("sheaf import chroma", () => {
       output: expect.stringContaining("150 records at the source and 151 at Sheaf"),
     });
     const report = JSON.parse(await readFile(join(folder, "odd.report.json"), "utf8")) as object;
+    expect(report).toMatchObject({ source: source.url, target: `${target.url}, database odd-2` });
     expect(Object.values((report as { collections: object }).collections)).toMatchObject([
       { done: 150, refused: 0 },
     ]);
@@ -148,7 +149,7 @@ describe("sheaf import chroma", () => {
     const saved = {
       version: 1,
       source: source.url,
-      target: `${target.url}  odd-2`,
+      target: `${target.url}, database odd-2`,
       collections: { [id]: { ...progress, ...rest } },
     };
     await writeFile(state, JSON.stringify(saved));

@@ -82,13 +82,13 @@ async function importFrom(url: string, name: string | undefined, options: Option
   const statePath = resolve(options["state"] ?? "sheaf-import-chroma.json");
   const state = await withServer({ url: options["to"], key: options["key"] }, async (client) => {
     await client.heartbeat();
+    const { database, collection, toTenant, toDatabase } = options;
     const into = [
       readServerAddress({ url: options["to"] }).url,
-      options["toTenant"] ?? "",
-      options["toDatabase"] ?? "",
-    ].join(" ");
+      ...(toTenant === undefined ? [] : [`tenant ${toTenant}`]),
+      ...(toDatabase === undefined ? [] : [`database ${toDatabase}`]),
+    ].join(", ");
     const opened = ImportState.open(statePath, name ?? "", into);
-    const { database, collection, toTenant, toDatabase } = options;
     const tell = progressLines();
     await importChroma({
       ...{ source, client, state: opened, tenants, database, collection, toTenant, toDatabase, tell },
