@@ -11,7 +11,12 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "clients/python/src/sheaf_client/__init__.py": ['__version__ = "<version>"'],
   "deploy/compose/compose.yaml": ["image: sheaf:<version>"],
   "deploy/helm/sheaf/Chart.yaml": ["version: <version>", 'appVersion: "<version>"'],
-  "docs/guide/install.md": ["sheaf-server-<version>.tgz", "sheaf-model-minilm-<version>.tgz"],
+  "docs/guide/install.md": [
+    ...["sheaf-server-<version>.tgz", "sheaf-model-minilm-<version>.tgz"],
+    ...["sheaf-importers-<version>.tgz", "sheaf-client-<version>.tgz"],
+  ],
+  "docs/guide/containers.md": ["sheaf:<version>"],
+  "docs/guide/typescript-client.md": ["sheaf-client-<version>.tgz"],
 };
 
 /** @param given `major`, `minor`, `patch` or a version. Throws for anything else, and for a version that goes back. */
