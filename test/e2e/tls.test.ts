@@ -1,12 +1,13 @@
 /** TLS of the server itself: bad files at the start and at a reload, clients that speak no TLS or never finish to. */
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
-import { type Socket, connect } from "node:net";
+import { createServer, request } from "node:https";
+import { type AddressInfo, type Socket, connect } from "node:net";
 import { join } from "node:path";
 import { type DetailedPeerCertificate, connect as connectTls } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type SelfSigned, selfSigned } from "../compat/testing/self-signed.ts";
 import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
@@ -92,6 +93,25 @@ describe("sheaf serve --tls-cert --tls-key", () => {
     const padding = " ".repeat(4 * 1024 * 1024);
     expect(await ask(collections, JSON.stringify({ name: "more" }) + padding)).toBe(200);
     expect(await ask(collections, `{${padding}`)).toBe(400);
+  });
+
+  it("is found by the command, which says what to do about a certificate, a name and plain HTTP", async () => {
+    const health = async (url: string, trusted: boolean): Promise<string> => {
+      const env = { ...process.env, ...(trusted ? { NODE_EXTRA_CA_CERTS: cert } : {}) };
+      const run = promisify(execFile)(process.execPath, [COMMAND, "health", "--url", url], { env });
+      const { stdout, stderr } = await run.catch((error: unknown) => error as Record<string, string>);
+      return `${stdout}${stderr}`;
+    };
+    expect(await health(served.url.replace("http:", "https:"), true)).toContain("is ready");
+    expect(await health(served.url.replace("http:", "https:"), false)).toContain("NODE_EXTRA_CA_CERTS");
+    expect(await health(served.url, true)).toContain("with https if it speaks TLS");
+    const elsewhere = createServer({ cert: identity.certificate, key: identity.key }).listen(0, "127.0.0.2");
+    await once(elsewhere, "listening");
+    const { port: other } = elsewhere.address() as AddressInfo;
+    const said = await health(`https://127.0.0.2:${other}`, true);
+    elsewhere.close();
+    expect(said).toContain("a name that is in its certificate");
+    expect(said).not.toContain("NODE_EXTRA_CA_CERTS");
   });
 
   it("ends a connection that speaks plain HTTP, and goes on", async () => {

@@ -74,14 +74,26 @@ export async function withServer<T>(
 }
 
 export function unreachable(url: string, cause: UnreachableError): SheafError {
-  const message = isDistrusted(cause)
-    ? `${cause.message}; NODE_EXTRA_CA_CERTS names a file of certificates that are trusted beside those of Node.js`
-    : `no server answers at ${url}; name another with --url`;
-  return new SheafError("unavailable", message, { cause });
+  return new SheafError("unavailable", whyUnreachable(url, cause), { cause });
 }
 
-/** A server answers there, whose certificate is not trusted. `fetch` has the reason in its cause. */
-function isDistrusted({ cause }: UnreachableError): boolean {
+function whyUnreachable(url: string, cause: UnreachableError): string {
+  const code = codeOf(cause);
+  if (code === OTHER_NAME) return `${cause.message}; name the server by a name that is in its certificate`;
+  if (DISTRUSTED.test(code))
+    return `${cause.message}; NODE_EXTRA_CA_CERTS names a file of certificates that are trusted beside those of Node.js`;
+  // Something listens there, and ends a connection on which it is spoken to in clear.
+  const mayBeTls = url.startsWith("http:") && code === ENDED;
+  const hint = mayBeTls ? ", or with https if it speaks TLS" : "";
+  return `no server answers at ${url}; name another with --url${hint}`;
+}
+
+const OTHER_NAME = "ERR_TLS_CERT_ALTNAME_INVALID";
+const DISTRUSTED = /CERT|VERIFY_LEAF/u;
+const ENDED = "UND_ERR_SOCKET";
+
+/** `fetch` has the reason in its cause. */
+function codeOf({ cause }: UnreachableError): string {
   const { code = "" } = ((cause as Error | undefined)?.cause ?? {}) as { readonly code?: string };
-  return /CERT|VERIFY_LEAF/u.test(code);
+  return code;
 }
