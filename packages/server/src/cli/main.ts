@@ -9,7 +9,12 @@ import { VERSION } from "../version.ts";
 import type { Command, OptionTexts } from "./command.ts";
 import { closingWords, commandNotes, helpWidth } from "./help-text.ts";
 import { backup, backupList } from "./commands/backup.ts";
-import { collectionsAcceptModel, collectionsDelete } from "./commands/collections.ts";
+import {
+  collectionsAcceptModel,
+  collectionsCreate,
+  collectionsDelete,
+  collectionsList,
+} from "./commands/collections.ts";
 import { compact } from "./commands/compact.ts";
 import { completion } from "./commands/completion.ts";
 import { exportRecords } from "./commands/export.ts";
@@ -44,6 +49,8 @@ const OTHERS: readonly Command[] = [
   tenantsList,
   databasesCreate,
   databasesList,
+  collectionsList,
+  collectionsCreate,
   collectionsAcceptModel,
   collectionsDelete,
   keysCreate,
@@ -57,7 +64,7 @@ const OTHERS: readonly Command[] = [
 ];
 /** Words for the groups of commands in `--help`. */
 const GROUPS: Readonly<Record<string, string>> = {
-  collections: "Delete a collection, or accept new model weights for it.",
+  collections: "List, create and delete collections, and accept new model weights.",
   databases: "Create and list databases of a tenant.",
   keys: "Create, list, rotate and revoke API keys.",
   tenants: "Create and list tenants.",

@@ -66,3 +66,41 @@ describe("sheaf collections delete", () => {
     expect(errors.join("\n")).toContain("Collection [gone] does not exist");
   });
 });
+
+describe("sheaf collections create and list", () => {
+  const collections = (...args: readonly string[]): Promise<number> =>
+    main(["collections", ...args, "--url", cli.url, "--key", ROOT_KEY]);
+
+  it("make collections that embed, cut or take vectors, and list them", async () => {
+    const cut = ["--chunking", "tokens", "--tokens", "64", "--overlap", "8"];
+    expect(await collections("create", "made-hybrid", ...cut)).toBe(0);
+    expect(await collections("create", "made-vectors", "--vectors")).toBe(0);
+    expect(await collections("create", "made-vectors", "--vectors")).toBe(1);
+    expect(await collections("create", "made-vectors", "--vectors", "--if-absent")).toBe(0);
+    expect(out).toEqual(["collection made-hybrid", ...Array<string>(2).fill("collection made-vectors")]);
+    out.length = 0;
+    expect(await collections("list")).toBe(0);
+    expect(out.filter((name) => name.startsWith("made-"))).toEqual(["made-hybrid", "made-vectors"]);
+    out.length = 0;
+    expect(await collections("list", "--json")).toBe(0);
+    const listed = JSON.parse(out.join("\n")) as readonly { readonly name: string }[];
+    expect(listed.find(({ name }) => name === "made-hybrid")).toMatchObject({
+      schema: {
+        chunking: { by: "tokens", size: 64, overlap: 8 },
+        keys: { bm25: { sparse_vector: { sparse_vector_index: { enabled: true } } } },
+      },
+    });
+  });
+
+  it.each([
+    [["--vectors", "--chunking", "tokens"], 2, "--vectors is for"],
+    [["--tokens", "64"], 2, "--tokens needs --chunking"],
+    [["--chunking", "words"], 1, "schema.chunking.by: must be"],
+    [["--chunking", "tokens", "--tokens", "many"], 2, "--tokens: must be a number"],
+    [["--chunking", "tokens", "--tokens", "4"], 1, "schema.chunking.size: must lie within"],
+    [["--model", "no/such"], 1, "no/such"],
+  ])("refuse %j", async (args, code, message) => {
+    expect(await collections("create", "refused", ...args)).toBe(code);
+    expect(errors.join("\n")).toContain(message);
+  });
+});
