@@ -39,6 +39,7 @@ describe.each([
     { page: "models.md", least: 1 },
     { page: "chunking.md", least: 5 },
     { page: "backup-and-restore.md", least: 4 },
+    { page: "moving-from-chroma.md", least: 2 },
     { page: "why-did-it-rank-there.md", least: 4 },
     { page: "../reference/extensions.md", least: 2 },
     // Without keys there are none to make.
