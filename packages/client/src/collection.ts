@@ -40,6 +40,7 @@ import {
   selectorJson,
 } from "./records/read.ts";
 import {
+  type ColumnRows,
   type Columns,
   type DefaultGetKey,
   type DefaultQueryKey,
@@ -49,6 +50,7 @@ import {
   type Row,
   type SearchKey,
   rowsOf,
+  splitRows,
 } from "./records/row.ts";
 import { type CommitParams, type Committed, commitJson } from "./records/transaction.ts";
 import {
@@ -155,9 +157,8 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
   /** A collection of its own with all records at one moment. */
   async fork(params: NameParams): Promise<Collection<M>> {
     const { name, ...call } = requireKnown(params, NAME, "params");
-    const path = `${this.#path}/${this.id}/fork`;
-    const request = { method: "POST", path, json: { new_name: name }, repeatable: false } as const;
-    return new Collection<M>(this.#server, await this.#server.transport.send(request, call));
+    const reply = await this.#post<CollectionReply>("fork", { new_name: name }, call, false);
+    return new Collection<M>(this.#server, reply);
   }
 
   /** Forks made in the tree of forks that this belongs to, deleted ones too. */
@@ -200,11 +201,12 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
     return this.#write("update", params);
   }
 
-  /** By ids, by a filter, or by both. Returns how many records existed. */
+  /** By ids, by a filter, or by both. Returns how many records existed. With a `limit` it is not repeated after 503: it would take others. */
   async delete(params: DeleteParams<M>): Promise<number> {
     const { limit } = requireKnown(params, DELETE, "params");
     const json = { ...selectorJson(params), limit };
-    return (await this.#post<{ deleted: number }>("delete", json, params)).deleted;
+    const repeatable = limit === undefined;
+    return (await this.#post<{ deleted: number }>("delete", json, params, repeatable)).deleted;
   }
 
   /** Of all records, or of those that a `get` with the same selection finds. */
@@ -323,14 +325,8 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
 
   /** Writes all or nothing; a `ConflictError` where a record of `readIds` is not any more as it was read. */
   async conditionalCommit(params: CommitParams<M>): Promise<Committed> {
-    const path = `${this.#path}/${this.id}/conditional/commit`;
-    const request = {
-      method: "POST",
-      path,
-      json: commitJson(params as CommitParams),
-      repeatable: false,
-    } as const;
-    const reply = await this.#server.transport.send<CommitReply>(request, params);
+    const json = commitJson(params as CommitParams);
+    const reply = await this.#post<CommitReply>("conditional/commit", json, params, false);
     return { firstInsertedRecordOffset: reply.first_inserted_record_offset, recordCount: reply.record_count };
   }
 
@@ -361,39 +357,13 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
     );
   }
 
-  #post<T>(route: string, json: object | undefined, options: CallOptions): Promise<T> {
+  #post<T>(route: string, json: object | undefined, options: CallOptions, repeatable = true): Promise<T> {
     const path = `${this.#path}/${this.id}/${route}`;
-    return this.#server.transport.send({ method: "POST", path, json }, options);
+    return this.#server.transport.send({ method: "POST", path, json, repeatable }, options);
   }
 }
 
 interface CommitReply {
   readonly first_inserted_record_offset: number | null;
   readonly record_count: number;
-}
-
-/** Columns with one row for each search or embedding. */
-type ColumnRows = {
-  readonly [K in Exclude<keyof Columns, "ids">]: readonly (Columns[K] | null)[] | null;
-} & { readonly ids: readonly (readonly string[])[] };
-
-function splitRows(
-  reply: ColumnRows,
-  namesOf: (i: number) => readonly string[],
-): readonly (readonly never[])[] {
-  const { documents, embeddings, metadatas, uris, scores, distances, highlights, snippets } = reply;
-  return reply.ids.map((ids, i) => {
-    const columns: Columns = {
-      ids,
-      documents: documents?.[i] ?? null,
-      embeddings: embeddings?.[i] ?? null,
-      metadatas: metadatas?.[i] ?? null,
-      uris: uris?.[i] ?? null,
-      scores: scores?.[i] ?? null,
-      distances: distances?.[i] ?? null,
-      highlights: highlights?.[i] ?? null,
-      snippets: snippets?.[i] ?? null,
-    };
-    return rowsOf(columns, namesOf(i));
-  });
 }

@@ -103,6 +103,17 @@ describe("a request that is refused", () => {
     );
   });
 
+  it("is not sent again after 503 where the second time would delete other records", async () => {
+    const gone = answer(200, { deleted: 1 });
+    answers.push(ok, busy(429), busy(503));
+    const notes = await clientOf().getCollection({ name: "n" });
+    await expect(notes.delete({ where: { a: 1 }, limit: 1 })).rejects.toMatchObject({ status: 503 });
+    expect(seen).toHaveLength(3);
+    answers.push(busy(503), gone);
+    expect(await notes.delete({ where: { a: 1 } })).toBe(1);
+    expect(seen).toHaveLength(5);
+  });
+
   it.each(["31", "Tue, 01 Jan 2999 00:00:00 GMT"])(
     "is given up at once for Retry-After: %s",
     async (value) => {

@@ -101,6 +101,32 @@ export function rowsOf(columns: Columns, names: readonly string[]): readonly nev
   })) as readonly unknown[] as readonly never[];
 }
 
+/** Columns with one row for each search or embedding. */
+export type ColumnRows = {
+  readonly [K in Exclude<keyof Columns, "ids">]: readonly (Columns[K] | null)[] | null;
+} & { readonly ids: readonly (readonly string[])[] };
+
+export function splitRows(
+  reply: ColumnRows,
+  namesOf: (i: number) => readonly string[],
+): readonly (readonly never[])[] {
+  const { documents, embeddings, metadatas, uris, scores, distances, highlights, snippets } = reply;
+  return reply.ids.map((ids, i) => {
+    const columns: Columns = {
+      ids,
+      documents: documents?.[i] ?? null,
+      embeddings: embeddings?.[i] ?? null,
+      metadatas: metadatas?.[i] ?? null,
+      uris: uris?.[i] ?? null,
+      scores: scores?.[i] ?? null,
+      distances: distances?.[i] ?? null,
+      highlights: highlights?.[i] ?? null,
+      snippets: snippets?.[i] ?? null,
+    };
+    return rowsOf(columns, namesOf(i));
+  });
+}
+
 /** @param only The fields to keep; `null` for all. */
 function fieldsOf(
   metadata: Metadata | null | undefined,
