@@ -81,6 +81,7 @@ export {
   parseChunking,
   refuseChunkId,
   refuseChunkKeys,
+  refuseKeysOfChunk,
 } from "./records/chunking.ts";
 export {
   HIGHLIGHT_SOURCES,

@@ -5,6 +5,7 @@
 import { invalid, unprocessable } from "../errors.ts";
 import {
   countOf,
+  exceedsBytes,
   listOf,
   memberPath,
   membersOf,
@@ -37,6 +38,8 @@ export const CHUNK_KEYS = ["parent", "start", "end"] as const;
 
 const [PARENT_KEY] = CHUNK_KEYS;
 const DEFAULT_SIZE = 256;
+/** What the id of the last chunk of a document is longer by: `#` and its number. */
+const CHUNK_ID_BYTES = chunkId("", LIMITS.chunksPerDocument - 1).length;
 const CHUNK_ID = /^(.+)#(?:0|[1-9]\d{0,8})$/su;
 
 /** @throws SheafError 422 for wrong types and unknown words, 400 for unknown members and bounds. */
@@ -101,19 +104,40 @@ export function chunkMetadata(
   return new Map(kept).set("parent", parent).set("start", BigInt(start)).set("end", BigInt(end));
 }
 
-/** @throws SheafError 400 for a document whose id could be one of a chunk: nobody could tell which is meant. */
+/**
+ * @throws SheafError 400 for a document whose id could be one of a chunk, so that nobody could tell which is meant, and for
+ * one whose chunks would have longer ids than records have.
+ */
 export function refuseChunkId(id: string, path: string): void {
-  if (parentOfId(id) !== null)
+  if (parentOfId(id) !== null) {
     throw invalid(
       path,
       "a document that is cut cannot have an id that ends as those of chunks do, in # and a number",
     );
+  }
+  const most = LIMITS.idBytes - CHUNK_ID_BYTES;
+  if (!exceedsBytes(id, most)) return;
+  const why = `ids of its chunks take up to ${CHUNK_ID_BYTES} more, and ${LIMITS.idBytes} is the limit`;
+  throw invalid(path, `a document that is cut cannot have an id of over ${most} bytes: ${why}`);
 }
 
-/** @throws SheafError 400 where metadata of a document that is cut has what the server gives its chunks. */
+/** @throws SheafError 400 where a chunk would get more keys than records have: what its document had counts with what is written. */
+export function refuseKeysOfChunk(metadata: Metadata | null, path: string): void {
+  const own = metadata ?? new Map();
+  if (own.size <= LIMITS.metadataKeys) return;
+  throw invalid(
+    path,
+    `a chunk of the document would hold ${own.size} keys, among them \`parent\`, \`start\` and \`end\`; the limit is ${LIMITS.metadataKeys}`,
+  );
+}
+
+/** @throws SheafError 400 where metadata of a document that is cut has what the server gives its chunks, or no room for it. */
 export function refuseChunkKeys(metadata: MetadataPatch | null, path: string): void {
   const taken = CHUNK_KEYS.find((key) => metadata?.has(key) === true);
   if (taken !== undefined) {
     throw invalid(memberPath(path, taken), "is the server's in the chunks of a document; use another key");
   }
+  const most = LIMITS.metadataKeys - CHUNK_KEYS.length;
+  const kept = metadata === null ? 0 : [...metadata.values()].filter((value) => value !== null).length;
+  if (kept > most) throw invalid(path, `holds ${kept} keys, the limit of a document that is cut is ${most}`);
 }

@@ -166,6 +166,7 @@ describe("a collection whose schema says how documents are cut", () => {
       [400, "metadatas[0].parent: is the server's"],
     ],
     ["an id of a chunk", "add", { ids: ["x#0"] }, [400, "ids[0]: a document that is cut cannot"]],
+    ["a long id", "add", { ids: ["x".repeat(508)] }, [400, "ids[0]: a document that is cut cannot have"]],
     ["no object", "add", { chunking: "tokens" }, [422, "chunking: "]],
     ["an unknown way", "add", { chunking: { by: "lines" } }, [422, "chunking.by: must be"]],
     ["an unknown member", "add", { chunking: { by: "tokens", length: 3 } }, [400, "chunking.length"]],

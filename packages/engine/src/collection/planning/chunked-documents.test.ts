@@ -253,6 +253,31 @@ describe("documents that are cut", () => {
     await write(new MemoryRecordStore(), "add", cut("x#01", ["a"]), cut("#", ["a"]), cut("x#-1", ["a"]));
   });
 
+  it("leave their chunks within the limits of ids and metadata keys", async () => {
+    const store = new MemoryRecordStore();
+    const keys = (count: number, from = 0): MetadataPatch =>
+      new Map(Array.from({ length: count }, (_, i) => [`k${from + i}`, 1n]));
+    const refused = async (record: WriteRecord, message: string): Promise<void> =>
+      expect(write(store, "upsert", record)).rejects.toMatchObject({ status: 400, message });
+    const id = "é".repeat(253);
+    await refused(
+      cut(`${id}xx`, ["a"]),
+      "ids[0]: a document that is cut cannot have an id of over 507 bytes: ids of its chunks take up to 5 more, and 512 is the limit",
+    );
+    await refused(
+      cut("x", ["a"], { metadata: keys(1022) }),
+      "ids[0].metadata: holds 1022 keys, the limit of a document that is cut is 1021",
+    );
+    await write(store, "upsert", cut(`${id}x`, ["a"], { metadata: keys(1021) }));
+    const message =
+      "ids[0].metadata: a chunk of the document would hold 1025 keys, among them `parent`, `start` and `end`; the limit is 1024";
+    await refused({ id: `${id}x`, ...NOTHING, metadata: keys(1, 2000) }, message);
+    await refused(cut(`${id}x`, ["b"], { metadata: keys(1, 2000) }), message);
+    const swapped = new Map([...keys(1, 2000), ["k0", null]]) as MetadataPatch;
+    await write(store, "upsert", { id: `${id}x`, ...NOTHING, metadata: swapped });
+    expect(store.find(`${id}x#0`)?.metadata?.size).toBe(1024);
+  });
+
   it("count every put and every removal as an operation of its own", async () => {
     const store = new MemoryRecordStore();
     await write(store, "add", cut("x", ["a", "b", "c"]));

@@ -19,6 +19,7 @@ import {
   parentOfId,
   refuseChunkId,
   refuseChunkKeys,
+  refuseKeysOfChunk,
 } from "@sheaf/protocol";
 import { isInSteps } from "../../storage/steps.ts";
 import type { StoreView } from "../../storage/record-store.ts";
@@ -100,8 +101,9 @@ export class ChunkedDocuments {
       if (current !== null && !isChunkOf(parent, id, current.metadata)) throw taken(id, parent, path);
       const own = mergeMetadata(kept, metadata) ?? new Map();
       this.#batch.sequence += 1;
-      const chunk = { id, embedding, document, uri, metadata: chunkMetadata(own, parent, { start, end }) };
-      this.#batch.put(chunk, current, path);
+      const keys = chunkMetadata(own, parent, { start, end });
+      refuseKeysOfChunk(keys, `${path}.metadata`);
+      this.#batch.put({ id, embedding, document, uri, metadata: keys }, current, path);
       yield;
     }
     this.#batch.remove(parent);
@@ -132,6 +134,7 @@ export class ChunkedDocuments {
     for (const chunk of old) {
       this.#batch.sequence += 1;
       const merged = mergeMetadata(chunk.metadata, metadata);
+      refuseKeysOfChunk(merged, `${path}.metadata`);
       this.#batch.put({ ...chunk, uri: uri ?? chunk.uri, metadata: merged }, chunk, path);
       yield;
     }
