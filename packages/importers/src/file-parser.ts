@@ -1,8 +1,6 @@
 /** Parses files in a process of its own, which is ended when a file takes too much memory or time, or brings it down. */
-import { type ChildProcess, execFile, fork } from "node:child_process";
-import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import type { ChildProcess } from "node:child_process";
+import { askWithinLimits, startChild } from "./bounded-child.ts";
 import type { FileKind } from "./file-kind.ts";
 import { PARSER_LIMITS } from "./parser-limits.ts";
 
@@ -15,12 +13,6 @@ export interface ParsedFile {
 
 type Answer = { readonly parsed: ParsedFile } | { readonly reason: string };
 
-const HEAP_MB = 320;
-const LOOK_EVERY_MS = 25;
-const LOOK_EVERY_ELSEWHERE_MS = 500;
-const STATM_PAGE_BYTES = 4096;
-const isSource = import.meta.url.endsWith(".ts");
-
 export class FileParser {
   #child: ChildProcess | null = null;
   #files = 0;
@@ -28,9 +20,9 @@ export class FileParser {
   /** What the file says, or why it says nothing. One at a time. */
   async parse(kind: FileKind, bytes: Uint8Array): Promise<ParsedFile | string> {
     if (this.#files >= PARSER_LIMITS.filesPerProcess) this.close();
-    const child = (this.#child ??= startChild());
+    const child = (this.#child ??= startChild("parser-process", PARSER_LIMITS));
     this.#files += 1;
-    const answer = await askWithinLimits(child, { kind, bytes });
+    const answer = (await askWithinLimits(child, { kind, bytes }, PARSER_LIMITS)) as Answer | string;
     if (typeof answer === "string") this.close();
     else if ("parsed" in answer) return answer.parsed;
     return typeof answer === "string" ? answer : answer.reason;
@@ -40,61 +32,4 @@ export class FileParser {
     this.#child?.kill("SIGKILL");
     [this.#child, this.#files] = [null, 0];
   }
-}
-
-function startChild(): ChildProcess {
-  const module = new URL(isSource ? "parser-process.ts" : "parser-process.js", import.meta.url);
-  const sources = ["--conditions=@sheaf/source", "--import", isSource ? import.meta.resolve("tsx") : ""];
-  const child = fork(fileURLToPath(module), {
-    execArgv: [`--max-old-space-size=${HEAP_MB}`, ...(isSource ? sources : [])],
-    // No keys, no proxies, no options of the parent.
-    env: {},
-    serialization: "advanced",
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
-  });
-  // Its end is told by `exit`.
-  child.on("error", () => {});
-  return child;
-}
-
-/** A text says why the child has to be ended, or has ended. */
-async function askWithinLimits(child: ChildProcess, request: object): Promise<Answer | string> {
-  const over = new AbortController();
-  const { signal } = over;
-  const end = (reason: string): void => over.abort(reason);
-  const timer = setTimeout(() => end(`took over ${PARSER_LIMITS.seconds} s`), PARSER_LIMITS.seconds * 1_000);
-  const watch = watchMemory(child, () => end(`took over ${PARSER_LIMITS.memoryBytes} bytes of memory`));
-  const onExit = (): void => end("ended the process that parsed it, most likely for lack of memory");
-  child.once("exit", onExit);
-  try {
-    const answer = once(child, "message", { signal });
-    child.send(request, (error) => {
-      if (error !== null) onExit();
-    });
-    const [message] = (await answer) as [Answer];
-    return message;
-  } catch (error) {
-    if (signal.aborted) return String(signal.reason);
-    throw error;
-  } finally {
-    clearTimeout(timer);
-    clearInterval(watch);
-    child.off("exit", onExit);
-  }
-}
-
-function watchMemory({ pid = 0 }: ChildProcess, tell: () => void): NodeJS.Timeout {
-  const look = (bytes: number): void => {
-    if (bytes > PARSER_LIMITS.memoryBytes) tell();
-  };
-  if (process.platform !== "linux")
-    return setInterval(() => {
-      execFile("ps", ["-o", "rss=", "-p", String(pid)], (_, out) => look(Number(out) * 1_024));
-    }, LOOK_EVERY_ELSEWHERE_MS);
-  return setInterval(() => {
-    void readFile(`/proc/${pid}/statm`, "utf8").then(
-      (text) => look(Number(text.split(" ")[1]) * STATM_PAGE_BYTES),
-      () => {},
-    );
-  }, LOOK_EVERY_MS);
 }

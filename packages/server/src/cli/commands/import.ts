@@ -1,4 +1,4 @@
-/** `sheaf import`: a folder of files, or JSON lines, into a collection of a running server; or a whole exported tenant. */
+/** `sheaf import`: a folder of files, JSON lines, or a table, into a collection of a running server; or a whole exported tenant. */
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { EXPORT_MANIFEST } from "@sheaf/engine";
@@ -7,8 +7,9 @@ import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
 import { runFolderImport } from "../import/folder/folder-command.ts";
-import { importLines } from "../import/import-lines.ts";
+import { fileLines, importLines } from "../import/import-lines.ts";
 import { openForLines } from "../import/open-for-lines.ts";
+import { isTable, readTable } from "../import/table-lines.ts";
 import { runTenantImport } from "../import/tenant/tenant-command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
@@ -16,7 +17,7 @@ import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 export const importRecords: Command = {
   name: "import",
   summary:
-    "Write the files of a folder, or the records of a file of JSON lines, to a collection of a running server; or an exported tenant.",
+    "Write the files of a folder, or the records of JSON lines, Parquet or Arrow, to a collection of a running server; or an exported tenant.",
   operands: ["path"],
   options: [
     { flags: "--collection <name>", doc: "Name of the collection. Required, but for an exported tenant." },
@@ -39,6 +40,9 @@ export const importRecords: Command = {
       flags: "--overlap <number>",
       doc: "Folder: tokens that a chunk shares with the one before. [default 0]",
     },
+    { flags: "--id-column <name>", doc: "Parquet, Arrow: column of the ids. [default id]" },
+    { flags: "--document-column <name>", doc: "Parquet, Arrow: column of the texts. [default document]" },
+    { flags: "--embedding-column <name>", doc: "Parquet, Arrow: column of the vectors. [default embedding]" },
     { flags: "--state <file>", doc: "Folder: which files are done. [default FOLDER.import.jsonl]" },
     ...databaseOptions("the collection"),
     ...SERVER_OPTIONS,
@@ -50,7 +54,9 @@ export const importRecords: Command = {
     'Of JSON lines: a line is an object with "id" and any of "embedding", "document", "uri" and "metadata", as `sheaf export` and ' +
     "`sheaf doctor --salvage` write them. Of a folder that `sheaf export --tenant` wrote: the tenant, " +
     "or one named with --tenant, with its databases and collections, none of which may be there yet. Lines that are refused go to FILE.refused.jsonl, with the reason. An import that was " +
-    "interrupted goes on where it ended (FILE.import.json). Exit code 0: all lines were written; 1: it failed, or lines were refused.",
+    "interrupted goes on where it ended (FILE.import.json). Of Parquet, Arrow and Feather files a row is a record: columns that are none of the three " +
+    "are metadata; a refused row is named as a line is. They need the package @sheaf/importers. " +
+    "Exit code 0: all lines were written; 1: it failed, or lines were refused.",
   run: async (options, [file = ""]) => {
     const { into, create, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
     const name = options["collection"] ?? into;
@@ -70,7 +76,11 @@ export const importRecords: Command = {
       const target = { name, collections, path, create: create !== undefined };
       const { id } = await openForLines(client, target);
       const onProgress = (records: number): void => tell(() => `${records} records so far`);
-      return importLines({ path, client, collection: `${collections}/${id}`, onProgress });
+      const table = isTable(path) ? await readTable(path, options) : null;
+      const lines = table?.lines ?? ((from: number) => fileLines(path, from));
+      const collection = `${collections}/${id}`;
+      const key = table === null ? collection : `${collection} ${JSON.stringify(table.columns)}`;
+      return importLines({ path, key, lines, client, collection, onProgress });
     });
     if (options["json"] !== undefined) console.log(JSON.stringify(imported, null, 2));
     else {

@@ -1,5 +1,5 @@
 /**
- * Reads a file of JSON lines and upserts them in batches. How far it is stands beside the file, so that an import that was
+ * Upserts JSON lines, of a file or made of a table, in batches. How far it is stands beside the file, so that an import that was
  * interrupted goes on; what is written twice then is the same record again.
  */
 import { appendFileSync, createReadStream, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,12 @@ import { type ReadLine, parseLine } from "./record-batch.ts";
 import { upsertLines } from "./upsert-lines.ts";
 
 export interface ImportRequest {
+  /** Beside which the state and the report lie. */
   readonly path: string;
+  /** The collection and how lines are made: the same at a run that goes on where this one ends. */
+  readonly key: string;
+  /** Those behind the first ones, without their ends; a blank one is empty. */
+  readonly lines: (from: number) => AsyncIterable<Uint8Array>;
   readonly client: Pick<SheafClient, "request">;
   /** Path of the collection at the server. */
   readonly collection: string;
@@ -53,10 +58,10 @@ class Import {
   async all(): Promise<ImportedLines> {
     const resumedAt = this.#done();
     if (resumedAt === 0) rmSync(this.#report, { force: true });
-    let number = 0;
-    for await (const line of linesOf(this.#request.path)) {
+    let number = resumedAt;
+    for await (const line of this.#request.lines(resumedAt)) {
       number += 1;
-      if (number <= resumedAt || line.length === 0) continue;
+      if (line.length === 0) continue;
       this.#take(number, line);
       if (this.#batch.length >= BATCH_RECORDS || this.#bytes >= BATCH_BYTES) await this.#flush(number);
     }
@@ -72,7 +77,7 @@ class Import {
       readonly collection?: unknown;
       readonly lines?: unknown;
     };
-    return collection === this.#request.collection && typeof lines === "number" ? lines : 0;
+    return collection === this.#request.key && typeof lines === "number" ? lines : 0;
   }
 
   #take(number: number, line: Uint8Array): void {
@@ -96,13 +101,22 @@ class Import {
     });
     this.#written += this.#batch.length - newest.size;
     [this.#batch, this.#bytes] = [[], 0];
-    writeFileSync(this.#state, JSON.stringify({ collection: this.#request.collection, lines }));
+    writeFileSync(this.#state, JSON.stringify({ collection: this.#request.key, lines }));
     this.#request.onProgress(this.#written);
   }
 
   #refuse(line: number, id: string | null, reason: string): void {
     this.#refused += 1;
     appendFileSync(this.#report, `${JSON.stringify({ line, id, reason })}\n`);
+  }
+}
+
+/** Of a file of JSON lines. */
+export async function* fileLines(path: string, from: number): AsyncGenerator<Uint8Array> {
+  let number = 0;
+  for await (const line of linesOf(path)) {
+    number += 1;
+    if (number > from) yield line;
   }
 }
 

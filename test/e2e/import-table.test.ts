@@ -1,0 +1,88 @@
+/** `sheaf import FILE.parquet`, by the real command. */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+
+const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
+const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const COUNT = 1_200;
+const WRONG = 700;
+
+let folder: string;
+let file: string;
+let served: ServedSheaf;
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  file = join(folder, "vectors.parquet");
+  served = await ServedSheaf.start();
+  const rows = Array.from({ length: COUNT }, (_, i) => i);
+  const buffer = parquetWriteBuffer({
+    rowGroupSize: 500,
+    columnData: [
+      { name: "key", data: rows.map((i) => `r${i}`), type: "STRING" },
+      { name: "vector", data: rows.map((i) => (i === WRONG ? [1] : [i, 0.5])) },
+      { name: "year", data: rows.map((i) => BigInt(i)), type: "INT64" },
+      { name: "weight", data: rows.map((i) => i / 2), type: "DOUBLE" },
+    ],
+  });
+  await writeFile(file, new Uint8Array(buffer));
+});
+afterAll(async () => {
+  await served.dispose();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function imported(
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly output: string }> {
+  const env = { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY };
+  const all = [COMMAND, "import", file, "--into", "vectors", "--create", ...args];
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { env });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, output: stdout + stderr };
+  }
+}
+
+it("writes the rows, names the refused ones, and goes on where it was interrupted", async () => {
+  expect(await imported()).toMatchObject({
+    code: 2,
+    output: expect.stringContaining("has no column id; --id-column names one of key, vector, year, weight"),
+  });
+  const columns = ["--id-column", "key", "--embedding-column", "vector"];
+  expect(await imported(...columns)).toMatchObject({
+    code: 1,
+    output: expect.stringContaining(`${COUNT - 1} records written to vectors; refused: 1, see `),
+  });
+  const refused = JSON.parse(await readFile(`${file}.refused.jsonl`, "utf8")) as object;
+  expect(refused).toMatchObject({ line: WRONG + 1, id: `r${WRONG}` });
+  const { id } = await served.ask<{ readonly id: string }>(`${COLLECTIONS}/vectors`);
+  const include = ["embeddings", "metadatas"];
+  const answer = await served.request(`${COLLECTIONS}/${id}/get`, { json: { ids: ["r4"], include } });
+  expect(await answer.text()).toContain('"weight":2.0');
+  expect(await served.ask(`${COLLECTIONS}/${id}/get`, { ids: ["r5"], include })).toMatchObject({
+    embeddings: [[5, 0.5]],
+    metadatas: [{ year: 5, weight: 2.5 }],
+  });
+  // An earlier run came as far as that, and was killed.
+  const collection = `${COLLECTIONS}/${id}`;
+  const named = JSON.stringify({ id: "key", embedding: "vector" });
+  await writeFile(
+    `${file}.import.json`,
+    JSON.stringify({ collection: `${collection} ${named}`, lines: 1_000 }),
+  );
+  expect(await imported(...columns)).toMatchObject({
+    code: 0,
+    output: expect.stringContaining("200 records written to vectors (from line 1001 on)"),
+  });
+  expect(existsSync(`${file}.import.json`)).toBe(false);
+});
