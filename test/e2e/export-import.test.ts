@@ -1,6 +1,6 @@
 /** `sheaf export` and `sheaf import`, by the real command: nothing is lost on the way, and both go on where they were ended. */
 import { execFile } from "node:child_process";
-import { appendFile, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -146,10 +146,22 @@ describe("sheaf export and sheaf import", () => {
     expect((await exported(file)).code).toBe(0);
     expect(await readFile(file, "utf8")).toBe(text);
     const rest = await makeCollection("rest");
-    await writeFile(`${file}.import.json`, JSON.stringify({ collection: rest, lines: RECORDS - 5 }));
-    const { code, output } = await sheaf("import", file, "--collection", "rest");
-    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("5 records written") });
+    const state = `${file}.import.json`;
+    const { size, mtimeMs } = await stat(file);
+    await writeFile(state, JSON.stringify({ source: `${rest} ${size} ${mtimeMs}`, lines: RECORDS - 5 }));
+    const written = (count: number): object => ({
+      code: 0,
+      output: expect.stringMatching(new RegExp(`^${count} records written`, "mu")) as unknown,
+    });
+    const imported = (): Promise<object> => sheaf("import", file, "--collection", "rest");
+    expect(await imported()).toMatchObject(written(5));
     expect(await served.ask<number>(`${rest}/count`)).toBe(5);
+    // What an interrupted run had done of another file says nothing of this one.
+    for (const other of [`{"source":"${rest} ${size} ${mtimeMs - 1}","lines":600}`, '{"lines"', "null"]) {
+      await writeFile(state, other);
+      expect(await imported(), other).toMatchObject(written(RECORDS));
+    }
+    expect(await served.ask<number>(`${rest}/count`)).toBe(RECORDS);
   });
 
   it("refuse lines one by one, by their number", async () => {

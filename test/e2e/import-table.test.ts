@@ -1,7 +1,7 @@
 /** `sheaf import FILE.parquet`, by the real command. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -76,10 +76,9 @@ it("writes the rows, names the refused ones, and goes on where it was interrupte
   // An earlier run came as far as that, and was killed.
   const collection = `${COLLECTIONS}/${id}`;
   const named = JSON.stringify({ id: "key", embedding: "vector" });
-  await writeFile(
-    `${file}.import.json`,
-    JSON.stringify({ collection: `${collection} ${named}`, lines: 1_000 }),
-  );
+  const { size, mtimeMs } = await stat(file);
+  const source = `${collection} ${named} ${size} ${mtimeMs}`;
+  await writeFile(`${file}.import.json`, JSON.stringify({ source, lines: 1_000 }));
   expect(await imported(...columns)).toMatchObject({
     code: 0,
     output: expect.stringContaining("200 records written to vectors (from line 1001 on)"),

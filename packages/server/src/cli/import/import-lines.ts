@@ -2,7 +2,16 @@
  * Upserts JSON lines, of a file or made of a table, in batches. How far it is stands beside the file, so that an import that was
  * interrupted goes on; what is written twice then is the same record again.
  */
-import { appendFileSync, createReadStream, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  createReadStream,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import type { SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
 import { type ReadLine, parseLine } from "./record-batch.ts";
@@ -28,6 +37,11 @@ export interface ImportedLines {
   readonly resumedAt: number;
   /** File with the lines that were refused. */
   readonly report: string;
+}
+
+interface Saved {
+  readonly source: string;
+  readonly lines: number;
 }
 
 const BATCH_RECORDS = 500;
@@ -70,14 +84,17 @@ class Import {
     return { written: this.#written, refused: this.#refused, resumedAt, report: this.#report };
   }
 
-  /** Lines that an earlier run into the same collection has done. */
+  /** Lines that an earlier run of this file into the same collection has done. */
   #done(): number {
     if (!existsSync(this.#state)) return 0;
-    const { collection, lines } = JSON.parse(readFileSync(this.#state, "utf8")) as {
-      readonly collection?: unknown;
-      readonly lines?: unknown;
-    };
-    return collection === this.#request.key && typeof lines === "number" ? lines : 0;
+    const saved = readSaved(this.#state);
+    return saved?.source === this.#source() ? saved.lines : 0;
+  }
+
+  /** Of another file under the same name, other lines come first. */
+  #source(): string {
+    const { size, mtimeMs } = statSync(this.#request.path);
+    return [this.#request.key, size, mtimeMs].join(" ");
   }
 
   #take(number: number, line: Uint8Array): void {
@@ -101,13 +118,25 @@ class Import {
     });
     this.#written += this.#batch.length - newest.size;
     [this.#batch, this.#bytes] = [[], 0];
-    writeFileSync(this.#state, JSON.stringify({ collection: this.#request.key, lines }));
+    const saved: Saved = { source: this.#source(), lines };
+    writeFileSync(`${this.#state}.new`, JSON.stringify(saved));
+    renameSync(`${this.#state}.new`, this.#state);
     this.#request.onProgress(this.#written);
   }
 
   #refuse(line: number, id: string | null, reason: string): void {
     this.#refused += 1;
     appendFileSync(this.#report, `${JSON.stringify({ line, id, reason })}\n`);
+  }
+}
+
+/** `null` for anything else: all lines are written again then, which changes nothing. */
+function readSaved(path: string): Saved | null {
+  try {
+    const saved = JSON.parse(readFileSync(path, "utf8")) as Partial<Saved> | null;
+    return typeof saved?.source === "string" && typeof saved.lines === "number" ? (saved as Saved) : null;
+  } catch {
+    return null;
   }
 }
 

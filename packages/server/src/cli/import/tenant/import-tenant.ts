@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConflictError, SheafApiError, type SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
-import { importLines } from "../import-lines.ts";
+import { fileLines, importLines } from "../import-lines.ts";
 import { type ExportedCollectionLine, readHead, readManifest } from "./tenant-manifest.ts";
 import type { CollectionState, TenantState } from "./tenant-state.ts";
 
@@ -46,8 +46,9 @@ async function importOne(run: TenantImport, line: ExportedCollectionLine, path: 
   const progress = await makeCollection(run, line, path);
   const collection = `${path}/${progress.id}`;
   const { collections, written } = state.totals;
+  const file = join(folder, line.file);
   const imported = await importLines({
-    ...{ path: join(folder, line.file), client, collection },
+    ...{ path: file, key: collection, lines: (from) => fileLines(file, from), client, collection },
     onProgress: (records) => onProgress(collections, written + records),
   });
   progress.refused = refusedLines(imported.report);
