@@ -94,6 +94,27 @@ const BOMBS: readonly (readonly [string, FileKind, () => Uint8Array, RegExp])[] 
     /took over 30 s|memory|holds no text/u,
   ],
   [
+    "a table with one row of 40 MB",
+    "csv",
+    () => Buffer.from("a,b\n" + "x".repeat(40 * 2 ** 20)),
+    /is no CSV: /u,
+  ],
+  [
+    "a page of four million times one element",
+    "html",
+    () => Buffer.from("<br>".repeat(4e6)),
+    /holds no text/u,
+  ],
+  [
+    "a page that is a script and leads elsewhere",
+    "html",
+    () =>
+      Buffer.from(
+        `<meta http-equiv="refresh" content="0;url=http://127.0.0.1/"><script>${"while(true){}".repeat(1e5)}</script>`,
+      ),
+    /holds no text/u,
+  ],
+  [
     "a table with too many rows",
     "csv",
     () => Buffer.from("a\n" + "1\n".repeat(PARSER_LIMITS.parts + 2)),

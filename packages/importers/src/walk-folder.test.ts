@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, realpath, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -65,4 +65,12 @@ describe("readFound", () => {
     expect(await readFound(root, "linked/secret.txt")).toBe("is a link");
     expect(await readFound(root, "a")).toBe("is no regular file");
   });
+});
+
+it("does not read a file of 100 MB", async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "sheaf-large-")));
+  await writeFile(join(folder, "row.csv"), "a");
+  await truncate(join(folder, "row.csv"), 100 * 2 ** 20);
+  expect(await readFound(folder, "row.csv")).toBe("has 104857600 bytes, the limit is 67108864");
+  await rm(folder, { recursive: true });
 });
