@@ -78,7 +78,7 @@ export const importFromChroma: Command = {
 /** @param name Of the source, the same at the next run. */
 async function importFrom(url: string, name: string | undefined, options: OptionTexts): Promise<number> {
   const source = new ChromaSource({ url, token: readSecret("--token-file", options["tokenFile"]) });
-  const tenants = options["tenant"]?.split(",") ?? (await source.tenants()) ?? [DEFAULT_TENANT];
+  const tenants = options["tenant"]?.split(",") ?? (await source.tenants()) ?? defaultTenant();
   const statePath = resolve(options["state"] ?? "sheaf-import-chroma.json");
   const state = await withServer({ url: options["to"], key: options["key"] }, async (client) => {
     await client.heartbeat();
@@ -96,4 +96,12 @@ async function importFrom(url: string, name: string | undefined, options: Option
     return opened;
   });
   return printReport(state, options["json"] !== undefined);
+}
+
+/** Others cannot be seen, which whoever has them should know. */
+function defaultTenant(): readonly string[] {
+  console.error(
+    `The source does not list its tenants: ${DEFAULT_TENANT} is copied; name others with --tenant.`,
+  );
+  return [DEFAULT_TENANT];
 }

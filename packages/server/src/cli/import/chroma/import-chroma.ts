@@ -51,6 +51,10 @@ export async function importChroma(run: ChromaImport): Promise<void> {
 /** Of a tenant, those that are to be copied. */
 async function databasesOf({ source, database }: ChromaImport, tenant: string): Promise<readonly string[]> {
   const all = await source.databases(tenant);
+  if (all === null && database === undefined)
+    console.error(
+      `The source does not list the databases of ${tenant}: ${DEFAULT_DATABASE} is copied; name another with --database.`,
+    );
   if (all === null) return [database ?? DEFAULT_DATABASE];
   return database === undefined ? all : all.filter((name) => name === database);
 }
