@@ -72,6 +72,11 @@ const table = {
     over: 413,
     doc: "Chunks of one document. All of them are embedded within one request and stored together.",
   },
+  copiedBytes: {
+    value: 128 * 1024 * 1024,
+    over: 413,
+    doc: "Metadata and URIs that chunks get from their documents in one write, those of each document once for every chunk, counted as in `changedBytes`.",
+  },
   operationsPerCommit: { value: 10_000, over: 400, doc: "Operations of one conditional commit." },
   readIdsPerCommit: {
     value: 10_000,

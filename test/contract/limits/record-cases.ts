@@ -2,7 +2,7 @@
 import type { LimitName, WriteRecord } from "@sheaf/protocol";
 import { planWrite } from "../../../packages/engine/src/collection/plan-write.ts";
 import { MemoryRecordStore } from "../../../packages/engine/src/storage/memory-record-store.ts";
-import { recordBytes } from "../../../packages/engine/src/storage/values/record-bytes.ts";
+import { metadataBytes, recordBytes } from "../../../packages/engine/src/storage/values/record-bytes.ts";
 import { COLLECTIONS } from "../../../packages/server/src/testing/test-app.ts";
 import {
   type Bench,
@@ -60,6 +60,12 @@ export const RECORD_CASES = {
     (bench, size) => cutting(bench, "# a\nb\n".repeat(size), { by: "headings" }),
     /^document of record "x" \(ids\[0\]\)/u,
   ),
+  copiedBytes: bySize((_bench, size) => {
+    const record = documentOfCopies(size);
+    return called(() =>
+      new MemoryRecordStore().apply((view) => planWrite(view, { kind: "add", records: [record] })),
+    );
+  }, /^ids\[0\]: with metadata and URI in each of the 8 chunks/u),
   operationsPerCommit: toCollection("conditional/commit", /^operations/u, (size) => ({
     operations: times(size, () => ({ operation: "delete", payload: { ids: ["none"] } })),
   })),
@@ -94,6 +100,16 @@ async function cutting(bench: Bench, document: string, chunking: object): Promis
   return bench.send(`POST ${COLLECTIONS}/${id}/upsert`, {
     json: { ids: ["x"], documents: [document], chunking },
   });
+}
+
+/** A document whose eight chunks get so much of it. */
+function documentOfCopies(size: number): WriteRecord {
+  const metadata = new Map([["k", ""]]);
+  metadata.set("k", "x".repeat(Math.ceil((size / 8 - metadataBytes(metadata)) / 2)));
+  const chunks = times(8, (start) => ({
+    ...{ start, end: start + 1, embedding: new Float32Array(2), document: "a", metadata: null },
+  }));
+  return { id: "x", embedding: null, document: null, uri: null, metadata, chunks };
 }
 
 function recordsOfBytes(size: number): WriteRecord[] {

@@ -278,6 +278,28 @@ describe("documents that are cut", () => {
     expect(store.find(`${id}x#0`)?.metadata?.size).toBe(1024);
   });
 
+  it("are refused before they multiply what they were written with beyond its bound", async () => {
+    const store = new MemoryRecordStore();
+    const texts = Array.from({ length: 100 }, () => "a");
+    const metadata = new Map([["big", "x".repeat(900_000)]]);
+    const refusal = {
+      status: 413,
+      message: expect.stringContaining("ids[0]: with metadata and URI in each of the 100 chunks"),
+    };
+    await expect(write(store, "add", cut("x", texts, { metadata }))).rejects.toMatchObject(refusal);
+    await write(store, "add", cut("x", texts), cut("y", texts));
+    await expect(write(store, "update", { id: "x", ...NOTHING, metadata })).rejects.toMatchObject(refusal);
+    // Documents of one write count together.
+    const half = new Map([["big", "x".repeat(400_000)]]);
+    const [x, y] = ["x", "y"].map((id) => ({ id, ...NOTHING, metadata: half }));
+    await write(store, "update", x!);
+    await expect(write(store, "update", x!, y!)).rejects.toMatchObject({
+      status: 413,
+      message: expect.stringContaining("ids[1]"),
+    });
+    expect(store.find("y#0")?.metadata?.has("big")).toBe(false);
+  });
+
   it("count every put and every removal as an operation of its own", async () => {
     const store = new MemoryRecordStore();
     await write(store, "add", cut("x", ["a", "b", "c"]));

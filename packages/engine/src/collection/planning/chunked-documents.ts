@@ -7,6 +7,7 @@ import {
   CHUNK_KEYS,
   DOCUMENT_KEY,
   type JsonObject,
+  LIMITS,
   type Metadata,
   type RecordChunk,
   SheafError,
@@ -24,6 +25,7 @@ import {
 import { isInSteps } from "../../storage/steps.ts";
 import type { StoreView } from "../../storage/record-store.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
+import { metadataBytes } from "../../storage/values/record-bytes.ts";
 import { type PlannedBatch, mergeMetadata } from "./planned-batch.ts";
 
 const IDS_PER_STEP = 256;
@@ -39,6 +41,7 @@ export class ChunkedDocuments {
   readonly #batch: PlannedBatch;
   /** Keys of vectors that are made of the document: those of one chunk say nothing of another. */
   readonly #ofText: readonly string[];
+  #copiedBytes = 0;
 
   constructor(batch: PlannedBatch, schema: JsonObject) {
     this.#batch = batch;
@@ -95,6 +98,7 @@ export class ChunkedDocuments {
     refuseChunkKeys(record.metadata, `${path}.metadata`);
     const kept = mergeMetadata(this.#ofDocument(before?.metadata ?? null), record.metadata);
     const uri = record.uri ?? before?.uri ?? null;
+    this.#countCopies({ metadata: kept, uri }, chunks.length, path);
     for (const [i, { start, end, embedding, document, metadata }] of chunks.entries()) {
       const id = chunkId(parent, i);
       const current = yield* this.#find(id);
@@ -131,6 +135,8 @@ export class ChunkedDocuments {
       );
     }
     refuseChunkKeys(metadata, `${path}.metadata`);
+    const kept = mergeMetadata(this.#ofDocument(old[0]!.metadata), metadata);
+    this.#countCopies({ metadata: kept, uri: uri ?? old[0]!.uri }, old.length, path);
     for (const chunk of old) {
       this.#batch.sequence += 1;
       const merged = mergeMetadata(chunk.metadata, metadata);
@@ -138,6 +144,22 @@ export class ChunkedDocuments {
       this.#batch.put({ ...chunk, uri: uri ?? chunk.uri, metadata: merged }, chunk, path);
       yield;
     }
+  }
+
+  /** Before any is made: of a body of one megabyte may come thousands. */
+  #countCopies(
+    { metadata, uri }: Pick<StoredRecord, "metadata" | "uri">,
+    chunks: number,
+    path: string,
+  ): void {
+    const bytes = (metadata === null ? 0 : metadataBytes(metadata)) + 2 * (uri?.length ?? 0);
+    this.#copiedBytes += bytes * chunks;
+    if (this.#copiedBytes <= LIMITS.copiedBytes) return;
+    const most = LIMITS.copiedBytes / 2 ** 20;
+    throw new SheafError(
+      "too_large",
+      `${path}: with metadata and URI in each of the ${chunks} chunks of the document, the copies of this write take over ${most} MiB; send shorter ones, or fewer documents at once`,
+    );
   }
 
   *#removeAll(chunks: readonly StoredRecord[]): Generator<void, void> {
