@@ -60,6 +60,7 @@ import {
   type WriteLimits,
   type WriteParams,
   columnsOf,
+  inWholeWrite,
   needsLimits,
   requireBatchSize,
   requireRecords,
@@ -342,8 +343,7 @@ export class Collection<M extends MetadataShape<M> = Metadata> {
         const columns = columnsOf(batch, limits.supportsBase64Encoding);
         await this.#post(kind, { ...columns, chunking }, call);
       } catch (error) {
-        if (error instanceof SheafClientError) error.recordsWritten = written;
-        throw error;
+        throw error instanceof SheafClientError ? inWholeWrite(error, written) : error;
       }
       written += batch.length;
       onProgress?.({ written, total });

@@ -65,6 +65,9 @@ describe("the client", () => {
   it.each<[string, () => unknown]>([
     ["options.url: must be the address of a server", () => new SheafClient(wrong({}))],
     ["options.url: must be the address of a server", () => new SheafClient({ url: "127.0.0.1:8000" })],
+    ["options.url: must have no query", () => new SheafClient({ url: "http://127.0.0.1:1/?a=1" })],
+    ["options.url: must have no query", () => new SheafClient({ url: "http://127.0.0.1:1/#a" })],
+    ["options.key: has characters that", () => new SheafClient({ ...options, key: "k\u2026y" })],
     ["options.retries: must be an integer", () => new SheafClient({ ...options, retries: -1 })],
     ["options.timeoutMs: must be a number over 0", () => new SheafClient({ ...options, timeoutMs: 0 })],
     ["params.timeoutMs: must be a number over 0", () => client.heartbeat({ timeoutMs: -1 })],
@@ -78,6 +81,29 @@ describe("the client", () => {
     [
       "params.batchSize: must be a positive integer",
       () => collection.add({ records: [{ id: "a", embedding: [1] }], batchSize: 0 }),
+    ],
+    [
+      "params.records[0].metadata.keep: must be finite",
+      () => collection.upsert({ records: [{ id: "a", metadata: { keep: Number.NaN } }] }),
+    ],
+    [
+      "params.records[1].metadata.all: must be finite",
+      () => collection.add({ records: [{ id: "a" }, { id: "b", metadata: { all: [1, Infinity] } }] }),
+    ],
+    [
+      "params.records[0].metadata: must be a plain object",
+      () => collection.update({ records: [{ id: "a", metadata: wrong(new Map([["k", 1]])) }] }),
+    ],
+    [
+      "params.records[0].embedding: must be an array of numbers",
+      () => collection.add({ records: [{ id: "a", embedding: wrong(["1", 1, 2]) }] }),
+    ],
+    [
+      "params.operations[0].records[0].metadata.k: must be finite",
+      () =>
+        collection.conditionalCommit({
+          operations: [{ operation: "add", records: [{ id: "a", metadata: { k: -Infinity } }] }],
+        }),
     ],
     ["params.pageSize: must be a positive integer", () => collection.records({ pageSize: 0 })],
     ["params.select: unknown key #score", () => collection.get({ select: ["#score" as never] })],

@@ -137,6 +137,31 @@ describe("a request that is refused", () => {
   });
 });
 
+describe("a write in several requests", () => {
+  const records = Array.from({ length: 5 }, (_, i) => ({ id: `r${i}`, embedding: [i] }));
+  const failing = async (written: number, message: string): Promise<unknown> => {
+    answers.push(ok, answer(200, { max_batch_size: 2, supports_base64_encoding: true }));
+    for (let i = 0; i < written; i += 2) answers.push(answer(201, true));
+    answers.push(answer(400, { error: "InvalidArgumentError", message }));
+    const notes = await clientOf().getCollection({ name: "n" });
+    return notes.upsert({ records }).catch((error: unknown) => error);
+  };
+
+  it("names a place in the records of the caller, and how many are stored", async () => {
+    const error = await failing(2, 'record "ids[1]" (ids[1]), metadatas[0].k: is wrong');
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect(error).toMatchObject({
+      message:
+        'record "ids[1]" (ids[3]), metadatas[2].k: is wrong (the 2 records before this request are stored)',
+      recordsWritten: 2,
+    });
+    expect(await failing(0, "ids[1]: is wrong")).toMatchObject({
+      message: "ids[1]: is wrong",
+      recordsWritten: 0,
+    });
+  });
+});
+
 describe("a call ends", () => {
   it("after its time, and says so", async () => {
     answers.push(silence, silence, (response) => response.writeHead(200).write("{"));

@@ -85,6 +85,9 @@ export class Transport {
     if (!isHttpUrl(url)) {
       throw new TypeError("options.url: must be the address of a server, such as http://127.0.0.1:8000");
     }
+    if (/[?#]/u.test(url)) throw new TypeError("options.url: must have no query and no fragment");
+    if (key !== undefined && !isHeaderValue(key))
+      throw new TypeError("options.key: has characters that a header cannot have");
     this.#url = url.replace(/\/+$/u, "");
     this.#headers = {
       ...(key !== undefined && { "x-service-token": key }),
@@ -198,6 +201,11 @@ function sleep(delayMs: number, signal: AbortSignal): Promise<void> {
 function positive(value: number, path: string): number {
   if (!(value > 0)) throw new TypeError(`${path}: must be a number over 0`);
   return value;
+}
+
+/** What is refused is a secret, so nothing of it is said. `fetch` removes blanks and line ends around it. */
+function isHeaderValue(value: unknown): boolean {
+  return typeof value === "string" && /^[\x20-\x7e\x80-\xff]*$/u.test(value.trim());
 }
 
 function isHttpUrl(url: unknown): boolean {

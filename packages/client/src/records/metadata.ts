@@ -1,4 +1,5 @@
 /** Metadata of records and collections, as programs write and read it. */
+import { isPlainObject } from "../require-known.ts";
 
 export interface SparseVector {
   readonly "#type"?: "sparse_vector";
@@ -27,6 +28,20 @@ export type MetadataPatch<M> = { readonly [K in keyof M]?: M[K] | null };
 
 export function isSparseVector(value: unknown): value is SparseVector {
   return typeof value === "object" && value !== null && "indices" in value && "values" in value;
+}
+
+/**
+ * @throws TypeError for what JSON would make something else of: `NaN` would become `null`, which removes the field, and a
+ * `Map` an object without fields.
+ */
+export function requireMetadata(metadata: unknown, path: string): void {
+  if (metadata === null || metadata === undefined) return;
+  if (!isPlainObject(metadata)) throw new TypeError(`${path}: must be a plain object of fields`);
+  for (const [key, value] of Object.entries(metadata) as [string, unknown][]) {
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (values.some((item) => typeof item === "number" && !Number.isFinite(item)))
+      throw new TypeError(`${path}.${key}: must be finite; JSON has neither NaN nor infinity`);
+  }
 }
 
 /** As it is sent: sparse vectors say what they are. */

@@ -1,10 +1,11 @@
 /** Records to write, as a program has them and as columns of a request. */
 import type { Chunking } from "../catalog/schema.ts";
+import type { SheafClientError } from "../errors.ts";
 import { type MembersOf, requireArray, requireKnown } from "../require-known.ts";
 import { CALL, type CallOptions } from "../transport.ts";
 import { base64OfFloats } from "./base64.ts";
 import { type BatchLimits, batchesOf } from "./batches.ts";
-import { type Metadata, type MetadataPatch, metadataJson } from "./metadata.ts";
+import { type Metadata, type MetadataPatch, metadataJson, requireMetadata } from "./metadata.ts";
 
 interface RecordParts {
   readonly id: string;
@@ -70,14 +71,44 @@ const BATCH_BYTES = 16 * 1024 * 1024;
 const BYTES_PER_BASE64_FLOAT = 16 / 3;
 const BYTES_PER_DECIMAL = 20;
 
+/** `ids[3]` of a message, or a quoted text. */
+const PLACE = /"(?:[^"\\]|\\.)*"|\b(ids|embeddings|documents|uris|metadatas)\[(\d+)\]/gu;
+
 /** Whether the server's limits matter: else a write of a few texts goes without asking for them. */
 export function needsLimits(records: readonly AnyRecord[]): boolean {
   return records.length > EMBEDDED_BATCH || records.some(hasEmbedding);
 }
 
 export function requireRecords(records: readonly AnyRecord[], path: string): void {
-  for (const [i, record] of requireArray(records, path).entries())
-    requireKnown(record, RECORD, `${path}[${i}]`);
+  for (const [i, record] of requireArray(records, path).entries()) {
+    const { embedding, metadata } = requireKnown(record, RECORD, `${path}[${i}]`);
+    requireMetadata(metadata, `${path}[${i}].metadata`);
+    if (!areNumbers(embedding)) throw new TypeError(`${path}[${i}].embedding: must be an array of numbers`);
+  }
+}
+
+/** Typed arrays hold nothing else. */
+function areNumbers(embedding: unknown): boolean {
+  if (embedding === null || embedding === undefined || ArrayBuffer.isView(embedding)) return true;
+  if (typeof embedding !== "object") return false;
+  const values: readonly unknown[] = Array.isArray(embedding)
+    ? embedding
+    : Array.from(embedding as ArrayLike<unknown>);
+  return values.every((value) => typeof value === "number");
+}
+
+/**
+ * An error of one request of several, in terms of the whole write: places in the records that the caller gave, and how many
+ * of those before are stored. Quoted texts stay as they are.
+ */
+export function inWholeWrite(error: SheafClientError, written: number): SheafClientError {
+  error.recordsWritten = written;
+  if (written === 0) return error;
+  const placed = error.message.replace(PLACE, (found, column?: string, index?: string) =>
+    column === undefined ? found : `${column}[${Number(index) + written}]`,
+  );
+  error.message = `${placed} (the ${written} records before this request are stored)`;
+  return error;
 }
 
 export function requireBatchSize(batchSize: number | undefined): void {
