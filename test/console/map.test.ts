@@ -38,8 +38,15 @@ function vectorOf(i: number): Float32Array {
   const group = i % GROUPS;
   return Float32Array.from(
     { length: DIMENSION },
-    (_, j) => (j % GROUPS === group ? 1 : 0) + 0.5 * Math.sin((i + 1) * (j + 1)),
+    (_, j) => (j % GROUPS === group ? 1 : 0) + 2 * noise(i * DIMENSION + j),
   );
+}
+
+/** From -0.5 to 0.5, by the finaliser of MurmurHash3. */
+function noise(i: number): number {
+  let hash = Math.imul(i ^ (i >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32 - 0.5;
 }
 
 const at = (query: string): string => `#/map/default_tenant/default_database/many${query}`;

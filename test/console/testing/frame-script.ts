@@ -20,6 +20,8 @@ interface TraceEvent {
   /** Microseconds. */
   readonly ts: number;
   readonly dur?: number;
+  /** What the thread itself ran of `dur`. */
+  readonly tdur?: number;
   readonly args?: { readonly name?: string };
 }
 
@@ -62,16 +64,20 @@ export async function scriptPerFrame(
   return { frames: sorted.length, p50: at(0.5), p95: at(0.95), longest: at(1) };
 }
 
-/** Milliseconds of script in each frame that has any. Events may lie inside of each other. */
+/**
+ * Milliseconds of script in each frame that has any, by the clock of the thread: what other programs of the machine took meanwhile
+ * is no script. Events may lie inside of each other.
+ */
 function framesOf(events: readonly TraceEvent[]): readonly number[] {
   const frames = new Map<number, number>();
   let end = 0;
-  for (const { ts, dur = 0 } of events.toSorted((a, b) => a.ts - b.ts)) {
+  for (const { ts, dur = 0, tdur = dur } of events.toSorted((a, b) => a.ts - b.ts)) {
     const until = (ts + dur) / 1_000;
+    const share = dur === 0 ? 0 : Math.min(1, tdur / dur);
     for (let from = Math.max(ts / 1_000, end); from < until;) {
       const frame = Math.floor(from / FRAME_MS);
       const to = Math.min(until, Math.max((frame + 1) * FRAME_MS, from + 1e-6));
-      frames.set(frame, (frames.get(frame) ?? 0) + to - from);
+      frames.set(frame, (frames.get(frame) ?? 0) + share * (to - from));
       from = to;
     }
     end = Math.max(end, until);

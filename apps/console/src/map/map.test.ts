@@ -94,6 +94,6 @@ describe("points", () => {
     expect(pixels[9 * 10]).toBe(8);
     expect(pixels[2 * 10 + 2]).toBe(0);
     const inked = pixels.reduce((count, value) => count + (value === 0 ? 0 : 1), 0);
-    expect(inked).toBe(29 + 11);
+    expect(inked).toBe(37 + 13);
   });
 });
