@@ -1,29 +1,19 @@
 import type { ReactNode } from "react";
+import { excerpt } from "./excerpt.ts";
 import type { Place } from "./run-search.ts";
 
-const MOST_CHARACTERS = 1_200;
-
-/** The beginning of a document with the places that match; as text, whatever it is. */
-export function Highlighted({
-  text,
-  places,
-}: {
+interface Props {
   readonly text: string;
   readonly places: readonly Place[];
-}): ReactNode {
-  const shown = places.filter(({ end }) => end <= MOST_CHARACTERS);
-  const pieces: ReactNode[] = [];
-  let at = 0;
-  for (const { start, end } of shown) {
-    pieces.push(text.slice(at, start), <mark key={start}>{text.slice(start, end)}</mark>);
-    at = end;
-  }
-  const isLong = text.length > MOST_CHARACTERS;
+}
+
+/** Part of a document with the places that match; as text, whatever it is. */
+export function Highlighted({ text, places }: Props): ReactNode {
   return (
     <p className="document">
-      {pieces}
-      {text.slice(at, MOST_CHARACTERS)}
-      {isLong ? "…" : ""}
+      {excerpt(text, places).map((piece, i) =>
+        piece.matches ? <mark key={i}>{piece.text}</mark> : <span key={i}>{piece.text}</span>,
+      )}
     </p>
   );
 }
