@@ -1,6 +1,7 @@
 /** `sheaf import FOLDER`, by the real command: what is in the collection follows the files. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -44,11 +45,15 @@ beforeEach(async () => {
 
 const env = (): NodeJS.ProcessEnv => ({ ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY });
 
-async function imported(
+const imported = (...args: readonly string[]): ReturnType<typeof importedFrom> =>
+  importedFrom(folder, ...args);
+
+async function importedFrom(
+  path: string,
   ...args: readonly string[]
 ): Promise<{ readonly code: number; readonly output: string }> {
   try {
-    const all = [COMMAND, "import", folder, ...args];
+    const all = [COMMAND, "import", path, ...args];
     const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { env: env() });
     return { code: 0, output: stdout + stderr };
   } catch (error) {
@@ -146,6 +151,28 @@ describe("sheaf import FOLDER", () => {
     expect((await recordsOf("second")).ids.length).toBe(3);
   });
 
+  it("follows a folder in two collections, and says what the server refuses", async () => {
+    await served.ask(COLLECTIONS, {
+      name: "uncut",
+      schema: hybridSchema(),
+    });
+    await writeFile(join(folder, "long.txt"), "The tide rises in the harbour. ".repeat(200));
+    await writeFile(join(folder, "old.jsonl.refused.jsonl"), '{"line": 1}\n');
+    expect((await imported("--into", "one", "--create")).output).toContain("4 files written");
+    const whole = await imported("--into", "uncut", "--chunking", "none");
+    expect(whole).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("1 refused by the server, see "),
+    });
+    await rm(join(folder, "ships.md"));
+    for (const name of ["one", "uncut"]) {
+      expect(
+        (await imported("--into", name, ...(name === "one" ? [] : ["--chunking", "none"]))).output,
+      ).toContain("1 removed");
+      expect((await recordsOf(name)).metadatas.map(({ path }) => path)).not.toContain("ships.md");
+    }
+  });
+
   it("cuts as it is told, else as the collection says", async () => {
     const text = "zqxjkvbw ".repeat(400);
     await writeFile(join(folder, "dense.txt"), text);
@@ -187,8 +214,47 @@ describe("sheaf import FOLDER", () => {
     expect((await exited)[0]).toBe(0);
   });
 
+  it("waits for a server that is away while it watches", async () => {
+    const first = await ServedSheaf.start();
+    const all = [COMMAND, "import", folder, "--into", "fifth", "--create", "--watch"];
+    const variables = { ...env(), SHEAF_URL: first.url };
+    const child = spawn(process.execPath, all, { env: variables, stdio: ["ignore", "pipe", "pipe"] });
+    const exited = once(child, "exit");
+    let again: ServedSheaf | null = null;
+    try {
+      await said(child, "3 files written");
+      const waits = said(child, "waiting for the server", "stderr");
+      await first.stop();
+      await waits;
+      await writeFile(join(folder, "new.txt"), "Something new.");
+      const next = said(child, "1 files written");
+      const { port } = new URL(first.url);
+      again = await ServedSheaf.launch({ data: first.data, args: ["--port", port] });
+      await next;
+    } finally {
+      child.kill("SIGINT");
+      expect((await exited)[0]).toBe(0);
+      await again?.stop();
+      await first.dispose();
+    }
+  });
+
   it("says what it needs", async () => {
-    expect((await imported("--into", "absent")).code).toBe(1);
+    expect(await imported("--into", "absent")).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("--create makes the collection"),
+    });
+    expect((await imported("--into", "a", "--collection", "b")).code).toBe(2);
+    const file = join(folder, "ships.md");
+    for (const [words, args] of [
+      ["holds no JSON lines", []],
+      ["--watch is for folders", ["--watch"]],
+    ] as const)
+      expect(await importedFrom(file, "--into", "first", ...args)).toMatchObject({
+        code: 2,
+        output: expect.stringContaining(words),
+      });
+    expect(existsSync(`${file}.refused.jsonl`)).toBe(false);
     await served.ask(COLLECTIONS, { name: "plain" });
     expect(await imported("--into", "plain")).toMatchObject({
       code: 2,
@@ -202,14 +268,18 @@ describe("sheaf import FOLDER", () => {
   });
 });
 
-async function said(child: ChildProcess, words: string): Promise<void> {
+async function said(
+  child: ChildProcess,
+  words: string,
+  stream: "stdout" | "stderr" = "stdout",
+): Promise<void> {
   let output = "";
   const listen = (chunk: Buffer): void => void (output += chunk.toString());
-  child.stdout!.on("data", listen);
+  child[stream]!.on("data", listen);
   const deadline = performance.now() + DEADLINE_MS;
   while (!output.includes(words)) {
     if (performance.now() > deadline) throw new Error(`it did not say "${words}" but ${output}`);
     await sleep(50);
   }
-  child.stdout!.off("data", listen);
+  child[stream]!.off("data", listen);
 }

@@ -26,6 +26,9 @@ const FOLDERS: ReadonlySet<string> = new Set(["node_modules", "__pycache__"]);
 const SECRETS =
   /\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg)$|^(?:id_(?:rsa|dsa|ecdsa|ed25519)|credentials|secrets?|passwords?|htpasswd)(?:\.|$)|\.env$/iu;
 
+/** States and reports of imports, and what an export says of a collection. */
+const OWN = /\.(?:import|refused|skipped)\.jsonl$|\.import\.json$|\.jsonl\.collection\.json$/u;
+
 /** In order of their names. @param root A folder, as `realpath` gives it. */
 export async function* walkFolder(root: string, below = ""): AsyncGenerator<FoundFile | SkippedPath> {
   const entries = await readdir(join(root, below), { withFileTypes: true }).catch((error: Error) => error);
@@ -78,6 +81,7 @@ export async function readFound(root: string, path: string): Promise<ReadFile | 
 function reasonFor(name: string): string | null {
   if (name.startsWith(".")) return "begins with a dot";
   if (FOLDERS.has(name)) return `is ${name}`;
+  if (OWN.test(name)) return "is written by sheaf import or export";
   return SECRETS.test(name) ? "looks like a key or a secret" : null;
 }
 

@@ -14,6 +14,8 @@ import { runTenantImport } from "../import/tenant/tenant-command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 
+const FOLDER_OPTIONS = ["watch", "keep", "chunking", "tokens", "overlap", "state"];
+
 export const importRecords: Command = {
   name: "import",
   summary:
@@ -64,11 +66,16 @@ export const importRecords: Command = {
     const isTenant = existsSync(join(path, EXPORT_MANIFEST));
     if (isTenant && name === undefined) return runTenantImport(path, options);
     if (name === undefined) throw new SettingError("--collection is required");
+    if (into !== undefined && into !== name)
+      throw new SettingError("--collection and --into mean the same; give one of them");
     if (!existsSync(path)) throw new SettingError(`${file} does not exist`);
     if (statSync(path).isDirectory())
       return withServer(options, (server) =>
         runFolderImport({ path, name, client: server.scoped({ tenant, database }), options }),
       );
+    const ofFolders = FOLDER_OPTIONS.find((option) => options[option] !== undefined);
+    if (ofFolders !== undefined)
+      throw new SettingError(`--${ofFolders} is for folders, and ${file} is a file`);
     const tell = progressLines();
     const imported = await withServer(options, async (server) => {
       const client = server.scoped({ tenant, database });

@@ -1,7 +1,10 @@
 /** The collection that JSON lines go to: one that is there, or one like that from which they were exported. */
-import { existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, readSync } from "node:fs";
 import { type Collection, NotFoundError, type SheafClient } from "@sheaf/client";
+import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
+
+const FIRST_BYTES = 1_024;
 
 export interface LinesTarget {
   readonly name: string;
@@ -18,10 +21,12 @@ export async function openForLines(
   client: SheafClient,
   { name, collections, path, create }: LinesTarget,
 ): Promise<Pick<Collection, "id">> {
+  requireLines(path);
+  if (!create) return existingCollection(client, name);
   try {
     return await client.getCollection({ name });
   } catch (error) {
-    if (!create || !(error instanceof NotFoundError)) throw error;
+    if (!(error instanceof NotFoundError)) throw error;
   }
   const description = `${path}.collection.json`;
   if (existsSync(description)) {
@@ -32,6 +37,30 @@ export async function openForLines(
     `${description} is missing, so ${name} gets no embedding function and no sparse index: only lines with vectors fit`,
   );
   return client.createCollection({ name, getOrCreate: true });
+}
+
+/** @throws SheafError 404 that says how it can be made. */
+export async function existingCollection(client: SheafClient, name: string): Promise<Collection> {
+  try {
+    return await client.getCollection({ name });
+  } catch (cause) {
+    if (!(cause instanceof NotFoundError)) throw cause;
+    throw new SheafError("not_found", `${cause.message}; --create makes the collection`, { cause });
+  }
+}
+
+/** A file of something else has every line refused, and a report of that beside it. */
+function requireLines(path: string): void {
+  if (/\.(?:jsonl|ndjson|json)$/iu.test(path)) return;
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(FIRST_BYTES);
+    const start = bytes.toString("utf8", 0, readSync(file, bytes, 0, FIRST_BYTES, 0)).trimStart();
+    if (start === "" || start.startsWith("{")) return;
+  } finally {
+    closeSync(file);
+  }
+  throw new SettingError(`${path} holds no JSON lines; of other files name the folder that they are in`);
 }
 
 /** The text is sent as it is: parsing it would change kinds of numbers. */

@@ -13,6 +13,7 @@ import {
   importFolder,
   watchFolder,
 } from "./import-folder.ts";
+import { existingCollection } from "../open-for-lines.ts";
 import { loadImporters } from "./load-importers.ts";
 
 export interface FolderCommand {
@@ -29,7 +30,7 @@ export async function runFolderImport({ path, name, client, options }: FolderCom
   const chunking = readChunking(options);
   const collection = await openCollection(client, name, options["create"] !== undefined);
   const root = realpathSync.native(path);
-  const statePath = options["state"] ?? `${root}.import.jsonl`;
+  const statePath = options["state"] ?? stateFor(root, collection.id);
   const report = `${statePath.replace(/\.jsonl$/u, "")}.skipped.jsonl`;
   const run: FolderImport = {
     ...{ importers, root, collection, chunking },
@@ -49,19 +50,28 @@ export async function runFolderImport({ path, name, client, options }: FolderCom
     );
   };
   if (options["watch"] === undefined) {
-    await say(await importFolder(run));
-    return 0;
+    const counts = await importFolder(run);
+    await say(counts);
+    return counts.refused === 0 ? 0 : 1;
   }
   const end = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => end.abort());
-  await watchFolder(run, end.signal, say);
+  const onOutage = ({ message }: Error): void => console.error(`waiting for the server: ${message}`);
+  await watchFolder(run, { signal: end.signal, onChange: say, onOutage });
   return 0;
+}
+
+/** One for each collection that the folder feeds: the first one has the plain name. */
+function stateFor(root: string, collection: string): string {
+  const first = `${root}.import.jsonl`;
+  const owner = FolderState.collectionOf(first);
+  return owner === null || owner === collection ? first : `${root}.${collection.slice(0, 8)}.import.jsonl`;
 }
 
 async function openCollection(client: SheafClient, name: string, create: boolean): Promise<Collection> {
   const collection = create
     ? await client.createCollection({ name, schema: hybridSchema(), getOrCreate: true })
-    : await client.getCollection({ name });
+    : await existingCollection(client, name);
   if (embeds(collection)) return collection;
   const message = `the server embeds nothing for the collection ${name}: make it with --create or hybridSchema()`;
   throw new SettingError(message);
@@ -88,7 +98,7 @@ function readChunking({ chunking: by, tokens, overlap }: OptionTexts): ChunkingW
 }
 
 function sentence(
-  { files, records, unchanged, removed, skipped }: ImportedFolder & { readonly records: number },
+  { files, records, unchanged, removed, skipped, refused }: ImportedFolder & { readonly records: number },
   name: string,
   report: string,
 ): string {
@@ -96,6 +106,7 @@ function sentence(
     `${files} files written to ${name}, which has ${records} records now`,
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
+    ...(refused > 0 ? [`${refused} refused by the server, see ${report}`] : []),
     ...(skipped > 0 ? [`${skipped} skipped, see ${report}`] : []),
   ];
   return parts.join("; ");

@@ -38,6 +38,13 @@ export class FolderState {
     renameSync(`${path}.new`, path);
   }
 
+  /** Id of the collection whose state a file is; `null`: there is no such file, or it is something else. */
+  static collectionOf(path: string): string | null {
+    if (!existsSync(path)) return null;
+    const [first = ""] = readFileSync(path, "utf8").split("\n", 1);
+    return (parsed(first) as Partial<Header> | null)?.collection ?? null;
+  }
+
   get(path: string): ImportedFile | undefined {
     return this.#files.get(path);
   }

@@ -1,6 +1,13 @@
 /** Keeps a collection in step with the files of a folder: parses what is new or has changed, and writes its text. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Chunking, Collection } from "@sheaf/client";
+import {
+  BusyError,
+  type Chunking,
+  type Collection,
+  RequestTimeoutError,
+  ServerError,
+  UnreachableError,
+} from "@sheaf/client";
 import type * as Importers from "@sheaf/importers";
 import { isAboutRecords } from "../upsert-lines.ts";
 import { chunkingOf, fileDocuments, ofFile, ofOtherVersions } from "./file-documents.ts";
@@ -40,16 +47,20 @@ export interface ImportedFolder {
   unchanged: number;
   removed: number;
   skipped: number;
+  /** Files whose text the server did not take. */
+  refused: number;
 }
 
 const BATCH_DOCUMENTS = 100;
 const WATCH_EVERY_MS = 2_000;
 /** Looking through a folder takes that share of the time at most. */
 const WATCH_SHARE = 10;
+/** While a server that is watched for does not answer. */
+const LONGEST_PAUSE_MS = 10_000;
 
 /** Goes through the folder once. */
 export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
-  const counts: ImportedFolder = { files: 0, documents: 0, unchanged: 0, removed: 0, skipped: 0 };
+  const counts: ImportedFolder = { files: 0, documents: 0, unchanged: 0, removed: 0, skipped: 0, refused: 0 };
   const parser = new run.importers.FileParser();
   const seen = new Set<string>();
   const unread: string[] = [];
@@ -84,19 +95,48 @@ export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
   return counts;
 }
 
-/** Until the signal ends it: what changes, comes and goes. `onChange` is told of each pass that did something. */
+export interface FolderWatch {
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Told of each pass that did something. */
+  readonly onChange: (counts: ImportedFolder) => Promise<void>;
+  /** Told at the first of several passes that the server did not answer. */
+  readonly onOutage: (error: Error) => void;
+}
+
+/** What changes, comes and goes. A server that is away is waited for; what it refuses for good is thrown. */
 export async function watchFolder(
   run: FolderImport,
-  signal: AbortSignal,
-  onChange: (counts: ImportedFolder) => Promise<void>,
+  { signal, onChange, onOutage }: FolderWatch,
 ): Promise<void> {
+  let outages = 0;
   while (!signal.aborted) {
     const started = performance.now();
-    const counts = await importFolder(run);
-    if (counts.files > 0 || counts.removed > 0) await onChange(counts);
-    const pauseMs = Math.max(WATCH_EVERY_MS, (performance.now() - started) * WATCH_SHARE);
+    try {
+      const counts = await importFolder(run);
+      if (counts.files > 0 || counts.removed > 0 || counts.refused > 0) await onChange(counts);
+      outages = 0;
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+      if (outages++ === 0) onOutage(error);
+    }
+    const share = (performance.now() - started) * WATCH_SHARE;
+    const pauseMs =
+      outages === 0
+        ? Math.max(WATCH_EVERY_MS, share)
+        : Math.min(LONGEST_PAUSE_MS, WATCH_EVERY_MS * 2 ** (outages - 1));
     await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
+}
+
+/** The server is not there, starts, or has too much to do. */
+function isOutage(error: unknown): error is Error {
+  return (
+    error instanceof UnreachableError ||
+    error instanceof RequestTimeoutError ||
+    error instanceof BusyError ||
+    error instanceof ServerError
+  );
 }
 
 interface FileRun {
@@ -105,7 +145,7 @@ interface FileRun {
   readonly mayHaveOthers: boolean;
 }
 
-/** Why it was skipped; `null`: it is in the collection. */
+/** Why it was skipped; `null`: it is in the collection, or was refused. */
 async function importFile(
   run: FolderImport,
   { path, kind }: Importers.FoundFile,
@@ -131,7 +171,9 @@ async function importFile(
     if (!isAboutRecords(error)) throw error;
     // Some of its parts may have been written; what is left of an older version is not the file any more, either.
     if (before !== undefined || mayHaveOthers || records.length > 1) await removeFile(run, path);
-    return `was refused: ${error.message}`;
+    counts.refused += 1;
+    run.skip(path, `was refused: ${error.message}`);
+    return null;
   }
   if (before !== undefined || mayHaveOthers)
     await collection.delete({ where: ofOtherVersions({ path, sha256 }) });
