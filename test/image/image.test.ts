@@ -81,7 +81,15 @@ describe("the image", () => {
       const file = statSync(join(image.root, name), { throwIfNoEntry: false });
       return file !== undefined && (file.uid === uid || (file.mode & 0o002) !== 0);
     });
-    const allowed = ["home/nonroot", "tmp", "var/backups/sheaf", "var/lib/sheaf", "var/tmp", "var/lock", "run/lock"];
+    const allowed = [
+      "home/nonroot",
+      "tmp",
+      "var/backups/sheaf",
+      "var/lib/sheaf",
+      "var/tmp",
+      "var/lock",
+      "run/lock",
+    ];
     expect(writable.filter((name) => !allowed.includes(name))).toEqual([]);
     expect(image.config.volumes).toEqual(["/var/lib/sheaf"]);
   });
