@@ -186,6 +186,55 @@ def test_the_words_of_a_refusal_and_unknown_settings_reach_the_caller(url, monke
         SheafEmbeddingFunction(modle="x")
 
 
+def test_one_text_is_not_taken_for_a_list_of_its_letters(notes):
+    for call in (
+        lambda: sheaf_client.facets(notes, "year"),
+        lambda: sheaf_client.count(notes, ids="tide"),
+        lambda: sheaf_client.get(notes, include="documents"),
+        lambda: sheaf_client.upsert(notes, "ab", ["x", "y"]),
+        lambda: SheafEmbeddingFunction()("hello"),
+        lambda: sheaf_client.embed_sparse("hello"),
+    ):
+        with pytest.raises(TypeError, match="not one text"):
+            call()
+    with pytest.raises(TypeError, match="truncate: must be True or False"):
+        SheafEmbeddingFunction(truncate="zz")
+
+
+def test_keys_are_sent_without_line_ends_and_never_told(url):
+    assert len(SheafEmbeddingFunction(connection=sheaf_client.Connection.to(url, KEY + "\n"))(TEXTS[:1])) == 1
+    for key in ("secret\nkey", "secret\u2026"):
+        with pytest.raises(ValueError, match="key: has characters") as refused:
+            sheaf_client.Connection.to(url, key)
+        assert "secret" not in str(refused.value)
+
+
+def test_what_does_not_answer_as_a_server_does_is_an_error_of_its_own():
+    class Page(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}" if self.path.startswith("/json") else b"<html>")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    Thread(target=server.serve_forever, daemon=True).start()
+    here = f"http://127.0.0.1:{server.server_port}"
+    try:
+        for url, message in [
+            (here, "is not JSON"),
+            (here + "/json", "has no embeddings"),
+            ("http://127.0.0.1:1", "no answer from http://127.0.0.1:1"),
+        ]:
+            with pytest.raises(sheaf_client.SheafError, match=message) as failed:
+                SheafEmbeddingFunction(connection=sheaf_client.Connection.to(url))(TEXTS[:1])
+            assert failed.value.status == 0
+    finally:
+        server.shutdown()
+
+
 def test_the_server_is_that_of_a_client_of_a_call_or_of_the_environment(url, client, monkeypatch):
     by_bearer = chromadb.HttpClient(**address(url), headers={"authorization": f"Bearer {KEY}"}, settings=settings())
     sheaf_client.use_client(by_bearer)

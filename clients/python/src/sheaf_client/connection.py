@@ -18,7 +18,7 @@ LONGEST_WAIT_SECONDS = 30.0
 
 
 class SheafError(RuntimeError):
-    """The server refused a request, in its words."""
+    """The server refused a request, in its words, or did not answer as a server does: `status` is 0 then."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -35,8 +35,11 @@ class Connection:
 
     @staticmethod
     def to(url: str, key: str | None = None, *, verify: Any = True) -> Connection:
-        headers = {} if not key else {"x-service-token": key}
-        return Connection(url.rstrip("/"), headers, verify)
+        """Raises ValueError for a key that no header can hold. Nothing of it is said: errors get into logs."""
+        token = (key or "").strip()
+        if not (token.isascii() and token.isprintable()):
+            raise ValueError("key: has characters that a header cannot have")
+        return Connection(url.rstrip("/"), {"x-service-token": token} if token else {}, verify)
 
     @staticmethod
     def of_client(client: Any) -> Connection:
@@ -50,18 +53,34 @@ class Connection:
         return Connection(server.get_api_url().removesuffix(API_PATH), headers, True if verify is None else verify)
 
     def embed(self, path: str, model: str, body: Mapping[str, Any]) -> Any:
-        """Repeats what was refused with 429 or 503 as often as the server's `Retry-After` allows."""
+        """Repeats what was refused with 429 or 503 as often as the server's `Retry-After` allows.
+
+        Raises SheafError for a refusal, and with status 0 where no server answers, or something else does.
+        """
         headers = {**self.headers, "x-service-embedding-model": model}
+        try:
+            response = self._post(path, body, headers)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            raise SheafError(0, f"no answer from {self.url}: {error or type(error).__name__}") from error
+        if response.is_error:
+            raise SheafError(response.status_code, _message(response))
+        try:
+            answer = response.json()
+        except ValueError as error:
+            raise SheafError(0, f"the answer of {self.url} is not JSON; is this a Sheaf server?") from error
+        if not isinstance(answer, Mapping) or "embeddings" not in answer:
+            raise SheafError(0, f"the answer of {self.url} has no embeddings; is this a Sheaf server?")
+        return answer
+
+    def _post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Response:
         with httpx.Client(timeout=TIMEOUT_SECONDS, verify=self.verify) as http:
             for attempt in range(1, ATTEMPTS + 1):
-                response = http.post(self.url + path, json=body, headers=headers)
+                response = http.post(self.url + path, json=body, headers=dict(headers))
                 wait = _seconds(response.headers.get("retry-after"))
                 if response.status_code not in (429, 503) or wait is None or attempt == ATTEMPTS:
                     break
                 time.sleep(wait)
-        if response.is_error:
-            raise SheafError(response.status_code, _message(response))
-        return response.json()
+        return response
 
 
 _current: Connection | None = None
@@ -92,6 +111,9 @@ def current_connection() -> Connection:
 
 
 def batches(texts: Sequence[str], limit: int) -> list[list[str]]:
+    """Raises TypeError for one text, whose letters would be taken for texts."""
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts: must be a list of texts, not one text")
     return [list(texts[start : start + limit]) for start in range(0, len(texts), limit)]
 
 

@@ -33,6 +33,8 @@ class SheafEmbeddingFunction(EmbeddingFunction[Documents]):
         unknown = settings.keys() - DENSE_SETTINGS
         if unknown:
             raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+        if not isinstance(settings.get("truncate"), (bool, type(None))):
+            raise TypeError("truncate: must be True or False")
         self._config: dict[str, Any] = {"model": model, **settings}
         self._connection = connection
 

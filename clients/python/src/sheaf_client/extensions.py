@@ -40,7 +40,7 @@ def facets(
 ) -> dict[str, Facet]:
     """How often which values occur under metadata keys: `limit` values of each (10), `histogram` buckets of its
     numbers (none)."""
-    body = {**_selection(ids, where, where_document), "keys": list(keys)}
+    body = {**_selection(ids, where, where_document), "keys": _listed("keys", keys)}
     more = present(limit=limit, histogram=histogram)
     return cast("dict[str, Facet]", post_to(collection, "facets", {**body, **more}))
 
@@ -59,7 +59,7 @@ def get(
 ) -> GetReply:
     """`collection.get` with an order, `[{"year": "desc"}]`, and with the places that match the filter: `True`, or
     `{"snippet": 200}` for a part of the document of so many UTF-16 units, too."""
-    body = {**_selection(ids, where, where_document), "include": list(include)}
+    body = {**_selection(ids, where, where_document), "include": _listed("include", include)}
     more = present(limit=limit, offset=offset, order_by=order_by, highlight=highlight)
     reply = post_to(collection, "get", {**body, **more})
     if reply.get("metadatas") is not None:
@@ -82,7 +82,7 @@ def search(
     Texts are embedded by the server, within the same request.
     """
     several = [searches] if isinstance(searches, Search) else list(searches)
-    explained = explain if explain is None or isinstance(explain, bool) else {"ids": list(explain)}
+    explained = explain if explain is None or isinstance(explain, bool) else {"ids": _listed("explain", explain)}
     more = present(mmr=mmr, highlight=highlight, order_by=order_by, explain=explained)
     payloads = [{**present(**each.to_dict()), **more} for each in several]
     reply = post_to(collection, "search", {"searches": payloads})
@@ -108,7 +108,14 @@ def post_to(collection: Collection, route: str, body: Mapping[str, Any]) -> Any:
 
 
 def _selection(ids: Any, where: Any, where_document: Any) -> dict[str, Any]:
-    return present(ids=None if ids is None else list(ids), where=where, where_document=where_document)
+    return present(ids=None if ids is None else _listed("ids", ids), where=where, where_document=where_document)
+
+
+def _listed(name: str, texts: Sequence[str]) -> list[str]:
+    """A text is a sequence of its letters, which nobody means."""
+    if isinstance(texts, (str, bytes)):
+        raise TypeError(f"{name}: must be a list, not one text")
+    return list(texts)
 
 
 def present(**members: Any) -> dict[str, Any]:

@@ -69,6 +69,8 @@ def _write(
     chunking: Chunking | None,
     **columns: Sequence[Any] | None,
 ) -> None:
+    if isinstance(ids, str):
+        raise TypeError("ids: must be a list, not one text")
     given = {name: column for name, column in columns.items() if column is not None}
     for name, column in given.items():
         if isinstance(column, str) or len(column) != len(ids):
