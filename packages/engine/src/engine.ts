@@ -158,6 +158,13 @@ export interface EngineStatistics {
   readonly damagedCollections: number;
   /** Index files that were found damaged, since the engine started. */
   readonly damagedIndexFiles: number;
+  /** Of the newest entry of the archive that is on disk; 0 without one, as are the others. */
+  readonly archivePosition: number;
+  /** For how long the oldest entry that is not on disk has been waiting. */
+  readonly archiveLagSeconds: number;
+  readonly archiveBytes: number;
+  /** 1 while the archive cannot be written. */
+  readonly archiveFailing: number;
   /** What indexes keep in memory of vectors, of codes, of copies of codes that filters use, and of other parts of files. */
   readonly indexVectorBytes: number;
   readonly indexCodeBytes: number;

@@ -1,9 +1,12 @@
 /** What a gateway needs; nothing here loads LMDB. The engine in one's own process is `@sheaf/engine/local`. */
 export type * from "./engine.ts";
+export type { ArchiveSettings } from "./archive/archive.ts";
+export type { PlannedReplay, ReplayTarget } from "./archive/plan-replay.ts";
+export { planReplay } from "./archive/plan-replay.ts";
 export type { BackupHeader } from "./backup/backup-files.ts";
 export { isBackup, readHeader } from "./backup/backup-files.ts";
 export type { BackupProgress, BackupRequest, MadeBackup } from "./backup/make-backup.ts";
-export { type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
+export { type RestoreRequest, type RestoredFolder, restoreBackup } from "./backup/restore-backup.ts";
 export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
 export { type ExportedCollection, exportCollection } from "./export/export-collection.ts";
 export { EXPORT_MANIFEST, type ExportedTenant, exportTenant } from "./export/export-tenant.ts";

@@ -1,4 +1,5 @@
 /** How an engine in this process is opened. */
+import type { Archive, ArchiveSettings } from "./archive/archive.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
@@ -24,6 +25,8 @@ export interface LocalEngineOptions {
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
   readonly index?: IndexSettings;
+  /** Has everything that is written go to an archive too, before it is acknowledged; by default there is none. */
+  readonly archive?: ArchiveSettings;
   /** New collections share environments while they hold no more than this; by default each has one of its own. */
   readonly shareStores?: ShareLimits;
   /** Bytes that the indexes of all collections may keep in memory; by default any. */
@@ -46,4 +49,7 @@ export interface EngineParts {
   readonly catalog: Catalog;
   readonly shares: SharedStores;
   readonly largeWrites: TurnLock;
+  readonly archive: Archive | null;
+  /** After what uses them. */
+  readonly close: () => Promise<void>;
 }

@@ -24,6 +24,7 @@ import {
   type WriteRequest,
   throwIfAborted,
 } from "@sheaf/protocol";
+import { NO_ARCHIVE } from "./archive/archive.ts";
 import { BackupMaker, type BackupRequest, type MadeBackup } from "./backup/make-backup.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
@@ -60,7 +61,6 @@ import { openEngineParts } from "./open-engine-parts.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
-import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 export class LocalEngine implements Engine {
@@ -70,7 +70,7 @@ export class LocalEngine implements Engine {
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
   readonly #purger: CollectionPurger;
-  readonly #shares: SharedStores;
+  readonly #parts: EngineParts;
   readonly #deleteBehind: DeleteBehind;
   readonly #backups: BackupMaker;
   readonly #workers: EngineWorkers;
@@ -111,14 +111,9 @@ export class LocalEngine implements Engine {
     });
     this.#calls = new CollectionCalls(parts.catalog, this.#pool);
     const onProblem = this.#telling("a fork makes its index of the records");
-    const forker = (this.#forker = new CollectionForker({
-      ...parts,
-      opener,
-      pool: this.#pool,
-      onProblem,
-      onLeft,
-    }));
-    this.#shares = parts.shares;
+    const forked = { opener, pool: this.#pool, onProblem, onLeft };
+    const forker = (this.#forker = new CollectionForker({ ...parts, ...forked }));
+    this.#parts = parts;
     this.#deleteBehind = new DeleteBehind({
       ...{ marks: parts.catalog.shares, stores: parts.shares },
       onProblem: this.#telling("what a collection has left in a shared environment could not be removed"),
@@ -253,6 +248,7 @@ export class LocalEngine implements Engine {
   async statistics(): Promise<EngineStatistics> {
     return {
       ...(await collectionStatistics(this.#folder, this.#catalog, this.#pool, this.#opener)),
+      ...(this.#parts.archive?.measure ?? NO_ARCHIVE),
       rowsScanned: this.#calls.meter.rowsScanned,
       runningCalls: this.#calls.meter.running,
       openReads: this.#calls.open.size,
@@ -379,8 +375,7 @@ export class LocalEngine implements Engine {
     await Promise.all([this.#backups.close(), this.#purger.close(), this.#deleteBehind.close()]);
     await this.#forker.close();
     await this.#pool.close();
-    await this.#shares.close();
-    await this.#catalog.close();
+    await this.#parts.close();
     await Promise.all(Object.values(this.#workers).map((pool) => pool.close()));
     this.#onClosed();
   }

@@ -1,6 +1,8 @@
 /** Opens what an engine is made of: the data folder's catalog, and what collections share. */
+import { Archive } from "./archive/archive.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
+import { describeError } from "./engine-log.ts";
 import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
@@ -12,8 +14,38 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
   const folder = new DataFolder(options.dataFolder);
   const disk = createDiskSpace(folder.path, options);
   const { quotas = NO_QUOTAS, shareStores, log } = options;
-  const catalog = await openCatalog(folder, disk, { quotas, shares: shareStores !== undefined, log });
+  const archive = openArchive(folder.path, options);
+  const catalog = await openCatalog(folder, disk, {
+    quotas,
+    shares: shareStores !== undefined,
+    log,
+    archive,
+  });
   const largeWrites = new TurnLock();
   const shares = new SharedStores({ path: folder.path, disk, largeWrites });
-  return { folder, disk, catalog, largeWrites, shares };
+  return { folder, disk, catalog, largeWrites, shares, archive, close };
+
+  async function close(): Promise<void> {
+    await shares.close();
+    await catalog.close();
+    await archive?.close();
+  }
+}
+
+/** `null`: there is none, and what is written from now on will be in none. */
+function openArchive(dataFolder: string, { archive, log = () => {} }: OpenOptions): Archive | null {
+  if (archive === undefined) {
+    Archive.leave(dataFolder);
+    return null;
+  }
+  return Archive.open(archive, {
+    dataFolder,
+    onNews: (message) => log({ level: "warn", message }),
+    onProblem: (error) =>
+      log({
+        level: "error",
+        message: "the archive cannot be written; writes are refused until it can be",
+        error: describeError(error),
+      }),
+  });
 }

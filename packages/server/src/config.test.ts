@@ -76,6 +76,8 @@ describe("readSettings", () => {
       index: { files: true },
       busyWait: true,
       backupFolder: null,
+      archive: null,
+      archiveKeepMs: 7 * 86_400_000,
       shareStores: null,
       metricsPort: null,
     });

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
 import { type HostedEngine, type TenantQuotas, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
+import { archiveOf } from "./settings/archive-of.ts";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
@@ -239,6 +240,7 @@ function startEngine(
     unsealedMemory: settings.unsealedMemory,
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
+    ...archiveOf(settings),
     ...(settings.shareStores !== null && { shareStores: settings.shareStores }),
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),

@@ -43,6 +43,11 @@ export interface BackupHeader {
   readonly keys: boolean;
   /** What it adds to; `path` is from the folder of this backup. `null`: it is whole by itself. */
   readonly base: { readonly id: string; readonly path: string } | null;
+  /**
+   * Where an archive goes on from it: entries above `from` are needed, and with all up to `to` it is one state. `null`, or left
+   * out by earlier versions: there was no archive.
+   */
+  readonly archive?: BackupArchive | null;
   readonly catalog: FileSum;
   readonly list: FileSum;
   readonly collections: number;
@@ -50,6 +55,12 @@ export interface BackupHeader {
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
+}
+
+export interface BackupArchive {
+  readonly chain: string;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** A file of an index. */

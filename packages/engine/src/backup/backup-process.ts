@@ -17,6 +17,7 @@ const METHODS = {
   copyCollection: backup.copyCollection.bind(backup),
   finishBackup: backup.finish.bind(backup),
   restoreCollection: restore.collection.bind(restore),
+  replayArchive: restore.replay.bind(restore),
   restoreCatalog: restore.catalog.bind(restore),
 } as const;
 

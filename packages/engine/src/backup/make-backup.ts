@@ -8,6 +8,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
+import type { Archive } from "../archive/archive.ts";
 import { forkIndexFiles } from "../collection/fork-index-files.ts";
 import type { CollectionForker } from "../collection/collection-forker.ts";
 import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
@@ -52,6 +53,7 @@ export interface BackupMakerOptions {
   readonly deleteBehind: Pick<DeleteBehind, "hold">;
   readonly shares: Pick<SharedStores, "forgetDeadReaders">;
   readonly diskReserve: DiskReserve | undefined;
+  readonly archive: Archive | null;
 }
 
 export class BackupMaker {
@@ -114,8 +116,9 @@ export class BackupMaker {
   async #copy(work: BackupWork): Promise<MadeBackup> {
     const { request, base, child, signal } = work;
     const { target: to, tenant, keys } = request;
-    const { folder, diskReserve } = this.#options;
+    const { folder, diskReserve, archive } = this.#options;
     const started = Date.now();
+    const from = archive?.decided ?? 0;
     const id = randomUUID();
     const staging = folder.newTrash();
     const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
@@ -136,12 +139,15 @@ export class BackupMaker {
         if (this.#running !== null) this.#running.progress = { target: to, collections, bytes };
       }
     }
+    const until = (await archive?.settled()) ?? 0;
     const header: Omit<BackupHeader, "list" | "finished"> = {
+      archive: archive === null ? null : { chain: archive.chain, from, to: until },
       ...{ id, started, dataFormat: VERSION_WITHOUT_SHARES, tenant, keys },
       ...{ catalog, collections, bytes, damaged },
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
     await child.ask("finishBackup", { to, header }, signal);
+    if (tenant === null) await archive?.noteBase({ id, from, to: until, finished: Date.now() });
     return { target: to, id, collections, bytes, damaged };
   }
 

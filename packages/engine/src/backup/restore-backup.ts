@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
+import { type PlannedReplay, type ReplayTarget, planReplay } from "../archive/plan-replay.ts";
 import { acquireDataLock } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { RESTORING, writeRestoredFormat } from "../storage/folder/data-format.ts";
@@ -20,6 +21,8 @@ export interface RestoreRequest {
   readonly dataFolder: string;
   /** The only one to be restored; `null`: all. */
   readonly tenant: string | null;
+  /** An archive that goes on from the backup, and up to when it is followed. */
+  readonly archive?: { readonly folder: string; readonly until: ReplayTarget } | undefined;
   readonly onVerify?: (progress: VerificationProgress) => void;
   readonly onRestore?: (collections: number) => void;
 }
@@ -27,6 +30,8 @@ export interface RestoreRequest {
 export interface RestoredFolder {
   readonly verified: VerifiedBackup;
   readonly collections: number;
+  /** How far the archive was followed; `null`: there was none. */
+  readonly replay: PlannedReplay | null;
 }
 
 /** What a restore that was interrupted may have left. */
@@ -47,18 +52,23 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoredFo
       `the backup is damaged, so nothing was restored: ${problem}${more}`,
     );
   }
+  const { header } = verified;
+  const replay =
+    request.archive === undefined ? null : planReplay(request.archive.folder, header, request.archive.until);
   const lock = await acquireDataLock(folder.lockFile);
   const child = new BackupChild();
   try {
     requireEmpty(folder);
     await clear(folder);
-    const collections = await restore(child, request);
-    await child.ask("restoreCatalog", { from: backup, dataFolder, tenant });
+    let collections = await restore(child, request);
+    const step = { from: backup, dataFolder, tenant: tenant ?? header.tenant, keys: header.keys };
+    if (replay !== null) collections = await child.ask("replayArchive", { ...step, replay });
+    await child.ask("restoreCatalog", step);
     await rm(join(dataFolder, "trash"), { recursive: true, force: true });
     writeRestoredFormat(folder);
     await rm(join(dataFolder, RESTORING));
     await syncFile(dataFolder);
-    return { verified, collections };
+    return { verified, collections, replay };
   } finally {
     await child.close();
     lock.release();

@@ -4,14 +4,18 @@ import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
+import type { Replay } from "../archive/plan-replay.ts";
+import { liveCollections, replayCatalog, replayRecords } from "../archive/replay-archive.ts";
 import { tenantKey } from "../catalog/catalog-keys.ts";
-import { keepTenant, renewEpochs } from "../catalog/catalog-selection.ts";
+import { keepTenant, removeKeys, renewEpochs, unshare } from "../catalog/catalog-selection.ts";
 import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { installManifest, readManifest } from "../storage/files/manifest.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
+import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import { restoreStore } from "./backed-up-store.ts";
 import { CATALOG_FILE } from "./backup-files.ts";
@@ -33,6 +37,13 @@ export interface RestoredCatalogStep {
   readonly dataFolder: string;
   /** The only one to be restored; `null`: all. */
   readonly tenant: string | null;
+  /** With API keys. */
+  readonly keys: boolean;
+}
+
+interface StagedCatalog {
+  readonly catalog: LmdbCatalogStore;
+  readonly staging: string;
 }
 
 interface Restored {
@@ -40,8 +51,14 @@ interface Restored {
   readonly sequence: number;
 }
 
+export interface ReplayStep extends RestoredCatalogStep {
+  readonly replay: Replay;
+}
+
 export class RestoreSteps {
   readonly #restored = new Map<string, Restored>();
+  /** The catalog with the entries of an archive; `null`: there are none. */
+  #replayed: StagedCatalog | null = null;
 
   /** Records and index of one; it gets a new past, which the catalog learns of in the end. */
   async collection({ id, dataFolder, sequence, store, index }: RestoredCollectionStep): Promise<void> {
@@ -63,18 +80,31 @@ export class RestoreSteps {
     }
   }
 
-  /** After all collections. 404 for a tenant that is not in the backup. */
-  async catalog({ from, dataFolder, tenant }: RestoredCatalogStep): Promise<void> {
+  /** After all collections, before the catalog: the records as they were at the end of the replay. Gives how many collections. */
+  async replay({ from, dataFolder, tenant, replay }: ReplayStep): Promise<number> {
     const folder = new DataFolder(dataFolder);
-    const staging = folder.newTrash();
-    mkdirSync(staging);
-    await copyFile(join(from, CATALOG_FILE), join(staging, "data.mdb"));
-    const catalog = new LmdbCatalogStore({ folder: staging, disk: createDiskSpace(dataFolder) });
+    const { catalog } = (this.#replayed = await stagedCatalog(from, folder));
+    await replayCatalog(catalog, replay);
+    const live = await liveCollections(catalog, tenant);
+    const sequences = await replayRecords(replay, folder, { live, openStore: (id) => storeIn(folder, id) });
+    for (const [id, sequence] of sequences) {
+      const { epoch } = this.#restored.get(id) ?? { epoch: randomUUID() };
+      this.#restored.set(id, { epoch, sequence });
+    }
+    return live.size;
+  }
+
+  /** After all collections. 404 for a tenant that is not in the backup. */
+  async catalog({ from, dataFolder, tenant, keys }: RestoredCatalogStep): Promise<void> {
+    const folder = new DataFolder(dataFolder);
+    const { catalog, staging } = this.#replayed ?? (await stagedCatalog(from, folder));
     try {
       if (tenant !== null && (await catalog.get(tenantKey(tenant))) === null)
         throw new SheafError("not_found", `Tenant [${tenant}] is not in the backup`);
       await new CatalogTransactions(catalog).transact(async (transaction) => {
         if (tenant !== null) await keepTenant(transaction, tenant);
+        if (!keys) removeKeys(transaction);
+        await unshare(transaction);
         const of = (id: string): Restored => this.#restored.get(id) ?? { epoch: randomUUID(), sequence: 0 };
         await renewEpochs(
           transaction,
@@ -88,4 +118,18 @@ export class RestoreSteps {
       await rm(staging, { recursive: true, force: true });
     }
   }
+}
+
+function storeIn(folder: DataFolder, id: string): LmdbRecordStore {
+  const disk = createDiskSpace(folder.path);
+  const place = { folder: folder.collection(id), name: collectionName(id), disk };
+  return new LmdbRecordStore(ownEnvironment(place));
+}
+
+/** A copy of the backup's, which may be changed. */
+async function stagedCatalog(from: string, folder: DataFolder): Promise<StagedCatalog> {
+  const staging = folder.newTrash();
+  mkdirSync(staging);
+  await copyFile(join(from, CATALOG_FILE), join(staging, "data.mdb"));
+  return { catalog: new LmdbCatalogStore({ folder: staging, disk: createDiskSpace(folder.path) }), staging };
 }

@@ -21,6 +21,7 @@ export const CATALOG_PREFIX = {
   resourceName: 0x17,
   shareMark: 0x18,
   collectionCount: 0x19,
+  archivePosition: 0x1a,
 } as const;
 /** No key begins with it. */
 const AFTER_ALL = 0xff;
@@ -69,6 +70,9 @@ export const ALL_AGES = allOf(CATALOG_PREFIX.collectionByAge);
 export const ALL_COLLECTIONS = allOf(CATALOG_PREFIX.collection);
 /** How many collections there are. */
 export const COLLECTION_COUNT_KEY = Uint8Array.of(CATALOG_PREFIX.collectionCount);
+
+/** Position in the archive of the newest commit; there only where the folder has, or had, an archive. */
+export const ARCHIVE_POSITION_KEY = Uint8Array.of(CATALOG_PREFIX.archivePosition);
 
 export const ALL_MEMBERS = allOf(CATALOG_PREFIX.member);
 export const ALL_KEYS = allOf(CATALOG_PREFIX.apiKey);

@@ -4,6 +4,8 @@
  * written before it is known to be whole.
  */
 import { SheafError } from "@sheaf/protocol";
+import type { Archive } from "../archive/archive.ts";
+import { ArchivedCatalogStore } from "../archive/archived-catalog-store.ts";
 import type { DataFolder } from "../storage/folder/data-folder.ts";
 import { completeDataFormat, hadCatalog, prepareDataFormat } from "../storage/folder/data-format.ts";
 import type { DiskSpace } from "../storage/folder/disk-space.ts";
@@ -15,6 +17,8 @@ import { COUNTER_KEY } from "./catalog-keys.ts";
 import { verifyCatalogEntry } from "./verify-catalog.ts";
 
 interface OpeningOptions extends CatalogOptions {
+  /** Of everything that is written; `null`: there is none. */
+  readonly archive: Archive | null;
   readonly log?: EngineLog | undefined;
 }
 
@@ -22,7 +26,7 @@ interface OpeningOptions extends CatalogOptions {
 export async function openCatalog(
   folder: DataFolder,
   disk: DiskSpace,
-  { log, ...options }: OpeningOptions,
+  { log, archive, ...options }: OpeningOptions,
 ): Promise<Catalog> {
   prepareDataFormat(folder);
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
@@ -32,7 +36,8 @@ export async function openCatalog(
     try {
       store.requireWhole();
       if (expected && (await store.get(COUNTER_KEY)) === null) throw refused("it is empty");
-      const catalog = await Catalog.open(store, options);
+      const archived = archive === null ? store : await ArchivedCatalogStore.over(store, archive);
+      const catalog = await Catalog.open(archived, options);
       await folder.sweep((id) => isUnknown(catalog, id));
       const { before, after } = completeDataFormat(folder, options.shares === true);
       await catalog.completeIndexes();

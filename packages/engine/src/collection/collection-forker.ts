@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
+import type { Archive } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { CollectionOpener, StorePlace } from "./collection-opener.ts";
@@ -20,6 +21,7 @@ import type { StoreHead } from "../storage/record-store.ts";
 export interface CollectionForkerOptions {
   readonly catalog: Catalog;
   readonly folder: DataFolder;
+  readonly archive: Archive | null;
   readonly pool: CollectionPool;
   readonly opener: Pick<CollectionOpener, "openStore" | "openStoreAt" | "filesOf" | "damaged">;
   readonly shares: Pick<SharedStores, "reserve" | "source">;
@@ -100,6 +102,7 @@ export class CollectionForker {
       const shared = await this.#copyStore(source.id, id, signal);
       const head = await this.#head({ id, shared });
       requireCaughtUp(head, source, collectionName(source.id));
+      await this.#archive({ id, shared });
       const { sequence, dimension } = head;
       throwIfAborted(signal);
       return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
@@ -152,6 +155,18 @@ export class CollectionForker {
       await store.close();
     }
     return true;
+  }
+
+  /** Its records are in the archive before the catalog names it. */
+  async #archive(place: StorePlace): Promise<void> {
+    const { archive, opener } = this.#options;
+    if (archive === null) return;
+    const copy = opener.openStoreAt(place);
+    try {
+      await archive.image(place.id, copy);
+    } finally {
+      await copy.close();
+    }
   }
 
   async #head(place: StorePlace): Promise<StoreHead> {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { takeSlice } from "@sheaf/process";
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import type { Archive, Archiving } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { CollectionEntry } from "../catalog/catalog-codec.ts";
 import type { EngineLog } from "../engine-log.ts";
@@ -56,6 +57,7 @@ interface CollectionOpenerOptions {
   readonly folder: DataFolder;
   readonly disk: DiskSpace;
   readonly shares: SharedStores;
+  readonly archive: Archive | null;
   /** Beyond which a collection has an environment of its own; the default where it is left out. */
   readonly shareLimits?: ShareLimits | undefined;
   /** A collection has left something behind in a shared environment. */
@@ -156,9 +158,13 @@ export class CollectionOpener {
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const usedBytes = (): number => stored.usedBytes;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
+        const dirty = (await checkpoints.isDirty(id)) || isAhead(store.head, known);
+        // What is counted by the catalog was archived before.
+        if (dirty) await this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
           ...{ ...common, mover, usedBytes },
           progress,
+          archive: this.#archiveOf(id),
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
           indexFiles: indexFiles && { ...indexFiles, writeElsewhere: this.#writeElsewhere(known, stored) },
           indexSizes: this.#options.index.sizes,
@@ -167,7 +173,7 @@ export class CollectionOpener {
           documents: this.#options.documents,
           indexMemory,
           historyMemory,
-          dirty: (await checkpoints.isDirty(id)) || isAhead(store.head, known),
+          dirty,
           advance: checkpoints.advance.bind(checkpoints, id),
           markDirty: checkpoints.markDirty.bind(checkpoints, id),
           onProblem: (error: unknown) => this.#hearProblem(error, id),
@@ -188,6 +194,11 @@ export class CollectionOpener {
     const path = this.#options.folder.collectionIndex(known.id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;
+  }
+
+  #archiveOf(id: string): { readonly begin: () => Archiving } | undefined {
+    const { archive } = this.#options;
+    return archive === null ? undefined : { begin: () => archive.begin(id) };
   }
 
   #moverOf({ id, tenant }: CollectionEntry, store: LmdbRecordStore): StoreMover {

@@ -7,6 +7,7 @@ function progress(checkpointed = Promise.resolve()): {
 } {
   const events: string[] = [];
   const made = new IndexProgress(0, {
+    marksFirst: false,
     mark: async () => void events.push("mark"),
     checkpoint: async (position, complete) => {
       events.push(`checkpoint ${position}${complete ? " complete" : ""}`);

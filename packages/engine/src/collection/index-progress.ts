@@ -9,6 +9,8 @@
 const TICK_MS = 400;
 
 export interface IndexProgressHooks {
+  /** The mark is durable before anything is written: it leads to what a killed process has not archived. */
+  readonly marksFirst: boolean;
   /** Durable note that the collection is dirty. */
   readonly mark: () => Promise<void>;
   /** Durable; `complete` takes the mark away. */
@@ -46,6 +48,7 @@ export class IndexProgress {
   async track(write: () => Promise<number>, isFirst = false): Promise<void> {
     this.#writing += 1;
     try {
+      if (this.#hooks.marksFirst) await (this.#mark ??= this.#setMark());
       const writing = write();
       if (isFirst) await writing;
       const mark = (this.#mark ??= this.#setMark());

@@ -1,4 +1,5 @@
 /** What an open collection is made of: its store, what the catalog knows of it, and what all collections share. */
+import type { Archiving } from "../archive/archive.ts";
 import type { JsonObject } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import type { CollectionIndexOptions } from "../index/collection-index-options.ts";
@@ -24,6 +25,8 @@ export interface IndexSettings {
 export interface OpenCollectionOptions {
   readonly progress: OpeningProgress;
   readonly log: (message: string) => void;
+  /** Told of every batch, before and after. */
+  readonly archive?: { readonly begin: () => Archiving } | undefined;
   readonly store: RecordStore;
   /** What the records take on the disk, in bytes. */
   readonly usedBytes: () => number;

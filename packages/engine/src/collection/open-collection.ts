@@ -79,7 +79,7 @@ export class OpenCollection {
     this.#keeper = this.#newKeeper();
     this.reads = this.#newReads();
     this.#progress = new IndexProgress(options.store.head.sequence, {
-      mark: options.markDirty,
+      ...{ mark: options.markDirty, marksFirst: options.archive !== undefined },
       checkpoint: (logPosition, checkpointed) =>
         options.advance({ logPosition, checkpointed, held: this.#held() }),
       onProblem: options.onProblem,
@@ -324,15 +324,19 @@ export class OpenCollection {
    * order of their plans, so the index goes through the same states as the store.
    */
   async #commit(plan: (view: StoreView) => Generator<void, StoreChange>): Promise<StoreChange> {
-    let settled = (): void => {};
+    let [settled, from] = [(): void => {}, 0];
+    const archiving = this.#options.archive?.begin();
     try {
-      const change = await this.#store.apply((view) =>
-        this.#planAndKeep(view, plan(view), (release) => (settled = release)),
-      );
+      const change = await this.#store.apply((view) => {
+        from = view.head.sequence;
+        return this.#planAndKeep(view, plan(view), (release) => (settled = release));
+      });
+      const archived = archiving?.append(from, change);
       const indexing = this.#indexChanges.run(this.#toIndex(change));
-      if (indexing !== undefined) await indexing;
+      for (const pending of [indexing, archived]) if (pending !== undefined) await pending;
       return change;
     } finally {
+      archiving?.end();
       settled();
     }
   }
@@ -389,7 +393,7 @@ export class OpenCollection {
     return { records, bytes: this.#options.usedBytes(), writtenAt: Date.now() };
   }
 
-  /** Everything acknowledged before the call, whole batches only, into a folder that does not exist yet. */
+  /** Whole batches, all that were acknowledged before, into a new folder. */
   copyTo(folder: string): Promise<void> {
     return this.#options.copyTo(folder);
   }

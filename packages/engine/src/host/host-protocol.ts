@@ -1,4 +1,5 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
+import type { ArchiveSettings } from "../archive/archive.ts";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
@@ -17,6 +18,7 @@ export interface HostArguments {
   /** They may stay where it is left out. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
+  readonly archive?: ArchiveSettings;
   readonly shareStores?: ShareLimits;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly diskReserve?: DiskReserve;

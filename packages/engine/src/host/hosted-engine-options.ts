@@ -1,4 +1,5 @@
 /** What an engine in a process of its own is told at its start. */
+import type { ArchiveSettings } from "../archive/archive.ts";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
@@ -19,6 +20,8 @@ export interface HostedEngineOptions {
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
+  /** Has everything that is written go to an archive too; by default there is none. */
+  readonly archive?: ArchiveSettings;
   /** New collections share environments while they hold no more than this; by default each has one of its own. */
   readonly shareStores?: ShareLimits;
   /** To keep free on the data folder's disk; by default 32 MiB. */

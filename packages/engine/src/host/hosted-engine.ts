@@ -81,8 +81,8 @@ export class HostedEngine implements Engine {
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const { indexMemory, unsealedMemory, purgeAfterMs, index, shareStores, diskReserve } = options;
-    const settings = { indexMemory, unsealedMemory, purgeAfterMs, index, shareStores, diskReserve };
+    const { indexMemory, unsealedMemory, purgeAfterMs, index, shareStores, diskReserve, archive } = options;
+    const settings = { indexMemory, unsealedMemory, purgeAfterMs, index, shareStores, diskReserve, archive };
     // What is left out is left out of the JSON, too.
     const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
       [name in Exclude<keyof HostArguments, "damaged">]-?: unknown;

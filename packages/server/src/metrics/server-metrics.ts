@@ -213,10 +213,30 @@ interface Settable {
   set(value: number): void;
 }
 
+type MakeGauge = (name: string, help: string, labels?: readonly string[]) => Gauge;
+
+function archiveGauges(
+  gauge: MakeGauge,
+): Readonly<Record<keyof EngineStatistics & `archive${string}`, Gauge>> {
+  return {
+    archivePosition: gauge(
+      "archive_position",
+      "Newest entry of the archive that is on disk; 0 without an archive, as are the others.",
+    ),
+    archiveLagSeconds: gauge(
+      "archive_lag_seconds",
+      "For how long the oldest entry that is not on disk in the archive has been waiting.",
+    ),
+    archiveBytes: gauge("archive_bytes", "Size of the archive's files."),
+    archiveFailing: gauge(
+      "archive_failing",
+      "1 while the archive cannot be written, and writes are refused.",
+    ),
+  };
+}
+
 /** One for each of the engine's statistics. */
-function engineGauges(
-  gauge: (name: string, help: string, labels?: readonly string[]) => Gauge,
-): Readonly<Record<keyof EngineStatistics, Settable>> {
+function engineGauges(gauge: MakeGauge): Readonly<Record<keyof EngineStatistics, Settable>> {
   const memory = gauge("index_memory_bytes", "What indexes keep in memory, by what it is.", ["kind"]);
   return {
     collections: gauge("collections", "Collections there are."),
@@ -244,6 +264,7 @@ function engineGauges(
       "index_damaged_files",
       "Index files that were found damaged and set aside, since the engine started.",
     ),
+    ...archiveGauges(gauge),
     indexUnsealedBytes: memory.labels("unsealed"),
     indexVectorBytes: memory.labels("vectors"),
     indexCodeBytes: memory.labels("codes"),

@@ -1,10 +1,14 @@
 /** The settings of backups. Part of the table in `config.ts`. */
 import type { Setting } from "../config.ts";
+import { parseDays } from "./parse-days.ts";
 import { parseFolder } from "./parse-folder.ts";
 
 export interface BackupSettings {
   /** `null`: the server makes none. */
   readonly backupFolder: string | null;
+  /** `null`: there is none. */
+  readonly archive: string | null;
+  readonly archiveKeepMs: number;
 }
 
 export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting<BackupSettings[name]> } = {
@@ -14,5 +18,19 @@ export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting
     default: null,
     doc: "Folder that `sheaf backup` and POST /api/v2/backups make backups in, each in a folder of its own. Created if missing. Without it the server makes no backups. Put it on another disk than the data folder.",
     parse: parseFolder,
+  },
+  archive: {
+    env: "SHEAF_ARCHIVE",
+    flag: { name: "archive", operand: "folder" },
+    default: null,
+    doc: "Folder of an archive: everything that is written goes there too before it is acknowledged, so that `sheaf restore --archive` can follow a backup to any later moment. Created if missing. Put it on another disk than the data folder; each write waits for both.",
+    parse: parseFolder,
+  },
+  archiveKeepMs: {
+    env: "SHEAF_ARCHIVE_KEEP",
+    flag: { name: "archive-keep", operand: "days" },
+    default: "7",
+    doc: "How long the archive is kept, in days; fractions are allowed. With backups at least that often, every moment of that time can be restored: what the newest backup from before needs is kept longer, at most twice as long.",
+    parse: parseDays,
   },
 };

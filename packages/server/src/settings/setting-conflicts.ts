@@ -25,10 +25,13 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
       `${source(given)} needs ${missing === "tlsKey" ? "--tls-key" : "--tls-cert"} beside it`,
     );
   }
-  const { dataFolder, backupFolder } = settings;
-  if (backupFolder !== null && !relative(resolve(dataFolder), resolve(backupFolder)).startsWith("..")) {
+  const { dataFolder } = settings;
+  for (const name of ["backupFolder", "archive"] as const) {
+    const folder = settings[name];
+    if (folder === null || relative(resolve(dataFolder), resolve(folder)).startsWith("..")) continue;
+    const what = name === "archive" ? "the archive" : "backups";
     throw new SettingError(
-      `${source("backupFolder")} ${backupFolder} lies in the data folder, where backups would be lost with it; choose another`,
+      `${source(name)} ${folder} lies in the data folder, where ${what} would be lost with it; choose another`,
     );
   }
   if (metricsPort !== null && metricsPort !== 0 && metricsPort === port) {

@@ -3,6 +3,7 @@
  *
  *     format.json                          version of the layout
  *     lock.json                            who uses the folder
+ *     archive.json                         of which archive, and stretch of it, what is written is part
  *     catalog/                             one LMDB environment
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
  *         index/                           files of its index, where these are kept

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type MadeBackup, createHostedEngine } from "@sheaf/engine";
 import { SheafError } from "@sheaf/protocol";
 import { readSettings } from "../../config.ts";
+import { archiveOf } from "../../settings/archive-of.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import { byteCount } from "../byte-count.ts";
 import type { Command, OptionTexts } from "../command.ts";
@@ -38,6 +39,10 @@ export const backup: Command = {
     { flags: "--tenant <tenant>", doc: "Copy this tenant only." },
     { flags: "--keys", doc: "Copy API keys too, as digests." },
     { flags: "--data <folder>", doc: "Data folder of a stopped server; target and base are folders then." },
+    {
+      flags: "--archive <folder>",
+      doc: "With --data: the archive of that server, which goes on. [SHEAF_ARCHIVE]",
+    },
     ...SERVER_OPTIONS,
   ],
   notes:
@@ -81,10 +86,11 @@ async function ofServer(options: OptionTexts, name: string): Promise<number> {
 }
 
 async function ofFolder(options: OptionTexts, data: string, target: string): Promise<number> {
-  const { dataFolder, diskReserve } = readSettings({ dataFolder: data });
+  const settings = readSettings({ dataFolder: data, archive: options["archive"] });
+  const { dataFolder, diskReserve } = settings;
   if (!existsSync(dataFolder)) throw new SettingError(`data folder ${dataFolder} does not exist`);
   const { incremental, tenant = null, keys } = options;
-  const engine = await createHostedEngine({ dataFolder, diskReserve });
+  const engine = await createHostedEngine({ dataFolder, diskReserve, ...archiveOf(settings) });
   try {
     const base = incremental === undefined ? null : resolve(incremental);
     const request = { target: resolve(target), base, tenant, keys: keys !== undefined };

@@ -1,12 +1,23 @@
 /** `sheaf backup verify` and `sheaf restore`: whether a backup is whole, and a data folder out of it. No server is asked. */
 import { resolve } from "node:path";
-import { type VerifiedBackup, restoreBackup, verifyBackup } from "@sheaf/engine";
+import {
+  type PlannedReplay,
+  type ReplayTarget,
+  type RestoreRequest,
+  type VerifiedBackup,
+  planReplay,
+  restoreBackup,
+  verifyBackup,
+} from "@sheaf/engine";
 import { readSettings, SETTINGS } from "../../config.ts";
 import { byteCount } from "../byte-count.ts";
-import type { Command } from "../command.ts";
+import { SettingError } from "../../settings/setting-error.ts";
+import type { Command, OptionTexts } from "../command.ts";
 import { progressLines } from "../progress-lines.ts";
 
 const FOLDER = SETTINGS.dataFolder;
+/** As in every body. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/iu;
 const DONE = 0;
 const FAILED = 1;
 
@@ -14,15 +25,27 @@ export const backupVerify: Command = {
   name: "backup verify",
   summary: "Compare every file of a backup, and of those that it adds to, with its checksum.",
   operands: ["folder"],
-  options: [{ flags: "--json", doc: "Print the result as JSON." }],
-  notes: "Exit code 0: it can be restored; 1: it is damaged, or a collection was damaged when it was made.",
+  options: [
+    { flags: "--archive <folder>", doc: "Read the archive that goes on from it, too." },
+    { flags: "--json", doc: "Print the result as JSON." },
+  ],
+  notes:
+    "Exit code 0: it can be restored, with --archive to the archive's end; 1: it is damaged, or a collection was damaged when it " +
+    "was made.",
   async run(options, [folder = ""]) {
+    const { archive } = options;
     const tell = progressLines();
     const verified = await verifyBackup(resolve(folder), ({ bytes, totalBytes }) =>
       tell(() => `${byteCount(bytes)} of ${byteCount(totalBytes)} read`),
     );
-    if (options["json"] !== undefined) console.log(JSON.stringify(verified, null, 2));
-    else describe(folder, verified);
+    const replay = archive === undefined ? undefined : planReplay(resolve(archive), verified.header, null);
+    const { voided: _voided, ...leads } = replay ?? { voided: [] };
+    const more = replay === undefined ? {} : { archive: leads };
+    if (options["json"] !== undefined) console.log(JSON.stringify({ ...verified, ...more }, null, 2));
+    else {
+      describe(folder, verified);
+      if (replay !== undefined) console.log(`${archive}: goes on to ${momentOf(replay)}`);
+    }
     return verified.problems.length + verified.missing.length === 0 ? DONE : FAILED;
   },
 };
@@ -37,6 +60,11 @@ export const restore: Command = {
       doc: `Data folder to be made: it does not exist, or is empty. [${FOLDER.env}, default ${FOLDER.default}]`,
     },
     { flags: "--tenant <tenant>", doc: "Restore this tenant only." },
+    { flags: "--archive <folder>", doc: "Follow this archive on from the backup." },
+    {
+      flags: "--until <moment>",
+      doc: "With --archive: up to this entry (a number) or time (2030-01-31T12:00:00Z). [default its end]",
+    },
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
@@ -45,8 +73,10 @@ export const restore: Command = {
     "damaged when the backup was made, and is not in it.",
   async run(options, [backup = ""]) {
     const { dataFolder } = readSettings({ dataFolder: options["data"] });
+    const archive = archiveOption(options);
     const tell = progressLines();
-    const { verified, collections } = await restoreBackup({
+    const { verified, collections, replay } = await restoreBackup({
+      archive,
       backup: resolve(backup),
       dataFolder: resolve(dataFolder),
       tenant: options["tenant"] ?? null,
@@ -56,15 +86,44 @@ export const restore: Command = {
     });
     const { missing } = verified;
     if (options["json"] !== undefined)
-      console.log(JSON.stringify({ dataFolder, collections, missing, backup: verified.header }, null, 2));
+      console.log(
+        JSON.stringify(
+          { dataFolder, collections, missing, until: replay?.to, backup: verified.header },
+          null,
+          2,
+        ),
+      );
     else {
-      const at = new Date(verified.header.started).toISOString();
+      const at = replay === null ? new Date(verified.header.started).toISOString() : momentOf(replay);
       console.log(`${dataFolder}: restored ${collections} collections as of ${at}`);
       for (const one of missing) console.log(`NOT restored: ${one}`);
     }
     return missing.length === 0 ? DONE : FAILED;
   },
 };
+
+/** @throws SettingError for a moment that is none. */
+function archiveOption({ archive, until }: OptionTexts): RestoreRequest["archive"] {
+  if (archive === undefined) {
+    if (until !== undefined) throw new SettingError("--until needs --archive");
+    return undefined;
+  }
+  return { folder: resolve(archive), until: until === undefined ? null : parseMoment(until) };
+}
+
+function parseMoment(text: string): ReplayTarget {
+  if (/^\d{1,15}$/u.test(text)) return { position: Number(text) };
+  const time = Date.parse(text);
+  if (!TIME.test(text) || Number.isNaN(time))
+    throw new SettingError(
+      `--until: ${text} is neither the number of an entry nor a time with its zone, such as 2030-01-31T12:00:00Z`,
+    );
+  return { time };
+}
+
+function momentOf({ to, time }: PlannedReplay): string {
+  return `entry ${to}${time === null ? "" : `, ${new Date(time).toISOString()}`}`;
+}
 
 function describe(
   folder: string,

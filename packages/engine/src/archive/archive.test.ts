@@ -1,0 +1,303 @@
+/** An archive leads from a backup to any moment after it, and says so where it does not. */
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type CollectionRef, SheafError } from "@sheaf/protocol";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { BackedUpCollections } from "../backup/backed-up-collections.ts";
+import { readChain, readHeader } from "../backup/backup-files.ts";
+import { RestoreSteps } from "../backup/restore-steps.ts";
+import { createLocalEngine } from "../create-local-engine.ts";
+import type { Engine } from "../engine.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
+import { writeRestoredFormat } from "../storage/folder/data-format.ts";
+import { createDiskSpace } from "../storage/folder/disk-space.ts";
+import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
+import { AT, makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { ENTRY_KIND, listSegments, segmentPath } from "./archive-format.ts";
+import { ARCHIVE_MARK } from "./archive.ts";
+import { type ReplayTarget, planReplay } from "./plan-replay.ts";
+import { readArchive } from "./read-archive.ts";
+
+const EVERY_PAGE = { limit: 100, offset: 0 };
+const DAY_MS = 86_400_000;
+
+class Archived {
+  readonly dataFolder = join(temporaryFolder(), "data");
+  readonly folder = join(temporaryFolder(), "archive");
+  readonly backup = join(temporaryFolder(), "backup");
+  segmentBytes = 4_000;
+  readonly logged: string[] = [];
+
+  async open(isArchived = true): Promise<Engine> {
+    const archive = { folder: this.folder, keepMs: DAY_MS, segmentBytes: this.segmentBytes };
+    const engine = await createLocalEngine({
+      dataFolder: this.dataFolder,
+      ...(isArchived ? { archive } : {}),
+      log: ({ message }) => void this.logged.push(message),
+    });
+    onTestFinished(() => engine.close().catch(() => undefined));
+    return engine;
+  }
+
+  async back(engine: Engine): Promise<void> {
+    await engine.makeBackup({ target: this.backup, base: null, tenant: null, keys: true });
+  }
+
+  /** As `restoreBackup` does, in this process. */
+  async restored(until: ReplayTarget): Promise<Engine> {
+    const header = await readHeader(this.backup);
+    const replay = planReplay(this.folder, header, until);
+    const dataFolder = join(temporaryFolder(), "restored");
+    mkdirSync(dataFolder);
+    const steps = new RestoreSteps();
+    const known = await BackedUpCollections.read(await readChain(this.backup));
+    for (const { id, sequence, index } of known.all()) {
+      const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
+      await steps.collection({ id, dataFolder, sequence, store: known.partsOf(id), index: files });
+    }
+    const step = { from: this.backup, dataFolder, tenant: null, keys: true };
+    await steps.replay({ ...step, replay });
+    await steps.catalog(step);
+    writeRestoredFormat(new DataFolder(dataFolder));
+    const engine = await createLocalEngine({ dataFolder });
+    onTestFinished(() => engine.close());
+    return engine;
+  }
+}
+
+const positionOf = async (engine: Engine): Promise<number> => (await engine.statistics()).archivePosition;
+
+/** Names and records of all collections. */
+async function stateOf(engine: Engine): Promise<unknown> {
+  const { items } = await engine.listCollections(AT, EVERY_PAGE);
+  const state: unknown[] = [];
+  for (const { id, name, dimension, metadata } of items)
+    state.push([name, dimension, metadata, await readAll(engine, { ...AT, id })]);
+  return state;
+}
+
+async function refusalOf(action: () => unknown): Promise<string> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof SheafError) return error.message;
+    throw error;
+  }
+  return "";
+}
+
+describe("an archive", () => {
+  it("leads to the state at every position, of collections that come, go, are forked and renamed", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    const refs: CollectionRef[] = [await makeCollection(engine), await makeCollection(engine)];
+    for (const ref of refs) await write(engine, ref, "add", record("a"), record("b"));
+    await archived.back(engine);
+    const states: (readonly [number, unknown])[] = [];
+    let seed = 7;
+    const random = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    for (let i = 0; i < 40; i++) {
+      const ref = refs[random(refs.length)]!;
+      const [id, kind] = [`r${random(9)}`, random(12)];
+      if (kind < 5)
+        await write(engine, ref, "upsert", record(id, { document: `text ${i}` }), record(`s${i}`));
+      else if (kind < 8) await engine.delete(ref, { ids: [id, "a"], where: null, limit: null });
+      else if (kind === 8) refs.push({ ...AT, id: (await engine.forkCollection(ref, `fork-${i}`)).id });
+      else if (kind === 9) refs.push(await makeCollection(engine, `made-${i}`));
+      else if (kind === 10) await engine.updateCollection(ref, { name: `renamed-${i}` });
+      else if (refs.length > 2) {
+        await engine.deleteCollection({ ...AT, name: (await engine.getCollection(ref)).name });
+        refs.splice(refs.indexOf(ref), 1);
+      }
+      states.push([await positionOf(engine), await stateOf(engine)]);
+    }
+    await engine.close();
+    expect(listSegments(archived.folder).length).toBeGreaterThan(3);
+    for (const [position, state] of states.filter((_, i) => i % 10 === 9)) {
+      const restored = await archived.restored({ position });
+      expect(await stateOf(restored)).toEqual(state);
+      await restored.close();
+    }
+    const newest = await archived.restored(null);
+    expect(await stateOf(newest)).toEqual(states.at(-1)![1]);
+    // What is restored is a past of its own.
+    const [first] = refs;
+    await write(newest, first!, "upsert", record("later"));
+  });
+
+  it("has every commit that was acknowledged while others and a backup were under way", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 50_000;
+    const engine = await archived.open();
+    const refs = [await makeCollection(engine), await makeCollection(engine)];
+    const writing = refs.flatMap((ref, c) =>
+      Array.from({ length: 40 }, (_, i) =>
+        write(engine, ref, "upsert", record(`${c}-${i % 30}`), record("x")),
+      ),
+    );
+    await Promise.all([archived.back(engine), ...writing]);
+    const state = await stateOf(engine);
+    const restored = await archived.restored({ position: await positionOf(engine) });
+    expect(await stateOf(restored)).toEqual(state);
+  });
+
+  it("goes on after a process was killed, with what that had committed and not archived", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    await archived.back(engine);
+    await write(engine, ref, "add", record("b"));
+    await engine.close();
+    const segment = listSegments(archived.folder).at(-1)!.path;
+    const { size } = statSync(segment);
+    // A killed process had committed this, and written part of its entry.
+    const place = new DataFolder(archived.dataFolder).collection(ref.id);
+    const disk = createDiskSpace(place);
+    const store = new LmdbRecordStore(ownEnvironment({ folder: place, name: "killed", disk }));
+    const { sequence, nextOffset, dimension } = store.head;
+    await store.apply((view) => {
+      const [a, b] = [view.find("a")!, view.find("b")!];
+      return {
+        head: { sequence: sequence + 3, nextOffset: nextOffset + 1, dimension },
+        puts: [
+          { ...a, document: "new", sequence: sequence + 1 },
+          { ...a, id: "c", offset: nextOffset, sequence: sequence + 2 },
+        ],
+        removes: [{ ...b, sequence: sequence + 3 }],
+      };
+    });
+    await store.close();
+    writeFileSync(segment, Buffer.concat([readFileSync(segment), Buffer.from("torn")]));
+    const third = await archived.open();
+    expect(statSync(segment).size).toBe(size);
+    await write(third, ref, "upsert", record("d"));
+    expect((await readAll(third, ref)).map(({ id }) => id)).toEqual(["a", "c", "d"]);
+    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(third));
+    expect(archived.logged.filter((line) => line.includes("new chain"))).toHaveLength(1);
+  });
+
+  it("refuses what is damaged, missing, too early or of another chain, and says how far it leads", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 1_500;
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    const early = await positionOf(engine);
+    await write(engine, ref, "add", record("a"));
+    await archived.back(engine);
+    for (let i = 0; i < 20; i++)
+      await write(engine, ref, "upsert", record(`b${i}`, { document: "x".repeat(99) }));
+    const last = await positionOf(engine);
+    await engine.close();
+    const header = await readHeader(archived.backup);
+    const plan = (target: ReplayTarget): Promise<string> =>
+      refusalOf(() => planReplay(archived.folder, header, target));
+    expect(await plan(null)).toBe("");
+    expect(await plan({ position: early })).toContain("restore an earlier one");
+    expect(await plan({ time: 1_000 })).toContain("restore an earlier one");
+    expect(await plan({ position: last + 100 })).toContain("the archive ends at entry");
+
+    const segments = listSegments(archived.folder);
+    const middle = segments.at(-3)!;
+    const bytes = readFileSync(middle.path);
+    for (const at of [10, 40, 75, bytes.length - 2]) {
+      const changed = Buffer.from(bytes);
+      changed[at]! ^= 1;
+      writeFileSync(middle.path, changed);
+      expect(await plan(null)).toMatch(/followed up to entry \d+ only: (entry \d+ in )?segment/u);
+      expect(await plan({ position: middle.first - 1 })).toBe("");
+    }
+    rmSync(middle.path);
+    expect(await plan(null)).toContain("are missing");
+    writeFileSync(middle.path, bytes);
+    truncateSync(middle.path, bytes.length - 5);
+    expect(await plan(null)).toContain("is damaged");
+    writeFileSync(middle.path, bytes);
+    expect(await plan(null)).toBe("");
+
+    const without = await archived.open(false);
+    await write(without, ref, "add", record("unseen"));
+    await without.close();
+    const again = await archived.open();
+    await write(again, ref, "add", record("seen"));
+    await again.close();
+    expect(await plan(null)).toContain("of another chain");
+    expect(await plan({ position: last })).toBe("");
+    expect(await refusalOf(() => planReplay(archived.folder, { ...header, archive: null }, null))).toContain(
+      "without --archive",
+    );
+  });
+
+  it("refuses writes while it cannot be written, and loses none that it had taken", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 1;
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    await archived.back(engine);
+    // Marks and checkpoints take positions of their own: the way is barred for the next ones.
+    const barred = Array.from({ length: 50 }, (_, i) => i + 1);
+    const from = await positionOf(engine);
+    for (const i of barred) mkdirSync(segmentPath(archived.folder, from + i));
+    await expect(write(engine, ref, "upsert", record("b"))).rejects.toMatchObject({ code: "unavailable" });
+    expect((await engine.statistics()).archiveFailing).toBe(1);
+    await expect(write(engine, ref, "upsert", record("c"))).rejects.toMatchObject({ code: "unavailable" });
+    for (const i of barred) rmSync(segmentPath(archived.folder, from + i), { recursive: true });
+    await expect.poll(async () => (await engine.statistics()).archiveFailing).toBe(0);
+    await write(engine, ref, "upsert", record("d"));
+    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(engine));
+  });
+
+  it("voids a commit of the catalog that was never done", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    await makeCollection(engine, "kept");
+    await archived.back(engine);
+    const before = join(archived.dataFolder, "before.mdb");
+    const file = join(archived.dataFolder, "catalog", "data.mdb");
+    copyFileSync(file, before);
+    await makeCollection(engine, "lost");
+    await engine.close();
+    copyFileSync(before, file);
+    rmSync(before);
+    const again = await archived.open();
+    await makeCollection(again, "later");
+    const kinds = [...readArchive(archived.folder, 0)].map(({ kind }) => kind);
+    expect(kinds).toContain(ENTRY_KIND.void);
+    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(again));
+    expect(readFileSync(join(archived.dataFolder, ARCHIVE_MARK), "utf8")).toContain("chain");
+  });
+
+  it("begins anew where the data folder is of an earlier time than it", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    await makeCollection(engine, "kept");
+    await archived.back(engine);
+    const before = join(archived.dataFolder, "before.mdb");
+    const file = join(archived.dataFolder, "catalog", "data.mdb");
+    copyFileSync(file, before);
+    for (const name of ["lost", "lost-too"]) await makeCollection(engine, name);
+    const last = await positionOf(engine);
+    await engine.close();
+    copyFileSync(before, file);
+    rmSync(before);
+    await makeCollection(await archived.open(), "later");
+    expect(archived.logged.at(-1)).toContain("of another time");
+    expect(await refusalOf(() => archived.restored(null))).toContain(`after entry ${last}`);
+    const { items } = await (await archived.restored({ position: last })).listCollections(AT, EVERY_PAGE);
+    expect(items.map(({ name }) => name)).toEqual(["kept", "lost", "lost-too"]);
+  });
+});

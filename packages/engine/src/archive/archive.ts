@@ -1,0 +1,367 @@
+/**
+ * The archive of an engine (opt-in): every batch of every collection and every commit of the catalog, in one log. A write is
+ * acknowledged when both its commit and its entry are on disk.
+ *
+ * Records are archived behind their commit: what a killed process had committed and not archived is archived when the
+ * collection is opened next, which its mark in the catalog leads to. The catalog is archived before its commit: the last
+ * entry of a killed process is compared with the catalog, and voided where it is not there.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
+import type { EngineStatistics } from "../engine.ts";
+import type { CatalogCommit } from "../storage/catalog/catalog-store.ts";
+import { writeDurably } from "../storage/folder/write-durably.ts";
+import type { RecordStore, RemovedRecord, StoreChange } from "../storage/record-store.ts";
+import type { StoredRecord } from "../storage/stored-record.ts";
+import {
+  type BaseBody,
+  CHANGE_FORM,
+  type ChangeBody,
+  decodeBase,
+  decodePosition,
+  encodeBase,
+  encodeCatalog,
+  encodeChange,
+  encodePosition,
+} from "./archive-entries.ts";
+import { ENTRY_KIND, listSegments } from "./archive-format.ts";
+import { ArchiveLog } from "./archive-log.ts";
+import { type ArchiveEnd, readArchive, readSegmentHeader } from "./read-archive.ts";
+import { removeOldSegments } from "./remove-old-segments.ts";
+
+export interface ArchiveSettings {
+  readonly folder: string;
+  /** What is older is removed, as far as no backup needs it that is needed itself. */
+  readonly keepMs: number;
+  /** Small for tests. */
+  readonly segmentBytes?: number;
+}
+
+export type ArchiveMeasure = Pick<
+  EngineStatistics,
+  "archivePosition" | "archiveLagSeconds" | "archiveBytes" | "archiveFailing"
+>;
+
+export const NO_ARCHIVE: ArchiveMeasure = {
+  ...{ archivePosition: 0, archiveLagSeconds: 0, archiveBytes: 0, archiveFailing: 0 },
+};
+
+/** One batch on its way. */
+export interface Archiving {
+  /** At once when the batch is committed; resolves when its entry is on disk. */
+  append(from: number, change: StoreChange): Promise<void>;
+  /** It failed, or was appended. */
+  end(): void;
+}
+
+/** Stands in a data folder: of which chain its changes are a part. */
+export const ARCHIVE_MARK = "archive.json";
+/** Of the records in one entry of an image. */
+const IMAGE_BYTES = 4 * 2 ** 20;
+const IMAGE_RECORDS = 1_024;
+
+export class Archive {
+  readonly #settings: ArchiveSettings;
+  readonly #log: ArchiveLog;
+  readonly #inFlight = new Set<Promise<void>>();
+  readonly #bases: BaseBody[] = [];
+  /** Position of the catalog commit under way. */
+  #undecided: number | null = null;
+  /** Of before the start; `null`: the chain is new. */
+  readonly #commits: LastCommits | null;
+  readonly #renew: (why: string) => void;
+  #chain: string;
+
+  private constructor(settings: ArchiveSettings, { chain, log, commits, bases, onRenewed }: OpenedArchive) {
+    this.#chain = chain;
+    this.#renew = (why) => {
+      this.#chain = randomUUID();
+      log.renew(this.#chain);
+      onRenewed(this.#chain, why);
+    };
+    this.#settings = settings;
+    this.#log = log;
+    this.#commits = commits;
+    this.#bases.push(...bases);
+  }
+
+  /**
+   * Goes on with the archive, or begins a new chain where the data folder was changed without it, or it is damaged.
+   * `onNews`: says so.
+   */
+  static open(settings: ArchiveSettings, { dataFolder, onNews, onProblem }: ArchiveWatch): Archive {
+    const mark = join(dataFolder, ARCHIVE_MARK);
+    const found = lastEntries(settings.folder);
+    const known = readMark(mark);
+    const isSame = known !== null && known === found.end.chain && found.end.problem === null;
+    const chain = isSame ? known : randomUUID();
+    const remove = (bases: readonly BaseBody[]): void => removeOldSegments(settings, bases);
+    let archive: Archive | null = null;
+    const log = new ArchiveLog({
+      ...{ folder: settings.folder, chain, onProblem, segmentBytes: settings.segmentBytes },
+      end: found.end,
+      onSegment: () => remove(archive?.bases ?? []),
+    });
+    const onRenewed = (renewed: string, why: string): void => {
+      const { position } = found.end;
+      const last =
+        position === 0 ? "" : ` Up to entry ${position} earlier backups can be restored to any moment.`;
+      onNews(`the archive begins a new chain (${why}): make a backup to restore from.${last}`);
+      writeDurably(mark, `${JSON.stringify({ chain: renewed })}\n`);
+    };
+    if (!isSame) onRenewed(chain, found.end.problem ?? "the data folder was changed without it, or is new");
+    const { bases } = found;
+    archive = new Archive(settings, { chain, log, bases, onRenewed, commits: isSame ? found.commits : null });
+    remove(archive.bases);
+    return archive;
+  }
+
+  /** What is written to a data folder without an archive is in none. */
+  static leave(dataFolder: string): void {
+    rmSync(join(dataFolder, ARCHIVE_MARK), { force: true });
+  }
+
+  get chain(): string {
+    return this.#chain;
+  }
+
+  get bases(): readonly BaseBody[] {
+    return this.#bases;
+  }
+
+  get measure(): ArchiveMeasure {
+    const { durable, lagMs, isFailing } = this.#log;
+    return {
+      archivePosition: durable,
+      archiveLagSeconds: lagMs / 1_000,
+      archiveBytes: bytesOf(this.#settings.folder),
+      archiveFailing: Number(isFailing),
+    };
+  }
+
+  /** At the start. `done`: position of the newest commit that the catalog has. */
+  async compareCatalog(done: number): Promise<void> {
+    const commits = this.#commits;
+    if (commits === null) return;
+    const { positions, first } = commits;
+    const [last = null, before = null] = positions.toReversed();
+    const isWhole = last === null ? done < first : done === last;
+    if (isWhole) return;
+    const isLastMissing = last !== null && done < last && (before === null ? done < first : done === before);
+    if (isLastMissing) await this.#void(last);
+    else this.#renew("the catalog is of another time than the archive");
+  }
+
+  /** Position up to which every commit of the catalog is done or void. */
+  get decided(): number {
+    return this.#undecided === null ? this.#log.position : this.#undecided - 1;
+  }
+
+  /** Before a batch is written. Throws 503 or 507 while the archive cannot be written. */
+  begin(collection: string): Archiving {
+    this.#log.requireWorking();
+    let end = (): void => {};
+    const running = new Promise<void>((resolve) => (end = resolve));
+    this.#inFlight.add(running);
+    const finish = (): void => {
+      this.#inFlight.delete(running);
+      end();
+    };
+    return {
+      append: (from, change) => {
+        const isNothing = change.puts.length + change.removes.length === 0 && change.head.sequence === from;
+        const durable = isNothing
+          ? Promise.resolve()
+          : this.#change({ ...change, collection, from, form: CHANGE_FORM.step });
+        finish();
+        return durable;
+      },
+      end: finish,
+    };
+  }
+
+  /** What a collection holds above operation `from`, which has been archived. Nothing may be written meanwhile. */
+  async catchUp(collection: string, store: RecordStore, from: number): Promise<void> {
+    const { head } = store;
+    if (head.sequence <= from) return;
+    const changes = store.changesAfter(from);
+    if (changes === "trimmed")
+      throw new SheafError("internal", `collection ${collection} has forgotten what is not archived`);
+    const puts: StoredRecord[] = [];
+    const removes: RemovedRecord[] = [];
+    for (const change of changes) {
+      if (change.kind === "put") puts.push(change.record);
+      else if (change.kind === "remove")
+        removes.push({ id: change.id, offset: 0, sequence: change.sequence });
+    }
+    await this.#change({ collection, from, form: CHANGE_FORM.state, head, puts, removes });
+  }
+
+  /** All records of a collection that the catalog does not name yet. */
+  async image(collection: string, store: RecordStore): Promise<void> {
+    const { head } = store;
+    let [puts, bytes, part]: [StoredRecord[], number, number] = [[], 0, 0];
+    if (head.sequence === 0) return;
+    for (let from = 0; ;) {
+      const isFull = takeRecords(store, from, (record) => {
+        puts.push(record);
+        bytes += 4 * record.embedding.length + (record.document?.length ?? 0);
+        return bytes < IMAGE_BYTES && puts.length < IMAGE_RECORDS;
+      });
+      if (!isFull) break;
+      from = puts.at(-1)!.offset + 1;
+      await this.#change({ ...imagePart(collection, part++, puts), head: { ...head, nextOffset: from } });
+      [puts, bytes] = [[], 0];
+    }
+    // The last one has the head as it is.
+    await this.#change({ ...imagePart(collection, part, puts), head });
+  }
+
+  /** Has `commit` done, and its entry on disk before. */
+  async commitCatalog(
+    { clears, writes, conditions }: CatalogCommit,
+    commit: (commit: CatalogCommit, position: number) => Promise<"done" | "conflict">,
+  ): Promise<"done" | "conflict"> {
+    this.#log.requireWorking();
+    const body = { clears: [...clears], writes: [...writes] };
+    const { position, durable } = this.#log.append(ENTRY_KIND.catalog, () => encodeCatalog(body));
+    this.#undecided = position;
+    try {
+      await durable;
+      const result = await commit({ conditions, ...body }, position);
+      if (result === "conflict") await this.#void(position);
+      return result;
+    } catch (error) {
+      this.#log.append(ENTRY_KIND.void, () => encodePosition(position));
+      throw error;
+    } finally {
+      this.#undecided = null;
+    }
+  }
+
+  /** That entry was never done. */
+  async #void(position: number): Promise<void> {
+    await this.#log.append(ENTRY_KIND.void, () => encodePosition(position)).durable;
+  }
+
+  /** Position of everything that was committed before this was called. */
+  async settled(): Promise<number> {
+    await Promise.all(this.#inFlight);
+    const { position } = this.#log;
+    await this.#log.flush();
+    return position;
+  }
+
+  /** A backup was made: retention goes by it. */
+  async noteBase(base: BaseBody): Promise<void> {
+    await this.#log.append(ENTRY_KIND.base, () => encodeBase(base)).durable;
+    this.#bases.push(base);
+  }
+
+  async close(): Promise<void> {
+    await this.#log.close();
+  }
+
+  #change(change: ChangeBody): Promise<void> {
+    return this.#log.append(ENTRY_KIND.change, () => encodeChange(change)).durable;
+  }
+}
+
+export interface ArchiveWatch {
+  readonly dataFolder: string;
+  readonly onNews: (message: string) => void;
+  readonly onProblem: (error: unknown) => void;
+}
+
+interface OpenedArchive {
+  readonly chain: string;
+  readonly log: ArchiveLog;
+  readonly commits: LastCommits | null;
+  readonly bases: readonly BaseBody[];
+  readonly onRenewed: (chain: string, why: string) => void;
+}
+
+/** Commits of the catalog in the last segments. */
+interface LastCommits {
+  /** Of the last two that are not void. */
+  readonly positions: readonly number[];
+  /** Position that these segments begin with. */
+  readonly first: number;
+}
+
+interface LastEntries {
+  readonly end: ArchiveEnd;
+  readonly commits: LastCommits;
+  readonly bases: readonly BaseBody[];
+}
+
+/** Of the last two segments: a catalog commit of which nobody knows lies there. */
+function lastEntries(folder: string): LastEntries {
+  const segments = listSegments(folder);
+  const first = segments.at(-2) ?? segments.at(-1);
+  let positions: readonly number[] = [];
+  const bases: BaseBody[] = [];
+  if (first === undefined) return { end: EMPTY, commits: { positions, first: 0 }, bases };
+  const entries = readArchive(folder, first.first - 1);
+  for (;;) {
+    const next = entries.next();
+    if (next.done === true) {
+      const chain = next.value.chain ?? readSegmentHeader(first)?.chain ?? null;
+      return {
+        end: { ...next.value, chain, position: lastPosition(next.value) },
+        commits: { positions, first: first.first },
+        bases,
+      };
+    }
+    const { kind, position, body } = next.value;
+    if (kind === ENTRY_KIND.catalog) positions = [...positions, position].slice(-3);
+    else if (kind === ENTRY_KIND.void) positions = without(positions, decodePosition(body));
+    else if (kind === ENTRY_KIND.base) bases.push(decodeBase(body));
+  }
+
+  /** Behind a damaged entry there may be later ones, whose positions are taken. */
+  function lastPosition(end: ArchiveEnd): number {
+    return end.problem === null ? end.position : Math.max(end.position, segments.at(-1)!.first) + 2 ** 24;
+  }
+}
+
+const EMPTY: ArchiveEnd = {
+  ...{ position: 0, time: null, chain: null },
+  ...{ problem: null, segment: null, bytes: 0 },
+};
+
+/** `null`: there is none that can be read. */
+function readMark(path: string): string | null {
+  if (!existsSync(path)) return null;
+  try {
+    const { chain } = JSON.parse(readFileSync(path, "utf8")) as { readonly chain?: unknown };
+    return typeof chain === "string" ? chain : null;
+  } catch {
+    return null;
+  }
+}
+
+function bytesOf(folder: string): number {
+  const sizes = listSegments(folder).map(({ path }) => statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  return sizes.reduce((all, size) => all + size, 0);
+}
+
+function imagePart(
+  collection: string,
+  part: number,
+  puts: readonly StoredRecord[],
+): Omit<ChangeBody, "head"> {
+  return { collection, form: CHANGE_FORM.image, from: part, puts, removes: [] };
+}
+
+function without(positions: readonly number[], voided: number): readonly number[] {
+  return positions.filter((position) => position !== voided);
+}
+
+/** Whether `take` said that it is enough. */
+function takeRecords(store: RecordStore, from: number, take: (record: StoredRecord) => boolean): boolean {
+  for (const record of store.scan(from)) if (!take(record)) return true;
+  return false;
+}

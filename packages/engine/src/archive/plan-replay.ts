@@ -1,0 +1,112 @@
+/**
+ * Finds out, before anything is written, whether a backup and an archive lead to some moment: reads every entry between, and
+ * refuses what is damaged, missing or of another past, by name.
+ */
+import { SheafError } from "@sheaf/protocol";
+import type { BackupArchive, BackupHeader } from "../backup/backup-files.ts";
+import { decodePosition } from "./archive-entries.ts";
+import { ENTRY_KIND, listSegments } from "./archive-format.ts";
+import { type ArchiveEnd, readArchive } from "./read-archive.ts";
+
+/** `null`: as far as the archive goes. */
+export type ReplayTarget =
+  | { readonly position: number }
+  /** Milliseconds since 1970: everything up to and in it. */
+  | { readonly time: number }
+  | null;
+
+export interface Replay {
+  readonly archive: string;
+  /** Entries above it are replayed … */
+  readonly from: number;
+  /** … up to and with this one. */
+  readonly to: number;
+  /** Positions of commits of the catalog that were not done. */
+  readonly voided: readonly number[];
+}
+
+export interface PlannedReplay extends Replay {
+  /** Of the last entry that is replayed, in ms; `null`: none is. */
+  readonly time: number | null;
+  /** Position of the archive's last entry. */
+  readonly end: number;
+}
+
+/** Throws `failed_precondition`, and `invalid_argument` for a moment that they do not lead to. */
+export function planReplay(
+  archive: string,
+  { archive: base, started }: Pick<BackupHeader, "archive" | "started">,
+  target: ReplayTarget,
+): PlannedReplay {
+  if (base === null || base === undefined)
+    throw refused("the backup was made by a server without --archive, so no archive goes on from it");
+  if (listSegments(archive).length === 0)
+    throw new SheafError("invalid_argument", `${archive} holds no archive of Sheaf`);
+  const scan = scanArchive(archive, base, target);
+  const { to, time, chain, end } = scan;
+  const isReached = target === null || "time" in target || target.position <= to;
+  const isEarly =
+    to < base.to ||
+    (target !== null && "time" in target && target.time < started) ||
+    (target !== null && "position" in target && target.position < base.to);
+  if (end.problem !== null && (!isReached || isEarly || target === null || "time" in target) && !scan.isPast)
+    throw refused(`the archive can be followed up to entry ${end.position} only: ${end.problem}`);
+  if (chain !== null && chain !== base.chain)
+    throw refused(
+      `the archive was interrupted after entry ${scan.chainEnd}: later entries are of another chain, which begins at a later backup. ` +
+        `Up to entry ${scan.chainEnd} this backup can be restored`,
+    );
+  if (isEarly)
+    throw new SheafError(
+      "invalid_argument",
+      to < base.to && target === null
+        ? `the archive ends at entry ${end.position}, and the backup needs it up to entry ${base.to}`
+        : `the backup is one state from entry ${base.to} on; for an earlier moment restore an earlier one`,
+    );
+  if (!isReached)
+    throw new SheafError(
+      "invalid_argument",
+      `the archive ends at entry ${end.position}${time === null ? "" : `, ${new Date(time).toISOString()}`}`,
+    );
+  return { archive, from: base.from, to, voided: scan.voided, time, end: end.position };
+}
+
+interface Scanned {
+  readonly to: number;
+  readonly time: number | null;
+  readonly voided: readonly number[];
+  /** Of an entry that should be replayed and is of another chain; `null`: there is none. */
+  readonly chain: string | null;
+  /** Last position of the chain of the backup. */
+  readonly chainEnd: number;
+  /** An entry behind the moment was seen. */
+  readonly isPast: boolean;
+  readonly end: ArchiveEnd;
+}
+
+function scanArchive(archive: string, base: BackupArchive, target: ReplayTarget): Scanned {
+  const voided: number[] = [];
+  let to = base.from;
+  let chainEnd = base.from;
+  let [time, chain]: [number | null, string | null] = [null, null];
+  let isPast = false;
+  const entries = readArchive(archive, base.from);
+  for (;;) {
+    const next = entries.next();
+    if (next.done === true) return { to, time, voided, chain, chainEnd, isPast, end: next.value };
+    const entry = next.value;
+    // Behind the moment nothing counts but what became of a commit before it.
+    const isBehind =
+      target !== null && ("position" in target ? entry.position > target.position : entry.time > target.time);
+    isPast ||= isBehind;
+    if (entry.kind === ENTRY_KIND.void) voided.push(decodePosition(entry.body));
+    if (isBehind) continue;
+    if (entry.chain !== base.chain) chain ??= entry.chain;
+    else chainEnd = entry.position;
+    [to, time] = [entry.position, entry.time];
+  }
+}
+
+function refused(message: string): SheafError {
+  return new SheafError("failed_precondition", `nothing was restored: ${message}`);
+}
