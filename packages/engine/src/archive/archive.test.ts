@@ -36,6 +36,7 @@ class Archived {
   readonly folder = join(temporaryFolder(), "archive");
   readonly backup = join(temporaryFolder(), "backup");
   segmentBytes = 4_000;
+  isShared = false;
   readonly logged: string[] = [];
 
   async open(isArchived = true): Promise<Engine> {
@@ -43,6 +44,7 @@ class Archived {
     const engine = await createLocalEngine({
       dataFolder: this.dataFolder,
       ...(isArchived ? { archive } : {}),
+      ...(this.isShared ? { shareStores: { records: 12, bytes: 100_000 } } : {}),
       log: ({ message }) => void this.logged.push(message),
     });
     onTestFinished(() => engine.close().catch(() => undefined));
@@ -97,46 +99,53 @@ async function refusalOf(action: () => unknown): Promise<string> {
 }
 
 describe("an archive", () => {
-  it("leads to the state at every position, of collections that come, go, are forked and renamed", async () => {
-    const archived = new Archived();
-    const engine = await archived.open();
-    const refs: CollectionRef[] = [await makeCollection(engine), await makeCollection(engine)];
-    for (const ref of refs) await write(engine, ref, "add", record("a"), record("b"));
-    await archived.back(engine);
-    const states: (readonly [number, unknown])[] = [];
-    let seed = 7;
-    const random = (below: number): number => {
-      seed = (seed * 48_271) % 2_147_483_647;
-      return seed % below;
-    };
-    for (let i = 0; i < 40; i++) {
-      const ref = refs[random(refs.length)]!;
-      const [id, kind] = [`r${random(9)}`, random(12)];
-      if (kind < 5)
-        await write(engine, ref, "upsert", record(id, { document: `text ${i}` }), record(`s${i}`));
-      else if (kind < 8) await engine.delete(ref, { ids: [id, "a"], where: null, limit: null });
-      else if (kind === 8) refs.push({ ...AT, id: (await engine.forkCollection(ref, `fork-${i}`)).id });
-      else if (kind === 9) refs.push(await makeCollection(engine, `made-${i}`));
-      else if (kind === 10) await engine.updateCollection(ref, { name: `renamed-${i}` });
-      else if (refs.length > 2) {
-        await engine.deleteCollection({ ...AT, name: (await engine.getCollection(ref)).name });
-        refs.splice(refs.indexOf(ref), 1);
+  it.each([
+    ["of their own", false],
+    ["that they share", true],
+  ])(
+    "leads to the state at every position, of collections that come and go, in stores %s",
+    async (_, isShared) => {
+      const archived = new Archived();
+      archived.isShared = isShared;
+      const engine = await archived.open();
+      const refs: CollectionRef[] = [await makeCollection(engine), await makeCollection(engine)];
+      for (const ref of refs) await write(engine, ref, "add", record("a"), record("b"));
+      await archived.back(engine);
+      const states: (readonly [number, unknown])[] = [];
+      let seed = 7;
+      const random = (below: number): number => {
+        seed = (seed * 48_271) % 2_147_483_647;
+        return seed % below;
+      };
+      for (let i = 0; i < 40; i++) {
+        const ref = refs[random(refs.length)]!;
+        const [id, kind] = [`r${random(9)}`, random(12)];
+        if (kind < 5)
+          await write(engine, ref, "upsert", record(id, { document: `text ${i}` }), record(`s${i}`));
+        else if (kind < 8) await engine.delete(ref, { ids: [id, "a"], where: null, limit: null });
+        else if (kind === 8) refs.push({ ...AT, id: (await engine.forkCollection(ref, `fork-${i}`)).id });
+        else if (kind === 9) refs.push(await makeCollection(engine, `made-${i}`));
+        else if (kind === 10) await engine.updateCollection(ref, { name: `renamed-${i}` });
+        else if (refs.length > 2) {
+          await engine.deleteCollection({ ...AT, name: (await engine.getCollection(ref)).name });
+          refs.splice(refs.indexOf(ref), 1);
+        }
+        states.push([await positionOf(engine), await stateOf(engine)]);
       }
-      states.push([await positionOf(engine), await stateOf(engine)]);
-    }
-    await engine.close();
-    expect(listSegments(archived.folder).length).toBeGreaterThan(3);
-    for (const [position, state] of states.filter((_, i) => i % 10 === 9)) {
-      const restored = await archived.restored({ position });
-      expect(await stateOf(restored)).toEqual(state);
-      await restored.close();
-    }
-    const newest = await archived.restored(null);
-    expect(await stateOf(newest)).toEqual(states.at(-1)![1]);
-    // What is restored is a past of its own.
-    const [first] = refs;
-    await write(newest, first!, "upsert", record("later"));
-  });
+      await engine.close();
+      expect(listSegments(archived.folder).length).toBeGreaterThan(3);
+      for (const [position, state] of states.filter((_, i) => i % 10 === 9)) {
+        const restored = await archived.restored({ position });
+        expect(await stateOf(restored)).toEqual(state);
+        await restored.close();
+      }
+      const newest = await archived.restored(null);
+      expect(await stateOf(newest)).toEqual(states.at(-1)![1]);
+      // What is restored is a past of its own.
+      const [first] = refs;
+      await write(newest, first!, "upsert", record("later"));
+    },
+  );
 
   it("has every commit that was acknowledged while others and a backup were under way", async () => {
     const archived = new Archived();
