@@ -5,7 +5,8 @@
  *
  * Within a lane the owners of texts share alike, by the same rule: a text's turn is the end of its owner's previous
  * text, or the turn of the lane where that is later, and texts wait in the order of their turns. So an owner with one
- * text waits for at most one text of every other owner, however many those have sent.
+ * text waits for at most one text of every other owner, however many those have sent. The requests of one owner share what
+ * the owner has, by the same rule again: a small write beside a large one of the same tenant has its vectors soon.
  */
 import { Admission, type AdmissionOptions } from "./admission.ts";
 import type { BatchPolicy } from "./take-batch.ts";
@@ -23,11 +24,16 @@ export interface LaneOptions {
   readonly policy: BatchPolicy;
 }
 
+/** Waiting texts beyond which requests of an owner come one after the other: to arrange more takes the loop too long. */
+const MOST_REARRANGED = 10_000;
+
 interface Waiting<T> {
   readonly text: T;
   readonly length: number;
   /** In virtual time of the lane: tokens that one owner has had. */
-  readonly turn: number;
+  turn: number;
+  /** The same among the requests of its owner, whose waiting texts are in its order. */
+  readonly place: number;
 }
 
 export class Lane<T extends LaneText> {
@@ -69,14 +75,28 @@ export class Lane<T extends LaneText> {
     const owner = texts[0]?.owner ?? "";
     this.admission.enter(tokensOf(texts), owner);
     if (this.empty) this.#time = Math.max(this.#time, clock);
-    let turn = Math.max(this.#turn, this.#ends.get(owner) ?? 0);
-    const added = texts.map((text) => {
-      const waiting = { text, length: text.length, turn };
-      turn += text.length;
+    const turn = Math.max(this.#turn, this.#ends.get(owner) ?? 0);
+    const isBeside = this.#ends.has(owner) && this.#queue.length <= MOST_REARRANGED;
+    const before = isBeside ? this.#queue.filter(({ text }) => text.owner === owner) : [];
+    const left = before.reduce((sum, { length }) => sum + length, 0);
+    let place = before[0]?.place ?? this.#endOfPlaces(owner);
+    const added = texts.map((text): Waiting<T> => {
+      const waiting = { text, length: text.length, turn, place };
+      place += text.length;
       return waiting;
     });
-    this.#ends.set(owner, turn);
-    this.#queue = merged(this.#queue, added);
+    const own = merged(before, added, "place");
+    // Texts that ran ahead of their turns have been had: the owner's time goes on as if they had run in order.
+    this.#ends.set(owner, takeTurns(own, turn - left));
+    if (isBeside) this.#queue = this.#queue.filter(({ text }) => text.owner !== owner);
+    this.#queue = merged(this.#queue, own, "turn");
+  }
+
+  /** Behind all that the owner has waiting. */
+  #endOfPlaces(owner: string): number {
+    if (!this.#ends.has(owner)) return 0;
+    const last = this.#queue.findLast(({ text }) => text.owner === owner);
+    return last === undefined ? 0 : last.place + last.length;
   }
 
   /** Removes and gives the next batch, in the order of turns. */
@@ -121,11 +141,21 @@ export class Lane<T extends LaneText> {
   }
 }
 
-/** Both are in order; where turns are equal, `queue` goes first. */
-function merged<T>(queue: Waiting<T>[], added: readonly Waiting<T>[]): Waiting<T>[] {
-  const first = added[0]?.turn ?? Infinity;
+/** Gives the texts turns one after the other, and where the last one ends. */
+function takeTurns<T>(waiting: readonly Waiting<T>[], start: number): number {
+  let turn = start;
+  for (const text of waiting) {
+    text.turn = turn;
+    turn += text.length;
+  }
+  return turn;
+}
+
+/** Both are in order; where they are equal, `queue` goes first. */
+function merged<T>(queue: Waiting<T>[], added: readonly Waiting<T>[], order: "turn" | "place"): Waiting<T>[] {
+  const first = added[0]?.[order] ?? Infinity;
   // The usual case: one owner, or others that are not ahead.
-  const last = queue.at(-1)?.turn ?? 0;
+  const last = queue.at(-1)?.[order] ?? 0;
   if (last <= first) {
     for (const waiting of added) queue.push(waiting);
     return queue;
@@ -133,7 +163,7 @@ function merged<T>(queue: Waiting<T>[], added: readonly Waiting<T>[]): Waiting<T
   const both: Waiting<T>[] = [];
   let next = 0;
   for (const waiting of queue) {
-    while (next < added.length && added[next]!.turn < waiting.turn) both.push(added[next++]!);
+    while (next < added.length && added[next]![order] < waiting[order]) both.push(added[next++]!);
     both.push(waiting);
   }
   while (next < added.length) both.push(added[next++]!);

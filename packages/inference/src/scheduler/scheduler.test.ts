@@ -121,6 +121,57 @@ describe("Scheduler", () => {
     expect(whileBoth.filter((mark) => mark === 2).length).toBeGreaterThanOrEqual(30);
   });
 
+  it("serves the requests of an owner in turn, and the owner no more often for having several", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 10, queuedTokens: 100_000 });
+    const large = model.submit(texts(60, 1), { owner: "own" });
+    const other = model.submit(texts(60, 3), { owner: "other" });
+    for (let i = 0; i < 10; i++) await runner.step();
+    const small = model.submit(texts(8, 2), { owner: "own" });
+    const next = model.submit(texts(5, 4), { owner: "own" });
+    await runner.drain();
+    await Promise.all([large, other, small, next]);
+    const order = runner.batches.map((batch) => batch[0]?.[0]);
+    const since = order.slice(11);
+    // Three requests and another owner beside them: the small ones have about every sixth text each.
+    expect(since.lastIndexOf(4)).toBeLessThanOrEqual(6 * 5 + 6);
+    expect(since.lastIndexOf(2)).toBeLessThanOrEqual(6 * 8 + 6);
+    const whileBoth = since.slice(0, 80);
+    expect(whileBoth.filter((mark) => mark === 3).length).toBeGreaterThanOrEqual(38);
+    expect(whileBoth.filter((mark) => mark === 3).length).toBeLessThanOrEqual(42);
+  });
+
+  it("serves requests one after the other where very many texts wait", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 2_000, queuedTokens: 1_000_000 });
+    const work = [model.submit(texts(12_000, 1)), model.submit(texts(5, 2)), model.submit(texts(5, 3))];
+    await runner.drain();
+    await Promise.all(work);
+    const order = runner.batches.flatMap((batch) => batch.map(([mark]) => mark));
+    expect(order.indexOf(2)).toBe(12_000);
+    expect(order.indexOf(3)).toBe(12_005);
+  });
+
+  it("charges an owner for texts that ran ahead of their turns, however often it comes again", async () => {
+    const runner = new StepRunner();
+    const model = scheduler([runner], { batchTokens: 40, queuedTokens: 1_000_000 });
+    const work = [
+      model.submit(texts(200, 1), { owner: "often" }),
+      model.submit(texts(200, 2), { owner: "once" }),
+    ];
+    for (let i = 0; i < 40; i++) {
+      work.push(model.submit(texts(5, 3), { owner: "often" }));
+      await runner.step();
+    }
+    const marks = runner.batches.slice(0, 40).flatMap((batch) => batch.map(([mark]) => mark));
+    const once = marks.filter((mark) => mark === 2).length;
+    expect(once).toBeGreaterThanOrEqual(marks.length * 0.4);
+    expect(once).toBeLessThanOrEqual(marks.length * 0.6);
+    await runner.drain();
+    await Promise.all(work);
+    expect(model.queuedTokens).toBe(0);
+  });
+
   it.each([
     ["queries", 1],
     ["ingests", 8],
