@@ -42,7 +42,7 @@ const table = {
   queuedTokens: {
     value: 1_048_576,
     over: 429,
-    doc: "Tokens of one tenant waiting for one model; requests of up to 4 texts and larger ones are counted separately. A request is accepted while none of the tenant wait. Over four times as many of all tenants: 503.",
+    doc: "Tokens of one tenant waiting for one model; requests of up to 4 texts and larger ones are counted separately, and take turns. A request is accepted while none of the tenant wait. Over four times as many of all tenants: 503.",
   },
   queuedCharacters: {
     value: 64 * 1024 * 1024,
