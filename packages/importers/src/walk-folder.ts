@@ -8,6 +8,7 @@ import { open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { type FileKind, kindOf } from "./file-kind.ts";
 import { PARSER_LIMITS } from "./parser-limits.ts";
+import { holdsPrivateKey, isNamedAsSecret } from "./secrets.ts";
 
 export interface FoundFile {
   /** Below the root, with `/` between names. */
@@ -23,8 +24,6 @@ export interface SkippedPath {
 }
 
 const FOLDERS: ReadonlySet<string> = new Set(["node_modules", "__pycache__"]);
-const SECRETS =
-  /\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg)$|^(?:id_(?:rsa|dsa|ecdsa|ed25519)|credentials|secrets?|passwords?|htpasswd)(?:\.|$)|\.env$/iu;
 
 /** States and reports of imports, and what an export says of a collection. */
 const OWN = /\.(?:import|refused|skipped)\.jsonl$|\.import\.json$|\.jsonl\.collection\.json$/u;
@@ -69,6 +68,7 @@ export async function readFound(root: string, path: string): Promise<ReadFile | 
       const buffer = Buffer.alloc(stats.size);
       const { bytesRead } = await file.read(buffer, 0, stats.size, 0);
       const bytes = buffer.subarray(0, bytesRead);
+      if (holdsPrivateKey(bytes)) return "holds a private key";
       return { bytes, sha256: createHash("sha256").update(bytes).digest("hex") };
     } finally {
       await file.close();
@@ -82,7 +82,7 @@ function reasonFor(name: string): string | null {
   if (name.startsWith(".")) return "begins with a dot";
   if (FOLDERS.has(name)) return `is ${name}`;
   if (OWN.test(name)) return "is written by sheaf import or export";
-  return SECRETS.test(name) ? "looks like a key or a secret" : null;
+  return isNamedAsSecret(name) ? "looks like a key or a secret" : null;
 }
 
 async function whereLinkLeads(root: string, path: string): Promise<string> {

@@ -13,6 +13,8 @@ export interface UpsertTarget {
 /** A batch with one of these is not about its records. */
 const OF_THE_CALL: ReadonlySet<number> = new Set([401, 403, 404, 429]);
 const SERVER_ERROR = 500;
+/** Where the one record of a request is named; a line has the member without the list. */
+const OF_ONE = /^(id|embedding|document|uri|metadata)s\[0\]/u;
 
 /** Whether a refusal is about what was sent, and not about who sent it, where to, or the state of the server. */
 export function isAboutRecords(error: unknown): error is SheafApiError {
@@ -44,7 +46,7 @@ async function upsertAlike(
     if (!isAboutRecords(error)) throw error;
     const [first] = lines;
     if (lines.length === 1 && first !== undefined) {
-      refuse(first, error.message);
+      refuse(first, error.message.replace(OF_ONE, "$1"));
       return 0;
     }
     const half = lines.length >> 1;

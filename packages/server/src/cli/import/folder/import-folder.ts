@@ -9,8 +9,8 @@ import {
   UnreachableError,
 } from "@sheaf/client";
 import type * as Importers from "@sheaf/importers";
-import { isAboutRecords } from "../upsert-lines.ts";
-import { chunkingOf, fileDocuments, ofFile, ofOtherVersions } from "./file-documents.ts";
+import { chunkingOf, fileDocuments, ofFile } from "./file-documents.ts";
+import { FileBatch } from "./file-batch.ts";
 import type { FolderState } from "./folder-state.ts";
 
 export interface FolderImport {
@@ -51,7 +51,6 @@ export interface ImportedFolder {
   refused: number;
 }
 
-const BATCH_DOCUMENTS = 100;
 const WATCH_EVERY_MS = 2_000;
 /** Looking through a folder takes that share of the time at most. */
 const WATCH_SHARE = 10;
@@ -70,6 +69,7 @@ export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
   };
   // Without a state, records of an earlier import may be there.
   const mayHaveOthers = (await run.collection.count()) > 0;
+  const batch = new FileBatch({ ...run, counts, mayHaveOthers });
   try {
     for await (const found of run.find()) {
       if ("reason" in found) {
@@ -78,10 +78,11 @@ export async function importFolder(run: FolderImport): Promise<ImportedFolder> {
         continue;
       }
       seen.add(found.path);
-      const reason = await importFile(run, found, { parser, counts, mayHaveOthers });
+      const reason = await importFile(run, found, { parser, counts, batch });
       if (reason !== null) skip(found.path, reason);
       run.tell(() => `${counts.files} files so far; ${found.path}`);
     }
+    await batch.flush();
   } finally {
     parser.close();
   }
@@ -142,16 +143,16 @@ function isOutage(error: unknown): error is Error {
 interface FileRun {
   readonly parser: Importers.FileParser;
   readonly counts: ImportedFolder;
-  readonly mayHaveOthers: boolean;
+  readonly batch: FileBatch;
 }
 
-/** Why it was skipped; `null`: it is in the collection, or was refused. */
+/** Why it was skipped; `null`: it is in the collection, will be with its batch, or was refused. */
 async function importFile(
   run: FolderImport,
   { path, kind }: Importers.FoundFile,
-  { parser, counts, mayHaveOthers }: FileRun,
+  { parser, counts, batch }: FileRun,
 ): Promise<string | null> {
-  const { importers, root, state, collection } = run;
+  const { importers, root, state } = run;
   const read = await importers.readFound(root, path);
   if (typeof read === "string") return read;
   const { bytes, sha256 } = read;
@@ -165,21 +166,7 @@ async function importFile(
   const parsed = await parser.parse(kind, bytes);
   if (typeof parsed === "string") return parsed;
   const records = fileDocuments({ path, kind, sha256, parsed });
-  try {
-    await collection.upsert({ records, chunking, batchSize: BATCH_DOCUMENTS });
-  } catch (error) {
-    if (!isAboutRecords(error)) throw error;
-    // Some of its parts may have been written; what is left of an older version is not the file any more, either.
-    if (before !== undefined || mayHaveOthers || records.length > 1) await removeFile(run, path);
-    counts.refused += 1;
-    run.skip(path, `was refused: ${error.message}`);
-    return null;
-  }
-  if (before !== undefined || mayHaveOthers)
-    await collection.delete({ where: ofOtherVersions({ path, sha256 }) });
-  state.add({ path, sha256, cut });
-  counts.files += 1;
-  counts.documents += records.length;
+  await batch.add({ path, sha256, cut, chunking, records, isKnown: before !== undefined });
   return null;
 }
 
