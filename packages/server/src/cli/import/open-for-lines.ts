@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync } from "node:fs
 import { type Collection, NotFoundError, type SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
+import { isTable } from "./table-lines.ts";
 
 const FIRST_BYTES = 1_024;
 
@@ -21,7 +22,7 @@ export async function openForLines(
   client: SheafClient,
   { name, collections, path, create }: LinesTarget,
 ): Promise<Pick<Collection, "id">> {
-  requireLines(path);
+  if (!isTable(path)) requireLines(path);
   if (!create) return existingCollection(client, name);
   try {
     return await client.getCollection({ name });
