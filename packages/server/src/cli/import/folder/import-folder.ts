@@ -113,19 +113,18 @@ export async function watchFolder(
   let outages = 0;
   while (!signal.aborted) {
     const started = performance.now();
+    let pauseMs = WATCH_EVERY_MS;
     try {
       const counts = await importFolder(run);
-      if (counts.files > 0 || counts.removed > 0 || counts.refused > 0) await onChange(counts);
       outages = 0;
+      if (counts.files > 0 || counts.removed > 0 || counts.refused > 0) await onChange(counts);
+      // A pass that wrote says nothing of how long looking takes.
+      else pauseMs = Math.max(WATCH_EVERY_MS, (performance.now() - started) * WATCH_SHARE);
     } catch (error) {
       if (!isOutage(error)) throw error;
-      if (outages++ === 0) onOutage(error);
+      if (outages === 0) onOutage(error);
+      pauseMs = Math.min(LONGEST_PAUSE_MS, WATCH_EVERY_MS * 2 ** outages++);
     }
-    const share = (performance.now() - started) * WATCH_SHARE;
-    const pauseMs =
-      outages === 0
-        ? Math.max(WATCH_EVERY_MS, share)
-        : Math.min(LONGEST_PAUSE_MS, WATCH_EVERY_MS * 2 ** (outages - 1));
     await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
 }
