@@ -23,8 +23,8 @@ const ENGINE = ["packages/{engine,importers,inference,process}/src/**/*.test.ts"
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 /** Of the hostile lane, those that wait for processes that are stopped or start again, and assert no time. */
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
-/** Killed at any moment, again and again. */
-const KILLED = ["test/damage/{compact,index-files}.test.ts"];
+/** Killed at any moment, or damaged in every way, again and again. */
+const KILLED = ["test/damage/{compact,index-files,shared-files}.test.ts"];
 /** Each starts PostgreSQL, or an object store and uploads of many parts. */
 const DATABASES = ["packages/engine/src/**/{postgres,object}-*.test.ts"];
 const ORACLE = ["packages/engine/src/query/{differential,reopened,explain/explain}.test.ts"];
