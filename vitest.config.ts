@@ -5,7 +5,7 @@
  * they often wait for processes. Nothing runs beside those of `alone`, which watch what a server takes and how soon it
  * answers, or build it anew. `long` is what `npm run verify` leaves out, `npm run test:long`: small versions of the lanes
  * that run for hours, commands that are killed again and again, what runs on PostgreSQL and an object store, and the oracle
- * with eight times as many cases.
+ * with eight times as many cases; `long-alone`, the largest requests for extensions.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -19,10 +19,13 @@ const deadlines = { testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: 
 const maxWorkers = availableParallelism() + 1;
 // Servers under test write as long as there is any room, whatever else is on the machine's disk.
 const env = { SHEAF_DISK_RESERVE: String(32 * 1024 * 1024) };
+const alone = { name: "alone", env, fileParallelism: false, sequence: { groupOrder: 1 } };
 const ENGINE = ["packages/{engine,importers,inference,process}/src/**/*.test.ts"];
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 /** Of the hostile lane, those that wait for processes that are stopped or start again, and assert no time. */
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
+/** Of the hostile lane, the largest requests for what Chroma has not. */
+const EXTENSIONS = ["test/hostile/{checks,chunking,diversity,explain,metadata-reads}.test.ts"];
 /** Killed at any moment, or damaged in every way, again and again. */
 const KILLED = ["test/damage/{compact,index-files,shared-files}.test.ts"];
 /** Each starts PostgreSQL, or an object store and uploads of many parts. */
@@ -89,13 +92,14 @@ export default defineConfig({
         ...shared,
         test: {
           ...deadlines,
-          name: "alone",
-          env,
+          ...alone,
           include: ALONE,
-          exclude: [...configDefaults.exclude, ...WAITING],
-          fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          exclude: [...configDefaults.exclude, ...WAITING, ...EXTENSIONS],
         },
+      },
+      {
+        ...shared,
+        test: { ...deadlines, ...alone, name: "long-alone", include: EXTENSIONS },
       },
     ],
   },
