@@ -12,6 +12,7 @@ import httpx
 import numpy as np
 import pytest
 from chromadb import K, Knn, Rrf, Schema, Search, SparseVectorIndexConfig
+from chromadb.utils.embedding_functions import register_embedding_function
 from conftest import HEADERS, KEY, address, fresh_name, settings
 
 import sheaf_client
@@ -27,6 +28,8 @@ IDS = ["tide", "bees", "bread"]
 
 @pytest.fixture(autouse=True)
 def used(client):
+    # The example of another file registers its own under the same name.
+    register_embedding_function(SheafEmbeddingFunction)
     sheaf_client.use_client(client)
 
 
