@@ -226,13 +226,19 @@ describe("a whole tenant", () => {
     await served.ask(`${empty}/add`, { ids: ["gone"], embeddings: [[1, 2]] });
     await served.ask(`${empty}/delete`, { ids: ["gone"] });
     await served.ask(path("acme", "two"), { name: "never-written" });
+    // Of clients that had no schemas.
+    await served.ask(path("acme", "two"), { name: "legacy", metadata: { "hnsw:space": "ip", n: 1 } });
     expect((await sheaf("backup", "tenants")).code).toBe(0);
     const [backup, to] = [join(folder, "backups", "tenants"), join(folder, "acme")];
     const done = await sheaf("export", backup, "--tenant", "acme", "--to", to);
-    expect(done).toMatchObject({ code: 0, output: expect.stringContaining("4 collections with 78 records") });
+    expect(done).toMatchObject({ code: 0, output: expect.stringContaining("5 collections with 78 records") });
     expect((await sheaf("export", backup, "--tenant", "acme", "--to", to)).code).toBe(1);
     expect((await sheaf("export", backup, "--tenant", "nobody", "--to", `${to}2`)).code).toBe(1);
 
+    expect(await sheaf("import", to, "--keep")).toMatchObject({ code: 2 });
+    await writeFile(join(to, "import.json"), "{");
+    expect((await sheaf("import", to)).output).toContain("import.json is not the state of this import");
+    await rm(join(to, "import.json"));
     expect((await sheaf("import", to)).output).toContain("exists already");
     await rm(join(to, "import.json"), { force: true });
     // As an import leaves it that was ended in its first collection.
@@ -252,7 +258,7 @@ describe("a whole tenant", () => {
     const imported = await sheaf("import", to, "--tenant", "again");
     expect(imported).toMatchObject({
       code: 0,
-      output: expect.stringContaining("4 collections with 78 records"),
+      output: expect.stringContaining("5 collections with 78 records"),
     });
     for (const database of ["one", "two"])
       expect(await described("again", database)).toEqual(await described("acme", database));

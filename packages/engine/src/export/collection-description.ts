@@ -9,16 +9,16 @@ import { collectionKey, idBytes } from "../catalog/catalog-keys.ts";
 /** Metadata of clients that had no schemas: it says how the index is made, and no schema can stand beside it. */
 const LEGACY_PREFIX = "hnsw:";
 
-/** JSON with `metadata`, if there is some, and `schema`, or `configuration`. 404 where the catalog does not have it. */
-export function collectionDescription(backup: string, id: string): string {
-  const { metadata, schema, configuration } = entryOf(backup, id);
+/** JSON with `metadata`, if there is some, and `schema`, or `configuration`. */
+export function collectionDescription({ metadata, schema, configuration }: CollectionEntry): string {
   const isOld = [...(metadata?.keys() ?? [])].some((key) => key.startsWith(LEGACY_PREFIX));
   const described: JsonObject = isOld ? { configuration } : { schema };
   const members = writePlainJson(described).slice(1);
   return metadata === null ? `{${members}` : `{"metadata":${writeMetadata(metadata)},${members}`;
 }
 
-function entryOf(backup: string, id: string): CollectionEntry {
+/** As the catalog of a backup has it. 404 where it does not. */
+export function backedUpEntry(backup: string, id: string): CollectionEntry {
   const wanted = collectionKey(idBytes(id));
   for (const { key, value } of storedEntries({ whole: join(backup, CATALOG_FILE), changes: [] })) {
     if (wanted.equals(key)) return decodeCollection(value, { store: "catalog", key });

@@ -10,7 +10,7 @@ import { storedEntries } from "../backup/stored-entries.ts";
 import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { decodeRecord } from "../storage/values/value-codec.ts";
-import { collectionDescription } from "./collection-description.ts";
+import { backedUpEntry, collectionDescription } from "./collection-description.ts";
 import { LineFile } from "./line-file.ts";
 import { recordLine } from "./record-line.ts";
 
@@ -41,7 +41,8 @@ export async function exportCollection(request: ExportRequest): Promise<Exported
   const chain = await readChain(backup);
   const known = await BackedUpCollections.read(chain);
   const collection = find(known, request);
-  writeDurably(`${to}.collection.json`, `${collectionDescription(chain[0]!.folder, collection.id)}\n`);
+  const entry = backedUpEntry(chain[0]!.folder, collection.id);
+  writeDurably(`${to}.collection.json`, `${collectionDescription(entry)}\n`);
   const source = `${chain[0]!.header.id} ${collection.id}`;
   return writeRecords({
     backup,

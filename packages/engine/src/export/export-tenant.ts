@@ -8,19 +8,15 @@
  */
 import { closeSync, existsSync, openSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { SheafError, writeCollection } from "@sheaf/protocol";
+import { SheafError } from "@sheaf/protocol";
 import { BackedUpCollections } from "../backup/backed-up-collections.ts";
 import { CATALOG_FILE, readChain } from "../backup/backup-files.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
-import {
-  type CollectionEntry,
-  decodeCollection,
-  decodeTenant,
-  toCollection,
-} from "../catalog/catalog-codec.ts";
+import { type CollectionEntry, decodeCollection, decodeTenant } from "../catalog/catalog-codec.ts";
 import { CATALOG_PREFIX, databasesOf, nameBehind, tenantKey } from "../catalog/catalog-keys.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
+import { collectionDescription } from "./collection-description.ts";
 import { writeRecords } from "./export-collection.ts";
 import { LineFile, countLines } from "./line-file.ts";
 
@@ -80,10 +76,10 @@ export async function exportTenant(request: TenantExportRequest): Promise<Export
       const before = records;
       const tell = (written: number): void => onProgress({ collections, records: before + written });
       const count = exportOne({ backup, to: join(to, file), id: entry.id, known, source, tell });
-      const description = [...writeCollection(toCollection(entry))].join("");
-      manifest.add(
-        `{"file":${JSON.stringify(file)},"records":${count},"database":${JSON.stringify(entry.database)},"collection":${description}}`,
-      );
+      const { database, name, dimension } = entry;
+      const line = JSON.stringify({ file, records: count, database }).slice(0, -1);
+      const named = JSON.stringify({ name, dimension }).slice(0, -1);
+      manifest.add(`${line},"collection":${named},${collectionDescription(entry).slice(1)}}`);
       collections += 1;
       records += count;
       onProgress({ collections, records });

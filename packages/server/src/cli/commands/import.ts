@@ -6,15 +6,13 @@ import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
-import { runFolderImport } from "../import/folder/folder-command.ts";
+import { FOLDER_OPTIONS, runFolderImport } from "../import/folder/folder-command.ts";
 import { fileLines, importLines } from "../import/import-lines.ts";
 import { openForLines } from "../import/open-for-lines.ts";
 import { isTable, readTable } from "../import/table-lines.ts";
 import { runTenantImport } from "../import/tenant/tenant-command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
-
-const FOLDER_OPTIONS = ["watch", "keep", "chunking", "tokens", "overlap", "state"];
 
 export const importRecords: Command = {
   name: "import",

@@ -2,19 +2,11 @@
  * Upserts JSON lines, of a file or made of a table, in batches. How far it is stands beside the file, so that an import that was
  * interrupted goes on; what is written twice then is the same record again.
  */
-import {
-  appendFileSync,
-  createReadStream,
-  existsSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, createReadStream, rmSync, statSync } from "node:fs";
 import type { SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
 import { type ReadLine, parseLine } from "./record-batch.ts";
+import { readState, writeState } from "./saved-state.ts";
 import { upsertLines } from "./upsert-lines.ts";
 
 export interface ImportRequest {
@@ -58,6 +50,8 @@ class Import {
   readonly #request: ImportRequest;
   readonly #state: string;
   readonly #report: string;
+  /** Another file under the same name has other lines. */
+  readonly #source: string;
   #batch: ReadLine[] = [];
   #bytes = 0;
   #written = 0;
@@ -67,6 +61,8 @@ class Import {
     this.#request = request;
     this.#state = `${request.path}.import.json`;
     this.#report = `${request.path}.refused.jsonl`;
+    const { size, mtimeMs } = statSync(request.path);
+    this.#source = [request.key, size, mtimeMs].join(" ");
   }
 
   async all(): Promise<ImportedLines> {
@@ -86,15 +82,8 @@ class Import {
 
   /** Lines that an earlier run of this file into the same collection has done. */
   #done(): number {
-    if (!existsSync(this.#state)) return 0;
-    const saved = readSaved(this.#state);
-    return saved?.source === this.#source() ? saved.lines : 0;
-  }
-
-  /** Of another file under the same name, other lines come first. */
-  #source(): string {
-    const { size, mtimeMs } = statSync(this.#request.path);
-    return [this.#request.key, size, mtimeMs].join(" ");
+    const { source, lines } = readState<Saved>(this.#state) ?? {};
+    return source === this.#source && typeof lines === "number" ? lines : 0;
   }
 
   #take(number: number, line: Uint8Array): void {
@@ -118,25 +107,14 @@ class Import {
     });
     this.#written += this.#batch.length - newest.size;
     [this.#batch, this.#bytes] = [[], 0];
-    const saved: Saved = { source: this.#source(), lines };
-    writeFileSync(`${this.#state}.new`, JSON.stringify(saved));
-    renameSync(`${this.#state}.new`, this.#state);
+    const saved: Saved = { source: this.#source, lines };
+    writeState(this.#state, saved);
     this.#request.onProgress(this.#written);
   }
 
   #refuse(line: number, id: string | null, reason: string): void {
     this.#refused += 1;
     appendFileSync(this.#report, `${JSON.stringify({ line, id, reason })}\n`);
-  }
-}
-
-/** `null` for anything else: all lines are written again then, which changes nothing. */
-function readSaved(path: string): Saved | null {
-  try {
-    const saved = JSON.parse(readFileSync(path, "utf8")) as Partial<Saved> | null;
-    return typeof saved?.source === "string" && typeof saved.lines === "number" ? (saved as Saved) : null;
-  } catch {
-    return null;
   }
 }
 

@@ -1,6 +1,7 @@
 /** How far an import is, in a file that is replaced as a whole after every page, and the report at its end. */
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { SettingError } from "../../../settings/setting-error.ts";
+import { readState, writeState } from "../saved-state.ts";
 
 export interface CollectionProgress {
   /** `tenant/database/name` at the source. */
@@ -85,7 +86,7 @@ export class ImportState {
   }
 
   save(): void {
-    writeWhole(this.#path, this.#saved);
+    writeState(this.#path, this.#saved);
   }
 
   /** Where anything is not the same on both sides. */
@@ -95,7 +96,7 @@ export class ImportState {
 
   /** Writes the report. Where everything is complete, a later run begins anew. */
   finish(): void {
-    writeWhole(this.report, this.#saved);
+    writeState(this.report, this.#saved);
     if (this.wrong.length === 0 && this.collections.every(({ isComplete }) => isComplete))
       rmSync(this.#path, { force: true });
     else this.save();
@@ -103,15 +104,6 @@ export class ImportState {
 }
 
 function readSaved(path: string): Saved | null {
-  try {
-    const saved = JSON.parse(readFileSync(path, "utf8")) as Partial<Saved>;
-    return saved.version === 1 && typeof saved.collections === "object" ? (saved as Saved) : null;
-  } catch {
-    return null;
-  }
-}
-
-function writeWhole(path: string, value: object): void {
-  writeFileSync(`${path}.new`, JSON.stringify(value, null, 1), { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  const saved = readState<Saved>(path);
+  return saved?.version === 1 && typeof saved.collections === "object" ? (saved as Saved) : null;
 }

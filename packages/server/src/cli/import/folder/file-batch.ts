@@ -78,13 +78,19 @@ export class FileBatch {
   }
 
   async #refused({ path, records, isKnown }: ReadyFile, error: Error): Promise<void> {
-    const { collection, state, mayHaveOthers, counts, skip } = this.#options;
+    const { mayHaveOthers, counts, skip } = this.#options;
     // Some of its parts may have been written; what is left of an older version is not the file any more, either.
-    if (isKnown || mayHaveOthers || records.length > 1) {
-      await collection.delete({ where: ofFile(path) });
-      state.remove(path);
-    }
+    if (isKnown || mayHaveOthers || records.length > 1) await removeFile(this.#options, path);
     counts.refused += 1;
     skip(path, `was refused: ${error.message}`);
   }
+}
+
+/** With all its records. */
+export async function removeFile(
+  { state, collection }: Pick<FileBatchOptions, "state" | "collection">,
+  path: string,
+): Promise<void> {
+  await collection.delete({ where: ofFile(path) });
+  state.remove(path);
 }

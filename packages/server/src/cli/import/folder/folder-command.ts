@@ -16,6 +16,9 @@ import {
 import { existingCollection } from "../open-for-lines.ts";
 import { loadImporters } from "./load-importers.ts";
 
+/** Options of `sheaf import` that are about a folder of files alone. */
+export const FOLDER_OPTIONS = ["watch", "keep", "chunking", "tokens", "overlap", "state"];
+
 export interface FolderCommand {
   readonly path: string;
   readonly name: string;

@@ -9,8 +9,8 @@ import {
   UnreachableError,
 } from "@sheaf/client";
 import type * as Importers from "@sheaf/importers";
-import { chunkingOf, fileDocuments, ofFile } from "./file-documents.ts";
-import { FileBatch } from "./file-batch.ts";
+import { FileBatch, removeFile } from "./file-batch.ts";
+import { chunkingOf, fileDocuments } from "./file-documents.ts";
 import type { FolderState } from "./folder-state.ts";
 
 export interface FolderImport {
@@ -188,9 +188,4 @@ async function removeGone(
     await removeFile(run, path);
     counts.removed += 1;
   }
-}
-
-async function removeFile({ state, collection }: FolderImport, path: string): Promise<void> {
-  await collection.delete({ where: ofFile(path) });
-  state.remove(path);
 }

@@ -4,12 +4,13 @@ import { SettingError } from "../../../settings/setting-error.ts";
 import type { OptionTexts } from "../../command.ts";
 import { progressLines } from "../../progress-lines.ts";
 import { withServer } from "../../server-request.ts";
+import { FOLDER_OPTIONS } from "../folder/folder-command.ts";
 import { importTenant } from "./import-tenant.ts";
 import { readHead } from "./tenant-manifest.ts";
 import { TenantState } from "./tenant-state.ts";
 
 /** Options of `sheaf import` that are about one collection. */
-const OF_ONE = ["database", "create", "watch", "prune", "tokens", "state"];
+const OF_ONE = ["database", "create", ...FOLDER_OPTIONS];
 
 /** Gives the exit code. */
 export async function runTenantImport(folder: string, options: OptionTexts): Promise<number> {

@@ -1,7 +1,8 @@
 /** How far the import of a tenant is, beside its manifest. */
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SettingError } from "../../../settings/setting-error.ts";
+import { readState, writeState } from "../saved-state.ts";
 
 export interface CollectionState {
   /** Id at the server; `null`: it is being made. */
@@ -23,12 +24,10 @@ export class TenantState {
   readonly #path: string;
   readonly #saved: Saved;
 
-  /** @throws SettingError where the folder is being imported to another server or tenant. */
+  /** @throws SettingError where the folder is being imported to another server or tenant, or the file is no state. */
   constructor(folder: string, target: string) {
     this.#path = join(folder, "import.json");
-    this.#saved = existsSync(this.#path)
-      ? (JSON.parse(readFileSync(this.#path, "utf8")) as Saved)
-      : { version: 1, target, collections: {} };
+    this.#saved = existsSync(this.#path) ? readSaved(this.#path) : { version: 1, target, collections: {} };
     if (this.#saved.target !== target)
       throw new SettingError(
         `${this.#path} belongs to an import to ${this.#saved.target} that was interrupted; end that, or remove the file`,
@@ -54,11 +53,16 @@ export class TenantState {
   }
 
   save(): void {
-    writeFileSync(`${this.#path}.new`, JSON.stringify(this.#saved), { mode: 0o600, flush: true });
-    renameSync(`${this.#path}.new`, this.#path);
+    writeState(this.#path, this.#saved);
   }
 
   remove(): void {
     rmSync(this.#path, { force: true });
   }
+}
+
+function readSaved(path: string): Saved {
+  const saved = readState<Saved>(path);
+  if (saved?.version === 1 && typeof saved.collections === "object") return saved as Saved;
+  throw new SettingError(`${path} is not the state of this import; remove it to begin anew`);
 }
