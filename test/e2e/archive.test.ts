@@ -1,15 +1,12 @@
 /** A real server with an archive is killed under writes: from its backup and archive, everything acknowledged comes back. */
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { type EndedCommand, sheafAt } from "./testing/sheaf-command.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const WRITERS = 4;
 const WRITING_MS = 700;
@@ -28,19 +25,7 @@ function serve(data: string, isArchived = true): Promise<ServedSheaf> {
   return ServedSheaf.start({ data, args: places, group: true });
 }
 
-async function sheaf(
-  url: string,
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly output: string }> {
-  const env = { ...process.env, SHEAF_URL: url, SHEAF_KEY: ROOT_KEY };
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], { env });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
-}
+const sheaf = (url: string, ...args: readonly string[]): Promise<EndedCommand> => sheafAt(url, args);
 
 /** Everything that it holds, by names. */
 async function stateOf(served: ServedSheaf): Promise<Readonly<Record<string, readonly string[]>>> {

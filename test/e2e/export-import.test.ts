@@ -1,13 +1,10 @@
 /** `sheaf export` and `sheaf import`, by the real command: nothing is lost on the way, and both go on where they were ended. */
-import { execFile } from "node:child_process";
 import { appendFile, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { type EndedCommand, sheafAt } from "./testing/sheaf-command.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const RECORDS = 700;
 /** Of a collection that cuts its documents. */
@@ -68,18 +65,7 @@ async function makeCollection(name: string, more: object = {}): Promise<string> 
   return `${COLLECTIONS}/${id}`;
 }
 
-async function sheaf(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly output: string }> {
-  const env = { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY };
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...args], { env });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
-}
+const sheaf = (...args: readonly string[]): Promise<EndedCommand> => sheafAt(served.url, args);
 
 async function everything(collection: string): Promise<string> {
   const answer = await served.request(`${collection}/get`, {

@@ -1,14 +1,11 @@
 /** `sheaf import chroma`, by the real command. Its source is another Sheaf, which speaks the same interface; `npm run compat:python` has a real Chroma. */
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { type EndedCommand, sheafAt } from "./testing/sheaf-command.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const TENANTS = "/api/v2/tenants";
 const DATABASES = `${TENANTS}/default_tenant/databases`;
 const INCLUDE = ["documents", "embeddings", "metadatas", "uris"];
@@ -27,24 +24,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Made {
-  readonly code: number;
-  readonly output: string;
-}
-
-async function moved(...args: readonly string[]): Promise<Made> {
-  const env = { ...process.env, SHEAF_URL: target.url, SHEAF_KEY: ROOT_KEY };
-  const fixed = ["import", "chroma", "--token-file", join(folder, "token")];
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [COMMAND, ...fixed, ...args], {
-      env,
-      cwd: folder,
-    });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
+function moved(...args: readonly string[]): Promise<EndedCommand> {
+  const all = ["import", "chroma", "--token-file", join(folder, "token"), ...args];
+  return sheafAt(target.url, all, { cwd: folder });
 }
 
 async function makeCollection(at: ServedSheaf, path: string, json: object): Promise<string> {

@@ -1,17 +1,15 @@
 /** `sheaf import FOLDER`, by the real command: what is in the collection follows the files. */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { hybridSchema } from "@sheaf/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { COMMAND, type EndedCommand, sheafAt } from "./testing/sheaf-command.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const DEADLINE_MS = 60_000;
 const FILES: Readonly<Record<string, string>> = {
@@ -48,19 +46,8 @@ const env = (): NodeJS.ProcessEnv => ({ ...process.env, SHEAF_URL: served.url, S
 const imported = (...args: readonly string[]): ReturnType<typeof importedFrom> =>
   importedFrom(folder, ...args);
 
-async function importedFrom(
-  path: string,
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly output: string }> {
-  try {
-    const all = [COMMAND, "import", path, ...args];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { env: env() });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
-}
+const importedFrom = (path: string, ...args: readonly string[]): Promise<EndedCommand> =>
+  sheafAt(served.url, ["import", path, ...args]);
 
 interface Records {
   readonly ids: readonly string[];

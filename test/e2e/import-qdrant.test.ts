@@ -1,15 +1,12 @@
 /** `sheaf import qdrant`, by the real command, from recorded answers. */
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QDRANT_KEY, RecordedQdrant } from "./testing/recorded-qdrant.ts";
-import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { type EndedCommand, sheafAt } from "./testing/sheaf-command.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const UUID = "98a9a4b1-4ef2-46fb-8315-a97d874fe1d7";
 
@@ -62,18 +59,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function moved(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly output: string }> {
-  const env = { ...process.env, SHEAF_URL: target.url, SHEAF_KEY: ROOT_KEY, QDRANT_API_KEY: QDRANT_KEY };
-  const all = [COMMAND, "import", "qdrant", "--url", source.url, ...args];
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { env, cwd: folder });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
+function moved(...args: readonly string[]): Promise<EndedCommand> {
+  const all = ["import", "qdrant", "--url", source.url, ...args];
+  return sheafAt(target.url, all, { cwd: folder, env: { QDRANT_API_KEY: QDRANT_KEY } });
 }
 
 interface Described {

@@ -1,15 +1,12 @@
 /** `sheaf import FILE.parquet`, by the real command. */
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ROOT_KEY, ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { ServedSheaf, temporaryFolder } from "./testing/served-sheaf.ts";
+import { type EndedCommand, sheafAt } from "./testing/sheaf-command.ts";
 
-const COMMAND = fileURLToPath(new URL("../../packages/server/bin/sheaf.mjs", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const COUNT = 1_200;
 const WRONG = 700;
@@ -39,19 +36,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function imported(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly output: string }> {
-  const env = { ...process.env, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY };
-  const all = [COMMAND, "import", file, "--into", "vectors", "--create", ...args];
-  try {
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, all, { env });
-    return { code: 0, output: stdout + stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
-    return { code, output: stdout + stderr };
-  }
-}
+const imported = (...args: readonly string[]): Promise<EndedCommand> =>
+  sheafAt(served.url, ["import", file, "--into", "vectors", "--create", ...args]);
 
 it("writes the rows, names the refused ones, and goes on where it was interrupted", async () => {
   expect(await imported()).toMatchObject({
