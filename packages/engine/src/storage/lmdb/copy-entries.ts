@@ -5,6 +5,7 @@
 import { takeSlice } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { type Entry, keyName } from "../entries.ts";
+import { EVERY_KEY } from "./key-range.ts";
 import type { LmdbEnvironment } from "./lmdb-environment.ts";
 
 /** Entries that are read at once; each of them may have some megabytes. */
@@ -13,7 +14,6 @@ const STRETCH = 16;
 const COMMIT_BYTES = 4 * 2 ** 20;
 /** Of an entry in its page. */
 const BYTES_PER_ENTRY = 32;
-const AFTER_ALL_KEYS = Uint8Array.of(0xff, 0xff);
 /** That are copied once more while commits wait. */
 const MOST_TOUCHED = 200_000;
 
@@ -41,8 +41,8 @@ export class TouchedKeys {
 export async function copyEntries(from: LmdbEnvironment, to: LmdbEnvironment): Promise<void> {
   let batch: Entry[] = [];
   let bytes = 0;
-  for (let start: Uint8Array = new Uint8Array(1); ;) {
-    const entries = from.entries({ start, end: AFTER_ALL_KEYS, limit: STRETCH });
+  for (let { start, end } = EVERY_KEY; ;) {
+    const entries = from.entries({ start, end, limit: STRETCH });
     for (const entry of entries) bytes += sizeOf(entry);
     batch.push(...entries);
     if (bytes >= COMMIT_BYTES || entries.length < STRETCH) {

@@ -10,10 +10,13 @@ export interface KeyRange {
   readonly isCommitted?: boolean | undefined;
 }
 
-/** All keys there are. */
+/** Above every key: an id of a share, which may be 16 times 0xff, is followed by a smaller byte. */
+const AFTER_ALL_KEYS = new Uint8Array(17).fill(0xff);
+
+/** All keys there are, in an environment of one store or of many. */
 export const EVERY_KEY: Readonly<Record<"start" | "end", Uint8Array>> = {
   start: Uint8Array.of(0x00),
-  end: Uint8Array.of(0xff),
+  end: AFTER_ALL_KEYS,
 };
 
 export function toOptions({ start, end, limit, offset }: KeyRange): {

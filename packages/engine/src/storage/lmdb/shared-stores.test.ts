@@ -173,6 +173,21 @@ describe("stores in one environment", () => {
     expect(await entriesOf(id)).toEqual([]);
   });
 
+  it.each(["ff000000-0000-4000-8000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"])(
+    "are listed, and kept by a copy without free pages, under the high id %s",
+    async (id) => {
+      const store = openIn(stores, id);
+      await store.apply(batch(1, [storedRecord(0)]));
+      const before = await entriesOf(id);
+      expect(before).toHaveLength(4);
+      expect([...stores.idsIn(sharedName(id))]).toEqual([id]);
+      await stores.compact(sharedName(id), join(temporaryFolder(), "staged"));
+      expect([...store.scan(0)]).toEqual([storedRecord(0)]);
+      await store.close();
+      expect(await entriesOf(id)).toEqual(before);
+    },
+  );
+
   it("can be copied into an environment of their own, as it is acknowledged", async () => {
     const [id, other] = neighbours(2) as [string, string];
     const [store, noise] = [openIn(stores, id), openIn(stores, other)];

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { DiskSpace } from "../folder/disk-space.ts";
 import type { TurnLock } from "../turn-lock.ts";
 import type { EntrySource } from "./entry-space.ts";
+import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { SHARE_ID_BYTES, SharedSpace } from "./shared-space.ts";
 import { formatUuid } from "../format-uuid.ts";
@@ -15,7 +16,6 @@ import { formatUuid } from "../format-uuid.ts";
 const ENVIRONMENTS = 32;
 /** That one commit removes: what is removed behind must not hold up who writes. */
 const REMOVED_PER_COMMIT = 1_000;
-const AFTER_ALL_IDS = Buffer.alloc(SHARE_ID_BYTES + 1, 0xff);
 
 export interface SharedStoresOptions {
   /** Path of the data folder. */
@@ -97,7 +97,7 @@ export class SharedStores {
     const environment = this.#find(sharedName(id));
     if (environment === null) return;
     const start = shareId(id);
-    const end = Buffer.concat([start, AFTER_ALL_IDS]);
+    const end = Buffer.concat([start, EVERY_KEY.end]);
     const range = { start, end, limit: REMOVED_PER_COMMIT };
     for (;;) {
       const removed = await environment.transact(() => {
@@ -113,12 +113,12 @@ export class SharedStores {
   *idsIn(name: string): Generator<string> {
     const environment = this.#find(name);
     if (environment === null) return;
-    for (let start: Uint8Array = new Uint8Array(1); ;) {
-      const [first] = environment.keys({ start, end: AFTER_ALL_IDS, limit: 1 });
+    for (let { start, end } = EVERY_KEY; ;) {
+      const [first] = environment.keys({ start, end, limit: 1 });
       if (first === undefined) return;
       const share = Buffer.from(first.subarray(0, SHARE_ID_BYTES));
       yield formatUuid(share);
-      start = Buffer.concat([share, AFTER_ALL_IDS]);
+      start = Buffer.concat([share, EVERY_KEY.end]);
     }
   }
 
