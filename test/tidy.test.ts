@@ -117,6 +117,7 @@ describe("the tree", () => {
       "shared-stores": [
         "collection/collection-opener.ts",
         "collection/collection-forker.ts",
+        "collection/joining/share-joiner.ts",
         "collection/removal/delete-behind.ts",
         "collection/removal/share-purger.ts",
         "local-engine-options.ts",

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
-import { collectionFile, flipBits, seeded } from "./testing/damage-files.ts";
+import { OWN_FILES, collectionFile, flipBits, seeded } from "./testing/damage-files.ts";
 import { hostPid, KnownCollection } from "./testing/known-collection.ts";
 
 const SEEDS = Number(process.env["SHEAF_FLIP_SEEDS"] ?? 40);
@@ -15,7 +15,7 @@ let sound: KnownCollection;
 const current = (): ServedSheaf => served;
 
 beforeAll(async () => {
-  served = await ServedSheaf.start();
+  served = await ServedSheaf.start({ env: OWN_FILES });
   sound = await KnownCollection.make(current, "sound");
 });
 afterAll(() => served.dispose());
@@ -61,7 +61,7 @@ describe(`turned bits, ${SEEDS} seeds from ${FIRST_SEED}`, () => {
     const victims = await makeVictims(FIRST_SEED, Math.ceil(SEEDS / 2));
     await served.stop();
     for (const [seed, victim] of victims) damage(victim, seed);
-    served = await ServedSheaf.start({ data: served.data });
+    served = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     await sound.expectSound();
     console.log(await useAll(victims));
   });
@@ -75,7 +75,7 @@ describe(`turned bits, ${SEEDS} seeds from ${FIRST_SEED}`, () => {
 
   it("keep nothing from being deleted, and no server from starting", async () => {
     await served.stop();
-    served = await ServedSheaf.start({ data: served.data });
+    served = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     await sound.expectSound();
     const listed = await served.ask<{ name: string }[]>(
       "/api/v2/tenants/default_tenant/databases/default_database/collections",

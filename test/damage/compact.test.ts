@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
-import { collectionFile, cutInHalf, flipIn } from "./testing/damage-files.ts";
+import { OWN_FILES, collectionFile, cutInHalf, flipIn } from "./testing/damage-files.ts";
 import { COLLECTIONS, KnownCollection, documentOf } from "./testing/known-collection.ts";
 import { runSheaf } from "./testing/run-sheaf.ts";
 
@@ -28,7 +28,7 @@ const vectorOf = (n: number): number[] =>
 const size = (): number => statSync(collectionFile(served.data, id)).size;
 
 beforeAll(async () => {
-  served = await ServedSheaf.start();
+  served = await ServedSheaf.start({ env: OWN_FILES });
   sound = await KnownCollection.make(current, "sound");
   ({ id } = await served.ask<{ id: string }>(COLLECTIONS, { name: "emptied" }));
   for (let from = 0; from < ROWS; from += BATCH) {
@@ -96,7 +96,7 @@ describe("sheaf compact", () => {
       expect(await runSheaf("doctor", "--data", served.data)).toMatchObject({ code: 0 });
     }
     expect(killed).toBeGreaterThan(0);
-    served = await ServedSheaf.start({ data: served.data });
+    served = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     await expectAll();
     expect(existsSync(join(served.data, "trash"))).toBe(false);
   });
@@ -129,7 +129,7 @@ describe("sheaf compact", () => {
       /^1 of 3: the catalog: [1-9]\d* KiB before, [1-9]\d* KiB now\n2 of 3: collection .*\n3 of 3: .*\n.*: \d+\.\d MiB before, .* now; collections without a store \(never written to\): 1\n$/u,
     );
     expect(await runSheaf("doctor", "--data", served.data)).toMatchObject({ code: 0 });
-    served = await ServedSheaf.start({ data: served.data });
+    served = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     await expectAll();
     // A commit that frees many pages is the first one of the new file.
     const all = Array.from({ length: ROWS }, (_, n) => `r${n}`);

@@ -19,6 +19,7 @@ import {
   cutInHalf,
   edit,
   flipIn,
+  OWN_FILES,
   PAGE_BYTES,
   zeroMetaPage,
 } from "./testing/damage-files.ts";
@@ -61,7 +62,7 @@ describe("collections that were damaged while no server ran", () => {
   const lost = ["cut", "meta-0", "meta-1", "emptied", "removed", "rubbish"];
 
   beforeAll(async () => {
-    served = await ServedSheaf.start();
+    served = await ServedSheaf.start({ env: OWN_FILES });
     for (const name of ["sound", "one-record", ...lost]) {
       collections.set(name, await KnownCollection.make(current, name));
     }
@@ -130,7 +131,7 @@ describe("collections that were damaged while no server ran", () => {
   });
 
   it("are unavailable, and all else is served by a host that never dies of them", async () => {
-    served = await ServedSheaf.start({ data: served.data });
+    served = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     const host = await hostPid(served);
     for (const name of lost) await known(name).expectUnavailable();
     await known("sound").expectSound();
@@ -220,7 +221,7 @@ describe("a collection that is damaged while it is open", () => {
   } as const;
 
   beforeAll(async () => {
-    served = await ServedSheaf.start();
+    served = await ServedSheaf.start({ env: OWN_FILES });
   });
   afterAll(() => served.dispose());
 
@@ -257,7 +258,7 @@ describe("a damaged catalog", () => {
   let lost: string;
 
   beforeAll(async () => {
-    served = await ServedSheaf.start();
+    served = await ServedSheaf.start({ env: OWN_FILES });
     ({ id: lost } = await KnownCollection.make(current, "lost", 20));
     await KnownCollection.make(current, "kept", 20);
     await served.stop();
@@ -355,7 +356,7 @@ describe("a damaged catalog", () => {
     ["keeps the engine from starting again", cutInHalf, true],
   ])("that %s while a server runs is told to callers without places", async (_name, damage, ends) => {
     const path = catalogFile(served.data);
-    const server = await ServedSheaf.start({ data: served.data });
+    const server = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     damage(path);
     if (ends) process.kill((await hostPid(server)) ?? 0, "SIGKILL");
     const answer = async (): Promise<{ status: number; message: string }> => {
@@ -373,7 +374,7 @@ describe("a damaged catalog", () => {
   });
 
   it("that is as it was serves everything", async () => {
-    served = await ServedSheaf.start({ data: served.data });
+    served = await ServedSheaf.start({ data: served.data, env: OWN_FILES });
     expect(await served.ask<unknown[]>(COLLECTIONS)).toHaveLength(2);
     await served.stop();
     expect((await doctor()).code).toBe(0);

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
+import { OWN_FILES } from "./testing/damage-files.ts";
 import { COLLECTIONS, hostPid, KnownCollection } from "./testing/known-collection.ts";
 import { runSheaf } from "./testing/run-sheaf.ts";
 import { makeSmallDisk } from "./testing/small-disk.ts";
@@ -20,8 +21,8 @@ let first: KnownCollection;
 let second: KnownCollection;
 const current = (): ServedSheaf => served;
 
-async function start(data: string): Promise<void> {
-  served = await ServedSheaf.start({ data, args: ["--disk-reserve", String(disk.reserveBytes)] });
+async function start(data: string, env = {}): Promise<void> {
+  served = await ServedSheaf.start({ data, args: ["--disk-reserve", String(disk.reserveBytes)], env });
   host = await hostPid(served);
 }
 
@@ -105,10 +106,12 @@ describe(`a full disk, by ${disk.kind}`, () => {
 
   it("gives back the files of a collection that is deleted, though it has no room for another name", async () => {
     const files = (): number => readdirSync(join(served.data, "collections"), { recursive: true }).length;
+    expect(await served.stop()).toBe(0);
+    await start(served.data, OWN_FILES);
     const doomed = await KnownCollection.make(current, "doomed");
     // After a start there is no folder of what was deleted.
     expect(await served.stop()).toBe(0);
-    await start(served.data);
+    await start(served.data, OWN_FILES);
     const before = files();
     disk.takeAllNames();
     expect(await doomed.drop()).toBe(200);

@@ -9,7 +9,6 @@ import { runSheaf } from "./testing/run-sheaf.ts";
 
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const MADE = 40;
-const ENV = { SHEAF_SHARED_STORES: "on" };
 
 let served: ServedSheaf;
 
@@ -46,7 +45,7 @@ it.each([
   ["that was cut in half", cutInHalf],
   ["that holds something else", (path: string) => edit(path, (bytes) => bytes.fill(0x5a))],
 ])("a file %s takes its collections along, and no others", { timeout: 120_000 }, async (_what, damage) => {
-  served = await ServedSheaf.start({ env: ENV });
+  served = await ServedSheaf.start();
   const made: Collection[] = [];
   for (let n = 0; n < MADE; n++) made.push(await make(n));
   await served.stop();
@@ -64,7 +63,7 @@ it.each([
   for (const { name } of lost) expect(named.some((subject) => subject.includes(`${name} (`))).toBe(true);
   for (const { name } of sound) expect(named.some((subject) => subject.includes(`${name} (`))).toBe(false);
 
-  served = await ServedSheaf.start({ data: served.data, env: ENV });
+  served = await ServedSheaf.start({ data: served.data });
   for (const { id } of sound) expect(await answers(id)).toEqual([200, "", "first", 200]);
   for (const { id } of lost) expect(await answers(id)).toEqual([500, "sheaf doctor", "", 500]);
   const metrics = await (await served.request("/metrics")).text();
@@ -75,7 +74,7 @@ it.each([
   expect((await answers(lost[0]!.id))[0]).toBe(404);
   await served.stop();
   rmSync(join(served.data, worst), { recursive: true });
-  served = await ServedSheaf.start({ data: served.data, env: ENV });
+  served = await ServedSheaf.start({ data: served.data });
   for (const { id } of sound) expect((await answers(id))[2]).toBe("first,second,third");
 });
 

@@ -7,7 +7,6 @@ import { ServedSheaf } from "./testing/served-sheaf.ts";
 const TENANTS = 150;
 const AT_ONCE = 10;
 const DESCRIPTORS = 512;
-const ENV = { SHEAF_SHARED_STORES: "on" };
 /** Catalog, environments with their locks, the lock, the format and what the gateway keeps. */
 const MOST_FILES = 100;
 
@@ -34,7 +33,7 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T, i: number) => P
 }
 
 it("serves many tenants from few files, before and after a restart", { timeout: 240_000 }, async () => {
-  served = await ServedSheaf.start({ env: ENV, descriptors: DESCRIPTORS });
+  served = await ServedSheaf.start({ descriptors: DESCRIPTORS });
   const numbers = Array.from({ length: TENANTS }, (_, n) => n);
   const made = await inTurn(numbers, async (n): Promise<{ tenant: Tenant; path: string }> => {
     const tenant = await createTenant(served, `tenant-${n}`);
@@ -55,6 +54,6 @@ it("serves many tenants from few files, before and after a restart", { timeout: 
   const files = readdirSync(served.data, { recursive: true, withFileTypes: true });
   expect(files.filter((entry) => entry.isFile()).length).toBeLessThan(MOST_FILES);
   await served.stop();
-  served = await ServedSheaf.start({ data: served.data, env: ENV, descriptors: DESCRIPTORS });
+  served = await ServedSheaf.start({ data: served.data, descriptors: DESCRIPTORS });
   await searchAll();
 });

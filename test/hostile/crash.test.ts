@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { PAGE_BYTES, collectionFile } from "../damage/testing/damage-files.ts";
+import { OWN_FILES, PAGE_BYTES, collectionFile } from "../damage/testing/damage-files.ts";
 import { COME_BACK, QUESTIONS } from "./testing/bystander.ts";
 import { Stage } from "./testing/stage.ts";
 
@@ -34,7 +34,9 @@ afterAll(() => rm(hookFolder, { recursive: true, force: true }));
 // A server for each: what is attributed to a tenant lasts for ten minutes.
 beforeEach(async () => {
   const hook = pathToFileURL(join(hookFolder, "exhaust-heap.mjs")).href;
-  stage = await Stage.open({ env: { NODE_OPTIONS: `--max-old-space-size=250 --import=${hook}` } });
+  stage = await Stage.open({
+    env: { ...OWN_FILES, NODE_OPTIONS: `--max-old-space-size=250 --import=${hook}` },
+  });
   attacked = await stage.attacker.createCollection("attacked");
   await fill(attacked);
 });

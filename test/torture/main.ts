@@ -36,7 +36,7 @@ const flags = new Command("torture")
       .default("mixed"),
   )
   .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "on")
-  .option("--shared-stores <on|off|limits>", "as SHEAF_SHARED_STORES", "off")
+  .option("--shared-stores <on|off|limits>", "as SHEAF_SHARED_STORES; of a,b each start takes the next", "on")
   .option("--lose-index-files", "damage index files before each cycle, while the server uses them")
   .option("--keep-data", "keep the data folder of a run without violations too")
   .parse()

@@ -10,10 +10,15 @@ const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 describe("kill -9 of the gateway, the engine host and the whole group", () => {
   it.each([
-    ["the indexes of a server as it comes", "on", false, "off"],
+    ["the indexes of a server as it comes", "on", false, "on"],
     ["indexes in files, of small segments", "256/1024", false, "off"],
     ["such files damaged before each cycle", "32/256", true, "off"],
-    ["collections that share files until they have 40 records", "on", false, "40/40000"],
+    [
+      "collections that share files until they have 40 records, and every other time do not",
+      "on",
+      false,
+      "40/40000/1,off",
+    ],
   ])(
     `loses and doubles nothing in ${CYCLES} cycles with %s (seed ${SEED})`,
     { timeout: 60_000 + CYCLES * 15_000 },

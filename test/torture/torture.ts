@@ -47,7 +47,7 @@ export interface TortureOptions {
   readonly kill: Victim | "mixed";
   /** As `SHEAF_INDEX_FILES`. */
   readonly indexFiles: string;
-  /** As `SHEAF_SHARED_STORES`. */
+  /** As `TorturedOptions` has it. */
   readonly sharedStores: string;
   /** Index files are damaged before each cycle, while the server uses them. */
   readonly losesIndexFiles: boolean;

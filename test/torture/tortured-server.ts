@@ -40,10 +40,12 @@ const EXPECTED_ERROR = /^the engine host ended with SIGKILL$/u;
 /** What it says of an index file that is damaged. */
 const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
 
+let starts = 0;
+
 export interface TorturedOptions {
   /** As `SHEAF_INDEX_FILES`. */
   readonly indexFiles: string;
-  /** As `SHEAF_SHARED_STORES`. */
+  /** As `SHEAF_SHARED_STORES`; of several, with commas between, each start takes the next. */
   readonly sharedStores: string;
   /** Index files are damaged while it runs. */
   readonly losesIndexFiles: boolean;
@@ -59,16 +61,18 @@ export class TorturedServer {
   private constructor(served: ServedSheaf, { losesIndexFiles, sharedStores }: TorturedOptions) {
     this.#served = served;
     this.#losesIndexFiles = losesIndexFiles;
-    this.isInterrupted = losesIndexFiles || sharedStores !== "off";
+    this.isInterrupted = losesIndexFiles || movesOften(sharedStores);
   }
 
   /** Starts the command and does not wait for it. */
   static async launch(data: string, options: TorturedOptions): Promise<TorturedServer> {
     const { indexFiles, sharedStores } = options;
+    const choices = sharedStores.split(",");
     const env = {
       SHEAF_INDEX_FILES: indexFiles,
+      SHEAF_SHARED_STORES: choices[starts++ % choices.length] ?? "on",
       // Shared files are copied all the time, too: each of them every second.
-      ...(sharedStores !== "off" && { SHEAF_SHARED_STORES: sharedStores, SHEAF_PURGE_AFTER: "0.0001" }),
+      ...(movesOften(sharedStores) && { SHEAF_PURGE_AFTER: "0.0001" }),
     };
     return new TorturedServer(await ServedSheaf.launch({ data, env, group: true }), options);
   }
@@ -218,4 +222,9 @@ function parseEntry(line: string): { readonly level: number; readonly msg: strin
 
 function describe(error: unknown): string {
   return error instanceof Error ? `${error.message}: ${String(error.cause)}` : String(error);
+}
+
+/** Limits that are named are small ones. */
+function movesOften(sharedStores: string): boolean {
+  return sharedStores.includes("/");
 }

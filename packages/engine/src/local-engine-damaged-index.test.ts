@@ -187,7 +187,7 @@ describe("an engine whose index files are damaged", { timeout: 60_000 }, () => {
   );
 
   it("finds damaged records behind the first answer, and then refuses what they may belong to", async () => {
-    const first = await folder.open();
+    const first = await folder.open(INDEX, { shareStores: null });
     const ref = await folder.filled(first);
     await first.close();
     await damageRecord(new DataFolder(folder.path).collection(ref.id), 4);

@@ -132,11 +132,17 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
 
   it("closes collections that are not used where others need their file descriptors", async () => {
     const log = (entry: EngineLogEntry): void => void folder.logged.push(entry);
-    const engine = await createLocalEngine({ dataFolder: folder.path, index: INDEX, log, maxDescriptors: 4 });
+    // A collection that shares files needs none of them.
+    const options = {
+      ...{ dataFolder: folder.path, index: INDEX, log },
+      maxDescriptors: 4,
+      shareStores: null,
+    };
+    const engine = await createLocalEngine(options);
     onTestFinished(() => engine.close());
     const first = await folder.filled(engine);
     await engine.close();
-    const again = await createLocalEngine({ dataFolder: folder.path, index: INDEX, log, maxDescriptors: 4 });
+    const again = await createLocalEngine(options);
     onTestFinished(() => again.close());
     expect(await nearest(again, first, 3)).toEqual(expected(ALL, 3));
     expect(openSegments()).toEqual(folder.segmentsOf(first));

@@ -27,8 +27,8 @@ export interface LocalEngineOptions {
   readonly index?: IndexSettings;
   /** Has everything that is written go to an archive too, before it is acknowledged; by default there is none. */
   readonly archive?: ArchiveSettings;
-  /** New collections share environments while they hold no more than this; by default each has one of its own. */
-  readonly shareStores?: ShareLimits;
+  /** New collections share environments while they hold no more than this; `null`: each has one of its own. */
+  readonly shareStores?: ShareLimits | null;
   /** Bytes that the indexes of all collections may keep in memory; by default any. */
   readonly indexMemory?: number;
   /** Bytes that rows may take which are in no index file yet; the default where it is left out. */

@@ -18,13 +18,13 @@ const GONE = Array.from({ length: ROWS }, (_, i) => `r${i}`).filter((_, i) => i 
 const SHARES = { records: 1_000, bytes: 64 * 2 ** 20 };
 
 let dataFolder: string;
-let shareStores: LocalEngineOptions["shareStores"];
+let shareStores: NonNullable<LocalEngineOptions["shareStores"]> | null;
 let engine: Engine;
 let problems: string[];
 
 async function open(purgeAfterMs: number): Promise<void> {
   engine = await createLocalEngine({
-    ...{ dataFolder, index: INDEX, purgeAfterMs, ...(shareStores && { shareStores }) },
+    ...{ dataFolder, index: INDEX, purgeAfterMs, shareStores },
     log: ({ level, message, error }) => {
       if (level === "error") problems.push(`${message}: ${JSON.stringify(error)}`);
     },
@@ -69,7 +69,7 @@ async function expectLeft(ref: CollectionRef): Promise<void> {
 }
 
 describe.each([
-  ["in an environment of its own", undefined],
+  ["in an environment of its own", null],
   ["in one that others share", SHARES],
 ] as const)("a server that purges, with a collection %s,", (_, limits) => {
   beforeEach(async () => {

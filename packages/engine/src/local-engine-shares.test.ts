@@ -8,11 +8,6 @@ import { createLocalEngine } from "./create-local-engine.ts";
 import type { Engine } from "./engine.ts";
 import type { LocalEngineOptions } from "./local-engine-options.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
-import { createDiskSpace } from "./storage/folder/disk-space.ts";
-import { EVERY_KEY } from "./storage/lmdb/key-range.ts";
-import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
-import { SHARE_ID_BYTES } from "./storage/lmdb/shared-space.ts";
-import { sharedNames } from "./storage/lmdb/shared-stores.ts";
 import {
   ALL,
   INCLUDE,
@@ -23,6 +18,7 @@ import {
   record,
   write,
 } from "./testing/engine-fixtures.ts";
+import { hexOf, sharesOnDisk } from "./testing/shares-on-disk.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 /** Slow, not hung. */
@@ -44,30 +40,11 @@ async function drop(engine: Engine, ref: CollectionRef): Promise<void> {
   await engine.deleteCollection({ ...ref, name });
 }
 
-/** Ids, in hexadecimal, of the shares that have entries; the engine is closed. */
-async function sharesOnDisk(): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>();
-  for (const name of sharedNames()) {
-    const folder = join(dataFolder, name);
-    if (!LmdbEnvironment.exists(folder)) continue;
-    const disk = createDiskSpace(dataFolder);
-    const environment = new LmdbEnvironment({ folder, name, disk, readOnly: true });
-    for (const { key } of environment.iterate(EVERY_KEY))
-      ids.add(Buffer.from(key.subarray(0, SHARE_ID_BYTES)).toString("hex"));
-    await environment.close();
-  }
-  return ids;
-}
-
-function hex({ id }: CollectionRef): string {
-  return id.replaceAll("-", "");
-}
-
 /** The next starts and ends of an engine remove what is left behind. */
 async function untilShares(expected: readonly CollectionRef[]): Promise<void> {
-  const wanted = expected.map(hex).toSorted();
+  const wanted = expected.map(hexOf).toSorted();
   for (const end = Date.now() + DEADLINE_MS; ;) {
-    const found = [...(await sharesOnDisk())].toSorted();
+    const found = [...(await sharesOnDisk(dataFolder))].toSorted();
     if (found.join() === wanted.join()) return;
     if (Date.now() > end) throw new Error(`there are ${found.join()}`);
     const engine = await open();

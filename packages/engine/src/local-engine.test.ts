@@ -60,7 +60,7 @@ describe("local engine on disk", () => {
   it("makes good what the catalog lacks when a write is on disk and its mark in the catalog is not", async () => {
     const dataFolder = temporaryFolder();
     const folder = new DataFolder(dataFolder);
-    const first = await createLocalEngine({ dataFolder });
+    const first = await createLocalEngine({ dataFolder, shareStores: null });
     const [ref, other] = [await makeCollection(first), await makeCollection(first)];
     await write(first, other, "add", record("a", { metadata: new Map([["n", 1n]]) }));
     await first.close();
@@ -91,7 +91,7 @@ describe("local engine on disk", () => {
   it("gives the disk back when a collection is dropped, however", async () => {
     const dataFolder = temporaryFolder();
     const folder = new DataFolder(dataFolder);
-    const engine = await createLocalEngine({ dataFolder });
+    const engine = await createLocalEngine({ dataFolder, shareStores: null });
     const drops: ((ref: CollectionRef, name: string) => Promise<void>)[] = [
       ({ tenant, database }, name) => engine.deleteCollection({ tenant, database, name }),
       (ref) => engine.deleteDatabase(ref),
@@ -113,7 +113,11 @@ describe("local engine on disk", () => {
   it("leaves nothing of a fork that did not fit the disk", async () => {
     let free = 1e12;
     const dataFolder = temporaryFolder();
-    const engine = await createLocalEngine({ dataFolder, diskUsage: () => ({ free, size: 1e12 }) });
+    const engine = await createLocalEngine({
+      dataFolder,
+      shareStores: null,
+      diskUsage: () => ({ free, size: 1e12 }),
+    });
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", record("a"));
     const folders = (): string[] =>
@@ -152,7 +156,7 @@ describe("local engine on disk", () => {
 
   it("answers 500 where a damaged record may belong, and serves the rest until it is deleted", async () => {
     const dataFolder = temporaryFolder();
-    const first = await createLocalEngine({ dataFolder });
+    const first = await createLocalEngine({ dataFolder, shareStores: null });
     const damaged = await makeCollection(first);
     const sound = await makeCollection(first);
     for (const ref of [damaged, sound]) await write(first, ref, "add", record("a"), record("b"));
@@ -191,7 +195,7 @@ describe("local engine on disk", () => {
 
   it("answers 500, and not without it, where an open collection has lost a record", async () => {
     const dataFolder = temporaryFolder();
-    const engine = await createLocalEngine({ dataFolder });
+    const engine = await createLocalEngine({ dataFolder, shareStores: null });
     const ref = await makeCollection(engine);
     await write(engine, ref, "add", record("a"), record("b"), record("c"));
     replaceEverywhere(new DataFolder(dataFolder).collectionFile(ref.id), offsetKey(1), offsetKey(9));

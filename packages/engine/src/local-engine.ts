@@ -32,7 +32,6 @@ import { makeReadToken, readSequence, tokenScope } from "./collection/read-token
 import { collectionStatistics, collectionUsage, indexingStatus } from "./collection/collection-statistics.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
-import { CollectionPurger } from "./collection/removal/collection-purger.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
@@ -55,6 +54,7 @@ import type {
   StoredKey,
   TokenUsage,
 } from "./engine.ts";
+import { startUpkeep } from "./engine-upkeep.ts";
 import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { openEngineParts } from "./open-engine-parts.ts";
@@ -69,7 +69,7 @@ export class LocalEngine implements Engine {
   readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
-  readonly #purger: CollectionPurger;
+  readonly #upkeep: ReturnType<typeof startUpkeep>;
   readonly #parts: EngineParts;
   readonly #deleteBehind: DeleteBehind;
   readonly #backups: BackupMaker;
@@ -121,10 +121,10 @@ export class LocalEngine implements Engine {
     this.#deleteBehind.start();
     const backedUp = { ...parts, forker, deleteBehind: this.#deleteBehind };
     this.#backups = new BackupMaker({ ...backedUp, diskReserve: options.diskReserve });
-    this.#purger = new CollectionPurger({
-      ...{ ...parts, opener, pool: this.#pool, forker, afterMs: options.purgeAfterMs ?? Infinity },
-      ...{ deleteBehind: this.#deleteBehind },
-      onProblem: this.#telling("what was deleted in a collection could not be removed for good"),
+    this.#upkeep = startUpkeep({
+      ...{ ...parts, opener, pool: this.#pool, forker, budgets, deleteBehind: this.#deleteBehind },
+      ...{ afterMs: options.purgeAfterMs ?? Infinity, limits: options.shareStores },
+      telling: this.#telling.bind(this),
     });
   }
 
@@ -372,7 +372,7 @@ export class LocalEngine implements Engine {
 
   /** After the calls under way. */
   async close(): Promise<void> {
-    await Promise.all([this.#backups.close(), this.#purger.close(), this.#deleteBehind.close()]);
+    await Promise.all([this.#backups, this.#upkeep, this.#deleteBehind].map((work) => work.close()));
     await this.#forker.close();
     await this.#pool.close();
     await this.#parts.close();

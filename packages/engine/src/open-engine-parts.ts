@@ -17,7 +17,7 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
   const archive = openArchive(folder.path, options);
   const catalog = await openCatalog(folder, disk, {
     quotas,
-    shares: shareStores !== undefined,
+    shares: shareStores !== null,
     log,
     archive,
   });

@@ -1,6 +1,6 @@
 /** A data folder as the build before format 2 left it (folder-v1.tar.gz): two collections, one of them written to. */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { examineCollection } from "./doctor/examine-collection.ts";
@@ -50,7 +50,7 @@ it("reads a folder of version 1, goes on writing to it, and knows the changes fr
   expect(examineCollection(folder.path, KNOWN)).toEqual({ findings: [], records: 2 });
   const messages: string[] = [];
   let engine = await createLocalEngine({
-    dataFolder: folder.path,
+    ...{ dataFolder: folder.path, shareStores: null },
     log: ({ message }) => messages.push(message),
   });
   expect(messages).toEqual(["data folder upgraded from format 1 to 3; earlier builds refuse it now"]);
@@ -60,7 +60,7 @@ it("reads a folder of version 1, goes on writing to it, and knows the changes fr
   expect(await changesAfter(folder, 4)).toBeNull();
   expect(await changesAfter(folder, 5)).toEqual([]);
 
-  engine = await createLocalEngine({ dataFolder: folder.path });
+  engine = await createLocalEngine({ dataFolder: folder.path, shareStores: null });
   await write(engine, NOTES, "upsert", record("a"), record("d"));
   await engine.delete(NOTES, { ids: ["c"], where: null, limit: null });
   await engine.close();
@@ -72,7 +72,7 @@ it("reads a folder of version 1, goes on writing to it, and knows the changes fr
   ];
   expect(await changesAfter(folder, 5)).toEqual(changes);
 
-  engine = await createLocalEngine({ dataFolder: folder.path });
+  engine = await createLocalEngine({ dataFolder: folder.path, shareStores: null });
   expect(await readAll(engine, NOTES)).toEqual([BEFORE[0], record("d")]);
   await engine.close();
   expect(examineCollection(folder.path, KNOWN)).toEqual({ findings: [], records: 2 });
@@ -83,7 +83,7 @@ it.each([
   ["cut off", (value: Uint8Array) => value.subarray(0, 9), "the checksum does not match"],
 ])("tells of a change key %s, by which no record is lost", async (_, change, reason) => {
   const folder = folderOfVersion1();
-  const engine = await createLocalEngine({ dataFolder: folder.path });
+  const engine = await createLocalEngine({ dataFolder: folder.path, shareStores: null });
   await write(engine, NOTES, "upsert", record("d"));
   await engine.close();
   const environment = new LmdbEnvironment(environmentOf(folder));
@@ -96,4 +96,20 @@ it.each([
   expect(findings[0]).toMatchObject({ severity: "warning" });
   expect(findings[0]?.problem).toContain(reason);
   await expect(changesAfter(folder, 5)).rejects.toThrow(reason);
+});
+
+it("has its small collections move into shared files, as they are", async () => {
+  const folder = folderOfVersion1();
+  const limits = { records: 100, bytes: 100_000, joinAfterMs: 1 };
+  const messages: string[] = [];
+  const log = ({ message }: { readonly message: string }): unknown => messages.push(message);
+  let engine = await createLocalEngine({ dataFolder: folder.path, shareStores: limits, log });
+  await expect.poll(() => existsSync(folder.collectionFile(NOTES.id)), { timeout: 20_000 }).toBe(false);
+  expect(messages).toEqual(["data folder upgraded from format 1 to 4; earlier builds refuse it now"]);
+  expect(await readAll(engine, NOTES)).toEqual(BEFORE);
+  await write(engine, NOTES, "add", record("d"));
+  await engine.close();
+  engine = await createLocalEngine({ dataFolder: folder.path });
+  expect(await readAll(engine, NOTES)).toEqual([...BEFORE, record("d")]);
+  await engine.close();
 });

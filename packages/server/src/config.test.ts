@@ -78,7 +78,7 @@ describe("readSettings", () => {
       backupFolder: null,
       archive: null,
       archiveKeepMs: 7 * 86_400_000,
-      shareStores: null,
+      shareStores: { records: 2_000, bytes: 4_194_304 },
       metricsPort: null,
     });
   });
@@ -100,13 +100,14 @@ describe("readSettings", () => {
     expect(() => index("sometimes")).toThrow("SHEAF_INDEX_FILES");
   });
 
-  it("reads which collections share files, which cannot be purged", () => {
+  it("reads which collections share files", () => {
     const shared = (text: string): object | null =>
       readSettings({}, { SHEAF_SHARED_STORES: text }).shareStores;
-    expect([shared("off"), shared("on"), shared("20/4096")]).toEqual([
+    expect([shared("off"), shared("on"), shared("20/4096"), shared("20/4096/5")]).toEqual([
       null,
       { records: 2_000, bytes: 4_194_304 },
       { records: 20, bytes: 4_096 },
+      { records: 20, bytes: 4_096, joinAfterMs: 5 },
     ]);
     for (const wrong of ["0/1", "sometimes", "20"])
       expect(() => shared(wrong), wrong).toThrow("SHEAF_SHARED_STORES");

@@ -241,7 +241,7 @@ function startEngine(
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
     ...archiveOf(settings),
-    ...(settings.shareStores !== null && { shareStores: settings.shareStores }),
+    shareStores: settings.shareStores,
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),
     onHostDeath: () => metrics.childEnded("engine host"),

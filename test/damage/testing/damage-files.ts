@@ -8,6 +8,9 @@ export function catalogFile(data: string): string {
   return join(data, "catalog", "data.mdb");
 }
 
+/** For servers whose collections have a file each, to be damaged by itself. */
+export const OWN_FILES = { SHEAF_SHARED_STORES: "off" };
+
 export function collectionFile(data: string, id: string): string {
   return join(data, "collections", id.slice(0, 2), id, "data.mdb");
 }

@@ -35,7 +35,7 @@ async function backUp(base: string | null = null): Promise<string> {
 async function expectRestored(backup: string, refs: readonly CollectionRef[]): Promise<string> {
   const restored = join(temporaryFolder(), "data");
   await restoreBackup({ backup, dataFolder: restored, tenant: null });
-  const again = await createLocalEngine({ dataFolder: restored });
+  const again = await createLocalEngine({ dataFolder: restored, shareStores: null });
   for (const ref of refs) {
     expect(await readAll(again, ref)).toEqual(await readAll(engine, ref));
     expect(await again.getCollection(ref)).toMatchObject({ logPosition: await positionOf(ref) });

@@ -215,7 +215,7 @@ describe("a backup", () => {
 
   it("goes on beside a damaged collection, and says so", async () => {
     const folder = new IndexedFolder();
-    const engine = await folder.open();
+    const engine = await folder.open(INDEX, { shareStores: null });
     const [lost, sound] = [await written(engine), await written(engine)];
     await expect
       .poll(async () => (await engine.getCollection(lost)).logPosition, { timeout: 10_000 })

@@ -21,7 +21,7 @@ import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackupChild } from "./backup-child.ts";
 import { type Backup, type BackupHeader, UNFINISHED, isBackup, readChain } from "./backup-files.ts";
-import type { CataloguedCollection, CopiedCollection } from "./backup-steps.ts";
+import type { CataloguedCollection, CopiedCatalog, CopiedCollection } from "./backup-steps.ts";
 
 export interface BackupRequest {
   /** A folder that does not exist yet, or is empty. */
@@ -116,13 +116,15 @@ export class BackupMaker {
   async #copy(work: BackupWork): Promise<MadeBackup> {
     const { request, base, child, signal } = work;
     const { target: to, tenant, keys } = request;
-    const { folder, diskReserve, archive } = this.#options;
+    const { folder, forker, diskReserve, archive } = this.#options;
     const started = Date.now();
     const from = archive?.decided ?? 0;
     const id = randomUUID();
     const staging = folder.newTrash();
     const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
-    const { sum: catalog, shared } = await child.ask("copyCatalog", catalogStep, signal);
+    // Collections that are on the move arrive first.
+    const copyCatalog = (): Promise<CopiedCatalog> => child.ask("copyCatalog", catalogStep, signal);
+    const { sum: catalog, shared } = await forker.alone(copyCatalog);
     const isShared = new Set(shared);
     let [collections, bytes, damaged] = [0, 0, 0];
     for (;;) {
@@ -130,7 +132,7 @@ export class BackupMaker {
       if (known.length === 0) break;
       for (const collection of known) {
         throwIfAborted(signal);
-        const copied = await this.#options.forker.alone(() =>
+        const copied = await forker.alone(() =>
           this.#collection({ ...collection, isShared: isShared.has(collection.id) }, id, work),
         );
         collections += 1;

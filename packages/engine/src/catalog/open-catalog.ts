@@ -28,6 +28,7 @@ export async function openCatalog(
   disk: DiskSpace,
   { log, archive, ...options }: OpeningOptions,
 ): Promise<Catalog> {
+  const isNew = !folder.hasCatalog;
   prepareDataFormat(folder);
   const expected = hadCatalog(folder) || !folder.collectionIds().next().done;
   if (expected && !folder.hasCatalog) throw refused("it is missing or empty");
@@ -41,7 +42,7 @@ export async function openCatalog(
       await folder.sweep((id) => isUnknown(catalog, id));
       const { before, after } = completeDataFormat(folder, options.shares === true);
       await catalog.completeIndexes();
-      if (before < after) {
+      if (before < after && !isNew) {
         const versions = `from format ${before} to ${after}`;
         log?.({ level: "info", message: `data folder upgraded ${versions}; earlier builds refuse it now` });
       }

@@ -1,6 +1,6 @@
 /**
  * Which collections have a share of an environment in common with others, and whose shares are left behind: of a collection
- * that was dropped or moved. A mark is in the same commit as what leaves the share
+ * that was dropped or moved, or that was to have one. A mark is in the same commit as what leaves the share
  * behind, and goes once its entries have gone, so nothing has to be searched for what a crash left.
  */
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
@@ -53,6 +53,17 @@ export class ShareCatalog {
       if (entry === null) return false;
       putCollection(transaction, { ...entry, shared: false });
       markShare(transaction, id);
+      return true;
+    });
+  }
+
+  /** From now on the collection has a share, which was announced and holds so many bytes. `false`: it was dropped. */
+  join(id: string, bytes: number): Promise<boolean> {
+    return this.#transactions.transact(async (transaction) => {
+      const entry = await readCollection(transaction, id);
+      if (entry === null) return false;
+      putCollection(transaction, { ...entry, shared: true, held: entry.held && { ...entry.held, bytes } });
+      transaction.remove(shareMarkKey(idBytes(id)));
       return true;
     });
   }

@@ -21,6 +21,7 @@ import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { StoreHead } from "../storage/record-store.ts";
+import type { StoreCounts } from "../storage/values/value-codec.ts";
 import type { TurnLock } from "../storage/turn-lock.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { IndexSettings } from "./open-collection-options.ts";
@@ -59,7 +60,7 @@ interface CollectionOpenerOptions {
   readonly shares: SharedStores;
   readonly archive: Archive | null;
   /** Beyond which a collection has an environment of its own; the default where it is left out. */
-  readonly shareLimits?: ShareLimits | undefined;
+  readonly shareLimits?: ShareLimits | null | undefined;
   /** A collection has left something behind in a shared environment. */
   readonly onLeft: () => void;
   readonly largeWrites: TurnLock;
@@ -248,6 +249,23 @@ export class CollectionOpener {
     } finally {
       await rm(copy, { recursive: true, force: true });
     }
+  }
+
+  /**
+   * Copies records that have an environment of their own into the collection's share of one, which is empty and was announced;
+   * `null`: there are more than `most`. The collection has to be closed. Throws what an opening would.
+   */
+  copyToShare(entry: CollectionEntry, most: ShareLimits): Promise<StoreCounts | null> {
+    const name = collectionName(entry.id);
+    return this.#touching(entry.id, async () => {
+      const store = this.openStoreAt(entry);
+      try {
+        requireCaughtUp(store.head, entry, name);
+        return await store.copyAsShare(this.#options.shares.source(entry.id, name), most);
+      } finally {
+        await store.close();
+      }
+    });
   }
 
   /** What operations up to this one changed is not known any more. The collection has to be closed. */

@@ -18,6 +18,8 @@ export interface ShareLimits {
   readonly records: number;
   /** Of keys and values. */
   readonly bytes: number;
+  /** Milliseconds from a start until small collections move into shares; the default where it is left out. */
+  readonly joinAfterMs?: number;
 }
 
 export const SHARE_LIMITS: ShareLimits = Object.freeze({ records: 2_000, bytes: 4 * 2 ** 20 });

@@ -194,6 +194,12 @@ export class TenantBudgets {
     }
   }
 
+  /** A collection of this tenant has moved, and takes more or less than before. */
+  async moved(id: string, tenant: string): Promise<void> {
+    const budget = await this.#budgets.get(tenant);
+    if (budget !== undefined) budget.setUsage(id, await this.#collections.measure(id));
+  }
+
   async #measure(tenant: string): Promise<ReadonlyMap<string, CollectionUsage>> {
     const usage = new Map<string, CollectionUsage>();
     for (const id of await this.#collections.idsOf(tenant))

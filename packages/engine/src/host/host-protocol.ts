@@ -19,7 +19,8 @@ export interface HostArguments {
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
   readonly archive?: ArchiveSettings;
-  readonly shareStores?: ShareLimits;
+  /** As `LocalEngineOptions` has it. */
+  readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; the default where it is left out. */
   readonly diskReserve?: DiskReserve;
   /** Collections that hosts before found damaged. */

@@ -22,8 +22,8 @@ export interface HostedEngineOptions {
   readonly index?: IndexSettings;
   /** Has everything that is written go to an archive too; by default there is none. */
   readonly archive?: ArchiveSettings;
-  /** New collections share environments while they hold no more than this; by default each has one of its own. */
-  readonly shareStores?: ShareLimits;
+  /** New collections share environments while they hold no more than this; `null`: each has one of its own. */
+  readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; by default 32 MiB. */
   readonly diskReserve?: DiskReserve;
   /** An engine host that comes round to nothing for so long is started again; by default after two minutes. */

@@ -22,9 +22,13 @@ export class IndexedFolder {
   readonly path = temporaryFolder();
   readonly logged: EngineLogEntry[] = [];
 
-  async open(index: IndexSettings = INDEX, disk: DiskSpaceOptions = {}): Promise<Engine> {
+  /** `more`: every collection has files of its own with `shareStores: null`. */
+  async open(
+    index: IndexSettings = INDEX,
+    more: DiskSpaceOptions & Pick<LocalEngineOptions, "shareStores"> = {},
+  ): Promise<Engine> {
     const log = (entry: EngineLogEntry): void => void this.logged.push(entry);
-    const options = { dataFolder: this.path, index, log, ...disk };
+    const options = { dataFolder: this.path, index, log, ...more };
     const engine = await createLocalEngine(options as LocalEngineOptions);
     onTestFinished(() => engine.close());
     return engine;

@@ -105,7 +105,9 @@ export class CollectionPurger {
 
   /** What is written while the store is copied is not in the copy: then it is left as it is, or closed and copied again. */
   async #compact(id: string, isLate: boolean, done: () => void): Promise<void> {
-    const { folder, pool, opener, forker } = this.#options;
+    const { catalog, folder, pool, opener, forker } = this.#options;
+    // It may have moved into a share meanwhile.
+    if ((await catalog.entry(id)).shared) return;
     const copy = folder.newTrash();
     try {
       const { sequence } = await this.#head(id);

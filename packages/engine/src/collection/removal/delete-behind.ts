@@ -13,7 +13,7 @@ const AGAIN_MS = 1_000;
 
 export interface DeleteBehindOptions {
   readonly marks: Pick<ShareCatalog, "leftBehind" | "isLeftBehind" | "unmark">;
-  readonly stores: Pick<SharedStores, "clear">;
+  readonly stores: Pick<SharedStores, "clear" | "isReserved">;
   /** The share stays, and the next start tries again. */
   readonly onProblem: (error: unknown, collection: string) => void;
 }
@@ -77,14 +77,16 @@ export class DeleteBehind {
   }
 
   async #removeAll(): Promise<void> {
-    const { marks } = this.#options;
+    const { marks, stores } = this.#options;
     let after: string | null = null;
     for (;;) {
       const ids: readonly string[] = await marks.leftBehind(after, AT_ONCE);
       if (ids.length === 0) return;
       const removed: string[] = [];
       await Promise.all(ids.map(async (id) => (await this.#remove(id)) && removed.push(id)));
-      if (removed.length > 0) await marks.unmark(removed);
+      // Meanwhile somebody may put new entries there, and the mark is theirs.
+      const empty = removed.filter((id) => !stores.isReserved(id));
+      if (empty.length > 0) await marks.unmark(empty);
       if (this.#isStopped) {
         this.#isAsked = true;
         return;

@@ -1,7 +1,9 @@
 /** Copies the share that a store has of an environment into an environment of its own. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Entry } from "../entries.ts";
 import type { DiskSpace } from "../folder/disk-space.ts";
-import { decodeHead, encodeHead } from "../values/value-codec.ts";
+import { type StoreCounts, decodeHead, encodeHead } from "../values/value-codec.ts";
 import { ValueWriter } from "../values/value-writer.ts";
 import type { EntrySpace } from "./entry-space.ts";
 import { EVERY_KEY } from "./key-range.ts";
@@ -30,7 +32,30 @@ export async function copyToShare(from: EntrySpace, to: EntrySpace): Promise<voi
   await to.transact(() => putAll(to, entries));
 }
 
-/** Makes an environment of them. */
+/**
+ * All that an environment of its own holds, as it lies in a share, and the counts that LMDB keeps there of the whole
+ * environment only. No batch may be under way.
+ */
+export function* readAsShare(
+  space: EntrySpace,
+): Generator<void, { readonly entries: readonly Entry[]; readonly counts: StoreCounts }> {
+  const all = yield* readAll(space);
+  let [records, bytes] = [0, 0];
+  for (const { key, value } of all) {
+    if (isHead(key)) continue;
+    records += Number(isOffset(key));
+    bytes += key.length + value.length;
+  }
+  const counts = { records, entries: Math.max(0, all.length - 1), bytes };
+  return { entries: all.map((entry) => withCounts(space, entry, counts)), counts };
+}
+
+/** Into an empty share. Durable when it resolves. */
+export async function putIntoShare(entries: readonly Entry[], share: EntrySpace): Promise<void> {
+  await share.transact(() => putAll(share, entries));
+}
+
+/** Makes an environment of them, of one file as any other copy: what nobody has open needs no lock. */
 export async function putShare(entries: readonly Entry[], environment: EnvironmentOptions): Promise<void> {
   const own = new LmdbEnvironment(environment);
   try {
@@ -38,6 +63,7 @@ export async function putShare(entries: readonly Entry[], environment: Environme
   } finally {
     await own.close();
   }
+  rmSync(join(environment.folder, "lock.mdb"), { force: true });
 }
 
 /**
@@ -45,7 +71,8 @@ export async function putShare(entries: readonly Entry[], environment: Environme
  * process that writes there.
  */
 export function* readShare(space: EntrySpace): Generator<void, readonly Entry[]> {
-  return (yield* readAll(space)).map((entry) => asOwn(space, entry));
+  // LMDB counts the entries of an environment, so its head does not.
+  return (yield* readAll(space)).map((entry) => withCounts(space, entry, null));
 }
 
 function* readAll(space: EntrySpace): Generator<void, readonly Entry[]> {
@@ -57,11 +84,20 @@ function* readAll(space: EntrySpace): Generator<void, readonly Entry[]> {
   return entries;
 }
 
-/** LMDB counts the entries of an environment, so its head does not. */
-function asOwn(space: EntrySpace, { key, value }: Entry): Entry {
-  if (Buffer.compare(key, RECORD_KEYS.head) !== 0) return { key, value };
-  const head = { ...decodeHead(value, space.origin(key)), counts: null };
+/** An entry as it is, but the head with other counts. */
+function withCounts(space: EntrySpace, { key, value }: Entry, counts: StoreCounts | null): Entry {
+  if (!isHead(key)) return { key, value };
+  const head = { ...decodeHead(value, space.origin(key)), counts };
   return { key, value: Buffer.from(encodeHead(new ValueWriter(), head)) };
+}
+
+function isHead(key: Uint8Array): boolean {
+  return Buffer.compare(key, RECORD_KEYS.head) === 0;
+}
+
+/** A record lies there. */
+function isOffset(key: Uint8Array): boolean {
+  return key[0] === RECORD_KEYS.afterIds[0];
 }
 
 function* putAll(own: EntrySpace, entries: readonly Entry[]): Generator<void, void> {

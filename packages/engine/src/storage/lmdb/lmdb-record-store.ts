@@ -21,7 +21,7 @@ import {
 } from "../record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
-import { copyToShare } from "./copy-share.ts";
+import { copyToShare, putIntoShare, readAsShare } from "./copy-share.ts";
 import { type Steps, afterSteps, isInSteps } from "../steps.ts";
 import {
   type Decoding,
@@ -328,6 +328,28 @@ export class LmdbRecordStore implements RecordStore {
     } finally {
       await to.close();
     }
+  }
+
+  /**
+   * Copies an environment of its own into the share of another store, which is empty, unless it holds more than `most`: then
+   * `null`. No batch may be under way. Durable when it resolves. Throws `storage_full`.
+   */
+  async copyAsShare(
+    source: EntrySource,
+    most: Pick<StoreCounts, "records" | "bytes">,
+  ): Promise<StoreCounts | null> {
+    const space = this.#space;
+    if (space === null || this.size > most.records) return null;
+    const { entries, counts } = await space.transact(() => readAsShare(space));
+    this.requireWhole(counts.records);
+    if (counts.bytes > most.bytes) return null;
+    const to = source.make();
+    try {
+      await putIntoShare(entries, to);
+    } finally {
+      await to.close();
+    }
+    return counts;
   }
 
   /**

@@ -77,6 +77,17 @@ export class SharedStores {
     return () => this.#release(id);
   }
 
+  /** It is open, or is going to be. */
+  isReserved(id: string): boolean {
+    return this.#open.has(id);
+  }
+
+  /** As `reserve`, once nothing of a store that `isLeftBehind` lies there any more. `null`: it is in use, or is not. */
+  async reserveEmpty(id: string, isLeftBehind: () => Promise<boolean>): Promise<(() => void) | null> {
+    if ((await this.clear(id, isLeftBehind)) !== "cleared") return null;
+    return this.#open.has(id) || this.#clearing.has(id) ? null : this.reserve(id);
+  }
+
   /** Removes all entries of a store that is not open, if it `isLeftBehind`: asked once it cannot be opened any more. */
   async clear(
     id: string,

@@ -1,0 +1,25 @@
+/** What goes on behind the calls of an engine: what was deleted leaves the files, and what is small shares them. */
+import { CollectionPurger, type CollectionPurgerOptions } from "./collection/removal/collection-purger.ts";
+import { ShareJoiner, type ShareJoinerOptions } from "./collection/joining/share-joiner.ts";
+
+type UpkeepOptions = Omit<CollectionPurgerOptions & ShareJoinerOptions, "onProblem"> & {
+  /** `message`: what went wrong. */
+  readonly telling: (message: string) => (error: unknown, collection: string) => void;
+};
+
+/** Works until it is closed. */
+export function startUpkeep({ telling, ...options }: UpkeepOptions): { close(): Promise<void> } {
+  const purger = new CollectionPurger({
+    ...options,
+    onProblem: telling("what was deleted in a collection could not be removed for good"),
+  });
+  const joiner = new ShareJoiner({
+    ...options,
+    onProblem: telling("a small collection could not move into shared files"),
+  });
+  return {
+    close: async () => {
+      await Promise.all([purger.close(), joiner.close()]);
+    },
+  };
+}
