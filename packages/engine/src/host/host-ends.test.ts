@@ -9,6 +9,7 @@ import { EXHAUST_HEAP, end, endUnder, restarted, withExhaustibleHeap } from "../
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { createHostedEngine } from "./create-hosted-engine.ts";
 import type { HostedEngine } from "./hosted-engine.ts";
+import type { HostedEngineOptions } from "./hosted-engine-options.ts";
 
 const EVERYTHING = { ids: null, where: null };
 const PAGE_BYTES = 4_096;
@@ -24,10 +25,13 @@ interface Stage {
   readonly bystander: CollectionRef;
 }
 
-async function open(): Promise<Stage> {
+async function open(options: Partial<HostedEngineOptions> = {}): Promise<Stage> {
   const dataFolder = temporaryFolder();
   const logged: string[] = [];
-  const engine = await createHostedEngine({ dataFolder, log: ({ message }) => logged.push(message) });
+  const engine = await createHostedEngine({
+    ...{ dataFolder, log: ({ message }) => logged.push(message) },
+    ...options,
+  });
   onTestFinished(() => engine.close());
   const suspect = await makeCollection(engine);
   const at = { tenant: "other", database: "main" };
@@ -41,7 +45,7 @@ async function open(): Promise<Stage> {
 
 function reopen({ folder, logged }: Stage): Promise<HostedEngine> {
   const log = ({ message }: EngineLogEntry): void => void logged.push(message);
-  return createHostedEngine({ dataFolder: folder.path, log });
+  return createHostedEngine({ dataFolder: folder.path, log, shareStores: null });
 }
 
 /** LMDB has mapped the whole file: whoever reads beyond what is left of it gets SIGBUS. */
@@ -83,7 +87,7 @@ describe("an engine host that ends", () => {
   });
 
   it("of a damaged file leaves that collection alone out of service, until its files are sound", async () => {
-    const stage = await open();
+    const stage = await open({ shareStores: null });
     const { logged, folder, suspect, bystander } = stage;
     const file = folder.collectionFile(suspect.id);
     await stage.engine.close();
