@@ -91,13 +91,15 @@ describe("a small collection with files of its own", () => {
     await engine.commit(small, { ...commit, readIds: ["a"] });
     await write(engine, small, "add", record("c"));
     await write(engine, untouched, "add", record("x"));
+    // Written for the first time after all were looked at.
+    await until(() => !existsSync(fileOf(untouched)));
     expect(existsSync(fileOf(large))).toBe(true);
     await engine.close();
-    expect([...(await sharesOnDisk(dataFolder))]).toEqual([hexOf(small)]);
+    const there = [...(await sharesOnDisk(dataFolder))].toSorted();
+    expect(there).toEqual([hexOf(small), hexOf(untouched)].toSorted());
     engine = await open();
     expect(await idsOf(engine, small)).toEqual(["a", "c"]);
     expect(await idsOf(engine, large)).toHaveLength(15);
-    await until(() => !existsSync(fileOf(untouched)));
     expect(await idsOf(engine, untouched)).toEqual(["x"]);
     expect(problems()).toEqual([]);
   });
@@ -180,9 +182,10 @@ describe("a small collection with files of its own", () => {
     cpSync(fileOf(untouched), fileOf(small));
     const engine = await open();
     await until(() => !existsSync(fileOf(untouched)) && problems().length > 0);
-    expect(problems()).toMatchObject([
-      { collection: small.id, error: expect.stringContaining("at least 4") },
-    ]);
+    expect(problems()[0]).toMatchObject({
+      collection: small.id,
+      error: expect.stringContaining("at least 4"),
+    });
     expect([small, large].map((ref) => existsSync(fileOf(ref)))).toEqual([true, true]);
     await expect(readAll(engine, small)).rejects.toMatchObject({ code: "collection_unavailable" });
     await engine.close();

@@ -19,7 +19,7 @@ export const STORE_SETTINGS: { readonly [name in keyof StoreSettings]: Setting<S
 };
 
 function parseShareLimits(text: string): ShareLimits | null {
-  const numbers = /^([1-9]\d{0,5})\/([1-9]\d{0,8})(?:\/(\d{1,6}))?$/u.exec(text);
+  const numbers = /^([1-9]\d{0,5})\/([1-9]\d{0,8})(?:\/([1-9]\d{0,5}))?$/u.exec(text);
   if (numbers !== null) {
     const [, records, bytes, joinAfterMs] = numbers;
     const limits = { records: Number(records), bytes: Number(bytes) };

@@ -11,6 +11,7 @@
 import { existsSync, readdirSync, rmSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { takeSlice } from "@sheaf/process";
 import { Cancellation, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CollectionEntry } from "../../catalog/catalog-codec.ts";
@@ -33,6 +34,8 @@ const AT_ONCE = 8;
 const FIRST_MS = 10_000;
 /** Until collections that were in use are looked at again, times the first. */
 const LATER = 6;
+/** Until all are looked at again, times the first: an hour. Some are written for the first time, or get small. */
+const SELDOM = 360;
 
 export interface ShareJoinerOptions {
   readonly catalog: Catalog;
@@ -45,7 +48,7 @@ export interface ShareJoinerOptions {
   readonly budgets: Pick<TenantBudgets, "moved">;
   /** `null`: nothing is moved. */
   readonly limits: ShareLimits | null | undefined;
-  /** The collection stays where it is, and the next start tries again. */
+  /** The collection stays where it is, and is looked at again. */
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
@@ -74,8 +77,8 @@ export class ShareJoiner {
 
   async #run(): Promise<void> {
     const first = this.#limits.joinAfterMs ?? FIRST_MS;
-    for (let pause = first; await this.#pause(pause); pause = first * LATER)
-      if ((await this.#lookAtAll()) === "done") return;
+    for (let pause = first; await this.#pause(pause);)
+      pause = first * ((await this.#lookAtAll()) === "later" ? LATER : SELDOM);
   }
 
   /** `false`: it is being closed. */
@@ -94,6 +97,8 @@ export class ShareJoiner {
     };
     for (const id of this.#options.folder.collectionIds()) {
       if (this.#closing.aborted) return "done";
+      // They may be many, and all of them large.
+      await takeSlice("");
       const bytes = this.#options.folder.collectionBytes(id);
       if (bytes === 0 || bytes > this.#limits.bytes + FILE_OVERHEAD) continue;
       if (batch.push(id) === AT_ONCE) await look();
