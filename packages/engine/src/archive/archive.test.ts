@@ -44,7 +44,7 @@ class Archived {
     const engine = await createLocalEngine({
       dataFolder: this.dataFolder,
       ...(isArchived ? { archive } : {}),
-      ...(this.isShared ? { shareStores: { records: 12, bytes: 100_000 } } : {}),
+      shareStores: this.isShared ? { records: 12, bytes: 100_000 } : null,
       log: ({ message }) => void this.logged.push(message),
     });
     onTestFinished(() => engine.close().catch(() => undefined));

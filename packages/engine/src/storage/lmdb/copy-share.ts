@@ -5,7 +5,7 @@ import type { Entry } from "../entries.ts";
 import type { DiskSpace } from "../folder/disk-space.ts";
 import { type StoreCounts, decodeHead, encodeHead } from "../values/value-codec.ts";
 import { ValueWriter } from "../values/value-writer.ts";
-import type { EntrySpace } from "./entry-space.ts";
+import type { EntrySource, EntrySpace } from "./entry-space.ts";
 import { EVERY_KEY } from "./key-range.ts";
 import { inStretches } from "./lmdb-changes.ts";
 import type { EnvironmentOptions } from "./environment-options.ts";
@@ -27,9 +27,8 @@ export async function copyShare(space: EntrySpace, folder: string, disk: DiskSpa
 }
 
 /** What was acknowledged before the call, into the empty share of another store. Durable when it resolves. */
-export async function copyToShare(from: EntrySpace, to: EntrySpace): Promise<void> {
-  const entries = await from.transact(() => readAll(from));
-  await to.transact(() => putAll(to, entries));
+export async function copyToShare(from: EntrySpace, to: EntrySource): Promise<void> {
+  await putIntoShare(await from.transact(() => readAll(from)), to);
 }
 
 /**
@@ -51,8 +50,13 @@ export function* readAsShare(
 }
 
 /** Into an empty share. Durable when it resolves. */
-export async function putIntoShare(entries: readonly Entry[], share: EntrySpace): Promise<void> {
-  await share.transact(() => putAll(share, entries));
+export async function putIntoShare(entries: readonly Entry[], to: EntrySource): Promise<void> {
+  const share = to.make();
+  try {
+    await share.transact(() => putAll(share, entries));
+  } finally {
+    await share.close();
+  }
 }
 
 /** Makes an environment of them, of one file as any other copy: what nobody has open needs no lock. */

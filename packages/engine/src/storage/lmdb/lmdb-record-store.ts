@@ -321,13 +321,7 @@ export class LmdbRecordStore implements RecordStore {
 
   /** Copies its share of an environment into that of another store, which is empty. */
   async copyToShare(source: EntrySource): Promise<void> {
-    if (this.#space === null) return;
-    const to = source.make();
-    try {
-      await copyToShare(this.#space, to);
-    } finally {
-      await to.close();
-    }
+    if (this.#space !== null) await copyToShare(this.#space, source);
   }
 
   /**
@@ -343,12 +337,7 @@ export class LmdbRecordStore implements RecordStore {
     const { entries, counts } = await space.transact(() => readAsShare(space));
     this.requireWhole(counts.records);
     if (counts.bytes > most.bytes) return null;
-    const to = source.make();
-    try {
-      await putIntoShare(entries, to);
-    } finally {
-      await to.close();
-    }
+    await putIntoShare(entries, source);
     return counts;
   }
 
