@@ -211,19 +211,16 @@ export class CollectionOpener {
     });
   }
 
-  /** Of a store with an environment of its own, and of its like there may be many rows. */
-  #writeElsewhere(
-    { tenant, id, shared }: CollectionEntry,
-    stored: LmdbRecordStore,
-  ): WriteElsewhere | undefined {
+  /** Once the store has an environment of its own, where there may be many rows. */
+  #writeElsewhere({ tenant, id }: CollectionEntry, stored: LmdbRecordStore): WriteElsewhere | undefined {
     const { folder, index, indexer } = this.#options;
-    if (index.indexer !== true || shared) return undefined;
+    if (index.indexer !== true) return undefined;
     const places = {
       records: folder.collection(id),
       index: folder.collectionIndex(id),
       name: collectionName(id),
     };
-    return async (work, signal) => {
+    const seal: WriteElsewhere = async (work, signal) => {
       try {
         return await indexer.seal({ ...work, ...places }, { tenant, signal });
       } catch (error) {
@@ -231,6 +228,7 @@ export class CollectionOpener {
         throw error;
       }
     };
+    return (work, signal) => (stored.isShared ? null : seal(work, signal));
   }
 
   /** Those of a collection's index; `null`: they are not kept. */

@@ -15,8 +15,8 @@ import type { SealRequest } from "../indexer.ts";
 import type { AwaitedSegment } from "../sealing.ts";
 import type { LiveSegment } from "../segment-list.ts";
 
-/** Writes a file; once it has settled, nothing works on it any more. */
-export type WriteElsewhere = (work: SealWork, signal: CancelSignal) => Promise<SealedFile>;
+/** Writes a file; once it has settled, nothing works on it any more. `null`: it cannot be written elsewhere now. */
+export type WriteElsewhere = (work: SealWork, signal: CancelSignal) => Promise<SealedFile> | null;
 
 export interface SegmentSealerOptions {
   readonly files: SegmentFiles;
@@ -59,8 +59,10 @@ export class SegmentSealer {
     const file = `${randomUUID()}.seg`;
     const released = new Cancellation();
     const work = { file, plan, dimension, origin, sources: described as SealSource[] };
+    const written = this.#options.write(work, released);
+    if (written === null) return null;
     this.#names.add(file);
-    const segment = this.#run(work, id, released);
+    const segment = this.#open(written, work, id, released);
     const settled = segment.catch(() => this.#names.delete(file));
     this.#running.add(settled);
     void settled.then(() => this.#running.delete(settled));
@@ -93,12 +95,17 @@ export class SegmentSealer {
     };
   }
 
-  async #run(work: SealWork, id: number, released: Cancellation): Promise<SealedSegment> {
-    const { files, memory, write, onOpened } = this.#options;
+  async #open(
+    written: Promise<SealedFile>,
+    work: SealWork,
+    id: number,
+    released: Cancellation,
+  ): Promise<SealedSegment> {
+    const { files, memory, onOpened } = this.#options;
     const end = (): void => released.abort(this.#closing.reason);
     this.#closing.addEventListener("abort", end);
     try {
-      const file = await write(work, released);
+      const file = await written;
       const { plan, dimension } = work;
       const options = { id, plan, dimension, space: plan.space, memory, signal: released };
       const segment = await openSegmentFile(files, file, options);
