@@ -41,7 +41,11 @@ for (const file of sweep.files.keys()) {
       counts.verified++;
       await attempt(where, () => isFoundByVerifying(file, flipped(bytes, at, 1 << ((at * 5) % 8))));
       if (read.get(file)![at] !== 1) continue;
-      await attempt(where, () => sweep.flip(file, at));
+      await attempt(where, async () => {
+        // Rejects where the byte was read again and not found.
+        await sweep.flip(file, at);
+        return true;
+      });
       if (++counts.opened % REPORTED === 0) console.error(`${counts.opened} openings`);
     }
     console.log(

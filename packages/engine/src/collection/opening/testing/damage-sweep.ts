@@ -2,6 +2,7 @@
  * Changes the index files of a small collection and opens it: it must answer as an index that was made of the records, or
  * say for a while that it is being rebuilt, and then answer so.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { SheafError } from "@sheaf/protocol";
 import { TRAILER_BYTES, decodeFooter, decodeTrailer } from "../../../storage/files/footer.ts";
 import { MemoryFiles } from "../../../storage/files/memory-files.ts";
@@ -29,6 +30,11 @@ export interface SweepOutcome {
   readonly openings: number;
 }
 
+interface Tried extends SweepOutcome {
+  /** Of the first opening until it had answered, 1 for each byte that was read. */
+  readonly read: Files;
+}
+
 const READING_RUNS = 5;
 /** Each one that does not answer sets a file aside. */
 const MOST_OPENINGS = 8;
@@ -36,9 +42,9 @@ const MOST_OPENINGS = 8;
 export class DamageSweep {
   readonly collection: SweptCollection;
   /** Of an index that was made of the records. */
-  readonly #expected: string;
+  readonly #expected: readonly unknown[];
 
-  private constructor(collection: SweptCollection, expected: string) {
+  private constructor(collection: SweptCollection, expected: readonly unknown[]) {
     this.collection = collection;
     this.#expected = expected;
   }
@@ -48,7 +54,8 @@ export class DamageSweep {
     const { collection } = await swept.open(null);
     const expected = await swept.answers(collection);
     await collection.close();
-    return new DamageSweep(swept, expected);
+    // What the store keeps is part of all answers.
+    return new DamageSweep(swept, structuredClone(expected));
   }
 
   get files(): Files {
@@ -88,51 +95,68 @@ export class DamageSweep {
     const { collection } = await this.collection.open(files);
     this.#require(await this.collection.answers(collection));
     await collection.close();
-    for (const file of files.read.keys()) {
+    return this.#withFooters(files.read);
+  }
+
+  #withFooters(read: Map<string, Uint8Array>): Map<string, Uint8Array> {
+    for (const [file, bytes] of read) {
+      if (!this.files.has(file)) continue;
       const footer = this.parts(file).at(-1)!;
-      files.read.get(file)!.fill(1, footer.from, footer.to);
+      bytes.fill(1, footer.from, footer.to);
     }
-    return files.read;
+    return read;
   }
 
   /**
    * One byte of a file changed: `false` where nothing was found and all answers were right all the same. Rejects where an
-   * answer is wrong, and where another file was found.
+   * answer is wrong, where the byte was read and not found, unless that may have been before it changed, and where another
+   * file was found.
    */
   async flip(file: string, at: number, isOpen = false): Promise<boolean> {
     const bytes = flipped(this.files.get(file)!, at, 1 << ((at * 5) % 8));
-    const { found } = await this.outcomeOf(new Map([[file, bytes]]), isOpen);
+    const { found, read } = await this.#try(new Map([[file, bytes]]), isOpen);
     if (found.some((name) => name !== file)) throw new Error(`found in ${found.join()}`);
+    const isRead = read.get(file)?.[at] === 1;
+    if (isRead && !isOpen && found.length === 0) throw new Error("it was read and not found");
     return found.length > 0;
   }
 
-  /** Rejects where an answer is wrong. `isOpen`: the files change once they are open. */
-  async outcomeOf(changes: FileChanges, isOpen = false): Promise<SweepOutcome> {
+  /** Rejects where an answer is wrong. */
+  async outcomeOf(changes: FileChanges): Promise<SweepOutcome> {
+    const { found, openings } = await this.#try(changes, false);
+    return { found, openings };
+  }
+
+  /** `isOpen`: the files change once they are open. */
+  async #try(changes: FileChanges, isOpen: boolean): Promise<Tried> {
     const disk = new Map(this.files);
     if (isOpen) for (const name of changes.keys()) disk.set(name, Uint8Array.from(disk.get(name)!));
     else change(disk, changes);
     const found: string[] = [];
+    let read: Map<string, Uint8Array> | null = null;
     for (let openings = 1; openings <= MOST_OPENINGS; openings++) {
-      const { collection, problems } = await this.collection.open(new MemoryFiles(disk));
+      const files = new RecordedFiles(disk);
+      const { collection, problems } = await this.collection.open(files);
       if (isOpen && openings === 1) overwrite(disk, changes);
-      let answers: string | null = null;
+      let answers: readonly unknown[] | null = null;
       try {
         answers = await this.collection.answers(collection);
       } catch (error) {
         requireRebuilding(collection.explain(error));
       } finally {
+        read ??= new Map([...files.read].map(([file, bytes]) => [file, bytes.slice()]));
         await collection.close();
       }
       found.push(...problems.map(fileOf));
       if (answers === null) continue;
       this.#require(answers);
-      return { found, openings };
+      return { found, openings, read: this.#withFooters(read) };
     }
     throw new Error(`it does not answer after ${MOST_OPENINGS} openings`);
   }
 
-  #require(answers: string): void {
-    if (answers !== this.#expected) throw new Error("the answers differ");
+  #require(answers: readonly unknown[]): void {
+    if (!isDeepStrictEqual(answers, this.#expected)) throw new Error("the answers differ");
   }
 }
 

@@ -2,7 +2,6 @@
  * A small collection with all that index files can have in them, and questions whose answers need most of it. In memory,
  * so that it can be opened some tens of thousands of times.
  */
-import { serialize } from "node:v8";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   Cancellation,
@@ -145,8 +144,11 @@ export class SweptCollection {
     return openedOn(this.#store, files, NEVER);
   }
 
-  /** To all questions, in a form that is compared to the bit. */
-  async answers(collection: OpenCollection): Promise<string> {
+  /**
+   * To all questions; to be compared by `isDeepStrictEqual`, which tells numbers apart to the bit. What `serialize` writes of
+   * a number depends on how V8 holds it, and so on what the process did before.
+   */
+  async answers(collection: OpenCollection): Promise<readonly unknown[]> {
     const signal = new Cancellation();
     const times = new StageTimes();
     const request = { searches: SEARCHES, readLevel: "index_and_wal" } as const;
@@ -160,7 +162,7 @@ export class SweptCollection {
     const counts: number[] = [];
     for (const where of [null, ...WHERES])
       counts.push(await collection.reads.count({ ids: null, where }, signal, times));
-    return serialize([found, named, listed, counts]).toString("latin1");
+    return [found, named, listed, counts];
   }
 }
 
