@@ -25,6 +25,8 @@ export interface EmbedParams<Model extends string = DenseModel> extends CallOpti
   readonly target?: "documents" | "query" | "" | undefined;
   /** What a text over the model's limit loses; `none`: it is refused. `embed`: `none` if omitted, `embedSparse`: `end`. */
   readonly truncate?: "none" | "end" | "start" | undefined;
+  /** With what the model reads of each text; at most 100 texts then. `false` if omitted. */
+  readonly pieces?: boolean | undefined;
 }
 
 export interface EmbedSparseParams extends EmbedParams<SparseModel> {
@@ -38,6 +40,14 @@ export interface SparseEmbedding {
   readonly labels?: readonly string[] | null;
 }
 
+/** What a model read of a text. */
+export interface TextTokens {
+  /** With special tokens and the instruction; for `sheaf/bm25` the words that count. */
+  readonly count: number;
+  /** The first 1,000, as the vocabulary of the model has them; for `sheaf/bm25` as the text has them, in small letters. */
+  readonly pieces: readonly string[];
+}
+
 export interface Embeddings<E> {
   /** One for each text. */
   readonly embeddings: readonly E[];
@@ -45,6 +55,8 @@ export interface Embeddings<E> {
   readonly numTokens: number;
   /** Texts that were over the model's limit and have been cut. */
   readonly truncatedInputs: number;
+  /** One for each text, where `pieces` asked for them. */
+  readonly tokens?: readonly TextTokens[];
 }
 
 const EMBED: MembersOf<EmbedParams> = {
@@ -54,6 +66,7 @@ const EMBED: MembersOf<EmbedParams> = {
   task: true,
   target: true,
   truncate: true,
+  pieces: true,
   ...CALL,
 };
 const EMBED_SPARSE: MembersOf<EmbedSparseParams> = { ...EMBED, labels: true };
@@ -61,6 +74,7 @@ const EMBED_SPARSE: MembersOf<EmbedSparseParams> = { ...EMBED, labels: true };
 export interface EmbedReply<E> {
   readonly embeddings: readonly E[];
   readonly num_tokens: number;
+  readonly tokens?: readonly TextTokens[];
 }
 
 export function denseRequest(params: EmbedParams): ClientRequest {
@@ -73,14 +87,14 @@ export function sparseRequest(params: EmbedSparseParams): ClientRequest {
 }
 
 function request(path: string, params: EmbedParams, labels: boolean | undefined): ClientRequest {
-  const { model, texts, instructions, task, target, truncate } = params;
+  const { model, texts, instructions, task, target, truncate, pieces } = params;
   const isNamed = task !== undefined || target !== undefined;
   return {
     method: "POST",
     path,
     headers: { "x-service-embedding-model": model },
     json: {
-      ...{ texts, truncate, fetch_labels: labels },
+      ...{ texts, truncate, fetch_labels: labels, fetch_pieces: pieces },
       ...(isNamed ? { task: task ?? "", target: target ?? "" } : {}),
       ...(instructions === undefined && isNamed ? {} : { instructions: instructions ?? "" }),
     },
@@ -88,9 +102,10 @@ function request(path: string, params: EmbedParams, labels: boolean | undefined)
 }
 
 export function embeddings<E>(
-  { embeddings: items, num_tokens }: EmbedReply<E>,
+  { embeddings: items, num_tokens, tokens }: EmbedReply<E>,
   headers: Headers,
 ): Embeddings<E> {
   const truncatedInputs = Number(headers.get("x-truncated-inputs") ?? 0);
-  return { embeddings: items, numTokens: num_tokens, truncatedInputs };
+  const read = { embeddings: items, numTokens: num_tokens, truncatedInputs };
+  return tokens === undefined ? read : { ...read, tokens };
 }

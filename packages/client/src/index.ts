@@ -57,6 +57,7 @@ export type {
   EmbedSparseParams,
   SparseEmbedding,
   SparseModel,
+  TextTokens,
 } from "./embedding.ts";
 export {
   AuthorizationError,

@@ -41,8 +41,8 @@ export interface EmbedRequest {
   /** Names text `i` in a refusal: `texts[3]`, `record "a" of documents`. */
   readonly describe?: (index: number) => string;
   readonly bm25?: Bm25Options;
-  /** Whether dense embeddings are to come with their tokens. */
-  readonly tokens?: boolean;
+  /** Tokens of each text that are to come along at most. Default: the embeddings come without. */
+  readonly tokens?: number;
 }
 
 export interface EmbedUsage {
@@ -50,14 +50,22 @@ export interface EmbedUsage {
   readonly numTokens: number;
   /** Texts that were cut. */
   readonly truncatedInputs: number;
+  /** Of each text; only where they were asked for. */
+  readonly tokens?: readonly TextTokens[];
+}
+
+/** What a model read of a text. */
+export interface TextTokens {
+  /** All of them, special ones and the instruction too. Of `sheaf/bm25` the words that count. */
+  readonly count: number;
+  /** The first ones, as the vocabulary has them. Of `sheaf/bm25` as the text has them, in small letters. */
+  readonly pieces: readonly string[];
 }
 
 export interface DenseEmbeddings extends EmbedUsage {
   readonly dimension: number;
   /** One per text, in order, unit length where the model normalises. */
   readonly vectors: readonly Float32Array[];
-  /** Of each text the vocabulary's pieces that the model read, special ones too; only where they were asked for. */
-  readonly tokens?: readonly (readonly string[])[];
 }
 
 export interface SparseEmbeddings extends EmbedUsage {

@@ -8,6 +8,7 @@ export type {
   ModelInfo,
   ModelPull,
   SparseEmbeddings,
+  TextTokens,
 } from "./embedder.ts";
 export { createEmbedder, LocalEmbedder, type EmbedderOptions } from "./local-embedder.ts";
 export type { BatchReport } from "./scheduler/scheduler.ts";

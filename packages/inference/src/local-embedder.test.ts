@@ -235,6 +235,15 @@ describe("sheaf/bm25", () => {
     expect([numTokens, truncatedInputs]).toEqual([3, 0]);
   });
 
+  it("tells the words that count, in the order of the text", async () => {
+    const { tokens } = await embedder.sparse(bm25(["The Cats ran, a cat RAN", "the", "one"], { tokens: 3 }));
+    expect(tokens).toEqual([
+      { count: 4, pieces: ["cats", "ran", "cat"] },
+      { count: 0, pieces: [] },
+      { count: 1, pieces: ["one"] },
+    ]);
+  });
+
   it("honours its options and refuses useless ones", async () => {
     const { vectors } = await embedder.sparse(bm25(["a cat"], { bm25: { stopwords: ["cat"] } }));
     expect(vectors[0]?.tokens).toEqual(["a"]);

@@ -208,9 +208,7 @@ export class LocalEmbedder implements Embedder {
     const { ids, numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
     const vectors = embedded.vectors.map(asDense);
     const dense = { vectors, dimension: vectors[0]?.length ?? dimension, numTokens, truncatedInputs };
-    if (request.tokens !== true) return dense;
-    const labels = await model.labels();
-    return { ...dense, tokens: ids.map((text) => Array.from(text, (id) => labels[id] ?? "")) };
+    return { ...dense, ...(await tokensOf(model, ids, request.tokens)) };
   }
 
   async sparse(request: EmbedRequest, options: EmbedOptions = {}): Promise<SparseEmbeddings> {
@@ -219,10 +217,10 @@ export class LocalEmbedder implements Embedder {
     if (entry.head === "bm25") return this.#bm25(request, options);
     const model = this.#open(entry);
     if (request.texts.length === 0) return { vectors: [], numTokens: 0, truncatedInputs: 0 };
-    const { numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
+    const { ids, numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
     const labels = await model.labels();
     const vectors = embedded.vectors.map((vector) => labelled(asSparse(vector), labels));
-    return { vectors, numTokens, truncatedInputs };
+    return { vectors, numTokens, truncatedInputs, ...(await tokensOf(model, ids, request.tokens)) };
   }
 
   async findTerms(
@@ -265,9 +263,19 @@ export class LocalEmbedder implements Embedder {
     const truncatedInputs = texts.filter(
       (text, index) => text.length < (request.texts[index]?.length ?? 0),
     ).length;
-    const encoded = await this.#pool.bm25(texts, bm25, options);
-    await options.admitTokens?.(encoded.numTokens);
-    return { ...encoded, truncatedInputs };
+    const { vectors, counts } = await this.#pool.bm25(texts, bm25, options);
+    const numTokens = counts.reduce((sum, count) => sum + count, 0);
+    await options.admitTokens?.(numTokens);
+    const embeddings = { vectors, numTokens, truncatedInputs };
+    if (request.tokens === undefined) return embeddings;
+    const terms = new Uint32Array(new Set(vectors.flatMap(({ indices }) => [...indices])));
+    const places = await this.#pool.findTerms(
+      texts,
+      { terms, options: bm25, limit: request.tokens },
+      options,
+    );
+    const tokens = counts.map((count, i) => ({ count, pieces: wordsAt(texts[i]!, places[i]!) }));
+    return { ...embeddings, tokens };
   }
 
   #entryOfKind(identifier: string, kind: ModelKind): ModelEntry {
@@ -349,6 +357,26 @@ function asDense(vector: PooledVector): Float32Array {
 function asSparse(vector: PooledVector): SparseVector {
   if (!(vector instanceof Float32Array)) return vector;
   throw new SheafError("internal", "a sparse model gave a dense vector");
+}
+
+/** @param most Of each text; `undefined`: they were not asked for. */
+async function tokensOf(
+  model: LocalModel,
+  ids: readonly ArrayLike<number>[],
+  most: number | undefined,
+): Promise<Pick<DenseEmbeddings, "tokens">> {
+  if (most === undefined) return {};
+  const labels = await model.labels();
+  const pieces = (text: ArrayLike<number>): string[] =>
+    Array.from({ length: Math.min(most, text.length) }, (_, i) => labels[text[i]!] ?? "");
+  return { tokens: ids.map((text) => ({ count: text.length, pieces: pieces(text) })) };
+}
+
+/** @param places Start and end of each. */
+function wordsAt(text: string, places: Uint32Array): string[] {
+  return Array.from({ length: places.length / 2 }, (_, i) =>
+    text.slice(places[2 * i], places[2 * i + 1]).toLowerCase(),
+  );
 }
 
 function labelled(vector: SparseVector, labels: readonly string[]): SparseVector {

@@ -39,6 +39,7 @@ const table = {
     doc: "Members of one object in a JSON body; beyond, building it takes longer with each.",
   },
   embedTexts: { value: 2_048, over: 400, doc: "Texts in one embedding call." },
+  piecesTexts: { value: 100, over: 400, doc: "Texts in one embedding call with `fetch_pieces`." },
   queuedTokens: {
     value: 1_048_576,
     over: 429,

@@ -33,6 +33,10 @@ export const BODY_CASES = {
       bench.send("POST /embed_sparse", { json: texts(...times(size, () => "a")), headers: BM25 }),
     /^texts/u,
   ),
+  piecesTexts: bySize((bench, size) => {
+    const json = { ...texts(...times(size, () => "a")), fetch_pieces: true };
+    return bench.send("POST /embed_sparse", { json, headers: BM25 });
+  }, /^texts/u),
   textBytes: (value) => ({
     // No dense model takes so much; what is refused there is the number of its tokens.
     at: (bench) => bench.send("POST /embed_sparse", { json: texts("a".repeat(value)), headers: BM25 }),

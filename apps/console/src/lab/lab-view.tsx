@@ -1,6 +1,6 @@
 /** Texts in, vectors out: tokens, sparse terms, how alike texts are, and the models that do it. */
-import type { Model } from "@sheaf/client";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import type { Model, SheafClient, SparseEmbedding, TextTokens } from "@sheaf/client";
+import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { number } from "../parts/format.ts";
 import { Failure, Loading } from "../parts/states.tsx";
@@ -8,6 +8,7 @@ import { setParams, usePlace } from "../route/place.ts";
 import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { Models } from "./models.tsx";
+import { Pieces } from "./pieces.tsx";
 import { Similarities } from "./similarities.tsx";
 import { Terms } from "./terms.tsx";
 
@@ -37,36 +38,42 @@ function Texts({ models }: { readonly models: readonly Model[] }): ReactNode {
   const { params } = usePlace();
   const usable = models.filter(({ available }) => available);
   const chosen = usable.find(({ identifier }) => identifier === params["model"]) ?? usable[0];
-  const [text, setText] = useState(params["texts"] ?? "");
-  const texts = text
-    .split("\n")
-    .filter((line) => line.trim() !== "")
-    .slice(0, MOST_TEXTS);
-  const embedding = useMutation({
-    mutationFn: async (model: Model) => {
-      const asked = { model: model.identifier, texts };
-      if (model.kind === "dense") {
-        const { embeddings, numTokens } = await client.embed(asked);
-        return { texts, numTokens, dense: embeddings, sparse: null };
-      }
-      const { embeddings, numTokens } = await client.embedSparse(asked);
-      return { texts, numTokens, dense: null, sparse: embeddings };
-    },
+  const asked = params["texts"] ?? "";
+  const [draft, setDraft] = useState({ of: asked, text: asked });
+  const text = draft.of === asked ? draft.text : asked;
+  const texts = linesOf(asked).slice(0, MOST_TEXTS);
+  const embedded = useQuery({
+    queryKey: ["embedded", chosen?.identifier, texts],
+    enabled: chosen !== undefined && texts.length > 0,
+    staleTime: Infinity,
+    queryFn: ({ signal }) => embed(client, chosen!, texts, signal),
   });
   if (chosen === undefined) return <p className="card">No model is here yet: fetch one below.</p>;
-  const { data } = embedding;
+  const lines = linesOf(text);
   return (
     <form
       className="card"
       onSubmit={(event) => {
         event.preventDefault();
-        setParams({ texts: text, model: chosen.identifier });
-        embedding.mutate(chosen);
+        setDraft({ of: text, text });
+        if (text === asked && embedded.isError) void embedded.refetch();
+        setParams({ texts: text, model: chosen.identifier }, text === asked ? "same" : "new");
       }}
     >
       <label className="field">
         <span>Texts, one a line</span>
-        <textarea rows={5} data-search value={text} onChange={({ target }) => setText(target.value)} />
+        <textarea
+          rows={5}
+          data-search
+          placeholder={"ships in the harbour\nboats at sea"}
+          value={text}
+          onChange={({ target }) => setDraft({ of: asked, text: target.value })}
+        />
+        {lines.length > MOST_TEXTS && (
+          <span className="hint">
+            The first {MOST_TEXTS} of {number(lines.length)} texts are embedded.
+          </span>
+        )}
       </label>
       <div className="row">
         <label className="picker">
@@ -77,18 +84,58 @@ function Texts({ models }: { readonly models: readonly Model[] }): ReactNode {
             ))}
           </select>
         </label>
-        <button className="primary" disabled={texts.length === 0 || embedding.isPending}>
+        <button className="primary" disabled={lines.length === 0 || embedded.isFetching}>
           Embed
         </button>
       </div>
-      {embedding.isError && <Failure error={embedding.error} />}
-      {data !== undefined && (
-        <p role="status">
-          {number(data.numTokens)} tokens in {number(data.texts.length)} texts.
-        </p>
-      )}
-      {data?.dense != null && <Similarities texts={data.texts} vectors={data.dense} />}
-      {data?.sparse != null && <Terms texts={data.texts} vectors={data.sparse} />}
+      {embedded.isLoading && <Loading what="the vectors" />}
+      {embedded.isError && <Failure error={embedded.error} />}
+      {embedded.isSuccess && <Embedded of={embedded.data} />}
     </form>
   );
+}
+
+function Embedded({
+  of: { texts, numTokens, tokens, dense, sparse },
+}: {
+  readonly of: Embedding;
+}): ReactNode {
+  return (
+    <>
+      <p role="status">
+        {number(numTokens)} tokens in {number(texts.length)} texts.
+      </p>
+      {dense !== null && texts.length > 1 && <Similarities texts={texts} vectors={dense} />}
+      {sparse !== null && <Terms texts={texts} vectors={sparse} />}
+      <h2>Tokens</h2>
+      <Pieces texts={texts} tokens={tokens} />
+    </>
+  );
+}
+
+interface Embedding {
+  readonly texts: readonly string[];
+  readonly numTokens: number;
+  readonly tokens: readonly TextTokens[];
+  readonly dense: readonly (readonly number[])[] | null;
+  readonly sparse: readonly SparseEmbedding[] | null;
+}
+
+async function embed(
+  client: SheafClient,
+  { identifier, kind }: Model,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<Embedding> {
+  const asked = { model: identifier, texts, pieces: true, signal };
+  if (kind === "dense") {
+    const { embeddings, numTokens, tokens = [] } = await client.embed(asked);
+    return { texts, numTokens, tokens, dense: embeddings, sparse: null };
+  }
+  const { embeddings, numTokens, tokens = [] } = await client.embedSparse(asked);
+  return { texts, numTokens, tokens, dense: null, sparse: embeddings };
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split("\n").filter((line) => line.trim() !== "");
 }

@@ -133,8 +133,8 @@ function bm25Texts(encoded: readonly Bm25Text[]): Bm25Texts {
     for (const token of vector.tokens ?? []) tokens.push(token);
     offset += vector.indices.length;
   }
-  const numTokens = encoded.reduce((sum, text) => sum + text.numTokens, 0);
-  return { type: "bm25", indices, values, tokens, lengths, numTokens };
+  const counts = Uint32Array.from(encoded, ({ numTokens }) => numTokens);
+  return { type: "bm25", indices, values, tokens, lengths, counts };
 }
 
 function split({ tokenizer: files, lead, tokens, overlap, by, ...window }: SplitText): TextAnswer {

@@ -129,7 +129,8 @@ export interface Bm25Texts {
   readonly values: Float32Array;
   readonly tokens: readonly string[];
   readonly lengths: Uint32Array;
-  readonly numTokens: number;
+  /** Words of each text that count. */
+  readonly counts: Uint32Array;
 }
 
 interface Vocabulary {

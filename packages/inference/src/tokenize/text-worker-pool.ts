@@ -127,18 +127,19 @@ export class TextWorkerPool {
     return { ids, cut: cutTexts };
   }
 
+  /** With the number of words of each text that count. */
   async bm25(
     texts: readonly string[],
     bm25: Bm25Options,
     options: EmbedOptions = {},
-  ): Promise<{ vectors: SparseVector[]; numTokens: number }> {
+  ): Promise<{ vectors: SparseVector[]; counts: number[] }> {
     const vectors: SparseVector[] = [];
-    let numTokens = 0;
+    const counts: number[] = [];
     const job = (piece: readonly string[]): TextJob => ({ type: "bm25", texts: piece, options: bm25 });
     const long: LongTextReader = (text, ask) => bm25InParts(text, bm25, ask);
     await this.#inPieces(texts, { job, long }, options, (answer) => {
       if (answer.type !== "bm25") throw unexpectedAnswer(answer);
-      numTokens += answer.numTokens;
+      counts.push(...answer.counts);
       let offset = 0;
       for (const length of answer.lengths) {
         const end = offset + length;
@@ -150,7 +151,7 @@ export class TextWorkerPool {
         offset = end;
       }
     });
-    return { vectors, numTokens };
+    return { vectors, counts };
   }
 
   /** By text, where its first `limit` words are that are one of the terms: start and end in UTF-16 units. */

@@ -3,7 +3,11 @@ import { bodyOf, refusalOf } from "../catalog/testing/refusal.ts";
 import { LIMITS } from "../limits.ts";
 import { checkTextSizes, parseEmbedBody } from "./embed-body.ts";
 
-const PLAIN = { texts: ["hello"], instructions: "", task: null, target: null, truncate: null, labels: false };
+const PLAIN = {
+  ...{ texts: ["hello"], instructions: "", task: null, target: null, truncate: null },
+  ...{ labels: false, pieces: false },
+};
+const WITH_PIECES = { instructions: "", fetch_pieces: true };
 
 describe("parseEmbedBody", () => {
   it("reads what shipped dense clients send", () => {
@@ -101,6 +105,19 @@ describe("parseEmbedBody", () => {
     expect(parseEmbedBody(body(LIMITS.embedTexts)).texts).toHaveLength(LIMITS.embedTexts);
     expect(refusalOf(() => parseEmbedBody(body(LIMITS.embedTexts + 1)))).toBe(
       `400 texts: holds ${LIMITS.embedTexts + 1} texts, the limit is ${LIMITS.embedTexts}`,
+    );
+  });
+});
+
+describe("pieces of texts", () => {
+  it("are asked for by a flag, for some texts", () => {
+    const body = (count: number) => bodyOf({ ...WITH_PIECES, texts: Array(count).fill("a") });
+    expect(parseEmbedBody(body(LIMITS.piecesTexts)).pieces).toBe(true);
+    expect(refusalOf(() => parseEmbedBody(body(LIMITS.piecesTexts + 1)))).toBe(
+      "400 texts: holds 101 texts, the limit with `fetch_pieces` is 100",
+    );
+    expect(refusalOf(() => parseEmbedBody(bodyOf({ ...WITH_PIECES, texts: [], fetch_pieces: 1 })))).toMatch(
+      /^400 fetch_pieces/u,
     );
   });
 });

@@ -28,11 +28,14 @@ export interface EmbedBody extends InstructionFields {
   readonly truncate: Truncation | null;
   /** Send the token behind each index of a sparse vector along. */
   readonly labels: boolean;
+  /** Send along what the model reads of each text. */
+  readonly pieces: boolean;
 }
 
 /**
  * @throws SheafError 400 for a wrong type, too many texts, a body with neither `instructions` nor both `task` and
- * `target`, another `truncate` than there is, and label flags that contradict each other. Sizes of texts: `checkTextSizes`.
+ * `target`, another `truncate` than there is, label flags that contradict each
+ * other, and too many texts for their pieces. Sizes of texts: `checkTextSizes`.
  */
 export function parseEmbedBody(body: unknown): EmbedBody {
   const members = membersOf(body, "", invalid);
@@ -44,7 +47,14 @@ export function parseEmbedBody(body: unknown): EmbedBody {
     throw invalid("instructions", "is required, unless both task and target are present");
   }
   const truncate = parseTruncation(optional(members, "truncate"));
-  return Object.freeze({ texts, instructions, task, target, truncate, labels: parseLabels(members) });
+  const labels = parseLabels(members);
+  const pieces = parseFlag(members, "fetch_pieces") ?? false;
+  if (pieces && texts.length > LIMITS.piecesTexts)
+    throw invalid(
+      "texts",
+      `holds ${texts.length} texts, the limit with \`fetch_pieces\` is ${LIMITS.piecesTexts}`,
+    );
+  return Object.freeze({ texts, instructions, task, target, truncate, labels, pieces });
 }
 
 function parseTexts(value: unknown): readonly string[] {

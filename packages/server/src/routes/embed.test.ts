@@ -132,6 +132,29 @@ describe("dense", () => {
     expect((await embed(path, model, { texts, instructions: "" })).status).toBe(status);
   });
 
+  it("tells what a model reads of each text, where it is asked to", async () => {
+    const ask = (path: string, model: string, more: object) =>
+      embed(path, model, { texts: ["The ships", "unbelievably"], instructions: "", ...more });
+    const dense = await ask("/embed", MINILM, { fetch_pieces: true });
+    expect(dense.body).toMatchObject({
+      num_tokens: 11,
+      tokens: [
+        { count: 4, pieces: ["[CLS]", "the", "ships", "[SEP]"] },
+        { count: 7, pieces: ["[CLS]", "un", "##bel", "##ie", "##va", "##bly", "[SEP]"] },
+      ],
+    });
+    const sparse = await ask("/embed_sparse", BM25, { fetch_pieces: "true" });
+    expect(sparse.body).toMatchObject({ tokens: [{ count: 1, pieces: ["ships"] }, { count: 1 }] });
+    for (const flag of [undefined, null, false])
+      expect((await ask("/embed", MINILM, { fetch_pieces: flag })).body).not.toHaveProperty("tokens");
+    const many = await embed("/embed", MINILM, {
+      texts: Array(LIMITS.piecesTexts + 1).fill(""),
+      instructions: "",
+      fetch_pieces: true,
+    });
+    expect([many.status, many.body]).toEqual([400, { error: expect.stringContaining("texts: holds 101") }]);
+  });
+
   it("takes as many texts as the limit says and no more", async () => {
     const texts = (count: number) => Array.from({ length: count }, () => "");
     const at = await embed("/embed_sparse", BM25, { texts: texts(LIMITS.embedTexts), instructions: "" });

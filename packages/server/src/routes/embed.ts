@@ -1,4 +1,5 @@
 /** The three embedding endpoints. They know the statuses 400, 401, 413 (not sparse), 429 and 501 and `{error}` only. */
+import type { EmbedUsage } from "@sheaf/inference";
 import { invalid, writeDense, writeSparse } from "@sheaf/protocol";
 import { type Call, type Reply, type Route, ok } from "../http/route.ts";
 import type { Services } from "../services/services.ts";
@@ -10,8 +11,8 @@ export function embedRoutes({ embed }: Services): readonly Route[] {
   const dense = async (call: Call): Promise<Reply> => {
     const model = requestedModel(call);
     const body = await call.parse("embed");
-    const { vectors, numTokens, truncatedInputs } = await embed.dense(model, body, call.budget);
-    return ok(`{"embeddings":${writeDense(vectors)},"num_tokens":${numTokens}}`, truncated(truncatedInputs));
+    const embedded = await embed.dense(model, body, call.budget);
+    return reply(writeDense(embedded.vectors), embedded);
   };
   return [
     { ...EMBED, path: "/embed", description: EMBEDDING.dense, handle: dense },
@@ -25,16 +26,18 @@ export function embedRoutes({ embed }: Services): readonly Route[] {
       async handle(call) {
         const model = requestedModel(call);
         const body = await call.parse("embed");
-        const { vectors, numTokens, truncatedInputs } = await embed.sparse(model, body, call.budget);
-        const embeddings = writeSparse(vectors, body.labels);
-        return ok(`{"embeddings":${embeddings},"num_tokens":${numTokens}}`, truncated(truncatedInputs));
+        const embedded = await embed.sparse(model, body, call.budget);
+        return reply(writeSparse(embedded.vectors, body.labels), embedded);
       },
     },
   ];
 }
 
-function truncated(inputs: number): Readonly<Record<string, string>> {
-  return { "x-truncated-inputs": String(inputs) };
+function reply(embeddings: string, { numTokens, truncatedInputs, tokens }: EmbedUsage): Reply {
+  const pieces = tokens === undefined ? "" : `,"tokens":${JSON.stringify(tokens)}`;
+  return ok(`{"embeddings":${embeddings},"num_tokens":${numTokens}${pieces}}`, {
+    "x-truncated-inputs": String(truncatedInputs),
+  });
 }
 
 function requestedModel(call: Call): string {

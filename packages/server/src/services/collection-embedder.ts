@@ -54,7 +54,7 @@ export class CollectionEmbedder {
   async denseWithTokens(texts: PlannedTexts, budget: RequestBudget): Promise<DenseEmbeddings> {
     await this.requireSameWeights(texts.model);
     const truncate = texts.plan.truncate ? "end" : "none";
-    return this.#embedder.dense({ ...toRequest(texts, truncate), tokens: true }, budget);
+    return this.#embedder.dense({ ...toRequest(texts, truncate), tokens: Infinity }, budget);
   }
 
   async sparse(texts: PlannedTexts, budget: RequestBudget): Promise<readonly SparseVector[]> {

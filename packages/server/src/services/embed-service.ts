@@ -12,6 +12,9 @@ import {
 } from "@sheaf/protocol";
 import type { RequestBudget } from "../request/request-context.ts";
 
+/** Of each text that come with its embedding. */
+const MOST_PIECES = 1_000;
+
 export class EmbedService {
   readonly #embedder: Embedder;
   readonly #tasks: TaskTable;
@@ -46,6 +49,7 @@ export class EmbedService {
       instruction: resolveInstruction(body, this.#tasks),
       truncate: body.truncate ?? truncation,
       describe: (index) => `texts[${index}]`,
+      ...(body.pieces && { tokens: MOST_PIECES }),
     };
   }
 }

@@ -165,7 +165,10 @@ async function embed(
       return vectors.map((vector) => ({ query: { type: "dense", vector } }));
     }
     const { vectors, tokens } = await embedder.denseWithTokens(texts, budget);
-    return vectors.map((vector, i) => ({ query: { type: "dense", vector }, tokens: tokens?.[i] ?? [] }));
+    return vectors.map((vector, i) => ({
+      query: { type: "dense", vector },
+      tokens: tokens?.[i]?.pieces ?? [],
+    }));
   }
 }
 

@@ -6,6 +6,10 @@ import { arrayOf, count, maybe, orNull, ref, words } from "../schema-parts.ts";
 const text = Type.String();
 const flag = Type.Union([Type.Boolean(), words(["true", "false"])]);
 
+const TOKENS = Type.Optional(
+  arrayOf(ref("TextTokens"), { description: "One item per text, where `fetch_pieces` asked for them." }),
+);
+
 export const EMBED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   EmbedBody: Type.Object(
     {
@@ -19,6 +23,10 @@ export const EMBED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ),
       fetch_labels: maybe(flag, "Send the term of each index of a sparse vector along."),
       fetch_tokens: maybe(flag, "Another name of `fetch_labels`."),
+      fetch_pieces: maybe(
+        flag,
+        `Send along what the model reads of each text. At most ${LIMITS.piecesTexts} texts then.`,
+      ),
     },
     {
       anyOf: [
@@ -35,6 +43,13 @@ export const EMBED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   DenseEmbeddings: Type.Object({
     embeddings: arrayOf(arrayOf(Type.Number()), { description: "One vector per text." }),
     num_tokens: count("Special tokens and the instruction count, padding does not."),
+    tokens: TOKENS,
+  }),
+  TextTokens: Type.Object({
+    count: count("Special tokens and the instruction count; of `sheaf/bm25` the words that do."),
+    pieces: arrayOf(text, {
+      description: "The first 1,000 tokens, as the vocabulary of the model has them.",
+    }),
   }),
   SparseEmbedding: Type.Object({
     indices: arrayOf(count()),
@@ -44,6 +59,7 @@ export const EMBED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   SparseEmbeddings: Type.Object({
     embeddings: arrayOf(ref("SparseEmbedding"), { description: "One item per text." }),
     num_tokens: count(),
+    tokens: TOKENS,
   }),
   EmbedError: Type.Object({
     error: Type.String({ description: "What is wrong, the place in the body first." }),

@@ -1,0 +1,103 @@
+/** Browsing, filtering, changing, importing and exporting records. */
+import { describe, expect, it } from "vitest";
+import { ConsoleLane } from "./testing/console-lane.ts";
+import { NOTES } from "./testing/filled-server.ts";
+
+const lane = new ConsoleLane();
+const at = (view: string, query = ""): string => `#/${view}/default_tenant/default_database/${NOTES}${query}`;
+
+describe("the data browser", () => {
+  it("filters by a click on a value and by JSON that is checked as it is typed", async () => {
+    const console = await lane.open({ place: at("data") });
+    const { page } = console;
+    await page.getByRole("button", { name: "sea · 3" }).click();
+    await page.getByText("3 records match").waitFor();
+    expect(page.url()).toContain("where=");
+    const filter = page.getByLabel("Filter");
+    await filter.fill("");
+    await filter.pressSequentially('{"ye');
+    await page.getByRole("listbox", { name: "Words" }).getByRole("option", { name: "year" }).waitFor();
+    await console.expectAccessible();
+    await page.keyboard.press("Enter");
+    await filter.pressSequentially('{"$gt');
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    expect(await filter.inputValue()).toBe('{"year": {"$gte": ');
+    await filter.fill('{"year": {"$gt": "x", "$lt": 1}}');
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("button", { name: "Apply" }).isDisabled()).toBe(true);
+    await filter.fill('{"year": {"$gte": 2010}}');
+    await page.getByRole("button", { name: "Apply", disabled: false }).click();
+    await page.getByText("2 records match").waitFor();
+    await console.expectAccessible();
+    await console.picture("data");
+    await page.goBack();
+    await page.getByText("3 records match").waitFor();
+    console.expectQuiet();
+  });
+
+  it("adds, changes and deletes a record", async () => {
+    const console = await lane.open({ place: at("data") });
+    const { page } = console;
+    await page.getByRole("button", { name: "Add a record" }).click();
+    await page.getByLabel("Id").fill("new-note");
+    await page.getByLabel("Document").fill("Lanterns guide the boats home.");
+    await page.getByLabel("Metadata").fill('{"room": "sea", "depth": 2.5}');
+    await console.expectAccessible();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "new-note" }).click();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Metadata").fill('{"room": "shore", "depth": 2.5}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("cell", { name: "shore" }).waitFor();
+    const [stored] = await lane.server.notes.get({ ids: ["new-note"] });
+    expect(stored).toMatchObject({ metadata: { room: "shore", depth: 2.5 } });
+    await page.getByRole("button", { name: "new-note" }).click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete it for good" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await lane.server.notes.get({ ids: ["new-note"] })).toEqual([]);
+    console.expectQuiet();
+  });
+
+  it("imports files, embeds them, and exports what a spreadsheet takes for no formula", async () => {
+    const collection = await lane.server.client.createCollection({
+      name: "imported",
+      schema: lane.server.notes.info.schema,
+    });
+    const console = await lane.open({ place: "#/data/default_tenant/default_database/imported" });
+    const { page } = console;
+    await page.getByRole("button", { name: "Import files" }).click();
+    const file = (name: string, text: string) => ({
+      name,
+      mimeType: "text/plain",
+      buffer: Buffer.from(text),
+    });
+    await page
+      .getByLabel("Files", { exact: true })
+      .setInputFiles([
+        file("a.jsonl", '{"id": "j1", "document": "A line.", "n": 1}\nno json\n'),
+        file("b.csv", 'id,text,formula\nc1,"A ""quoted"" text",=1+1\n'),
+        file("c.md", `# Long\n\n${"A sentence about the sea. ".repeat(200)}`),
+      ]);
+    await page.getByText("line 2:").waitFor();
+    await console.expectAccessible();
+    await page.getByRole("button", { name: /^Import \d+ records$/u }).click();
+    await page.getByText(/^(\d+) of \1 records are stored/u).waitFor();
+    const pieces = await collection.get({ ids: ["c.md"] });
+    expect(pieces.length).toBeGreaterThan(3);
+    expect(pieces[0]).toMatchObject({ id: "c.md#0", metadata: { parent: "c.md", source: "c.md" } });
+    expect(await collection.get({ ids: ["c1"] })).toMatchObject([
+      { document: 'A "quoted" text', metadata: { formula: "=1+1" } },
+    ]);
+    await page.getByRole("button", { name: "Close" }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByLabel("Export").selectOption("csv"),
+    ]);
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).toString()).toContain(`'=1+1`);
+    console.expectQuiet();
+  });
+});
