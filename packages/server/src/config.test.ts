@@ -78,6 +78,7 @@ describe("readSettings", () => {
       backupFolder: null,
       archive: null,
       archiveKeepMs: 7 * 86_400_000,
+      archiveFileBytes: 64 * 2 ** 20,
       shareStores: { records: 2_000, bytes: 4_194_304 },
       metricsPort: null,
     });

@@ -23,6 +23,7 @@ import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import { AT, makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { decodeChangeHead } from "./archive-entries.ts";
 import { ENTRY_KIND, listSegments, segmentPath } from "./archive-format.ts";
 import { ARCHIVE_MARK } from "./archive.ts";
 import { type ReplayTarget, planReplay } from "./plan-replay.ts";
@@ -78,6 +79,8 @@ class Archived {
 }
 
 const positionOf = async (engine: Engine): Promise<number> => (await engine.statistics()).archivePosition;
+
+const changed = (body: Buffer): string => decodeChangeHead(body).collection;
 
 /** Names and records of all collections. */
 async function stateOf(engine: Engine): Promise<unknown> {
@@ -161,6 +164,30 @@ describe("an archive", () => {
     const state = await stateOf(engine);
     const restored = await archived.restored({ position: await positionOf(engine) });
     expect(await stateOf(restored)).toEqual(state);
+  });
+
+  it("has the records of a fork that was under way when a backup began", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 1;
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    // Several entries.
+    const records = Array.from({ length: 1_100 }, (_, i) => record(`r${i}`));
+    await write(engine, ref, "add", ...records);
+    const before = await positionOf(engine);
+    const forking = engine.forkCollection(ref, "fork");
+    const isImaged = (): boolean => (listSegments(archived.folder).at(-1)?.first ?? 0) > before;
+    await expect.poll(isImaged, { interval: 1 }).toBe(true);
+    await Promise.all([archived.back(engine), forking]);
+    const { id } = await forking;
+    const entries = [...readArchive(archived.folder, before)];
+    const part = entries.find(({ kind, body }) => kind === ENTRY_KIND.change && changed(body) === id);
+    const named = entries.find(
+      ({ kind, position }) => kind === ENTRY_KIND.catalog && position > part!.position,
+    );
+    const { from } = (await readHeader(archived.backup)).archive!;
+    expect(from >= named!.position || from < part!.position).toBe(true);
+    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(engine));
   });
 
   it("goes on after a process was killed, with what that had committed and not archived", async () => {

@@ -35,7 +35,7 @@ export interface ArchiveSettings {
   readonly folder: string;
   /** What is older is removed, as far as no backup needs it that is needed itself. */
   readonly keepMs: number;
-  /** Small for tests. */
+  /** After which the next segment begins. */
   readonly segmentBytes?: number;
 }
 

@@ -118,7 +118,8 @@ export class BackupMaker {
     const { target: to, tenant, keys } = request;
     const { folder, forker, diskReserve, archive } = this.#options;
     const started = Date.now();
-    const from = archive?.decided ?? 0;
+    // Between forks: of one under way, records are in the archive that no catalog names yet, and this one must not either.
+    const from = await forker.alone(() => Promise.resolve(archive?.decided ?? 0));
     const id = randomUUID();
     const staging = folder.newTrash();
     const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };

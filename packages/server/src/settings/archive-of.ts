@@ -7,6 +7,13 @@ import type { BackupSettings } from "./backup-settings.ts";
 export function archiveOf({
   archive,
   archiveKeepMs,
-}: Pick<BackupSettings, "archive" | "archiveKeepMs">): Pick<HostedEngineOptions, "archive"> {
-  return archive === null ? {} : { archive: { folder: resolve(archive), keepMs: archiveKeepMs } };
+  archiveFileBytes,
+}: Pick<BackupSettings, "archive" | "archiveKeepMs" | "archiveFileBytes">): Pick<
+  HostedEngineOptions,
+  "archive"
+> {
+  if (archive === null) return {};
+  return {
+    archive: { folder: resolve(archive), keepMs: archiveKeepMs, segmentBytes: archiveFileBytes },
+  };
 }

@@ -1,5 +1,6 @@
 /** The settings of backups. Part of the table in `config.ts`. */
 import type { Setting } from "../config.ts";
+import { parseCount } from "./parse-count.ts";
 import { parseDays } from "./parse-days.ts";
 import { parseFolder } from "./parse-folder.ts";
 
@@ -9,6 +10,7 @@ export interface BackupSettings {
   /** `null`: there is none. */
   readonly archive: string | null;
   readonly archiveKeepMs: number;
+  readonly archiveFileBytes: number;
 }
 
 export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting<BackupSettings[name]> } = {
@@ -32,5 +34,12 @@ export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting
     default: "7",
     doc: "How long the archive is kept, in days; fractions are allowed. With backups at least that often, every moment of that time can be restored: what the newest backup from before needs is kept longer, at most twice as long.",
     parse: parseDays,
+  },
+  archiveFileBytes: {
+    env: "SHEAF_ARCHIVE_FILE",
+    flag: null,
+    default: String(64 * 2 ** 20),
+    doc: "Bytes after which the archive begins its next file, as it does every hour. Small ones are for tests.",
+    parse: (text) => parseCount(text, 1),
   },
 };
