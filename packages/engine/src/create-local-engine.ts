@@ -9,7 +9,11 @@ import { DataFolder } from "./storage/folder/data-folder.ts";
 export async function createLocalEngine(options: LocalEngineOptions): Promise<Engine> {
   const lock = await acquireDataLock(new DataFolder(options.dataFolder).lockFile);
   try {
-    const engine = await LocalEngine.open({ ...options, onClosed: () => lock.release() });
+    const engine = await LocalEngine.open({
+      ...options,
+      lockFd: lock.fd,
+      onClosed: () => lock.release(),
+    });
     for (const id of await engine.dirtyCollections()) await engine.revive(id);
     return engine;
   } catch (error) {

@@ -1,7 +1,6 @@
 /** What works for all collections of an engine beside its thread. */
 import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
 import { IndexerChild } from "./indexing/indexer-child.ts";
-import type { IndexerArguments } from "./indexing/indexer-process.ts";
 import { RegexPool } from "./query/regex/regex-pool.ts";
 
 export interface EngineWorkers {
@@ -11,7 +10,7 @@ export interface EngineWorkers {
 }
 
 /** None is started before there is work for it. */
-export function createWorkers(options: IndexerArguments): EngineWorkers {
+export function createWorkers(options: ConstructorParameters<typeof IndexerChild>[0]): EngineWorkers {
   return {
     scanPool: createScanPool(),
     regexPool: new RegexPool(),

@@ -22,4 +22,5 @@ export { createHostedEngine } from "./host/create-hosted-engine.ts";
 export type { HostedEngine } from "./host/hosted-engine.ts";
 export type { HostedEngineOptions } from "./host/hosted-engine-options.ts";
 export type { DiskReserve } from "./storage/folder/disk-space.ts";
+export { liesIn } from "./storage/folder/lies-in.ts";
 export { prepareDataFolder } from "./storage/folder/prepare-data-folder.ts";

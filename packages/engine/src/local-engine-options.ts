@@ -40,6 +40,8 @@ export interface LocalEngineOptions {
 /** Without the lock, as the engine host opens it. */
 export interface OpenOptions extends LocalEngineOptions, CollectionListeners {
   readonly onClosed?: () => void;
+  /** Of the lock of the data folder: processes that write there hold it, too. */
+  readonly lockFd?: number;
 }
 
 /** What an engine is made of that is opened before it. */

@@ -120,7 +120,9 @@ export class LocalEngine implements Engine {
     });
     this.#deleteBehind.start();
     const backedUp = { ...parts, forker, deleteBehind: this.#deleteBehind };
-    this.#backups = new BackupMaker({ ...backedUp, diskReserve: options.diskReserve });
+    this.#backups = new BackupMaker({
+      ...{ ...backedUp, diskReserve: options.diskReserve, lockFd: options.lockFd },
+    });
     this.#upkeep = startUpkeep({
       ...{ ...parts, opener, pool: this.#pool, forker, budgets, deleteBehind: this.#deleteBehind },
       ...{ afterMs: options.purgeAfterMs ?? Infinity, limits: options.shareStores },

@@ -15,11 +15,10 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
   const disk = createDiskSpace(folder.path, options);
   const { quotas = NO_QUOTAS, shareStores, log } = options;
   const archive = openArchive(folder.path, options);
-  const catalog = await openCatalog(folder, disk, {
-    quotas,
-    shares: shareStores !== null,
-    log,
-    archive,
+  const catalogOptions = { quotas, shares: shareStores !== null, log, archive };
+  const catalog = await openCatalog(folder, disk, catalogOptions).catch(async (error: unknown) => {
+    await archive?.close();
+    throw error;
   });
   const largeWrites = new TurnLock();
   const shares = new SharedStores({ path: folder.path, disk, largeWrites });

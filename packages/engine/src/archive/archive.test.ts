@@ -297,6 +297,21 @@ describe("an archive", () => {
     expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(engine));
   });
 
+  it("belongs to one server at a time", async () => {
+    const [archived, other] = [new Archived(), new Archived()];
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    const intruder = createLocalEngine({
+      dataFolder: other.dataFolder,
+      archive: { folder: archived.folder, keepMs: DAY_MS },
+    });
+    await expect(intruder).rejects.toThrow("is in use by another Sheaf server");
+    await write(engine, ref, "add", record("a"));
+    await engine.close();
+    await archived.open();
+    expect(archived.logged.filter((line) => line.includes("new chain"))).toHaveLength(1);
+  });
+
   it("voids a commit of the catalog that was never done", async () => {
     const archived = new Archived();
     const engine = await archived.open();

@@ -27,6 +27,7 @@ import {
   encodePosition,
 } from "./archive-entries.ts";
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
+import { lockArchive } from "./archive-lock.ts";
 import { ArchiveLog } from "./archive-log.ts";
 import { type ArchiveEnd, readArchive, readSegmentHeader } from "./read-archive.ts";
 import { removeOldSegments } from "./remove-old-segments.ts";
@@ -72,9 +73,14 @@ export class Archive {
   /** Of before the start; `null`: the chain is new. */
   readonly #commits: LastCommits | null;
   readonly #renew: (why: string) => void;
+  readonly #unlock: () => void;
   #chain: string;
 
-  private constructor(settings: ArchiveSettings, { chain, log, commits, bases, onRenewed }: OpenedArchive) {
+  private constructor(
+    settings: ArchiveSettings,
+    { chain, log, commits, bases, onRenewed, unlock }: OpenedArchive,
+  ) {
+    this.#unlock = unlock;
     this.#chain = chain;
     this.#renew = (why) => {
       this.#chain = randomUUID();
@@ -91,7 +97,21 @@ export class Archive {
    * Goes on with the archive, or begins a new chain where the data folder was changed without it, or it is damaged.
    * `onNews`: says so.
    */
-  static open(settings: ArchiveSettings, { dataFolder, onNews, onProblem }: ArchiveWatch): Archive {
+  static open(settings: ArchiveSettings, watch: ArchiveWatch): Archive {
+    const unlock = lockArchive(settings.folder);
+    try {
+      return Archive.#open(settings, watch, unlock);
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+  }
+
+  static #open(
+    settings: ArchiveSettings,
+    { dataFolder, onNews, onProblem }: ArchiveWatch,
+    unlock: () => void,
+  ): Archive {
     const mark = join(dataFolder, ARCHIVE_MARK);
     const found = lastEntries(settings.folder);
     const known = readMark(mark);
@@ -113,7 +133,8 @@ export class Archive {
     };
     if (!isSame) onRenewed(chain, found.end.problem ?? "the data folder was changed without it, or is new");
     const { bases } = found;
-    archive = new Archive(settings, { chain, log, bases, onRenewed, commits: isSame ? found.commits : null });
+    const commits = isSame ? found.commits : null;
+    archive = new Archive(settings, { chain, log, bases, onRenewed, commits, unlock });
     remove(archive.bases);
     return archive;
   }
@@ -262,6 +283,7 @@ export class Archive {
 
   async close(): Promise<void> {
     await this.#log.close();
+    this.#unlock();
   }
 
   #change(change: ChangeBody): Promise<void> {
@@ -281,6 +303,7 @@ interface OpenedArchive {
   readonly commits: LastCommits | null;
   readonly bases: readonly BaseBody[];
   readonly onRenewed: (chain: string, why: string) => void;
+  readonly unlock: () => void;
 }
 
 /** Commits of the catalog in the last segments. */

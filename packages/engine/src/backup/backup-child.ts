@@ -9,11 +9,13 @@ export class BackupChild {
   readonly #child: ChildSupervisor;
   #end: { readonly by: string; readonly isCrash: boolean } = { by: "an error", isCrash: false };
 
-  constructor() {
+  /** @param lockFd Of the lock of the data folder, which the process holds, too, while it runs. */
+  constructor(lockFd: number | undefined) {
+    const inherited = lockFd === undefined ? [] : [lockFd];
     this.#child = new ChildSupervisor({
       name: "backup process",
       module: siblingModule(import.meta.url, "./backup-process"),
-      spawnOptions: () => ({ ...HOST_PROCESS, stderr: "pipe" }),
+      spawnOptions: () => ({ ...HOST_PROCESS, stderr: "pipe", inherited }),
       onDeath: (death) => {
         const isCrash = endCause(death, false) === "crash";
         this.#end = { by: death.signal ?? `code ${death.code}`, isCrash };

@@ -16,6 +16,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { SheafError } from "@sheaf/protocol";
+import { parseUuid } from "../catalog/catalog-keys.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import type { FileSum } from "./summed-file.ts";
 
@@ -27,6 +28,7 @@ export const COLLECTION_LIST = "collections.jsonl";
 export const CATALOG_FILE = join("catalog", "data.mdb");
 /** Stands in a backup that is not complete. */
 export const UNFINISHED = "unfinished";
+const INDEX_NAME = /^[\w-][\w.-]*$/u;
 /** More are a loop. */
 const MOST_IN_A_CHAIN = 1_000;
 
@@ -97,7 +99,7 @@ export interface Backup {
 /** Makes the backup complete. */
 export function writeHeader(folder: string, header: BackupHeader): void {
   const text = `${JSON.stringify({ format: FORMAT, version: BACKUP_FORMAT_VERSION, ...header }, null, 2)}\n`;
-  writeDurably(join(folder, HEADER_SUM), `${sumOf(text)}  ${HEADER}\n`);
+  writeDurably(join(folder, HEADER_SUM), headerSum(text));
   writeDurably(join(folder, HEADER), text);
 }
 
@@ -113,7 +115,7 @@ export async function readHeader(folder: string): Promise<BackupHeader> {
   }
   const text = await readFile(join(folder, HEADER), "utf8");
   const sum = await readFile(join(folder, HEADER_SUM), "utf8").catch(() => "");
-  if (!sum.startsWith(sumOf(text))) throw damaged(folder, `${HEADER} does not have its checksum`);
+  if (sum !== headerSum(text)) throw damaged(folder, `${HEADER} does not have its checksum`);
   const { format, version, ...header } = JSON.parse(text) as BackupHeader & Record<string, unknown>;
   if (format !== FORMAT || typeof version !== "number")
     throw damaged(folder, `${HEADER} describes no backup`);
@@ -143,13 +145,33 @@ export async function readChain(folder: string): Promise<readonly Backup[]> {
   return chain;
 }
 
-/** In order of their ids. Its sum is not looked at. */
+/**
+ * In order of their ids. Its sum is not looked at. Ids and names become paths, so those that could lead elsewhere are refused:
+ * whoever can write the list can write its sum.
+ */
 export async function* readCollections(folder: string): AsyncGenerator<BackedUpCollection> {
   const lines = createInterface({
     input: createReadStream(join(folder, COLLECTION_LIST)),
     crlfDelay: Infinity,
   });
-  for await (const line of lines) if (line !== "") yield JSON.parse(line) as BackedUpCollection;
+  for await (const line of lines) if (line !== "") yield parseLine(line, folder);
+}
+
+function parseLine(line: string, folder: string): BackedUpCollection {
+  let parsed: Partial<BackedUpCollection> | null = null;
+  try {
+    parsed = JSON.parse(line) as Partial<BackedUpCollection> | null;
+  } catch {
+    // It is none, as below.
+  }
+  const { id, index } = parsed ?? {};
+  const isOne =
+    typeof id === "string" &&
+    parseUuid(id) !== null &&
+    Array.isArray(index) &&
+    (index as readonly Partial<IndexFile>[]).every(({ name }) => INDEX_NAME.test(String(name)));
+  if (!isOne) throw damaged(folder, `${COLLECTION_LIST} holds a line that describes no collection`);
+  return parsed as BackedUpCollection;
 }
 
 /** Where the files of a collection lie in a backup, as in a data folder. */
@@ -161,6 +183,7 @@ export function damaged(folder: string, problem: string): SheafError {
   return new SheafError("failed_precondition", `${folder} is damaged: ${problem}`);
 }
 
-function sumOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+/** As `sha256sum -c` reads it. */
+function headerSum(text: string): string {
+  return `${createHash("sha256").update(text).digest("hex")}  ${HEADER}\n`;
 }

@@ -5,9 +5,14 @@ import type { CollectionRef } from "@sheaf/protocol";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
 import type { Engine } from "../engine.ts";
-import { DataFolder } from "../storage/folder/data-folder.ts";
+import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { createDiskSpace } from "../storage/folder/disk-space.ts";
+import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
+import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
+import { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { BackupSteps } from "./backup-steps.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { verifyBackup } from "./verify-backup.ts";
 
@@ -95,4 +100,38 @@ it("holds what was dropped or moved while it was made", async () => {
   const again = await createLocalEngine({ dataFolder: restored });
   for (const ref of refs) expect((await readAll(again, ref)).slice(0, 20)).toEqual(records(20));
   await again.close();
+});
+
+it("holds those whose ids are the last of all", async () => {
+  await engine.close();
+  const disk = createDiskSpace(dataFolder);
+  const ids = ["ffffffff-ffff-4fff-bfff-ffffffffffff", "ff000000-0000-4000-8000-000000000000"];
+  const shares = new SharedStores({ path: dataFolder, disk });
+  for (const id of ids) {
+    const store = new LmdbRecordStore(shares.source(id, collectionName(id)));
+    const head = { sequence: 1, nextOffset: 1, dimension: 2 };
+    const stored = {
+      ...record(id),
+      offset: 0,
+      sequence: 1,
+      metadata: null,
+      embedding: Float32Array.of(1, 2),
+    };
+    await store.apply(() => ({ head, puts: [stored], removes: [] }));
+    await store.close();
+  }
+  await shares.close();
+  const to = temporaryFolder();
+  const steps = new BackupSteps();
+  for (const id of ids) {
+    const known = { id, tenant: "t", database: "d", name: "n", lineage: id, logPosition: 1, dimension: 2 };
+    const places = { place: join(dataFolder, "absent"), shares: dataFolder, index: null, to };
+    const step = { ...places, known, backup: "b", base: null, diskReserve: undefined, problem: null };
+    expect((await steps.copyCollection(step)).problem).toBeNull();
+    const environment = ownEnvironment({ folder: join(to, collectionName(id)), name: id, disk });
+    const copy = new LmdbRecordStore(environment);
+    expect([...copy.scan(0)].map((one) => one.id)).toEqual([id]);
+    expect(copy.find(id)).not.toBeNull();
+    await copy.close();
+  }
 });

@@ -17,6 +17,7 @@ import type { DataFolder } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
+import { liesIn } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackupChild } from "./backup-child.ts";
@@ -54,6 +55,8 @@ export interface BackupMakerOptions {
   readonly shares: Pick<SharedStores, "forgetDeadReaders">;
   readonly diskReserve: DiskReserve | undefined;
   readonly archive: Archive | null;
+  /** Of the lock of the data folder, where there is one. */
+  readonly lockFd: number | undefined;
 }
 
 export class BackupMaker {
@@ -72,7 +75,7 @@ export class BackupMaker {
 
   /**
    * Throws `failed_precondition` while another one is made, `already_exists` for a target that is not empty,
-   * `invalid_argument` for a base that is no backup, 404 without the tenant, `storage_full`. Nothing is left behind then.
+   * `invalid_argument` for a base that is no backup and a target in the data folder, 404 without the tenant, `storage_full`. Nothing is left behind then.
    */
   make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
     if (this.#running !== null)
@@ -91,12 +94,17 @@ export class BackupMaker {
 
   async #make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
     const target = resolve(request.target);
+    if (liesIn(target, this.#options.folder.path))
+      throw new SheafError(
+        "invalid_argument",
+        `${target} lies in the data folder, with which it would be lost; choose another`,
+      );
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
     await prepareTarget(target);
     const { folder, deleteBehind } = this.#options;
     const release = folder.hold();
     const releaseShares = deleteBehind.hold();
-    const child = new BackupChild();
+    const child = new BackupChild(this.#options.lockFd);
     this.#closing = () => void child.close();
     try {
       return await this.#copy({ request: { ...request, target }, base, child, signal });

@@ -7,6 +7,7 @@ import { type PlannedReplay, type ReplayTarget, planReplay } from "../archive/pl
 import { acquireDataLock } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { RESTORING, writeRestoredFormat } from "../storage/folder/data-format.ts";
+import { liesIn } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { syncFile } from "../storage/folder/sync-files.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
@@ -37,10 +38,12 @@ export interface RestoredFolder {
 /** What a restore that was interrupted may have left. */
 const LEFT = new Set(["lock.json", "collections", "catalog", "trash"]);
 
-/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty. 404 without the tenant. */
+/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive. */
 export async function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
   const { backup, dataFolder, tenant } = request;
   const folder = new DataFolder(dataFolder);
+  for (const link of await readChain(backup)) refuseInside(dataFolder, link.folder, "backup");
+  if (request.archive !== undefined) refuseInside(dataFolder, request.archive.folder, "archive");
   makeFolder(dataFolder);
   requireEmpty(folder);
   const verified = await verifyBackup(backup, request.onVerify);
@@ -56,7 +59,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoredFo
   const replay =
     request.archive === undefined ? null : planReplay(request.archive.folder, header, request.archive.until);
   const lock = await acquireDataLock(folder.lockFile);
-  const child = new BackupChild();
+  const child = new BackupChild(lock.fd);
   try {
     requireEmpty(folder);
     await clear(folder);
@@ -93,6 +96,14 @@ async function restore(child: BackupChild, request: RestoreRequest): Promise<num
     onRestore?.(collections);
   }
   return collections;
+}
+
+function refuseInside(dataFolder: string, folder: string, what: string): void {
+  if (!liesIn(dataFolder, folder)) return;
+  throw new SheafError(
+    "invalid_argument",
+    `${dataFolder} lies in the ${what} ${folder}; name a folder elsewhere`,
+  );
 }
 
 /** Beside what an interrupted restore left. */

@@ -93,7 +93,7 @@ export function runningServer(path: string): number | null {
     const holder = read(fd);
     const running = [holder?.gateway, holder?.host].find((held) => held && isRunning(held));
     if (holder?.kernel !== true && running) return running.pid;
-    if (isFree(fd, path, { shared: true })) return null;
+    if (lockFile(fd, path, { shared: true })) return null;
     // Of a server in another container only the id there is known.
     return (running ?? holder?.gateway)?.pid ?? 0;
   } finally {
@@ -118,7 +118,7 @@ export function registerHost(path: string, token: string): void {
 /** Whoever has the lock and runs is refused for; a host whose gateway died is waited for, and ended then. */
 async function lock(fd: number, path: string, hostLeavesWithinMs: number): Promise<void> {
   const until = performance.now() + hostLeavesWithinMs;
-  while (!isFree(fd, path)) {
+  while (!lockFile(fd, path)) {
     const holder = read(fd);
     if (holder !== null && isRunning(holder.gateway)) throw inUse(path, holder);
     if (performance.now() >= until) {
@@ -130,7 +130,8 @@ async function lock(fd: number, path: string, hostLeavesWithinMs: number): Promi
   }
 }
 
-function isFree(fd: number, path: string, options?: { readonly shared: boolean }): boolean {
+/** Whether it could be locked, for as long as it is open. Throws `failed_precondition` on file systems without locks. */
+export function lockFile(fd: number, path: string, options?: { readonly shared: boolean }): boolean {
   try {
     return tryLock(fd, options);
   } catch (error) {

@@ -10,6 +10,7 @@ import { DataFolder } from "../storage/folder/data-folder.ts";
 import type { ResultBatch } from "../engine.ts";
 import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
+import { INHERITED_LOCK_FD } from "./host-process.ts";
 import {
   type DamageEvent,
   HOST_METHODS,
@@ -54,7 +55,7 @@ try {
     server.emit("touch", { collection, touching } satisfies TouchEvent);
   const onDamage = (collection: string, isDamaged: boolean): void =>
     server.emit("damage", { collection, isDamaged } satisfies DamageEvent);
-  opened = await LocalEngine.open({ ...engineOptions, log, onTouch, onDamage });
+  opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, log, onTouch, onDamage });
   server.emit("ready", null);
 } catch (error) {
   const message = error instanceof SheafError ? error.message : "the engine could not start";

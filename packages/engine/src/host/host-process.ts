@@ -8,4 +8,7 @@ import { type SpawnOptions, YOUNG_SPACE_ARGS } from "@sheaf/process";
  */
 const ENVIRONMENT = { MALLOC_MMAP_THRESHOLD_: String(256 * 1024) };
 
+/** Where an engine host finds the lock of its data folder: behind the standard streams and its channel. */
+export const INHERITED_LOCK_FD = 4;
+
 export const HOST_PROCESS: SpawnOptions = { env: ENVIRONMENT, nodeArgs: YOUNG_SPACE_ARGS };

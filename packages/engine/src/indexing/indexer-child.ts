@@ -22,12 +22,19 @@ export interface JobCaller {
 
 export class IndexerChild {
   readonly #arguments: IndexerArguments;
+  readonly #inherited: readonly number[];
   readonly #turns = new TurnLock();
   #child: ChildSupervisor | null = null;
   #idle: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor({ dataFolder, diskReserve }: IndexerArguments) {
+  /** `lockFd`: of the lock of the data folder, which the process holds, too, while it runs. */
+  constructor({
+    dataFolder,
+    diskReserve,
+    lockFd,
+  }: IndexerArguments & { readonly lockFd?: number | undefined }) {
+    this.#inherited = lockFd === undefined ? [] : [lockFd];
     this.#arguments = { dataFolder, diskReserve };
   }
 
@@ -86,7 +93,11 @@ export class IndexerChild {
     return new ChildSupervisor({
       name: "indexer",
       module: siblingModule(import.meta.url, "./indexer-process"),
-      spawnOptions: () => ({ ...HOST_PROCESS, args: [JSON.stringify(this.#arguments)] }),
+      spawnOptions: () => ({
+        ...HOST_PROCESS,
+        inherited: this.#inherited,
+        args: [JSON.stringify(this.#arguments)],
+      }),
       restart: false,
       hangAfterMs: HANG_AFTER_MS,
     });

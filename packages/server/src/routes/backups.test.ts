@@ -1,5 +1,5 @@
 /** Backups over HTTP: who may make them, where they go, and what is said of them. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -88,5 +88,19 @@ describe("backups", () => {
     });
     expect((await test.ask(`GET ${BACKUPS}`)).status).toBe(412);
     expect((await make({ name: "../a" })).status).toBe(400);
+  });
+
+  it("lead nowhere else by a link", async () => {
+    await start(join(folder, "backups"));
+    await mkdir(join(folder, "backups"));
+    await mkdir(join(folder, "elsewhere"));
+    for (const to of ["../elsewhere", "../absent"]) {
+      await symlink(to, join(folder, "backups", "link"));
+      const words = { message: expect.stringContaining("leads out of the folder for backups") };
+      expect(await make({ name: "link" })).toMatchObject({ status: 412, body: words });
+      expect(await make({ name: "one", incremental: "link" })).toMatchObject({ status: 412, body: words });
+      await rm(join(folder, "backups", "link"));
+    }
+    expect(await readdir(join(folder, "elsewhere"))).toEqual([]);
   });
 });

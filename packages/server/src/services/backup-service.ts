@@ -4,7 +4,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type BackupHeader, isBackup, readHeader } from "@sheaf/engine";
+import { type BackupHeader, isBackup, liesIn, readHeader } from "@sheaf/engine";
 import { type BackupBody, Cancellation, SheafError, backupName } from "@sheaf/protocol";
 import type { BackupMeasure } from "../metrics/server-metrics.ts";
 import type { EngineSource } from "../request/engine-source.ts";
@@ -53,6 +53,12 @@ export class BackupService {
   async start({ name, base, tenant, keys }: BackupBody): Promise<BackupStatus> {
     const folder = this.#folder();
     if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
+    for (const one of [name, base])
+      if (one !== null && !liesIn(join(folder, one), folder))
+        throw new SheafError(
+          "failed_precondition",
+          `Backup [${one}] is a link that leads out of the folder for backups`,
+        );
     if (isBackup(join(folder, name)))
       throw new SheafError("already_exists", `Backup [${name}] already exists`);
     if (base !== null && !isBackup(join(folder, base))) throw absent(base);

@@ -1,5 +1,5 @@
 /** Settings that cannot be used together. */
-import { relative, resolve } from "node:path";
+import { liesIn } from "@sheaf/engine";
 import type { Settings } from "../config.ts";
 import { isLoopback } from "../is-loopback.ts";
 import { SettingError } from "./setting-error.ts";
@@ -28,7 +28,7 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
   const { dataFolder } = settings;
   for (const name of ["backupFolder", "archive"] as const) {
     const folder = settings[name];
-    if (folder === null || relative(resolve(dataFolder), resolve(folder)).startsWith("..")) continue;
+    if (folder === null || !liesIn(folder, dataFolder)) continue;
     const what = name === "archive" ? "the archive" : "backups";
     throw new SettingError(
       `${source(name)} ${folder} lies in the data folder, where ${what} would be lost with it; choose another`,

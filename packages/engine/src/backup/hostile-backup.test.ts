@@ -1,0 +1,209 @@
+/** Backups that are damaged, mixed up or forged, and targets that are none: each is refused in a sentence, and nothing is restored. */
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type CollectionRef, SheafError, parseCreateCollection } from "@sheaf/protocol";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { createLocalEngine } from "../create-local-engine.ts";
+import type { Engine } from "../engine.ts";
+import { collectionName } from "../storage/folder/data-folder.ts";
+import { AT, makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import {
+  type BackedUpCollection,
+  COLLECTION_LIST,
+  readCollections,
+  readHeader,
+  writeHeader,
+} from "./backup-files.ts";
+import { restoreBackup } from "./restore-backup.ts";
+import { sumFile } from "./summed-file.ts";
+
+let dataFolder: string;
+let engine: Engine;
+let backups: string;
+let refs: readonly CollectionRef[];
+
+beforeEach(async () => {
+  dataFolder = join(temporaryFolder(), "data");
+  backups = temporaryFolder();
+  engine = await createLocalEngine({ dataFolder });
+  onTestFinished(() => engine.close());
+  refs = [await makeCollection(engine), await makeCollection(engine)];
+  for (const ref of refs) await write(engine, ref, "add", record("a"), record("b"));
+});
+
+async function back(name: string, base: string | null = null): Promise<string> {
+  const target = join(backups, name);
+  const from = base === null ? null : join(backups, base);
+  await engine.makeBackup({ target, base: from, tenant: null, keys: false });
+  return target;
+}
+
+/** What a restore is refused with; nothing is left in its folder. */
+async function refusal(backup: string): Promise<string> {
+  const folder = join(temporaryFolder(), "restored");
+  try {
+    await restoreBackup({ backup, dataFolder: folder, tenant: null });
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error;
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+    return error.message;
+  }
+  return "";
+}
+
+const filesOf = (folder: string): readonly string[] =>
+  (readdirSync(folder, { recursive: true }) as string[]).filter((name) =>
+    statSync(join(folder, name)).isFile(),
+  );
+
+/** As a backup has it whose sums are right. */
+async function forge(backup: string, change: (line: BackedUpCollection) => object): Promise<void> {
+  const lines: string[] = [];
+  for await (const line of readCollections(backup)) lines.push(`${JSON.stringify(change(line))}\n`);
+  const list = join(backup, COLLECTION_LIST);
+  writeFileSync(list, lines.join(""));
+  writeHeader(backup, { ...(await readHeader(backup)), list: await sumFile(list) });
+}
+
+describe("a chain of backups", () => {
+  it("with a link that is damaged, missing, cut or another one is refused by the link's name", async () => {
+    await back("first");
+    for (const ref of refs) await write(engine, ref, "upsert", record("b", { document: ref.id }));
+    await back("second", "first");
+    for (const ref of refs) await write(engine, ref, "upsert", record("c"));
+    const third = await back("third", "second");
+    await back("other");
+    expect(await refusal(join(temporaryFolder(), "absent"))).toContain("no complete backup");
+    for (const link of ["first", "second"]) {
+      const [at, aside] = [join(backups, link), join(backups, "aside")];
+      for (const name of filesOf(at)) {
+        const path = join(at, name);
+        const bytes = readFileSync(path);
+        for (const harm of ["flip", "cut", "remove"] as const) {
+          const turned = Buffer.from(bytes);
+          turned[bytes.length >> 1]! ^= 1;
+          if (harm === "flip") writeFileSync(path, turned);
+          else if (harm === "cut") truncateSync(path, bytes.length - 1);
+          else rmSync(path);
+          expect(await refusal(third), `${harm} ${link}/${name}`).toContain(at);
+          writeFileSync(path, bytes);
+        }
+      }
+      renameSync(at, aside);
+      expect(await refusal(third)).toContain(`${at} is no complete backup`);
+      cpSync(join(backups, "other"), at, { recursive: true });
+      expect(await refusal(third)).toContain(`${at} is damaged: it is another backup`);
+      rmSync(at, { recursive: true });
+      renameSync(aside, at);
+    }
+    const [one, other] = refs.map(({ id }) => join(backups, "second", collectionName(id), "changes"));
+    renameSync(one!, `${one}.aside`);
+    renameSync(other!, one!);
+    renameSync(`${one}.aside`, other!);
+    expect(await refusal(third)).toContain("does not have its checksum");
+  });
+});
+
+describe("a forged backup", () => {
+  it("makes no files outside the folder that it is restored to", async () => {
+    const backup = await back("forged");
+    const outside = "../../../../outside";
+    const file = { name: "../../outside.seg", in: (await readHeader(backup)).id, bytes: 1, sha256: "0" };
+    for (const change of [
+      (line: BackedUpCollection) => ({ ...line, id: outside }),
+      (line: BackedUpCollection) => ({ ...line, index: [file] }),
+      () => ({}),
+      () => [],
+    ]) {
+      const copy = join(temporaryFolder(), "copy");
+      cpSync(backup, copy, { recursive: true });
+      await forge(copy, change);
+      expect(await refusal(copy)).toContain(`${copy} is damaged`);
+    }
+  });
+});
+
+describe("a target", () => {
+  const request = (target: string): Promise<unknown> =>
+    engine.makeBackup({ target, base: null, tenant: null, keys: false });
+
+  it("of a backup is a folder of its own, and not in the data folder", async () => {
+    const file = join(backups, "file");
+    writeFileSync(file, "");
+    await expect(request(file)).rejects.toMatchObject({ message: expect.stringContaining("is a file") });
+    const link = join(backups, "link");
+    symlinkSync(dataFolder, link);
+    for (const inside of [dataFolder, join(dataFolder, "backup"), join(link, "trash/backup"), link])
+      await expect(request(inside), inside).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("lies in the data folder"),
+      });
+    expect(existsSync(join(dataFolder, "backup"))).toBe(false);
+    writeFileSync(join(backups, "kept"), "mine");
+    await expect(request(backups)).rejects.toMatchObject({ code: "already_exists" });
+    expect(readFileSync(join(backups, "kept"), "utf8")).toBe("mine");
+  });
+
+  it("of a restore lies in no backup that it is made of", async () => {
+    await back("first");
+    const backup = await back("second", "first");
+    const link = join(backups, "link");
+    symlinkSync(join(backups, "first"), link);
+    for (const inside of [join(backup, "data"), join(link, "data"), join(backups, "first", "a", "b")]) {
+      await expect(restoreBackup({ backup, dataFolder: inside, tenant: null })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("lies in the backup"),
+      });
+      expect(existsSync(inside)).toBe(false);
+    }
+    const archive = { folder: join(backups, "archive"), until: null };
+    mkdirSync(archive.folder);
+    const inside = join(archive.folder, "data");
+    await expect(restoreBackup({ backup, dataFolder: inside, tenant: null, archive })).rejects.toThrow(
+      "lies in the archive",
+    );
+  });
+});
+
+it("copies and restores tenants of any name, and only them", async () => {
+  const names = ["..", "a/b", "../../up", "line\nend", "C:\\x", "%2e%2e", "\u0000", "-rf"];
+  const ids = new Map<string, CollectionRef>();
+  for (const tenant of names) {
+    await engine.createTenant(tenant);
+    await engine.createDatabase({ tenant, database: ".." });
+    const at = { tenant, database: ".." };
+    const { id } = await engine.createCollection(parseCreateCollection({ name: "mine" }, at));
+    ids.set(tenant, { ...at, id });
+    await write(engine, { ...at, id }, "add", record(tenant));
+  }
+  const whole = await back("whole");
+  const one = join(backups, "one");
+  await engine.makeBackup({ target: one, base: null, tenant: "\u0000", keys: false });
+  for (const [backup, tenant] of [
+    [whole, ".."],
+    [whole, "line\nend"],
+    [one, "\u0000"],
+  ] as const) {
+    const restored = join(temporaryFolder(), "restored");
+    await restoreBackup({ backup, dataFolder: restored, tenant });
+    const again = await createLocalEngine({ dataFolder: restored });
+    const { items } = await again.listTenants({ limit: null, offset: 0 });
+    expect(items.map(({ name }) => name).toSorted()).toEqual(["default_tenant", tenant].toSorted());
+    expect((await readAll(again, ids.get(tenant)!)).map(({ id }) => id)).toEqual([tenant]);
+    expect(await again.countCollections(AT)).toBe(0);
+    await again.close();
+  }
+});

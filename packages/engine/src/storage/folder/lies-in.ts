@@ -1,0 +1,32 @@
+/** Whether one path leads into a folder, links followed, though it may not exist yet. */
+import { readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+
+/** As the kernel follows. More are a loop. */
+const MOST_LINKS = 40;
+
+/** Also where it is that folder. */
+export function liesIn(path: string, folder: string): boolean {
+  const way = relative(realPath(resolve(folder)), realPath(resolve(path)));
+  return way !== ".." && !way.startsWith(`..${sep}`);
+}
+
+/** As far as it exists. A link may lead to what does not. */
+function realPath(path: string, links = MOST_LINKS): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const target = links === 0 ? null : linkAt(path);
+    if (target !== null) return realPath(resolve(dirname(path), target), links - 1);
+    const above = dirname(path);
+    return above === path ? path : join(realPath(above, links), basename(path));
+  }
+}
+
+function linkAt(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}
