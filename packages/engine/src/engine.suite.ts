@@ -12,8 +12,17 @@ import { engineTransactionsSuite } from "./engine-transactions.suite.ts";
 import type { CollectionUsage, Engine } from "./engine.ts";
 import { AT, INCLUDE, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 
+export interface EngineSuiteOptions {
+  /** Of calls at the same time, a later one may come first. */
+  readonly mayOvertake?: boolean;
+}
+
 /** `open` is called once; the suite closes what it returns. */
-export function engineSuite(name: string, open: () => Promise<Engine>): void {
+export function engineSuite(
+  name: string,
+  open: () => Promise<Engine>,
+  { mayOvertake = false }: EngineSuiteOptions = {},
+): void {
   describe(`behaviour of the ${name}`, () => {
     let engine: Engine;
     let ref: CollectionRef;
@@ -28,7 +37,7 @@ export function engineSuite(name: string, open: () => Promise<Engine>): void {
 
     engineCatalogSuite(() => engine);
     engineKeysSuite(() => engine);
-    engineRecordsSuite(() => engine);
+    engineRecordsSuite(() => engine, mayOvertake);
     engineReadsSuite(() => engine);
     engineForksSuite(() => engine);
     engineModelsSuite(() => engine);

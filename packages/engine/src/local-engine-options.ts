@@ -1,12 +1,14 @@
 /** How an engine in this process is opened. */
 import type { Archive, ArchiveSettings } from "./archive/archive.ts";
 import type { Catalog } from "./catalog/catalog.ts";
+import type { CollectionLogs } from "./collection/logged/collection-logs.ts";
 import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
 import type { ShareLimits } from "./collection/store-mover.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
+import type { PostgresSettings } from "./storage/postgres/postgres-database.ts";
 import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
 import type { TurnLock } from "./storage/turn-lock.ts";
 import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-space.ts";
@@ -33,6 +35,8 @@ export interface LocalEngineOptions {
   readonly indexMemory?: number;
   /** Bytes that rows may take which are in no index file yet; the default where it is left out. */
   readonly unsealedMemory?: number;
+  /** Where catalog and records are that other servers serve, too; the data folder is then a cache, and may be lost. */
+  readonly database?: PostgresSettings;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
 }
@@ -52,6 +56,8 @@ export interface EngineParts {
   readonly shares: SharedStores;
   readonly largeWrites: TurnLock;
   readonly archive: Archive | null;
+  /** With a database; else `null`. */
+  readonly logs: CollectionLogs | null;
   /** After what uses them. */
   readonly close: () => Promise<void>;
 }

@@ -59,18 +59,16 @@ import { type EngineWorkers, createWorkers } from "./engine-workers.ts";
 import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { openEngineParts } from "./open-engine-parts.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
-import { DataFolder } from "./storage/folder/data-folder.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
 import { HistoryMemory } from "./storage/version-history.ts";
 
 export class LocalEngine implements Engine {
-  readonly #folder: DataFolder;
+  readonly #parts: EngineParts;
   readonly #catalog: Catalog;
   readonly #opener: CollectionOpener;
   readonly #pool: CollectionPool;
   readonly #forker: CollectionForker;
   readonly #upkeep: ReturnType<typeof startUpkeep>;
-  readonly #parts: EngineParts;
   readonly #deleteBehind: DeleteBehind;
   readonly #backups: BackupMaker;
   readonly #workers: EngineWorkers;
@@ -80,7 +78,7 @@ export class LocalEngine implements Engine {
   readonly #onClosed: () => void;
 
   private constructor(options: OpenOptions, parts: EngineParts) {
-    this.#folder = parts.folder;
+    this.#parts = parts;
     this.#catalog = parts.catalog;
     this.#log = options.log ?? (() => {});
     this.#onClosed = options.onClosed ?? (() => {});
@@ -113,19 +111,24 @@ export class LocalEngine implements Engine {
     const onProblem = this.#telling("a fork makes its index of the records");
     const forked = { opener, pool: this.#pool, onProblem, onLeft };
     const forker = (this.#forker = new CollectionForker({ ...parts, ...forked }));
-    this.#parts = parts;
     this.#deleteBehind = new DeleteBehind({
       ...{ marks: parts.catalog.shares, stores: parts.shares },
       onProblem: this.#telling("what a collection has left in a shared environment could not be removed"),
     });
     this.#deleteBehind.start();
-    const backedUp = { ...parts, forker, deleteBehind: this.#deleteBehind };
+    const { diskReserve, lockFd } = options;
     this.#backups = new BackupMaker({
-      ...{ ...backedUp, diskReserve: options.diskReserve, lockFd: options.lockFd },
+      ...parts,
+      forker,
+      deleteBehind: this.#deleteBehind,
+      diskReserve,
+      lockFd,
     });
     this.#upkeep = startUpkeep({
       ...{ ...parts, opener, pool: this.#pool, forker, budgets, deleteBehind: this.#deleteBehind },
-      ...{ afterMs: options.purgeAfterMs ?? Infinity, limits: options.shareStores },
+      // Of a database's records there is a view only, and the log keeps what was deleted.
+      afterMs: parts.logs === null ? (options.purgeAfterMs ?? Infinity) : Infinity,
+      limits: parts.logs === null ? options.shareStores : null,
       telling: this.#telling.bind(this),
     });
   }
@@ -249,7 +252,7 @@ export class LocalEngine implements Engine {
 
   async statistics(): Promise<EngineStatistics> {
     return {
-      ...(await collectionStatistics(this.#folder, this.#catalog, this.#pool, this.#opener)),
+      ...(await collectionStatistics(this.#parts.folder, this.#catalog, this.#pool, this.#opener)),
       ...(this.#parts.archive?.measure ?? NO_ARCHIVE),
       rowsScanned: this.#calls.meter.rowsScanned,
       runningCalls: this.#calls.meter.running,
@@ -384,7 +387,8 @@ export class LocalEngine implements Engine {
 
   #discard(ids: readonly string[]): Promise<void> {
     return discardCollections(ids, {
-      ...{ pool: this.#pool, budgets: this.#budgets, folder: this.#folder, opener: this.#opener },
+      ...this.#parts,
+      ...{ pool: this.#pool, budgets: this.#budgets, opener: this.#opener },
       deleteBehind: this.#deleteBehind,
       onProblem: this.#telling("removing the files of a dropped collection failed"),
     });

@@ -13,6 +13,31 @@ import { TurnLock } from "./storage/turn-lock.ts";
 export async function openEngineParts(options: OpenOptions): Promise<EngineParts> {
   const folder = new DataFolder(options.dataFolder);
   const disk = createDiskSpace(folder.path, options);
+  const { archive, catalog, logs } =
+    options.database === undefined
+      ? await openFolder(folder, disk, options)
+      : // Of no use, and none of its memory, on a server without a database.
+        await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
+  const largeWrites = new TurnLock();
+  const shares = new SharedStores({ path: folder.path, disk, largeWrites });
+  return { folder, disk, catalog, logs, largeWrites, shares, archive, close };
+
+  async function close(): Promise<void> {
+    await shares.close();
+    await logs?.close();
+    await catalog.close();
+    await archive?.close();
+  }
+}
+
+/** What is neither in a database nor shared by collections. */
+type Kept = Pick<EngineParts, "archive" | "catalog" | "logs">;
+
+async function openFolder(
+  folder: DataFolder,
+  disk: EngineParts["disk"],
+  options: OpenOptions,
+): Promise<Kept> {
   const { quotas = NO_QUOTAS, shareStores, log } = options;
   const archive = openArchive(folder.path, options);
   const catalogOptions = { quotas, shares: shareStores !== null, log, archive };
@@ -20,15 +45,7 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
     await archive?.close();
     throw error;
   });
-  const largeWrites = new TurnLock();
-  const shares = new SharedStores({ path: folder.path, disk, largeWrites });
-  return { folder, disk, catalog, largeWrites, shares, archive, close };
-
-  async function close(): Promise<void> {
-    await shares.close();
-    await catalog.close();
-    await archive?.close();
-  }
+  return { archive, catalog, logs: null };
 }
 
 /** `null`: there is none, and what is written from now on will be in none. */

@@ -57,6 +57,8 @@ export interface BackupMakerOptions {
   readonly archive: Archive | null;
   /** Of the lock of the data folder, where there is one. */
   readonly lockFd: number | undefined;
+  /** Not `null`: the folder is a cache of a database. */
+  readonly logs: object | null;
 }
 
 export class BackupMaker {
@@ -74,10 +76,15 @@ export class BackupMaker {
   }
 
   /**
-   * Throws `failed_precondition` while another one is made, `already_exists` for a target that is not empty,
-   * `invalid_argument` for a base that is no backup and a target in the data folder, 404 without the tenant, `storage_full`. Nothing is left behind then.
+   * Throws `failed_precondition` while another one is made and where a database has the records, `already_exists` for a target that
+   * is not empty, `invalid_argument` for a base that is no backup and a target in the data folder, 404 without the tenant,
+   * `storage_full`. Nothing is left behind then.
    */
   make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
+    if (this.#options.logs !== null)
+      return Promise.reject(
+        new SheafError("failed_precondition", "the records are in a database: make a backup of that"),
+      );
     if (this.#running !== null)
       return Promise.reject(new SheafError("failed_precondition", "another backup is being made"));
     const making = this.#make(request, signal).finally(() => (this.#running = null));

@@ -28,7 +28,11 @@ export class CollectionCalls {
   ): Promise<T> {
     const { id } = await this.#catalog.collection(ref);
     return this.meter.measure(options, (times) =>
-      this.#pool.use(id, options?.signal, (collection, signal) => work(collection, signal, times.opened())),
+      this.#pool.use(id, options?.signal, async (collection, signal) => {
+        const refreshed = collection.refresh();
+        if (refreshed !== undefined) await refreshed;
+        return work(collection, signal, times.opened());
+      }),
     );
   }
 

@@ -9,6 +9,7 @@ import type { Archive } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import type { CollectionOpener, StorePlace } from "./collection-opener.ts";
+import type { CollectionLogs } from "./logged/collection-logs.ts";
 import { lineageOf } from "./lineage.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
@@ -25,6 +26,7 @@ export interface CollectionForkerOptions {
   readonly pool: CollectionPool;
   readonly opener: Pick<CollectionOpener, "openStore" | "openStoreAt" | "filesOf" | "damaged">;
   readonly shares: Pick<SharedStores, "reserve" | "source">;
+  readonly logs: CollectionLogs | null;
   /** There may be a share that nothing leads to. */
   readonly onLeft: () => void;
   readonly onProblem: (error: unknown, collection: string) => void;
@@ -89,7 +91,7 @@ export class CollectionForker {
   }
 
   async #fork(ref: CollectionRef, name: string, signal: CancelSignal | undefined): Promise<Collection> {
-    const { catalog, folder, shares, onLeft } = this.#options;
+    const { catalog, folder, shares, logs, pool, onLeft } = this.#options;
     throwIfAborted(signal);
     await catalog.checkFork(ref, name);
     const source = await catalog.collection(ref);
@@ -98,16 +100,20 @@ export class CollectionForker {
     // Until the catalog names it, a share of it would count as left behind.
     const release = shares.reserve(id);
     try {
+      if (logs !== null) await pool.use(ref.id, signal, async (open) => open.refresh());
       await this.#takeFiles(ref, { id, epoch }, signal);
       const shared = await this.#copyStore(source.id, id, signal);
       const head = await this.#head({ id, shared });
       requireCaughtUp(head, source, collectionName(source.id));
       await this.#archive({ id, shared });
       const { sequence, dimension } = head;
+      // It may have more than the copied view, which reads the rest when it is opened.
+      await logs?.fork(source.id, { id, epoch });
       throwIfAborted(signal);
       return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
     } catch (error) {
       await folder.discardCollection(id);
+      await logs?.drop(id).catch((problem: unknown) => this.#options.onProblem(problem, id));
       throw this.#options.opener.damaged.refusal(error, ref.id);
     } finally {
       release();

@@ -20,6 +20,7 @@ import type { EntrySource } from "../storage/lmdb/entry-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
+import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import type { StoreCounts } from "../storage/values/value-codec.ts";
 import type { TurnLock } from "../storage/turn-lock.ts";
@@ -31,6 +32,7 @@ import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
+import type { CollectionLogs } from "./logged/collection-logs.ts";
 import { lineageOf } from "./lineage.ts";
 import { OpenCollection } from "./open-collection.ts";
 import { SHARE_LIMITS, type ShareLimits, StoreMover } from "./store-mover.ts";
@@ -64,6 +66,8 @@ interface CollectionOpenerOptions {
   /** A collection has left something behind in a shared environment. */
   readonly onLeft: () => void;
   readonly largeWrites: TurnLock;
+  /** Where other servers keep the same collections; else `null`. */
+  readonly logs: CollectionLogs | null;
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
   readonly documents: DocumentMemory;
@@ -148,11 +152,11 @@ export class CollectionOpener {
     const known = await catalog.entry(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
+      const { stored, logged } = await this.#openRecords(known);
       const indexFiles = await this.#indexFiles(known);
       // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
       await takeSlice(known.tenant);
-      const stored = this.openStoreAt(known, known.tenant);
-      const store = budget === null ? stored : new QuotaStore(id, stored, budget);
+      const store = logged ?? (budget === null ? stored : new QuotaStore(id, stored, budget));
       try {
         await takeSlice(known.tenant);
         requireCaughtUp(store.head, known, collectionName(id));
@@ -163,7 +167,7 @@ export class CollectionOpener {
         // What is counted by the catalog was archived before.
         if (dirty) await this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
-          ...{ ...common, mover, usedBytes },
+          ...{ ...common, mover, usedBytes, logged },
           progress,
           archive: this.#archiveOf(id),
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
@@ -186,6 +190,20 @@ export class CollectionOpener {
         throw error;
       }
     });
+  }
+
+  /** Where other servers write them, too, with all that they have written. */
+  async #openRecords(
+    known: CollectionEntry,
+  ): Promise<{ readonly stored: LmdbRecordStore; readonly logged?: LoggedRecordStore }> {
+    const { logs, folder } = this.#options;
+    const { id, tenant } = known;
+    let stored: LmdbRecordStore | null = null;
+    const open = (): LmdbRecordStore => (stored = this.openStoreAt(known, tenant));
+    if (logs === null) return { stored: open() };
+    const remove = (): Promise<void> => folder.discardCollection(id);
+    const logged = await logs.open({ id, epoch: lineageOf(known) }, { open, remove });
+    return { stored: stored!, logged };
   }
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */

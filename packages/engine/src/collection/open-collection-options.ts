@@ -7,6 +7,7 @@ import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { TenantRegexes } from "../query/regex/regex-pool.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
+import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
@@ -28,6 +29,8 @@ export interface OpenCollectionOptions {
   /** Told of every batch, before and after. */
   readonly archive?: { readonly begin: () => Archiving } | undefined;
   readonly store: RecordStore;
+  /** What `store` is where other servers write the collection, too. */
+  readonly logged?: LoggedRecordStore | undefined;
   /** What the records take on the disk, in bytes. */
   readonly usedBytes: () => number;
   /** Copies the store as it is on disk now, beside readers and writers. */

@@ -10,8 +10,6 @@ import {
   type DeleteRequest,
   type IndexPlan,
   type JsonObject,
-  type RecordChunk,
-  type WriteRecord,
   type WriteRequest,
   extendSchema,
   indexPlan,
@@ -25,7 +23,6 @@ import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import { recordBytes } from "../storage/values/record-bytes.ts";
 import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
 import { CollectionReads } from "./collection-reads.ts";
@@ -38,7 +35,10 @@ import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { countRecords, planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
+import { StoreMoves } from "./store-moves.ts";
 import { WriteGate } from "./write-gate.ts";
+import { againWhileOutdated, requireStill } from "./logged/outdated-plan.ts";
+import { followerOf } from "./logged/follower.ts";
 
 export class OpenCollection {
   readonly reads: CollectionReads;
@@ -51,6 +51,7 @@ export class OpenCollection {
   readonly #kinds = new SchemaInference((key) => isListed(this.#schema, key));
   readonly #damaged: DamagedRecords;
   readonly #keeper: IndexKeeper | null;
+  readonly #moves: StoreMoves;
   readonly #versions: VersionHistory;
   #schema: JsonObject;
   #plan: IndexPlan;
@@ -58,8 +59,6 @@ export class OpenCollection {
   /** Sequence number of the newest operation that the index has. */
   #readable: number;
   #broken = false;
-  /** Never rejects; `null`: the store is not on the move. */
-  #moving: Promise<void> | null = null;
 
   private constructor(options: OpenCollectionOptions) {
     this.#options = options;
@@ -77,6 +76,9 @@ export class OpenCollection {
       onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),
     });
     this.#keeper = this.#newKeeper();
+    this.#moves = new StoreMoves(options.mover, this.#gate, options.onProblem);
+    const onBroken = (): boolean => (this.#broken = true);
+    options.logged?.follow(followerOf(this.#versions, (change) => this.#absorb(change), onBroken));
     this.reads = this.#newReads();
     this.#progress = new IndexProgress(options.store.head.sequence, {
       ...{ mark: options.markDirty, marksFirst: options.archive !== undefined },
@@ -110,7 +112,7 @@ export class OpenCollection {
 
   /** `false` while writes wait for a checkpoint; closing then would only hasten it. */
   get settled(): boolean {
-    return this.#progress.settled && this.#moving === null;
+    return this.#progress.settled && !this.#moves.isMoving;
   }
 
   /** Of the store, checkpointed or not. */
@@ -137,6 +139,11 @@ export class OpenCollection {
     return this.#readable;
   }
 
+  /** Has the index see what other servers have written until now; `undefined`: there are none. */
+  refresh(): Promise<void> | undefined {
+    return this.#options.logged?.refresh();
+  }
+
   /** A changed schema or configuration; searches follow it once it resolves. */
   async setSchema(schema: JsonObject): Promise<void> {
     this.#schema = schema;
@@ -151,7 +158,7 @@ export class OpenCollection {
   async write(request: WriteRequest): Promise<void> {
     const { records } = request;
     if (records.length === 0) return;
-    this.#makeWayFor(records);
+    this.#moves.makeWayFor(records);
     await this.#track((view) => planWrite(view, request, this.#schema));
   }
 
@@ -161,16 +168,22 @@ export class OpenCollection {
     // A filter is checked whether there is anything to filter or not.
     if (where === null && (ids === null || isEmpty)) return 0;
     let deleted = 0;
-    const remove = async (doomed: readonly string[], schema?: JsonObject): Promise<number> => {
-      const change = await this.#commit((view) => planRemove(view, doomed, schema));
+    const remove = async (doomed: readonly string[], schema?: JsonObject, at?: number): Promise<number> => {
+      const change = await this.#commit((view) => {
+        requireStill(view, at);
+        return planRemove(view, doomed, schema);
+      });
       deleted = change.removes.length;
       return change.head.sequence;
     };
-    await this.#progress.track(() =>
-      where === null
-        ? this.#gate.shared(() => remove(ids ?? [], this.#schema))
-        : this.#gate.exclusive(async () => remove(await this.reads.doomed(request, signal, times))),
-    );
+    const matching = async (): Promise<number> => {
+      const at = this.#options.logged && this.#readable;
+      return remove(await this.reads.doomed(request, signal, times), undefined, at);
+    };
+    await this.#progress.track(() => {
+      if (where === null) return this.#gate.shared(() => remove(ids ?? [], this.#schema));
+      return this.#gate.exclusive(() => againWhileOutdated(matching));
+    });
     return deleted;
   }
 
@@ -187,7 +200,7 @@ export class OpenCollection {
       if (observed !== null) runSteps(checkUnchanged(this.#store, observed, this.#hasChunks));
       return { firstSequence: null, recordCount };
     }
-    this.#makeWayFor(
+    this.#moves.makeWayFor(
       operations.flatMap((operation) => (operation.kind === "delete" ? [] : operation.records)),
     );
     let firstSequence: number | null = null;
@@ -204,7 +217,7 @@ export class OpenCollection {
 
   /** After the calls under way. */
   async close(): Promise<void> {
-    await this.#moving;
+    await this.#moves.idle();
     await this.#progress.close();
     await this.#indexChanges.idle();
     await this.#keeper?.close();
@@ -264,28 +277,7 @@ export class OpenCollection {
         }),
       isFirst,
     );
-    this.#moveIfDue();
-  }
-
-  /** Many records at once, or large ones, do not go through an environment that others wait for. */
-  #makeWayFor(records: WriteRequest["records"]): void {
-    if (!this.isShared) return;
-    const parts = records.flatMap(
-      (record): readonly (WriteRecord | RecordChunk)[] => record.chunks ?? [record],
-    );
-    const bytes = parts.reduce((sum, part) => sum + recordBytes({ ...part, metadata: null }), 0);
-    // The write asks for its turn at once, and gets it after the move.
-    this.#moveIfDue(parts.length, bytes);
-  }
-
-  /** A store that is not small any more gets an environment of its own, between two writes. */
-  #moveIfDue(records = 0, bytes = 0): void {
-    const { mover, onProblem } = this.#options;
-    if (mover === undefined || this.#moving !== null || !mover.isDue(records, bytes)) return;
-    this.#moving = this.#gate
-      .exclusive(() => mover.move())
-      .catch(onProblem)
-      .finally(() => (this.#moving = null));
+    this.#moves.moveIfDue();
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
@@ -329,7 +321,11 @@ export class OpenCollection {
     try {
       const change = await this.#store.apply((view) => {
         from = view.head.sequence;
-        return this.#planAndKeep(view, plan(view), (release) => (settled = release));
+        return this.#planAndKeep(view, plan(view), (release) => {
+          // An earlier plan of the same batch, which others were faster than.
+          settled();
+          settled = release;
+        });
       });
       const archived = archiving?.append(from, change);
       const indexing = this.#indexChanges.run(this.#toIndex(change));
@@ -349,6 +345,12 @@ export class OpenCollection {
     const planned = yield* plan;
     onKept(yield* this.#versions.keep(view, planned));
     return planned;
+  }
+
+  /** What another server has written. */
+  async #absorb(change: StoreChange): Promise<void> {
+    await this.#indexChanges.run(this.#toIndex(change));
+    this.#dimension ??= change.head.dimension;
   }
 
   *#toIndex(change: StoreChange): Generator<void, void> {

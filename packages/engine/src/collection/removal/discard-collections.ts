@@ -1,5 +1,6 @@
 /** Closes dropped collections and removes their files; what they leave in shared environments goes behind. */
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
+import type { CollectionLogs } from "../logged/collection-logs.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
 import type { DeleteBehind } from "./delete-behind.ts";
@@ -9,6 +10,7 @@ export interface DiscardingParts {
   readonly pool: Pick<CollectionPool, "drop">;
   readonly budgets: Pick<TenantBudgets, "remove">;
   readonly folder: DataFolder;
+  readonly logs: Pick<CollectionLogs, "drop"> | null;
   readonly opener: Pick<CollectionOpener, "damaged">;
   readonly deleteBehind: Pick<DeleteBehind, "start">;
   readonly onProblem: (error: unknown, collection: string) => void;
@@ -17,7 +19,7 @@ export interface DiscardingParts {
 /** Gone from the catalog; files that stay go at the next start. Writes under way are still counted, so that ends last. */
 export async function discardCollections(
   ids: readonly string[],
-  { pool, budgets, folder, opener, deleteBehind, onProblem }: DiscardingParts,
+  { pool, budgets, folder, logs, opener, deleteBehind, onProblem }: DiscardingParts,
 ): Promise<void> {
   for (const id of ids) {
     try {
@@ -25,6 +27,7 @@ export async function discardCollections(
       opener.damaged.remove(id);
       await budgets.remove(id);
       await folder.dropCollection(id);
+      await logs?.drop(id);
     } catch (error) {
       onProblem(error, id);
     }

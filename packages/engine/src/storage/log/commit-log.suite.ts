@@ -195,6 +195,29 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       await bounded.close();
     });
 
+    it("begins as a copy of another, which goes on by itself", async () => {
+      const large = { ...batch(40), parts: [{ partition: 0, body: Buffer.alloc(1_200_000, 7) }] };
+      const batches = [...Array.from({ length: 39 }, (_, i) => batch(i + 1)), large];
+      await append(START, ...batches);
+      await log.trim("c", 2);
+      const to = { collection: "copy", epoch: "epoch-2" };
+      expect(await log.copy("c", to)).toBe("done");
+      const head = await headOf();
+      await append(head, batch(41, "source"));
+      const copied = { ...head, epoch: "epoch-2" };
+      expect((await log.heads(["copy"]))[0]).toEqual({ ...copied, state: STATE });
+      const after = { ...headAfter(EPOCH, batches.slice(0, 2)), epoch: "epoch-2" };
+      expect(await readAll(log, after, "copy")).toEqual(batches.slice(2));
+      expect(await log.find("copy", batches[0]!.id)).toBe(1);
+      expect(await log.append("copy", copied, { batches: [batch(41, "copy")], state: STATE })).toBe("done");
+      expect(await log.copy("c", to)).toBe("done");
+      expect(await readAll(log, copied, "copy")).toHaveLength(1);
+      await log.drop("c");
+      expect(await readAll(log, after, "copy")).toHaveLength(39);
+      expect(await log.copy("c", { collection: "other", epoch: "epoch-3" })).toBe("gone");
+      expect(await log.heads(["other"])).toEqual([null]);
+    });
+
     it("is gone once it was dropped, and others are not", async () => {
       await log.create("d", { epoch: EPOCH, state: STATE });
       await append(START, batch(1));

@@ -61,6 +61,11 @@ export type AppendOutcome = "done" | "moved" | "gone" | "full" | "unknown";
 export interface CommitLog {
   /** `exists`: there is a collection of this id, and nothing has changed. */
   create(collection: string, head: Pick<FoundHead, "epoch" | "state">): Promise<"done" | "exists">;
+  /**
+   * Makes a collection that begins with all that is in the log of another, also with its sequence numbers and batch ids, as one
+   * state. `gone`: there is no other, or it was trimmed meanwhile. Done once, however often it is asked for.
+   */
+  copy(from: string, to: { readonly collection: string; readonly epoch: string }): Promise<"done" | "gone">;
   /** With its log. Nothing happens where there is none. */
   drop(collection: string): Promise<void>;
   /** One for each collection, in their order, as one request; `null`: there is none. */

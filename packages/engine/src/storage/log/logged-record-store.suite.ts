@@ -97,7 +97,7 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
           yield;
           say("before", view, change);
         },
-        stored: async (change) => say("stored", two, change),
+        after: async (change) => say("stored", two, change!),
         onBroken: () => heard.push("broken"),
       });
       await addOne(one, "a");
@@ -128,7 +128,7 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       const one = await openLogged(log, folder);
       await addOne(one, "a");
       let broken = 0;
-      const quiet = { *before() {}, stored: async () => {} };
+      const quiet = { *before() {}, after: async () => {} };
       one.follow({ ...quiet, onBroken: () => broken++ });
       // As after a restore to an earlier time, with the same sequence number again.
       await log.drop("c");

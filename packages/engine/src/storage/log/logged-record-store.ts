@@ -33,8 +33,8 @@ const NO_STATE = new Uint8Array(0);
 export interface LogFollower {
   /** Steps before it is stored, on what is there before it. */
   before(view: StoreView, change: StoreChange): Generator<void, void>;
-  /** It is stored. */
-  stored(change: StoreChange): Promise<void>;
+  /** It is stored; `null`: it is not. */
+  after(change: StoreChange | null): Promise<void>;
   /** The view is void, or not what was told of it: the store is to be closed and opened again. */
   onBroken(): void;
 }
@@ -191,8 +191,13 @@ export class LoggedRecordStore extends ForwardingStore {
       yield* follower.before(view, change);
       return change;
     };
-    await this.#store(kept, this.#after(batch));
-    await follower.stored(change);
+    try {
+      await this.#store(kept, this.#after(batch));
+    } catch (error) {
+      await follower.after(null);
+      throw error;
+    }
+    await follower.after(change);
     return [];
   }
 

@@ -47,6 +47,23 @@ export class MemoryCommitLog implements CommitLog {
     return "done";
   }
 
+  async copy(
+    from: string,
+    { collection, epoch }: { readonly collection: string; readonly epoch: string },
+  ): Promise<"done" | "gone"> {
+    const source = this.#logs.get(from);
+    if (this.#logs.has(collection)) return "done";
+    if (source === undefined) return "gone";
+    const { head, trimmed, batches, sequences } = source;
+    this.#logs.set(collection, {
+      head: { ...head, epoch },
+      trimmed: { ...trimmed, epoch },
+      batches,
+      sequences: new Map(sequences),
+    });
+    return "done";
+  }
+
   async drop(collection: string): Promise<void> {
     this.#logs.delete(collection);
   }

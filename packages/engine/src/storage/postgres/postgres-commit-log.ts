@@ -16,7 +16,7 @@ import {
   headAfter,
 } from "../log/commit-log.ts";
 import { byteaArray } from "./bytea-array.ts";
-import type { PostgresDatabase, Row } from "./postgres-database.ts";
+import type { Connection, PostgresDatabase, Row, Verdict } from "./postgres-database.ts";
 import { CommitUnknown, isDuplicate } from "./postgres-errors.ts";
 
 /** Of a row; a larger body is several. */
@@ -46,6 +46,34 @@ export class PostgresCommitLog implements CommitLog {
   ): Promise<"done" | "exists"> {
     const rows = await this.#change(this.#sql.create, [collection, epoch, Buffer.from(state)]);
     return rows.length > 0 ? "done" : "exists";
+  }
+
+  /** One transaction of several statements, for a log may be large. */
+  copy(from: string, to: { readonly collection: string; readonly epoch: string }): Promise<"done" | "gone"> {
+    return this.#database.retry(() =>
+      this.#database.transact((connection) => this.#copy(connection, from, to)),
+    );
+  }
+
+  async #copy(
+    { query }: Connection,
+    from: string,
+    { collection, epoch }: { readonly collection: string; readonly epoch: string },
+  ): Promise<Verdict<"done" | "gone">> {
+    const { copySource, copyBodies, copyBatches, copyHead } = this.#sql;
+    if ((await query(copySource, [collection])).length > 0) return { commit: false, value: "done" };
+    const [source] = await query(copySource, [from]);
+    if (source === undefined) return { commit: false, value: "gone" };
+    const { seq, batch, state, trimmed_seq: trimmed } = source;
+    for (let cursor: unknown[] = [0, 0, -1]; ;) {
+      const [row] = await query(copyBodies, [from, collection, ...cursor, seq]);
+      if (row === undefined) break;
+      cursor = [row["seq"], row["part"], row["chunk"]];
+    }
+    await query(copyBatches, [from, collection, seq]);
+    const made = await query(copyHead, [from, collection, epoch, seq, batch, state, trimmed]);
+    const isDone = made.length > 0;
+    return { commit: isDone, value: isDone ? "done" : "gone" };
   }
 
   async drop(collection: string): Promise<void> {

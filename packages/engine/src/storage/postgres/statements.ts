@@ -138,6 +138,24 @@ function logIn(schema: string) {
       where collection = $1::text`,
     trimBatches: `delete from ${batch} where collection = $1::text and seq <= $2::bigint
       and at < now() - interval '24 hours'`,
+    copySource: `select seq, batch, state, trimmed_seq from ${head} where collection = $1::text`,
+    /** A part of them, in their order, behind ($3, $4, $5); the rows of a log never change. */
+    copyBodies: `with page as (
+        select seq, part, chunk, partition, previous, batch, body from ${log}
+        where collection = $1::text and (seq, part, chunk) > ($3::bigint, $4::int, $5::int) and seq <= $6::bigint
+        order by seq, part, chunk limit 32
+      ), copied as (
+        insert into ${log} (collection, seq, part, chunk, partition, previous, batch, body)
+        select $2::text, seq, part, chunk, partition, previous, batch, body from page
+      )
+      select seq, part, chunk from page order by seq desc, part desc, chunk desc limit 1`,
+    copyBatches: `insert into ${batch} (collection, batch, seq, at)
+      select $2::text, batch, seq, at from ${batch} where collection = $1::text and seq <= $3::bigint`,
+    /** Nothing where the log was trimmed meanwhile. */
+    copyHead: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch)
+      select $2::text, $3::text, $4::bigint, $5::text, $6::bytea,
+        (select coalesce(sum(length(body)), 0) from ${log} where collection = $2::text), trimmed_seq, trimmed_batch
+      from ${head} where collection = $1::text and trimmed_seq = $7::bigint returning 1 as one`,
     dropHead: `delete from ${head} where collection = $1::text`,
     /** A part of them: a large log is dropped in steps. */
     dropBodies: `delete from ${log} where (collection, seq, part, chunk) in (

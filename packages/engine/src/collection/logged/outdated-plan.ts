@@ -1,0 +1,27 @@
+/** What is decided on one state of a collection and written on another, where other servers write between. */
+import { SheafError } from "@sheaf/protocol";
+import type { StoreView } from "../../storage/record-store.ts";
+
+const MOST_ATTEMPTS = 16;
+
+class OutdatedPlan extends SheafError {
+  constructor() {
+    super("rate_limited", "too many others write this collection", { retryAfterSeconds: 1 });
+  }
+}
+
+/** @param at Sequence number of the state that something was decided on; left out where nobody else writes. */
+export function requireStill({ head }: StoreView, at: number | undefined): void {
+  if (at !== undefined && head.sequence !== at) throw new OutdatedPlan();
+}
+
+/** 429 where others are always faster. */
+export async function againWhileOutdated<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof OutdatedPlan) || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
+}

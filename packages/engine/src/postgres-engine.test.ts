@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
+import { createLocalEngine } from "./create-local-engine.ts";
+import { engineSuite } from "./engine.suite.ts";
+import type { Engine } from "./engine.ts";
+import type { PostgresSettings } from "./storage/postgres/postgres-database.ts";
+import { PostgresServer } from "./storage/postgres/testing/postgres-server.ts";
+import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import { temporaryFolder } from "./testing/temporary-folder.ts";
+
+const ALL = { ids: null, where: null };
+
+const root = mkdtempSync(join(tmpdir(), "sheaf-database-"));
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+afterAll(async () => {
+  await server?.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+engineSuite(
+  "engine on a database",
+  () => createLocalEngine({ dataFolder: join(root, "cache"), database: server.settings() }),
+  { mayOvertake: true },
+);
+
+describe("engines on one database", () => {
+  const open = async (database: PostgresSettings, dataFolder = temporaryFolder()): Promise<Engine> => {
+    const engine = await createLocalEngine({ dataFolder, database });
+    onTestFinished(() => engine.close());
+    return engine;
+  };
+
+  it("see each other's writes, forks and drops at once", async () => {
+    const database = server.settings();
+    const [one, two] = [await open(database), await open(database)];
+    const ref = await makeCollection(one);
+    await write(one, ref, "add", record("a", { document: "one", metadata: new Map([["n", 1n]]) }));
+    expect(await idsOf(two, ref)).toEqual(["a"]);
+    await write(two, ref, "upsert", record("a", { document: "two" }), record("b"));
+    expect((await readAll(one, ref)).map(({ document }) => document)).toEqual(["two", null]);
+    const fork = await two.forkCollection(ref, "forked");
+    await write(one, ref, "add", record("c"));
+    const forked = { ...ref, id: fork.id };
+    expect(await idsOf(one, forked)).toEqual(["a", "b"]);
+    await write(one, forked, "add", record("d"));
+    expect(await idsOf(two, forked)).toEqual(["a", "b", "d"]);
+    expect(await idsOf(two, ref)).toEqual(["a", "b", "c"]);
+    await one.deleteCollection({ ...ref, name: "forked" });
+    await expect
+      .poll(() => two.count(forked, ALL).catch((error: { code: string }) => error.code))
+      .toBe("not_found");
+  });
+
+  it("lose and double nothing where several write at once, and delete by filters", async () => {
+    const database = server.settings();
+    const engines = [await open(database), await open(database), await open(database)];
+    const ref = await makeCollection(engines[0]!);
+    const even = { type: "compare", key: "even", operator: "$eq", value: 1n } as const;
+    const writes = engines.flatMap((engine, e) =>
+      Array.from({ length: 12 }, (_, i) =>
+        write(
+          engine,
+          ref,
+          "add",
+          record(`${e}:${i}`, { metadata: new Map([["even", BigInt(1 - (i % 2))]]) }),
+        ),
+      ),
+    );
+    await Promise.all(writes);
+    const deletes = engines.map((engine) => engine.delete(ref, { ids: null, where: even, limit: 5 }));
+    expect(await Promise.all(deletes)).toEqual([5, 5, 5]);
+    const left = await idsOf(engines[0]!, ref);
+    expect(left).toHaveLength(21);
+    for (const engine of engines) expect(await idsOf(engine, ref)).toEqual(left);
+  });
+
+  it("let one of several conditional commits on the same state through", async () => {
+    const database = server.settings();
+    const engines = [await open(database), await open(database)];
+    const ref = await makeCollection(engines[0]!);
+    await write(engines[0]!, ref, "add", record("counter"));
+    const token = await engines[0]!.readToken(ref);
+    const outcomes = await Promise.allSettled(
+      engines.map((engine, i) =>
+        engine.commit(ref, {
+          token,
+          readIds: ["counter"],
+          operations: [{ kind: "upsert", records: [record("counter", { document: String(i) })] }],
+        }),
+      ),
+    );
+    expect(outcomes.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+    expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({
+      reason: { code: "conditional_conflict" },
+    });
+  });
+
+  it("have everything where the data folder is lost, and read the rest where it is an old one", async () => {
+    const database = server.settings();
+    const dataFolder = temporaryFolder();
+    const first = await createLocalEngine({ dataFolder, database });
+    const ref = await makeCollection(first);
+    for (let i = 0; i < 20; i++) await write(first, ref, "add", record(`r${i}`));
+    await first.close();
+    const other = await open(database);
+    const all = await readAll(other, ref);
+    expect(all).toHaveLength(20);
+    await write(other, ref, "add", record("late"));
+    const again = await open(database, dataFolder);
+    expect(await idsOf(again, ref)).toEqual(await idsOf(other, ref));
+    expect(await again.getCollection(ref)).toMatchObject({ dimension: 2 });
+  });
+
+  it("refuse a data folder that is more than a cache, and what they cannot do yet", async () => {
+    const dataFolder = temporaryFolder();
+    await (await createLocalEngine({ dataFolder })).close();
+    const database = server.settings();
+    await expect(createLocalEngine({ dataFolder, database })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("can only be a cache"),
+    });
+    const quotas = { ...NO_QUOTAS, records: 10 };
+    const refused = createLocalEngine({ dataFolder: temporaryFolder(), database, quotas });
+    await expect(refused).rejects.toMatchObject({ code: "failed_precondition" });
+    const engine = await open(database);
+    const backup = engine.makeBackup({
+      target: temporaryFolder(),
+      base: null,
+      tenant: null,
+      keys: false,
+    });
+    await expect(backup).rejects.toMatchObject({ code: "failed_precondition" });
+  });
+});
