@@ -117,6 +117,31 @@ describe("engines on one database", () => {
     expect(await again.getCollection(ref)).toMatchObject({ dimension: 2 });
   });
 
+  it("answer 503 while the database is away, and lose nothing of what was acknowledged", async () => {
+    const settings = server.settings();
+    const database = { ...settings, limits: { ...settings.limits, retryMs: 100, connectMs: 500 } };
+    const engine = await open(database);
+    const ref = await makeCollection(engine);
+    const acknowledged: string[] = [];
+    const add = async (id: string): Promise<void> => {
+      await write(engine, ref, "add", record(id));
+      acknowledged.push(id);
+    };
+    await add("before");
+    const during = Promise.allSettled(Array.from({ length: 20 }, (_, i) => add(`during ${i}`)));
+    await server.stop();
+    for (const outcome of await during)
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "unavailable" });
+    await expect(add("away")).rejects.toMatchObject({ code: "unavailable" });
+    await expect(idsOf(engine, ref)).rejects.toMatchObject({ code: "unavailable" });
+    await server.resume();
+    await add("after");
+    const found = await idsOf(engine, ref);
+    expect(found).toEqual(expect.arrayContaining(acknowledged));
+    expect(new Set(found).size).toBe(found.length);
+    expect(await idsOf(await open(settings), ref)).toEqual(found);
+  });
+
   it("refuse a data folder that is more than a cache, and what they cannot do yet", async () => {
     const dataFolder = temporaryFolder();
     await (await createLocalEngine({ dataFolder })).close();

@@ -11,10 +11,11 @@ import { CatalogChanges, CatalogTransaction } from "./catalog-transaction.ts";
 
 /** What the actions of one commit may take, but for the last one; the event loop turns in between. */
 const GROUP_MS = 20;
-/** Every one of them is a round trip to a server whose catalog others change all the time. */
-const MOST_ATTEMPTS = 16;
-/** Before a later attempt, times its number and a random share: others that failed with it come at another time. */
+/** Another server that changes the catalog all the time is no fault of the caller, so attempts go on for as long. */
+const RETRY_MS = 10_000;
+/** Before a later attempt, doubled with each and taken a random share of: others that failed with it come at another time. */
 const PAUSE_MS = 4;
+const MAX_PAUSE_MS = 64;
 
 interface Queued {
   /** Returns what resolves its caller. */
@@ -78,11 +79,14 @@ export class CatalogTransactions {
       spent += performance.now() - startedAt;
     }
     try {
-      for (let attempt = 1; !(await this.#isCommitted(changes)); attempt++) {
+      const until = performance.now() + RETRY_MS;
+      for (let attempt = 0; !(await this.#isCommitted(changes)); attempt++) {
         this.#onConflict();
-        if (attempt === MOST_ATTEMPTS) throw tooBusy();
-        await sleep(PAUSE_MS * attempt * Math.random());
-        const again = planned;
+        if (performance.now() > until) throw tooBusy();
+        await sleep(Math.random() * Math.min(MAX_PAUSE_MS, PAUSE_MS * 2 ** attempt));
+        // What takes long to plan loses to what does not: half of them come later.
+        const again = planned.slice(0, Math.ceil(planned.length / 2));
+        this.#queue.unshift(...planned.slice(again.length).map(({ action }) => action));
         [changes, planned] = [new CatalogChanges(), []];
         for (const { action } of again) changes = await this.#plan(action, changes, planned);
       }
