@@ -152,10 +152,10 @@ export class CollectionOpener {
     const known = await catalog.entry(id);
     const budget = await budgets.of(known.tenant);
     return this.#touching(id, async () => {
-      const { stored, logged } = await this.#openRecords(known);
       const indexFiles = await this.#indexFiles(known);
       // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
       await takeSlice(known.tenant);
+      const { stored, logged } = await this.#openRecords(known);
       const store = logged ?? (budget === null ? stored : new QuotaStore(id, stored, budget));
       try {
         await takeSlice(known.tenant);
