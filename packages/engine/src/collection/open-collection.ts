@@ -20,7 +20,6 @@ import type { HeldRecords } from "../engine.ts";
 import { CollectionIndex } from "../index/collection-index.ts";
 import type { StageTimes } from "../query/stage-times.ts";
 import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
-import type { CorruptDataError } from "../storage/corrupt-data-error.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
 import { VersionHistory } from "../storage/version-history.ts";
@@ -281,19 +280,9 @@ export class OpenCollection {
   }
 
   async #rebuild(signal: CancelSignal): Promise<void> {
-    const filled = { index: this.#index, kinds: this.#kinds, progress: this.#options.progress };
-    const damaged = await indexRecords(this.#store, filled, signal);
-    this.#store.requireWhole(this.#index.size + damaged.size);
-    for (const [offset, damage] of damaged) this.#setAside(offset, damage);
-    this.#damaged.complete();
-  }
-
-  /** Without a name of its own a record could never be deleted, so then it is the collection that is damaged. */
-  #setAside(offset: number, damage: CorruptDataError): void {
-    const id = this.#store.idAt(offset);
-    if (id === null || this.#index.position(id) !== null) throw damage;
-    this.#damaged.add(id, damage);
-    this.#options.onProblem(damage);
+    const { store, progress, onProblem } = this.#options;
+    const filled = { index: this.#index, kinds: this.#kinds, damaged: this.#damaged };
+    await indexRecords(store, { ...filled, progress, onProblem }, signal);
   }
 
   /** Writes that were durable when the process died, but not yet in the catalog. */

@@ -5,6 +5,7 @@ import type { CorruptDataError } from "../../storage/corrupt-data-error.ts";
 import type { RecordStore, ScanOptions } from "../../storage/record-store.ts";
 import { runInTurns } from "../../storage/steps.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
+import type { DamagedRecords } from "../damage/damaged-records.ts";
 import type { OpeningProgress } from "./opening-progress.ts";
 import type { SchemaInference } from "../schema-inference.ts";
 
@@ -13,10 +14,31 @@ export interface FilledIndex {
   /** What is learnt of the records. */
   readonly kinds: SchemaInference;
   readonly progress: OpeningProgress;
+  /** Gets those that could not be read. */
+  readonly damaged: DamagedRecords;
+  readonly onProblem: (error: unknown) => void;
+}
+
+/** Throws where records are missing, and the damage of one that has no name of its own: it could never be deleted. */
+export async function indexRecords(
+  store: RecordStore,
+  filled: FilledIndex,
+  signal: CancelSignal,
+): Promise<void> {
+  const { index, damaged, onProblem } = filled;
+  const damages = await fillIndex(store, filled, signal);
+  store.requireWhole(index.size + damages.size);
+  for (const [offset, damage] of damages) {
+    const id = store.idAt(offset);
+    if (id === null || index.position(id) !== null) throw damage;
+    damaged.add(id, damage);
+    onProblem(damage);
+  }
+  damaged.complete();
 }
 
 /** Returns the damage of the records that could not be read, by offset. */
-export async function indexRecords(
+async function fillIndex(
   store: RecordStore,
   { index, kinds, progress }: FilledIndex,
   signal: CancelSignal,

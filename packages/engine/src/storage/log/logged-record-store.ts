@@ -5,6 +5,7 @@
  */
 import assert from "node:assert";
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { CorruptDataError } from "../corrupt-data-error.ts";
 import { ForwardingStore } from "../forwarding-store.ts";
@@ -23,7 +24,10 @@ import {
 import type { HeadReader } from "./head-reader.ts";
 
 /** Each lost to another writer, or not answered. */
-const MOST_ATTEMPTS = 32;
+const MOST_ATTEMPTS = 64;
+/** After some that were lost, a random share of this: of writers that do the same, one comes first. */
+const PAUSE_MS = 16;
+const WITHOUT_PAUSE = 4;
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
 const GROUPED = 64;
 const GROUPED_BYTES = 8 * 1024 * 1024;
@@ -122,6 +126,7 @@ export class LoggedRecordStore extends ForwardingStore {
         const change = await this.#planned(plan);
         if (change.head.sequence === this.#position.sequence) return requireNothing(change);
         if (await this.#append(batch, change)) return change;
+        if (attempt >= WITHOUT_PAUSE) await sleep(Math.random() * PAUSE_MS);
       }
       throw new SheafError("rate_limited", "too many others write this collection", {
         retryAfterSeconds: 1,
