@@ -13,6 +13,12 @@ import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
 import type { TurnLock } from "./storage/turn-lock.ts";
 import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-space.ts";
 
+/** Where several servers keep what they share. */
+export interface EngineDatabase extends PostgresSettings {
+  /** How large the log of a collection gets before its records are written down and it is trimmed; 64 MiB by default. */
+  readonly checkpointAfterBytes?: number;
+}
+
 export interface LocalEngineOptions {
   readonly dataFolder: string;
   readonly log?: EngineLog;
@@ -36,7 +42,7 @@ export interface LocalEngineOptions {
   /** Bytes that rows may take which are in no index file yet; the default where it is left out. */
   readonly unsealedMemory?: number;
   /** Where catalog and records are that other servers serve, too; the data folder is then a cache, and may be lost. */
-  readonly database?: PostgresSettings;
+  readonly database?: EngineDatabase;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
 }

@@ -3,16 +3,16 @@ import { SheafError } from "@sheaf/protocol";
 import { openSharedCatalog } from "./catalog/open-shared-catalog.ts";
 import { CollectionLogs } from "./collection/logged/collection-logs.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
-import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
+import type { EngineDatabase, EngineParts, OpenOptions } from "./local-engine-options.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
 import { PostgresCatalogStore } from "./storage/postgres/postgres-catalog-store.ts";
 import { PostgresCommitLog } from "./storage/postgres/postgres-commit-log.ts";
-import { PostgresDatabase, type PostgresSettings } from "./storage/postgres/postgres-database.ts";
+import { PostgresDatabase } from "./storage/postgres/postgres-database.ts";
 
 /** Throws `failed_precondition` for what does not work with a database, and for a folder that is more than a cache. */
 export async function openDatabase(
   folder: DataFolder,
-  settings: PostgresSettings,
+  settings: EngineDatabase,
   { quotas = NO_QUOTAS, archive }: Pick<OpenOptions, "quotas" | "archive">,
 ): Promise<Pick<EngineParts, "archive" | "catalog" | "logs">> {
   // What other servers write is not counted here.
@@ -26,6 +26,13 @@ export async function openDatabase(
     throw new SheafError("failed_precondition", "the records are in a database: archive that");
   const store = new PostgresCatalogStore(new PostgresDatabase(settings));
   const catalog = await openSharedCatalog(folder, store, { quotas });
-  const logs = new CollectionLogs(new PostgresCommitLog(new PostgresDatabase(settings)));
+  const log = new PostgresCommitLog(new PostgresDatabase(settings));
+  const logs = new CollectionLogs(log, settings.checkpointAfterBytes);
+  try {
+    await logs.sweep();
+  } catch (error) {
+    await Promise.all([logs.close(), catalog.close()]);
+    throw error;
+  }
   return { archive: null, catalog, logs };
 }

@@ -6,7 +6,7 @@ import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
 import { engineSuite } from "./engine.suite.ts";
 import type { Engine } from "./engine.ts";
-import type { PostgresSettings } from "./storage/postgres/postgres-database.ts";
+import { PostgresDatabase, type PostgresSettings } from "./storage/postgres/postgres-database.ts";
 import { PostgresServer } from "./storage/postgres/testing/postgres-server.ts";
 import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
@@ -115,6 +115,42 @@ describe("engines on one database", () => {
     const again = await open(database, dataFolder);
     expect(await idsOf(again, ref)).toEqual(await idsOf(other, ref));
     expect(await again.getCollection(ref)).toMatchObject({ dimension: 2 });
+  });
+
+  it("keep logs small: of what was deleted nothing is left, and who lacks what was trimmed begins again", async () => {
+    const settings = server.settings();
+    const database = { ...settings, checkpointAfterBytes: 20_000 };
+    const sql = new PostgresDatabase(settings);
+    onTestFinished(() => sql.close());
+    const logHas = async (text: string): Promise<boolean> => {
+      const query = `select 1 from ${settings.schema}.log where position($1::bytea in body) > 0`;
+      return (await sql.read(query, [Buffer.from(text)])).length > 0;
+    };
+    const rows = async (table: string): Promise<number> =>
+      (await sql.read(`select 1 from ${settings.schema}.${table}`)).length;
+    const [one, two] = [await open(database), await open(database)];
+    const ref = await makeCollection(one);
+    await write(two, ref, "add", record("doomed", { document: "secret-of-doomed" }));
+    await one.delete(ref, { ids: ["doomed"], where: null, limit: null });
+    expect(await logHas("secret-of-doomed")).toBe(true);
+    let written = 0;
+    const fill = async (): Promise<void> =>
+      write(one, ref, "add", record(`r${written++}`, { document: "x".repeat(2_000) }));
+    while (await logHas("secret-of-doomed")) await fill();
+    const expected = await idsOf(one, ref);
+    expect(expected).toHaveLength(written);
+    const third = await open(database);
+    for (const engine of [two, third]) expect(await idsOf(engine, ref)).toEqual(expected);
+    const fork = { ...ref, id: (await two.forkCollection(ref, "forked")).id };
+    await write(third, ref, "add", record("late"));
+    await write(one, fork, "add", record("only in the fork"));
+    for (const engine of [one, two, third]) {
+      expect(await idsOf(engine, ref)).toEqual([...expected, "late"]);
+      expect(await idsOf(engine, fork)).toEqual([...expected, "only in the fork"]);
+    }
+    for (const name of ["forked", (await one.getCollection(ref)).name])
+      await one.deleteCollection({ ...ref, name });
+    for (const table of ["log", "log_head", "log_batch"]) await expect.poll(() => rows(table)).toBe(0);
   });
 
   it("answer 503 while the database is away, and lose nothing of what was acknowledged", async () => {

@@ -7,6 +7,7 @@ import { CallMeter, type StageTimes } from "../query/stage-times.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import type { CollectionReads } from "./collection-reads.ts";
 import type { OpenCollection } from "./open-collection.ts";
+import { ViewVoid } from "../storage/log/logged-record-store.ts";
 import { OpenReads } from "./open-reads.ts";
 
 export class CollectionCalls {
@@ -27,13 +28,22 @@ export class CollectionCalls {
     work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
   ): Promise<T> {
     const { id } = await this.#catalog.collection(ref);
-    return this.meter.measure(options, (times) =>
-      this.#pool.use(id, options?.signal, async (collection, signal) => {
-        const refreshed = collection.refresh();
-        if (refreshed !== undefined) await refreshed;
-        return work(collection, signal, times.opened());
-      }),
-    );
+    return this.meter.measure(options, async (times) => {
+      for (let isAgain = false; ; isAgain = true) {
+        let isRefreshed = false;
+        try {
+          return await this.#pool.use(id, options?.signal, async (collection, signal) => {
+            const refreshed = collection.refresh();
+            if (refreshed !== undefined) await refreshed;
+            isRefreshed = true;
+            return work(collection, signal, times.opened());
+          });
+        } catch (error) {
+          // The log was trimmed beyond what this server has read of it: it is opened again, with the rest.
+          if (!(error instanceof ViewVoid) || isRefreshed || isAgain) throw error;
+        }
+      }
+    });
   }
 
   read(

@@ -4,7 +4,13 @@
  * copy at a time, tenants in turn: more would only fight for the disk.
  */
 import { randomUUID } from "node:crypto";
-import { type CancelSignal, type Collection, type CollectionRef, throwIfAborted } from "@sheaf/protocol";
+import {
+  type CancelSignal,
+  type Collection,
+  type CollectionRef,
+  SheafError,
+  throwIfAborted,
+} from "@sheaf/protocol";
 import type { Archive } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
@@ -113,7 +119,9 @@ export class CollectionForker {
       return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
     } catch (error) {
       await folder.discardCollection(id);
-      await logs?.drop(id).catch((problem: unknown) => this.#options.onProblem(problem, id));
+      // The catalog may have it, or get it yet, where its commit was not answered.
+      const isUnknown = error instanceof SheafError && error.code === "unavailable";
+      if (!isUnknown) await logs?.drop(id).catch((problem: unknown) => this.#options.onProblem(problem, id));
       throw this.#options.opener.damaged.refusal(error, ref.id);
     } finally {
       release();

@@ -32,6 +32,7 @@ import { SegmentDamaged, SegmentMissing } from "../storage/files/segment-damaged
 import type { WriteElsewhere } from "../index/files/segment-sealer.ts";
 import type { IndexerChild } from "../indexing/indexer-child.ts";
 import type { KeptIndexFiles } from "./index-keeper.ts";
+import type { ViewCopy } from "../storage/log/log-checkpoints.ts";
 import type { CollectionLogs } from "./logged/collection-logs.ts";
 import { lineageOf } from "./lineage.ts";
 import { OpenCollection } from "./open-collection.ts";
@@ -202,8 +203,25 @@ export class CollectionOpener {
     const open = (): LmdbRecordStore => (stored = this.openStoreAt(known, tenant));
     if (logs === null) return { stored: open() };
     const remove = (): Promise<void> => folder.discardCollection(id);
-    const logged = await logs.open({ id, epoch: lineageOf(known) }, { open, remove });
+    const copy = (): Promise<ViewCopy> => this.#copyView(id, stored!);
+    const onProblem = (error: unknown): void => this.#options.onProblem(error, id);
+    const places = { open, copy, remove, onProblem };
+    const logged = await logs.open({ id, epoch: lineageOf(known) }, places);
     return { stored: stored!, logged };
+  }
+
+  async #copyView(id: string, stored: LmdbRecordStore): Promise<ViewCopy> {
+    const { folder: data, disk } = this.#options;
+    const folder = data.newTrash();
+    const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+    try {
+      await stored.copyTo(folder);
+      const view = new LmdbRecordStore(ownEnvironment({ folder, name: collectionName(id), disk }));
+      return { view, remove: () => view.close().then(remove) };
+    } catch (error) {
+      await remove();
+      throw error;
+    }
   }
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */

@@ -111,7 +111,7 @@ export class OpenCollection {
 
   /** `false` while writes wait for a checkpoint; closing then would only hasten it. */
   get settled(): boolean {
-    return this.#progress.settled && !this.#moves.isMoving;
+    return this.#progress.settled && !this.#moves.isMoving && this.#options.logged?.settled !== false;
   }
 
   /** Of the store, checkpointed or not. */

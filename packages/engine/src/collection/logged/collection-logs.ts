@@ -2,6 +2,7 @@
 import { unknownCollection } from "../../catalog/collection-entries.ts";
 import type { CommitLog } from "../../storage/log/commit-log.ts";
 import { HeadReader } from "../../storage/log/head-reader.ts";
+import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints.ts";
 import { type LogView, LoggedRecordStore, ViewVoid } from "../../storage/log/logged-record-store.ts";
 
 /** What a collection's log is called, and which one it is. */
@@ -12,35 +13,52 @@ export interface LogName {
 
 export interface ViewPlace {
   readonly open: () => LogView;
+  /** Of the view that was opened last, as it is then. */
+  readonly copy: () => Promise<ViewCopy>;
+  readonly onProblem: (error: unknown) => void;
   /** With all that was made of it. */
   readonly remove: () => Promise<void>;
 }
 
+/** A checkpoint may be replaced while one is read. */
+const MOST_VIEWS = 4;
+
 export class CollectionLogs {
   readonly #log: CommitLog;
   readonly #heads: HeadReader;
+  readonly #checkpointAfterBytes: number | undefined;
 
-  /** @param log Closed with this. */
-  constructor(log: CommitLog) {
+  /**
+   * @param log Closed with this.
+   * @param checkpointAfterBytes Of a log, before which no checkpoint is written.
+   */
+  constructor(log: CommitLog, checkpointAfterBytes?: number) {
     this.#log = log;
     this.#heads = new HeadReader(log);
+    this.#checkpointAfterBytes = checkpointAfterBytes;
   }
 
   /** With all that is in the log. A view that is void is removed, and made anew. */
   async open(name: LogName, place: ViewPlace): Promise<LoggedRecordStore> {
-    try {
-      return await this.#open(name, place.open());
-    } catch (error) {
-      if (!(error instanceof ViewVoid)) throw error;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#open(name, place);
+      } catch (error) {
+        if (!(error instanceof ViewVoid) || attempt === MOST_VIEWS) throw error;
+      }
+      await place.remove();
     }
-    await place.remove();
-    return this.#open(name, place.open());
   }
 
   /** 404 where there is no such log. */
   async fork(source: string, { id, epoch }: LogName): Promise<void> {
     const outcome = await this.#log.copy(source, { collection: id, epoch });
     if (outcome === "gone") throw unknownCollection(source);
+  }
+
+  /** Removes what servers that died have left. */
+  sweep(): Promise<void> {
+    return this.#log.sweep();
   }
 
   drop(id: string): Promise<void> {
@@ -51,9 +69,12 @@ export class CollectionLogs {
     return this.#log.close();
   }
 
-  async #open(name: LogName, view: LogView): Promise<LoggedRecordStore> {
+  async #open(name: LogName, { open, copy, onProblem }: ViewPlace): Promise<LoggedRecordStore> {
+    const [view, log, heads] = [open(), this.#log, this.#heads];
+    const leastBytes = this.#checkpointAfterBytes;
+    const checkpoints = new LogCheckpoints({ ...name, log, copy, leastBytes, onProblem });
     try {
-      return await LoggedRecordStore.open({ ...name, log: this.#log, heads: this.#heads, view });
+      return await LoggedRecordStore.open({ ...name, log, heads, view, checkpoints });
     } catch (error) {
       await view.close();
       throw error;

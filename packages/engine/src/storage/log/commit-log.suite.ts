@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
+  CHECKPOINT_EPOCH,
   type AppendOutcome,
   type CommitLog,
   type LogBatch,
@@ -20,6 +21,7 @@ export interface CommitLogSuite {
 const EPOCH = "epoch-1";
 const START = firstHead(EPOCH);
 const STATE = Buffer.from("state");
+const EMPTY = { bytes: 0, checkpointBytes: 0 };
 
 export function batch(sequence: number, text = String(sequence), id = randomUUID()): LogBatch {
   return { id, sequence, parts: [{ partition: 0, body: Buffer.from(text) }] };
@@ -49,6 +51,9 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
 
     const append = (from: LogHead, ...batches: readonly LogBatch[]): Promise<AppendOutcome> =>
       log.append("c", from, { batches, state: STATE });
+    /** To the state after one of its batches. */
+    const trim = ({ id, sequence }: LogBatch): Promise<"done" | "moved"> =>
+      log.trim("c", { epoch: EPOCH, sequence, batch: id, log: `c/${id}`, bytes: 1 });
     const headOf = async (): Promise<LogHead> => {
       const [head] = await log.heads(["c"]);
       return { epoch: head!.epoch, sequence: head!.sequence, batch: head!.batch };
@@ -57,7 +62,7 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       (await readAll(log, after)).map(({ parts }) => Buffer.from(parts[0]!.body).toString());
 
     it("has a collection from its creation on, once", async () => {
-      expect(await log.heads(["none", "c"])).toEqual([null, { ...START, state: STATE }]);
+      expect(await log.heads(["none", "c"])).toEqual([null, { ...START, state: STATE, ...EMPTY }]);
       expect(await log.create("c", { epoch: "other", state: STATE })).toBe("exists");
       expect(await headOf()).toEqual(START);
       expect(await readAll(log, START)).toEqual([]);
@@ -148,14 +153,15 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
     it("forgets whole batches, and says so to whoever needs them", async () => {
       const batches = [batch(2), batch(4), batch(6)];
       await append(START, ...batches);
-      await log.trim("c", 5);
+      expect(await trim(batches[1]!)).toBe("done");
       expect(await log.read("c", START)).toBe("trimmed");
       expect(await log.read("c", headAfter(EPOCH, batches.slice(0, 1)))).toBe("trimmed");
       expect(await texts(headAfter(EPOCH, batches.slice(0, 2)))).toEqual(["6"]);
       expect(await log.find("c", batches[0]!.id)).toBe(2);
       expect(await append(await headOf(), { ...batches[0]!, sequence: 7 })).toBe("moved");
-      await log.trim("c", 1);
-      await log.trim("c", 100);
+      expect(await trim(batches[0]!)).toBe("moved");
+      expect(await trim({ ...batches[2]!, id: randomUUID() })).toBe("moved");
+      expect(await trim(batches[2]!)).toBe("done");
       expect(await texts(await headOf())).toEqual([]);
       expect(await append(await headOf(), batch(9))).toBe("done");
     });
@@ -169,12 +175,13 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
     });
 
     it("ends a read whose batches are trimmed under it", async () => {
-      await append(START, ...Array.from({ length: 200 }, (_, i) => batch(i + 1)));
+      const batches = Array.from({ length: 200 }, (_, i) => batch(i + 1));
+      await append(START, ...batches);
       const found = await log.read("c", START);
       if (found === "trimmed") throw new Error("trimmed");
       const reads = found[Symbol.asyncIterator]();
       expect((await reads.next()).value).toMatchObject({ sequence: 1 });
-      await log.trim("c", 199);
+      await trim(batches[198]!);
       const rest = async (): Promise<void> => {
         while ((await reads.next()).done !== true);
       };
@@ -190,8 +197,13 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       const next = { batches: [batch(2, "x".repeat(101))], state: STATE };
       expect(await bounded.append("c", head, next)).toBe("full");
       expect(await bounded.append("c", START, next)).toBe("moved");
-      await bounded.trim("c", 1);
-      expect(await bounded.append("c", head, next)).toBe("done");
+      const anyway = { batches: [batch(2, "x".repeat(101))], state: STATE, unbounded: true };
+      expect(await bounded.append("c", head, anyway)).toBe("done");
+      const newest = headAfter(EPOCH, anyway.batches);
+      expect(await bounded.trim("c", { ...head, log: "c/1", bytes: 1 })).toBe("done");
+      const third = { batches: [batch(3, "x".repeat(100))], state: STATE };
+      expect(await bounded.append("c", newest, third)).toBe("done");
+      expect((await bounded.heads(["c"]))[0]).toMatchObject({ bytes: 201, checkpointBytes: 1 });
       await bounded.close();
     });
 
@@ -199,13 +211,21 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       const large = { ...batch(40), parts: [{ partition: 0, body: Buffer.alloc(1_200_000, 7) }] };
       const batches = [...Array.from({ length: 39 }, (_, i) => batch(i + 1)), large];
       await append(START, ...batches);
-      await log.trim("c", 2);
+      const checkpoint = { ...headAfter(EPOCH, batches.slice(0, 2)), log: "c/1", bytes: 3 };
+      await log.create(checkpoint.log, { epoch: CHECKPOINT_EPOCH, state: STATE });
+      const first = { batches: [batch(1, "records")], state: STATE };
+      await log.append(checkpoint.log, firstHead(CHECKPOINT_EPOCH), first);
+      await log.trim("c", checkpoint);
+      expect(await log.checkpoint("c")).toEqual(checkpoint);
       const to = { collection: "copy", epoch: "epoch-2" };
       expect(await log.copy("c", to)).toBe("done");
       const head = await headOf();
       await append(head, batch(41, "source"));
       const copied = { ...head, epoch: "epoch-2" };
-      expect((await log.heads(["copy"]))[0]).toEqual({ ...copied, state: STATE });
+      expect((await log.heads(["copy"]))[0]).toMatchObject({ ...copied, state: STATE, checkpointBytes: 3 });
+      const theirs = (await log.checkpoint("copy"))!;
+      expect(theirs).toEqual({ ...checkpoint, epoch: "epoch-2", log: theirs.log });
+      expect(theirs.log).not.toBe(checkpoint.log);
       const after = { ...headAfter(EPOCH, batches.slice(0, 2)), epoch: "epoch-2" };
       expect(await readAll(log, after, "copy")).toEqual(batches.slice(2));
       expect(await log.find("copy", batches[0]!.id)).toBe(1);
@@ -214,6 +234,11 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       expect(await readAll(log, copied, "copy")).toHaveLength(1);
       await log.drop("c");
       expect(await readAll(log, after, "copy")).toHaveLength(39);
+      expect(await log.heads([checkpoint.log])).toEqual([null]);
+      const records = await readAll(log, firstHead(CHECKPOINT_EPOCH), theirs.log);
+      expect(records.map(({ id }) => id)).toEqual(first.batches.map(({ id }) => id));
+      await log.trim("copy", { ...copied, log: "copy/2", bytes: 1 });
+      expect(await log.heads([theirs.log])).toEqual([null]);
       expect(await log.copy("c", { collection: "other", epoch: "epoch-3" })).toBe("gone");
       expect(await log.heads(["other"])).toEqual([null]);
     });

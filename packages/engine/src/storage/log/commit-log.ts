@@ -3,6 +3,7 @@
  * the head that it was planned on and is done only if that is still the head, so no writer needs a lease or a clock. Memory is
  * the first implementation, PostgreSQL the second; `commit-log.suite.ts` holds both to the same behaviour.
  */
+import { randomUUID } from "node:crypto";
 
 /**
  * A state of a collection. All three parts are compared: after a database was restored, or has lost its newest batches, the
@@ -20,6 +21,20 @@ export interface LogHead {
 export interface FoundHead extends LogHead {
   /** As the newest append has left it. */
   readonly state: Uint8Array;
+}
+
+/** What is in a log, and what a reader that begins would have to read first. */
+export interface LogSizes {
+  readonly bytes: number;
+  /** 0: there is none. */
+  readonly checkpointBytes: number;
+}
+
+/** A state that the records themselves were written down at, so that batches up to it are needed no more. */
+export interface Checkpoint extends LogHead {
+  /** The log whose batches make that state of nothing. It is removed with the checkpoint. */
+  readonly log: string;
+  readonly bytes: number;
 }
 
 export interface LogPart {
@@ -46,6 +61,8 @@ export interface LogAppend {
   readonly batches: readonly LogBatch[];
   /** What the writer keeps beside the head: counts, the next offset. Small. */
   readonly state: Uint8Array;
+  /** Also where the log gets larger than it should; for checkpoints, which there is one of. */
+  readonly unbounded?: boolean;
 }
 
 /**
@@ -62,14 +79,14 @@ export interface CommitLog {
   /** `exists`: there is a collection of this id, and nothing has changed. */
   create(collection: string, head: Pick<FoundHead, "epoch" | "state">): Promise<"done" | "exists">;
   /**
-   * Makes a collection that begins with all that is in the log of another, also with its sequence numbers and batch ids, as one
-   * state. `gone`: there is no other, or it was trimmed meanwhile. Done once, however often it is asked for.
+   * Makes a collection that begins with all that is in the log of another, also with its sequence numbers, batch ids and
+   * checkpoint, as one state. `gone`: there is no other, or it is trimmed all the time. Done once, however often it is asked for.
    */
   copy(from: string, to: { readonly collection: string; readonly epoch: string }): Promise<"done" | "gone">;
-  /** With its log. Nothing happens where there is none. */
+  /** With its log and its checkpoint. Nothing happens where there is none. */
   drop(collection: string): Promise<void>;
   /** One for each collection, in their order, as one request; `null`: there is none. */
-  heads(collections: readonly string[]): Promise<readonly (FoundHead | null)[]>;
+  heads(collections: readonly string[]): Promise<readonly ((FoundHead & LogSizes) | null)[]>;
   append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome>;
   /**
    * The batches after a state, oldest first, up to the head as it is now or newer. `trimmed`: the log does not go back so far,
@@ -79,8 +96,15 @@ export interface CommitLog {
   read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed">;
   /** Sequence number of the batch with this id, kept for a day after it was trimmed; `null`: it is not there. */
   find(collection: string, batch: string): Promise<number | null>;
-  /** Forgets batches whose operations are all at or before `sequence`. */
-  trim(collection: string, sequence: number): Promise<void>;
+  /** `null`: the log has everything. */
+  checkpoint(collection: string): Promise<Checkpoint | null>;
+  /**
+   * Forgets batches up to a checkpoint, which takes the place of the one before. `moved`: that is as new, or this is of no
+   * state of the log; nothing has changed then.
+   */
+  trim(collection: string, checkpoint: Checkpoint): Promise<"done" | "moved">;
+  /** Removes logs of checkpoints that nobody appended to for a day, and that are of no collection. */
+  sweep(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -90,6 +114,14 @@ export class LogTrimmed extends Error {
   constructor() {
     super("the log was trimmed while it was read");
   }
+}
+
+/** Of every log of a checkpoint: what is in it does not depend on the collection's. */
+export const CHECKPOINT_EPOCH = "checkpoint";
+
+/** A name for the log of a checkpoint; ids of collections have no slash. */
+export function newCheckpointLog(collection: string): string {
+  return `${collection}/${randomUUID()}`;
 }
 
 /** Before the first batch. */

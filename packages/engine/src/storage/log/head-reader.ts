@@ -2,10 +2,10 @@
  * Heads of logs as of a moment after they were asked for. Those that are asked for while a request is under way are one
  * request: the next.
  */
-import type { CommitLog, FoundHead } from "./commit-log.ts";
+import type { CommitLog, FoundHead, LogSizes } from "./commit-log.ts";
 
 interface Asked {
-  readonly resolve: (head: FoundHead | null) => void;
+  readonly resolve: (head: (FoundHead & LogSizes) | null) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -22,7 +22,7 @@ export class HeadReader {
   }
 
   /** `null`: there is no such collection. */
-  head(collection: string): Promise<FoundHead | null> {
+  head(collection: string): Promise<(FoundHead & LogSizes) | null> {
     return new Promise((resolve, reject) => {
       const asked = { resolve, reject };
       const others = this.#asked.get(collection);

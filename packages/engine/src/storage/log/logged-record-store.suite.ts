@@ -10,6 +10,7 @@ import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoreChange, StoreView } from "../record-store.ts";
 import type { CommitLog } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
+import { LogCheckpoints, type ViewCopy } from "./log-checkpoints.ts";
 import { LoggedRecordStore } from "./logged-record-store.ts";
 
 export interface LoggedStoreSuite {
@@ -26,10 +27,30 @@ export function newFolder(): string {
   return join(root, String(folders++));
 }
 
-export function openLogged(log: CommitLog, folder = newFolder()): Promise<LoggedRecordStore> {
-  const environment = { folder, name: "view", disk: createDiskSpace(root) };
-  const view = new LmdbRecordStore(ownEnvironment(environment));
-  const places = { id: "c", epoch: "epoch", log, heads: new HeadReader(log), view };
+function viewIn(folder: string): LmdbRecordStore {
+  return new LmdbRecordStore(ownEnvironment({ folder, name: "view", disk: createDiskSpace(root) }));
+}
+
+/** @param leastBytes Of a log that gets a checkpoint; none does if it is left out. */
+export function openLogged(
+  log: CommitLog,
+  folder = newFolder(),
+  leastBytes = Infinity,
+): Promise<LoggedRecordStore> {
+  const view = viewIn(folder);
+  const copy = async (): Promise<ViewCopy> => {
+    const to = newFolder();
+    await view.copyTo(to);
+    const copied = viewIn(to);
+    return { view: copied, remove: () => copied.close() };
+  };
+  const onProblem = (error: unknown): void => {
+    throw error;
+  };
+  const common = { id: "c", epoch: "epoch", log };
+  const checkpoints =
+    leastBytes === Infinity ? undefined : new LogCheckpoints({ ...common, copy, leastBytes, onProblem });
+  const places = { ...common, heads: new HeadReader(log), view, checkpoints };
   return LoggedRecordStore.open(places).catch(async (error: unknown) => {
     await view.close();
     throw error;
@@ -115,11 +136,70 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       expect([...two.scan(0)]).toEqual([...one.scan(0)]);
       await two.close();
       await addOne(one, "late");
-      await log.trim("c", 100);
       const again = await open(log, folder);
       expect(idsIn(again)).toEqual(idsIn(one));
       again.requireWhole(101);
-      await expect(openLogged(log)).rejects.toMatchObject({ name: "ViewVoid" });
+    });
+
+    it("keep the log small, begin with what was written down of it, and are void where they lack what was trimmed", async () => {
+      const log = openLog();
+      const slow = await open(log);
+      const folder = newFolder();
+      const old = await openLogged(log, folder);
+      await old.close();
+      const one = await openLogged(log, newFolder(), 4_000);
+      onTestFinished(() => one.close());
+      const checkpoint = async (): Promise<number> => (await log.checkpoint("c"))?.sequence ?? 0;
+      for (let i = 0; i < 60; i++) await addOne(one, `r${i}`);
+      await one.apply(({ head }) => ({
+        head: { ...head, sequence: head.sequence + 1 },
+        puts: [],
+        removes: [{ id: "r7", offset: 7, sequence: head.sequence + 1 }],
+      }));
+      const removed = one.head.sequence;
+      while ((await checkpoint()) < removed) {
+        await addOne(one, `s${one.head.nextOffset}`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      await addOne(one, "late");
+      // One that is opened while a checkpoint is replaced would be opened again.
+      await expect.poll(() => one.settled).toBe(true);
+      const [head] = await log.heads(["c"]);
+      expect(head!.bytes).toBeLessThan(20 * 4_000);
+      const other = await openLogged(log, newFolder());
+      onTestFinished(() => other.close());
+      expect([...other.scan(0)]).toEqual([...one.scan(0)]);
+      expect(other.head).toEqual(one.head);
+      expect(idsIn(other)).not.toContain("r7");
+      other.requireWhole(idsIn(one).length);
+      await addOne(other, "more");
+      await one.refresh();
+      expect(idsIn(one)).toEqual(idsIn(other));
+      // It would not know what was changed before.
+      expect(other.changesAfter(0)).toBe("trimmed");
+      await expect(slow.refresh()).rejects.toMatchObject({ name: "ViewVoid" });
+      const again = await openLogged(log, folder);
+      onTestFinished(() => again.close());
+      expect(idsIn(again)).toEqual(idsIn(other));
+    });
+
+    it("do not begin with half of a checkpoint", async () => {
+      const log = openLog();
+      const one = await openLogged(log, newFolder(), 1);
+      onTestFinished(() => one.close());
+      for (let i = 0; i < 20; i++) await addOne(one, `r${i}`);
+      await expect.poll(() => log.checkpoint("c")).not.toBeNull();
+      const view = viewIn(newFolder());
+      const follow = view.follow.bind(view);
+      let batches = 0;
+      view.follow = (plan, batch) => {
+        if (++batches === 2) throw new Error("killed");
+        return follow(plan, batch);
+      };
+      const places = { id: "c", epoch: "epoch", log, heads: new HeadReader(log), view };
+      await expect(LoggedRecordStore.open(places)).rejects.toThrow("killed");
+      await expect(LoggedRecordStore.open(places)).rejects.toMatchObject({ name: "ViewVoid" });
+      await view.close();
     });
 
     it("are void where the log is another one now, whether they are open or not", async () => {
@@ -142,8 +222,7 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
 
     it("are void where their records came from elsewhere", async () => {
       const folder = newFolder();
-      const environment = { folder, name: "view", disk: createDiskSpace(root) };
-      const alone = new LmdbRecordStore(ownEnvironment(environment));
+      const alone = viewIn(folder);
       const head = { sequence: 1, nextOffset: 1, dimension: 2 };
       await alone.apply(() => ({ head, puts: [storedRecord(0)], removes: [] }));
       await alone.close();

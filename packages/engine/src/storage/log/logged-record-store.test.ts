@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { AppendOutcome, CommitLog, FoundHead, LogAppend, LogHead } from "./commit-log.ts";
+import type { AppendOutcome, CommitLog, FoundHead, LogAppend, LogHead, LogSizes } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
 import { addOne, idsIn, loggedStoreSuite, openLogged } from "./logged-record-store.suite.ts";
 import { MemoryCommitLog } from "./memory-commit-log.ts";
@@ -53,8 +53,10 @@ describe("heads of logs", () => {
         requests.push(collections);
         await new Promise((resolve) => setTimeout(resolve, 5));
         if (collections.includes("bad")) throw new Error("away");
-        return collections.map((id): FoundHead | null =>
-          id === "none" ? null : { epoch: id, sequence: 1, batch: "", state: Buffer.alloc(0) },
+        return collections.map((id): (FoundHead & LogSizes) | null =>
+          id === "none"
+            ? null
+            : { epoch: id, sequence: 1, batch: "", state: Buffer.alloc(0), bytes: 0, checkpointBytes: 0 },
         );
       },
     };

@@ -17,11 +17,14 @@ import {
   type CommitLog,
   type LogBatch,
   type LogHead,
+  type LogSizes,
   LogTrimmed,
   bytesOf,
   isSameHead,
 } from "./commit-log.ts";
+import { readCheckpoint } from "./checkpoint-log.ts";
 import type { HeadReader } from "./head-reader.ts";
+import type { LogCheckpoints } from "./log-checkpoints.ts";
 
 /** Each lost to another writer, or not answered. */
 const MOST_ATTEMPTS = 64;
@@ -49,6 +52,8 @@ export interface LogView extends RecordStore {
   readonly batch: string | null;
   /** `apply` of a batch of the log; both are stored or neither is. */
   follow(plan: (view: StoreView) => Steps<StoreChange>, batch: string): Promise<void>;
+  /** What operations up to this one changed is not known any more. */
+  forgetUpTo(sequence: number): Promise<void>;
 }
 
 export interface LoggedStoreOptions {
@@ -60,6 +65,8 @@ export interface LoggedStoreOptions {
   readonly heads: HeadReader;
   /** Closed with this. */
   readonly view: LogView;
+  /** Left out: the log is never trimmed by this store. */
+  readonly checkpoints?: LogCheckpoints | undefined;
 }
 
 /** The view is of no state of the log. */
@@ -82,6 +89,7 @@ export class LoggedRecordStore extends ForwardingStore {
   #position: LogHead;
   #follower: LogFollower | null = null;
   #isVoid = false;
+  #sizes: LogSizes = { bytes: 0, checkpointBytes: 0 };
 
   private constructor(options: LoggedStoreOptions) {
     super(options.view);
@@ -93,11 +101,17 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** With all that is in the log. Throws `ViewVoid` where the view has to be removed first. */
   static async open(options: LoggedStoreOptions): Promise<LoggedRecordStore> {
-    const { id, epoch, log, heads } = options;
+    const { id, epoch, log, heads, view } = options;
     if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE });
+    if (view.batch === null && view.head.sequence === 0) await readWhole(log, id, view);
     const store = new LoggedRecordStore(options);
     await store.refresh();
     return store;
+  }
+
+  /** `false` while a checkpoint is written; closing would break it off. */
+  get settled(): boolean {
+    return this.#options.checkpoints?.isWriting !== true;
   }
 
   /** One at most. */
@@ -110,6 +124,7 @@ export class LoggedRecordStore extends ForwardingStore {
     const { id, heads } = this.#options;
     const head = await heads.head(id);
     if (head === null) throw gone(id);
+    this.#sizes = head;
     if (isSameHead(head, this.#position) && !this.#isVoid) return;
     await this.#alone(() => this.#pull());
   }
@@ -125,7 +140,10 @@ export class LoggedRecordStore extends ForwardingStore {
       for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
         const change = await this.#planned(plan);
         if (change.head.sequence === this.#position.sequence) return requireNothing(change);
-        if (await this.#append(batch, change)) return change;
+        if (await this.#append(batch, change)) {
+          this.#options.checkpoints?.consider(this.#sizes);
+          return change;
+        }
         if (attempt >= WITHOUT_PAUSE) await sleep(Math.random() * PAUSE_MS);
       }
       throw new SheafError("rate_limited", "too many others write this collection", {
@@ -148,11 +166,20 @@ export class LoggedRecordStore extends ForwardingStore {
     const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE };
     const outcome = await log.append(id, this.#position, append);
     if (outcome === "gone") throw gone(id);
-    if (outcome === "full")
-      throw new SheafError("storage_full", "the log of the collection has reached its bound");
+    if (outcome === "full") throw this.#full();
     if (outcome !== "done") return this.#pull({ id: batch, change });
+    this.#sizes = { ...this.#sizes, bytes: this.#sizes.bytes + bytesOf(append.batches) };
     await this.#store(() => change, { ...this.#position, sequence, batch });
     return true;
+  }
+
+  #full(): SheafError {
+    const { checkpoints } = this.#options;
+    const message = "the log of the collection has reached its bound";
+    if (checkpoints === undefined) return new SheafError("storage_full", message);
+    checkpoints.consider(this.#sizes);
+    const words = `${message}, and is being trimmed; try again`;
+    return new SheafError("unavailable", words, { retryAfterSeconds: 5 });
   }
 
   /** Stores what the log has beyond the view. Whether the own batch was there. */
@@ -243,6 +270,7 @@ export class LoggedRecordStore extends ForwardingStore {
   }
 
   override async close(): Promise<void> {
+    await this.#options.checkpoints?.close();
     const leave = await this.#turns.enter("");
     try {
       await this.#view.close();
@@ -250,6 +278,15 @@ export class LoggedRecordStore extends ForwardingStore {
       this.#isVoid = true;
       leave();
     }
+  }
+}
+
+/** A view that has nothing begins with what the log begins with. */
+async function readWhole(log: CommitLog, id: string, view: LogView): Promise<void> {
+  try {
+    if ((await readCheckpoint(log, id, view)) === "trimmed") throw new ViewVoid();
+  } catch (error) {
+    throw error instanceof LogTrimmed ? new ViewVoid() : error;
   }
 }
 

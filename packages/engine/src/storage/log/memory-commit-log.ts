@@ -1,22 +1,26 @@
 /** Logs in memory: for tests, and as the plain meaning of the seam. */
 import {
   type AppendOutcome,
+  type Checkpoint,
   type CommitLog,
   type FoundHead,
   type LogAppend,
   type LogBatch,
   type LogHead,
+  type LogSizes,
   LogTrimmed,
   bytesOf,
   firstHead,
   headAfter,
   isSameHead,
+  newCheckpointLog,
 } from "./commit-log.ts";
 
 interface Log {
   head: FoundHead;
   /** The state that the oldest batch follows. */
   trimmed: LogHead;
+  checkpoint: Checkpoint | null;
   batches: readonly LogBatch[];
   /** Of all batches, also of those that were trimmed. */
   readonly sequences: Map<string, number>;
@@ -39,7 +43,7 @@ export class MemoryCommitLog implements CommitLog {
     const head = firstHead(epoch);
     const log = {
       head: { ...head, state: Buffer.from(state) },
-      trimmed: head,
+      ...{ trimmed: head, checkpoint: null },
       batches: [],
       sequences: new Map(),
     };
@@ -55,9 +59,10 @@ export class MemoryCommitLog implements CommitLog {
     if (this.#logs.has(collection)) return "done";
     if (source === undefined) return "gone";
     const { head, trimmed, batches, sequences } = source;
+    const checkpoint = this.#copyCheckpoint(source.checkpoint, { collection, epoch });
     this.#logs.set(collection, {
       head: { ...head, epoch },
-      trimmed: { ...trimmed, epoch },
+      ...{ trimmed: { ...trimmed, epoch }, checkpoint },
       batches,
       sequences: new Map(sequences),
     });
@@ -65,18 +70,25 @@ export class MemoryCommitLog implements CommitLog {
   }
 
   async drop(collection: string): Promise<void> {
+    const log = this.#logs.get(collection)?.checkpoint?.log;
     this.#logs.delete(collection);
+    if (log !== undefined) this.#logs.delete(log);
   }
 
-  async heads(collections: readonly string[]): Promise<readonly (FoundHead | null)[]> {
-    return collections.map((collection) => this.#logs.get(collection)?.head ?? null);
+  async heads(collections: readonly string[]): Promise<readonly ((FoundHead & LogSizes) | null)[]> {
+    return collections.map((collection) => {
+      const log = this.#logs.get(collection);
+      if (log === undefined) return null;
+      return { ...log.head, bytes: bytesOf(log.batches), checkpointBytes: log.checkpoint?.bytes ?? 0 };
+    });
   }
 
-  async append(collection: string, from: LogHead, { batches, state }: LogAppend): Promise<AppendOutcome> {
+  async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
+    const { batches, state, unbounded = false } = append;
     const log = this.#logs.get(collection);
     if (log === undefined || log.head.epoch !== from.epoch) return "gone";
     if (!isSameHead(log.head, from) || batches.some(({ id }) => log.sequences.has(id))) return "moved";
-    if (bytesOf(log.batches) + bytesOf(batches) > this.#maxBytes) return "full";
+    if (!unbounded && bytesOf(log.batches) + bytesOf(batches) > this.#maxBytes) return "full";
     log.batches = [...log.batches, ...batches.map(copyOf)];
     for (const { id, sequence } of batches) log.sequences.set(id, sequence);
     log.head = { ...headAfter(from.epoch, batches), state: Buffer.from(state) };
@@ -88,6 +100,17 @@ export class MemoryCommitLog implements CommitLog {
     if (log === undefined || log.head.epoch !== after.epoch) return "trimmed";
     const isKnown = log.batches.some(({ id, sequence }) => id === after.batch && sequence === after.sequence);
     return isKnown || isSameHead(log.trimmed, after) ? this.#readAfter(log, after.sequence) : "trimmed";
+  }
+
+  #copyCheckpoint(
+    checkpoint: Checkpoint | null,
+    { collection, epoch }: { readonly collection: string; readonly epoch: string },
+  ): Checkpoint | null {
+    const log = checkpoint === null ? undefined : this.#logs.get(checkpoint.log);
+    if (checkpoint === null || log === undefined) return null;
+    const name = newCheckpointLog(collection);
+    this.#logs.set(name, log);
+    return { ...checkpoint, epoch, log: name };
   }
 
   async *#readAfter(log: Log, from: number): AsyncGenerator<LogBatch> {
@@ -104,13 +127,23 @@ export class MemoryCommitLog implements CommitLog {
     return this.#logs.get(collection)?.sequences.get(batch) ?? null;
   }
 
-  async trim(collection: string, sequence: number): Promise<void> {
-    const log = this.#logs.get(collection);
-    const last = log?.batches.findLast((batch) => batch.sequence <= sequence);
-    if (log === undefined || last === undefined) return;
-    log.batches = log.batches.filter((batch) => batch.sequence > last.sequence);
-    log.trimmed = headAfter(log.head.epoch, [last]);
+  async checkpoint(collection: string): Promise<Checkpoint | null> {
+    return this.#logs.get(collection)?.checkpoint ?? null;
   }
+
+  async trim(collection: string, checkpoint: Checkpoint): Promise<"done" | "moved"> {
+    const log = this.#logs.get(collection);
+    const { epoch, sequence, batch } = checkpoint;
+    const isState = log?.batches.some((one) => one.sequence === sequence && one.id === batch) === true;
+    if (log === undefined || log.head.epoch !== epoch || !isState) return "moved";
+    log.batches = log.batches.filter((one) => one.sequence > sequence);
+    log.trimmed = { epoch, sequence, batch };
+    if (log.checkpoint !== null) this.#logs.delete(log.checkpoint.log);
+    log.checkpoint = checkpoint;
+    return "done";
+  }
+
+  async sweep(): Promise<void> {}
 
   async close(): Promise<void> {}
 }

@@ -5,15 +5,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AppendOutcome,
+  type Checkpoint,
   type CommitLog,
   type FoundHead,
   type LogAppend,
   type LogBatch,
   type LogHead,
   type LogPart,
+  type LogSizes,
   LogTrimmed,
   bytesOf,
   headAfter,
+  CHECKPOINT_EPOCH,
+  newCheckpointLog,
 } from "../log/commit-log.ts";
 import { byteaArray } from "./bytea-array.ts";
 import type { Connection, PostgresDatabase, Row, Verdict } from "./postgres-database.ts";
@@ -26,6 +30,8 @@ const PAGE_ROWS = 32;
 const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Between two steps of a drop: what others do comes first. */
 const STEP_PAUSE_MS = 1;
+/** A log that is trimmed while it is copied is copied again. */
+const MOST_COPIES = 8;
 
 export class PostgresCommitLog implements CommitLog {
   readonly #database: PostgresDatabase;
@@ -49,50 +55,79 @@ export class PostgresCommitLog implements CommitLog {
   }
 
   /** One transaction of several statements, for a log may be large. */
-  copy(from: string, to: { readonly collection: string; readonly epoch: string }): Promise<"done" | "gone"> {
-    return this.#database.retry(() =>
-      this.#database.transact((connection) => this.#copy(connection, from, to)),
-    );
+  async copy(
+    from: string,
+    to: { readonly collection: string; readonly epoch: string },
+  ): Promise<"done" | "gone"> {
+    for (let attempt = 0; attempt < MOST_COPIES; attempt++) {
+      const outcome = await this.#database.retry(() =>
+        this.#database.transact((connection) => this.#copy(connection, from, to)),
+      );
+      if (outcome !== "trimmed") return outcome;
+    }
+    return "gone";
   }
 
   async #copy(
     { query }: Connection,
     from: string,
     { collection, epoch }: { readonly collection: string; readonly epoch: string },
-  ): Promise<Verdict<"done" | "gone">> {
-    const { copySource, copyBodies, copyBatches, copyHead } = this.#sql;
+  ): Promise<Verdict<"done" | "gone" | "trimmed">> {
+    const { copySource, copyBatches, copyHead } = this.#sql;
     if ((await query(copySource, [collection])).length > 0) return { commit: false, value: "done" };
     const [source] = await query(copySource, [from]);
     if (source === undefined) return { commit: false, value: "gone" };
+    const { seq, batch, state, trimmed_seq: trimmed, checkpoint_bytes: bytes } = source;
+    const checkpoint = await this.#copyCheckpoint({ query }, source["checkpoint"], collection);
+    await this.#copyBodies({ query }, { from, to: collection, after: trimmed, until: seq });
+    await query(copyBatches, [from, collection, seq]);
+    const values = [from, collection, epoch, seq, batch, state, trimmed, checkpoint, bytes];
+    const isDone = (await query(copyHead, values)).length > 0;
+    return { commit: isDone, value: isDone ? "done" : "trimmed" };
+  }
+
+  async #copyCheckpoint({ query }: Connection, from: unknown, collection: string): Promise<string | null> {
+    if (typeof from !== "string") return null;
+    const { copySource, copyHead } = this.#sql;
+    const [source] = await query(copySource, [from]);
+    // Replaced since it was named, which the copy of the head finds out.
+    if (source === undefined) return null;
     const { seq, batch, state, trimmed_seq: trimmed } = source;
-    for (let cursor: unknown[] = [0, 0, -1]; ;) {
-      const [row] = await query(copyBodies, [from, collection, ...cursor, seq]);
-      if (row === undefined) break;
+    const to = newCheckpointLog(collection);
+    await this.#copyBodies({ query }, { from, to, after: trimmed, until: seq });
+    await query(copyHead, [from, to, CHECKPOINT_EPOCH, seq, batch, state, trimmed, null, 0]);
+    return to;
+  }
+
+  async #copyBodies({ query }: Connection, { from, to, after, until }: CopiedRows): Promise<void> {
+    for (let cursor: unknown[] = [after, MAX_INT, MAX_INT]; ;) {
+      const [row] = await query(this.#sql.copyBodies, [from, to, ...cursor, until]);
+      if (row === undefined) return;
       cursor = [row["seq"], row["part"], row["chunk"]];
     }
-    await query(copyBatches, [from, collection, seq]);
-    const made = await query(copyHead, [from, collection, epoch, seq, batch, state, trimmed]);
-    const isDone = made.length > 0;
-    return { commit: isDone, value: isDone ? "done" : "gone" };
   }
 
   async drop(collection: string): Promise<void> {
-    await this.#change(this.#sql.dropHead, [collection]);
+    const [dropped] = await this.#change(this.#sql.dropHead, [collection]);
+    const checkpoint = dropped?.["checkpoint"];
+    if (typeof checkpoint === "string") await this.drop(checkpoint);
     for (const statement of [this.#sql.dropBodies, this.#sql.dropBatches])
       while ((await this.#change(statement, [collection])).length > 0) await sleep(STEP_PAUSE_MS);
   }
 
-  async heads(collections: readonly string[]): Promise<readonly (FoundHead | null)[]> {
+  async heads(collections: readonly string[]): Promise<readonly ((FoundHead & LogSizes) | null)[]> {
     const rows = await this.#database.read(this.#sql.heads, [[...collections]]);
     const found = new Map(rows.map((row) => [row["collection"], headOf(row)]));
     return collections.map((collection) => found.get(collection) ?? null);
   }
 
-  async append(collection: string, from: LogHead, { batches, state }: LogAppend): Promise<AppendOutcome> {
+  async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
+    const { batches, state, unbounded = false } = append;
+    const most = unbounded ? Number.MAX_SAFE_INTEGER : this.#maxBytes;
     const to = headAfter(from.epoch, batches);
     const values = [
       ...[collection, from.epoch, from.sequence, from.batch],
-      ...[to.sequence, to.batch, Buffer.from(state), bytesOf(batches), this.#maxBytes],
+      ...[to.sequence, to.batch, Buffer.from(state), bytesOf(batches), most],
       ...[batches.map(({ id }) => id), batches.map(({ sequence }) => sequence)],
       ...columnsOf(from.sequence, batches),
     ];
@@ -120,18 +155,47 @@ export class PostgresCommitLog implements CommitLog {
     return row === undefined ? null : Number(row["seq"]);
   }
 
-  /** Trimming twice does no harm, so an attempt that nobody knows the outcome of is made again. */
-  async trim(collection: string, sequence: number): Promise<void> {
-    const { lockHead, lastBatch, trimBodies, trimBatches } = this.#sql;
-    await this.#database.retry(() =>
-      this.#database.transact(async ({ query }) => {
-        await query(lockHead, [collection]);
-        const [last] = await query(lastBatch, [collection, sequence]);
-        if (last !== undefined) await query(trimBodies, [collection, last["seq"], last["batch"]]);
-        await query(trimBatches, [collection, sequence]);
-        return { commit: true, value: undefined };
-      }),
+  async checkpoint(collection: string): Promise<Checkpoint | null> {
+    const [row] = await this.#database.read(this.#sql.checkpoint, [collection]);
+    if (row === undefined) return null;
+    const { epoch, batch, checkpoint: log } = row as Readonly<Record<string, string>>;
+    const [sequence, bytes] = [Number(row["seq"]), Number(row["checkpoint_bytes"])];
+    return { epoch: epoch!, sequence, batch: batch!, log: log!, bytes };
+  }
+
+  /** The head says first what is gone; rows go behind, also those that an earlier trim did not come to. */
+  async trim(collection: string, checkpoint: Checkpoint): Promise<"done" | "moved"> {
+    const { trimBodies, trimBatches } = this.#sql;
+    const { sequence } = checkpoint;
+    const replaced = await this.#database.retry(() =>
+      this.#database.transact((connection) => this.#trimHead(connection, collection, checkpoint)),
     );
+    if (replaced === "moved") return "moved";
+    if (replaced !== null) await this.drop(replaced.log);
+    while ((await this.#change(trimBodies, [collection, sequence])).length > 0) await sleep(STEP_PAUSE_MS);
+    await this.#change(trimBatches, [collection, sequence]);
+    return "done";
+  }
+
+  /** The checkpoint that was replaced, if any. Done once, however often it is asked for. */
+  async #trimHead(
+    { query }: Connection,
+    collection: string,
+    { epoch, sequence, batch, log, bytes }: Checkpoint,
+  ): Promise<Verdict<{ readonly log: string } | null | "moved">> {
+    const [head] = await query(this.#sql.lockHead, [collection]);
+    if (head?.["checkpoint"] === log) return { commit: false, value: null };
+    if (head?.["epoch"] !== epoch || Number(head["trimmed_seq"]) >= sequence)
+      return { commit: false, value: "moved" };
+    const trimmed = await query(this.#sql.trimHead, [collection, sequence, batch, log, bytes]);
+    if (trimmed.length === 0) return { commit: false, value: "moved" };
+    const before = head["checkpoint"];
+    return { commit: true, value: typeof before === "string" ? { log: before } : null };
+  }
+
+  async sweep(): Promise<void> {
+    for (const row of await this.#database.read(this.#sql.lostCheckpoints))
+      await this.drop(String(row["collection"]));
   }
 
   close(): Promise<void> {
@@ -184,6 +248,14 @@ export class PostgresCommitLog implements CommitLog {
 
 const MAX_INT = 2 ** 31 - 1;
 
+/** Rows of a log, by their sequence numbers. */
+interface CopiedRows {
+  readonly from: string;
+  readonly to: string;
+  readonly after: unknown;
+  readonly until: unknown;
+}
+
 interface OpenBatch {
   readonly id: string;
   readonly sequence: number;
@@ -202,9 +274,17 @@ function bodyOf(chunks: readonly Buffer[]): Buffer {
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-function headOf(row: Row): FoundHead {
+function headOf(row: Row): FoundHead & LogSizes {
   const { epoch, batch, state } = row as Readonly<Record<string, string>> & { readonly state: Buffer };
-  return { epoch: epoch!, sequence: Number(row["seq"]), batch: batch!, state };
+  const [sequence, bytes] = [Number(row["seq"]), Number(row["bytes"])];
+  return {
+    epoch: epoch!,
+    sequence,
+    batch: batch!,
+    state,
+    bytes,
+    checkpointBytes: Number(row["checkpoint_bytes"]),
+  };
 }
 
 function rowOf(row: Row) {

@@ -36,6 +36,14 @@ const MIGRATIONS: readonly Migration[] = [
         at timestamptz not null default now(), primary key (collection, batch))`,
     ],
   },
+  {
+    // A program that does not know checkpoints would take a log that was trimmed for one that it has to make anew.
+    oldest: 3,
+    statements: (schema) => [
+      `alter table ${schema}.log_head add column checkpoint text, add column checkpoint_bytes bigint not null default 0`,
+      `create index log_head_checkpoint on ${schema}.log_head (checkpoint)`,
+    ],
+  },
 ];
 
 export type Statements = ReturnType<typeof statementsIn>;
@@ -43,7 +51,12 @@ export type Statements = ReturnType<typeof statementsIn>;
 /** @param schema A name of lower-case letters, digits and underscores, for it stands in the statements as it is. */
 export function statementsIn(schema: string) {
   if (!SCHEMA.test(schema)) throw new RangeError(`${schema} is no name of a schema`);
-  return { begin: BEGIN, ...migrationsIn(schema), catalog: catalogIn(schema), log: logIn(schema) };
+  return {
+    begin: BEGIN,
+    ...migrationsIn(schema),
+    catalog: catalogIn(schema),
+    log: { ...logIn(schema), ...wholeLogIn(schema) },
+  };
 }
 
 /** Each statement sees what was committed before it; what must not change meanwhile is locked by name. */
@@ -100,7 +113,7 @@ function logIn(schema: string) {
   return {
     create: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch)
       values ($1::text, $2::text, 0, '', $3::bytea, 0, 0, '') on conflict do nothing returning collection`,
-    heads: `select collection, epoch, seq, batch, state from ${head} where collection = any ($1::text[])`,
+    heads: `select collection, epoch, seq, batch, state, bytes, checkpoint_bytes from ${head} where collection = any ($1::text[])`,
     /** The head is what is compared and set; without it the other parts find nothing to do. One statement, one commit. */
     append: `with moved as (
         update ${head} set seq = $5::bigint, batch = $6::text, state = $7::bytea, bytes = bytes + $8::bigint, at = now()
@@ -127,18 +140,34 @@ function logIn(schema: string) {
       order by seq, part, chunk limit $5::int`,
     trimmed: `select trimmed_seq from ${head} where collection = $1::text`,
     find: `select seq from ${batch} where collection = $1::text and batch = $2::text`,
-    lockHead: `select trimmed_seq from ${head} where collection = $1::text for update`,
-    lastBatch: `select seq, batch from ${log} where collection = $1::text and seq <= $2::bigint
-      order by seq desc limit 1`,
-    trimBodies: `with gone as (
-        delete from ${log} where collection = $1::text and seq <= $2::bigint returning length(body) as bytes
-      )
-      update ${head} set trimmed_seq = $2::bigint, trimmed_batch = $3::text,
-        bytes = bytes - (select coalesce(sum(bytes), 0) from gone)
-      where collection = $1::text`,
+  };
+}
+
+/** What becomes of a whole log: it is trimmed, copied, dropped. */
+function wholeLogIn(schema: string) {
+  const [head, log, batch] = [`${schema}.log_head`, `${schema}.log`, `${schema}.log_batch`];
+  return {
+    checkpoint: `select epoch, trimmed_seq as seq, trimmed_batch as batch, checkpoint, checkpoint_bytes from ${head}
+      where collection = $1::text and checkpoint is not null`,
+    lockHead: `select epoch, trimmed_seq, checkpoint from ${head} where collection = $1::text for update`,
+    trimHead: `update ${head} h set trimmed_seq = $2::bigint, trimmed_batch = $3::text, checkpoint = $4::text,
+        checkpoint_bytes = $5::bigint, bytes = (select coalesce(sum(length(l.body)), 0) from ${log} l
+          where l.collection = $1::text and l.seq > $2::bigint)
+      where h.collection = $1::text and exists (
+        select 1 from ${batch} b where b.collection = $1::text and b.batch = $3::text and b.seq = $2::bigint)
+      returning 1 as one`,
+    /** A part of them, as for a drop. */
+    trimBodies: `delete from ${log} where (collection, seq, part, chunk) in (
+        select collection, seq, part, chunk from ${log} where collection = $1::text and seq <= $2::bigint
+        order by seq limit 1000) returning 1 as one`,
     trimBatches: `delete from ${batch} where collection = $1::text and seq <= $2::bigint
       and at < now() - interval '24 hours'`,
-    copySource: `select seq, batch, state, trimmed_seq from ${head} where collection = $1::text`,
+    /** A collection and its checkpoint are copied in one transaction, and dropped one after the other. */
+    lostCheckpoints: `select collection from ${head} c where position('/' in collection) > 0
+      and at < now() - interval '24 hours'
+      and not exists (select 1 from ${head} h where h.checkpoint = c.collection) limit 100`,
+    copySource: `select seq, batch, state, trimmed_seq, checkpoint, checkpoint_bytes from ${head}
+      where collection = $1::text`,
     /** A part of them, in their order, behind ($3, $4, $5); the rows of a log never change. */
     copyBodies: `with page as (
         select seq, part, chunk, partition, previous, batch, body from ${log}
@@ -152,11 +181,13 @@ function logIn(schema: string) {
     copyBatches: `insert into ${batch} (collection, batch, seq, at)
       select $2::text, batch, seq, at from ${batch} where collection = $1::text and seq <= $3::bigint`,
     /** Nothing where the log was trimmed meanwhile. */
-    copyHead: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch)
+    copyHead: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch, checkpoint,
+        checkpoint_bytes)
       select $2::text, $3::text, $4::bigint, $5::text, $6::bytea,
-        (select coalesce(sum(length(body)), 0) from ${log} where collection = $2::text), trimmed_seq, trimmed_batch
+        (select coalesce(sum(length(body)), 0) from ${log} where collection = $2::text), trimmed_seq, trimmed_batch,
+        $8::text, $9::bigint
       from ${head} where collection = $1::text and trimmed_seq = $7::bigint returning 1 as one`,
-    dropHead: `delete from ${head} where collection = $1::text`,
+    dropHead: `delete from ${head} where collection = $1::text returning checkpoint`,
     /** A part of them: a large log is dropped in steps. */
     dropBodies: `delete from ${log} where (collection, seq, part, chunk) in (
         select collection, seq, part, chunk from ${log} where collection = $1::text limit 1000) returning 1 as one`,

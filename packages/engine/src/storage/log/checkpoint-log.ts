@@ -1,0 +1,131 @@
+/**
+ * Checkpoints: the records of a collection at one state, as batches of a log of their own. A view that has nothing is made of
+ * them, and the collection's log need not have what is older. Writing one costs what the collection holds, so it is due once
+ * the log has got as large as the checkpoint before it.
+ */
+import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import type { LogView } from "./logged-record-store.ts";
+import type { RecordStore, StoreChange } from "../record-store.ts";
+import { runInTurns } from "../steps.ts";
+import type { StoredRecord } from "../stored-record.ts";
+import { recordBytes } from "../values/record-bytes.ts";
+import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+import {
+  CHECKPOINT_EPOCH,
+  type Checkpoint,
+  type CommitLog,
+  type LogBatch,
+  type LogHead,
+  type LogSizes,
+  bytesOf,
+  firstHead,
+  newCheckpointLog,
+} from "./commit-log.ts";
+
+/** Of one batch of a checkpoint, about. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+const NO_STATE = new Uint8Array(0);
+/** A view that was left with a part of a checkpoint is of no state of a log. */
+const UNFINISHED = "checkpoint";
+
+/** A small log is read faster than records are written down. */
+export const CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024;
+/** Well below the bound of a log, so that writes go on while the checkpoint is written. */
+const MOST_LOG_BYTES = 512 * 1024 * 1024;
+
+/** @param leastBytes Of a log that needs one. */
+export function isCheckpointDue(
+  { bytes, checkpointBytes }: LogSizes,
+  leastBytes = CHECKPOINT_AFTER_BYTES,
+): boolean {
+  return bytes >= Math.min(MOST_LOG_BYTES, Math.max(leastBytes, checkpointBytes));
+}
+
+/**
+ * Writes down the records of a store that nobody writes, and trims the log to its state. `moved`: another server was faster,
+ * or the log is another one by now; nothing is left behind.
+ */
+export async function writeCheckpoint(
+  log: CommitLog,
+  { collection, state }: { readonly collection: string; readonly state: LogHead },
+  store: RecordStore,
+  signal: CancelSignal,
+): Promise<"done" | "moved"> {
+  const name = newCheckpointLog(collection);
+  try {
+    await log.create(name, { epoch: CHECKPOINT_EPOCH, state: NO_STATE });
+    const bytes = await appendAll(log, name, store, signal);
+    const outcome = await log.trim(collection, { ...state, log: name, bytes });
+    if (outcome === "moved") await log.drop(name);
+    return outcome;
+  } catch (error) {
+    // If it is that of the collection now, for all that is known here, it stays; a sweep removes it where it is not.
+    const found = await log.checkpoint(collection).catch(() => undefined);
+    if (found !== undefined && found?.log !== name) await log.drop(name).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Fills a view that has nothing. `null`: there is no checkpoint; `trimmed`, or `LogTrimmed`: it was replaced meanwhile. */
+export async function readCheckpoint(
+  log: CommitLog,
+  collection: string,
+  view: LogView,
+): Promise<Checkpoint | "trimmed" | null> {
+  const checkpoint = await log.checkpoint(collection);
+  if (checkpoint === null) return null;
+  const batches = await log.read(checkpoint.log, firstHead(CHECKPOINT_EPOCH));
+  if (batches === "trimmed") return "trimmed";
+  for await (const batch of batches) {
+    const change = await runInTurns(decodeBatch(batch, collection));
+    await view.follow(() => change, UNFINISHED);
+  }
+  // The order of older operations is not in it.
+  await view.forgetUpTo(checkpoint.sequence);
+  await view.follow(({ head }) => ({ head, puts: [], removes: [] }), checkpoint.batch);
+  return checkpoint;
+}
+
+async function appendAll(
+  log: CommitLog,
+  name: string,
+  store: RecordStore,
+  signal: CancelSignal,
+): Promise<number> {
+  let bytes = 0;
+  let from = firstHead(CHECKPOINT_EPOCH);
+  for (let offset: number | null = 0; offset !== null;) {
+    throwIfAborted(signal);
+    const change: StoreChange = await runInTurns(changeFrom(store, offset));
+    const { nextOffset } = change.head;
+    offset = nextOffset < store.head.nextOffset ? nextOffset : null;
+    const sequence = from.sequence + 1;
+    const id = `${name}/${sequence}`;
+    const parts = (await runInTurns(encodeBatch(change))).map((body) => ({ partition: 0, body }));
+    const batches: LogBatch[] = [{ id, sequence, parts }];
+    const outcome = await log.append(name, from, { batches, state: NO_STATE, unbounded: true });
+    // An attempt that was not answered may be in the log, under the same id.
+    if (outcome !== "done" && (await log.find(name, id)) !== sequence)
+      throw new Error(`a checkpoint cannot be written: ${outcome}`);
+    bytes += bytesOf(batches);
+    from = { epoch: CHECKPOINT_EPOCH, sequence, batch: id };
+  }
+  return bytes;
+}
+
+/** The records from an offset on, as many as a batch has; the last batch has the store's own head. */
+function* changeFrom(store: RecordStore, from: number): Generator<void, StoreChange> {
+  const { head } = store;
+  const puts: StoredRecord[] = [];
+  let nextOffset = from;
+  for (let bytes = 0; bytes < BATCH_BYTES;) {
+    // A scan ends within its turn.
+    const [record] = store.scan(nextOffset);
+    if (record === undefined) return { head, puts, removes: [] };
+    puts.push(record);
+    bytes += recordBytes(record);
+    nextOffset = record.offset + 1;
+    yield;
+  }
+  return { head: { ...head, nextOffset }, puts, removes: [] };
+}

@@ -1,0 +1,73 @@
+/** Writes checkpoints of one collection beside its writes, one at a time, whenever its log has got large. */
+import { Cancellation, SheafError } from "@sheaf/protocol";
+import { isCheckpointDue, writeCheckpoint } from "./checkpoint-log.ts";
+import type { CommitLog, LogSizes } from "./commit-log.ts";
+import type { LogView } from "./logged-record-store.ts";
+
+/** The view as it was at one moment, apart from the one that goes on. */
+export interface ViewCopy {
+  readonly view: LogView;
+  /** Closes and removes it. */
+  readonly remove: () => Promise<void>;
+}
+
+export interface LogCheckpointsOptions {
+  readonly id: string;
+  readonly epoch: string;
+  readonly log: CommitLog;
+  readonly copy: () => Promise<ViewCopy>;
+  /** Of a log that needs one; the default where it is left out. */
+  readonly leastBytes?: number | undefined;
+  /** Told of a checkpoint that was not written. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+/** After one that failed, or that another server was faster with. */
+const PAUSE_MS = 10_000;
+
+export class LogCheckpoints {
+  readonly #options: LogCheckpointsOptions;
+  readonly #closing = new Cancellation();
+  /** `null`: none is being written. Never rejects. */
+  #writing: Promise<void> | null = null;
+  #notBefore = 0;
+
+  constructor(options: LogCheckpointsOptions) {
+    this.#options = options;
+  }
+
+  get isWriting(): boolean {
+    return this.#writing !== null;
+  }
+
+  /** Begins where it is due. */
+  consider(sizes: LogSizes): void {
+    if (!isCheckpointDue(sizes, this.#options.leastBytes)) return;
+    if (this.#writing !== null || this.#closing.aborted || performance.now() < this.#notBefore) return;
+    this.#writing = this.#write().finally(() => (this.#writing = null));
+  }
+
+  /** Breaks off what is under way. */
+  async close(): Promise<void> {
+    this.#closing.abort(new SheafError("unavailable", "the collection is being closed"));
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const { id: collection, epoch, log, onProblem } = this.#options;
+    try {
+      const { view, remove } = await this.#options.copy();
+      try {
+        const { batch, head } = view;
+        const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
+        const outcome = await writeCheckpoint(log, { collection, state }, view, this.#closing);
+        if (outcome === "moved") this.#notBefore = performance.now() + PAUSE_MS;
+      } finally {
+        await remove();
+      }
+    } catch (error) {
+      this.#notBefore = performance.now() + PAUSE_MS;
+      if (!this.#closing.aborted) onProblem(error);
+    }
+  }
+}
