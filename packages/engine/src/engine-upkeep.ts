@@ -3,12 +3,15 @@ import { CollectionPurger, type CollectionPurgerOptions } from "./collection/rem
 import { ShareJoiner, type ShareJoinerOptions } from "./collection/joining/share-joiner.ts";
 
 type UpkeepOptions = Omit<CollectionPurgerOptions & ShareJoinerOptions, "onProblem"> & {
+  /** Not `null`: of a database's records there is a view only, and its logs keep what was deleted. */
+  readonly logs: object | null;
   /** `message`: what went wrong. */
   readonly telling: (message: string) => (error: unknown, collection: string) => void;
 };
 
 /** Works until it is closed. */
-export function startUpkeep({ telling, ...options }: UpkeepOptions): { close(): Promise<void> } {
+export function startUpkeep({ telling, logs, ...all }: UpkeepOptions): { close(): Promise<void> } {
+  const options = logs === null ? all : { ...all, afterMs: Infinity, limits: null };
   const purger = new CollectionPurger({
     ...options,
     onProblem: telling("what was deleted in a collection could not be removed for good"),

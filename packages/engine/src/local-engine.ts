@@ -116,19 +116,11 @@ export class LocalEngine implements Engine {
       onProblem: this.#telling("what a collection has left in a shared environment could not be removed"),
     });
     this.#deleteBehind.start();
-    const { diskReserve, lockFd } = options;
-    this.#backups = new BackupMaker({
-      ...parts,
-      forker,
-      deleteBehind: this.#deleteBehind,
-      diskReserve,
-      lockFd,
-    });
+    const behind = { ...parts, pool: this.#pool, opener, forker, deleteBehind: this.#deleteBehind };
+    const { diskReserve, lockFd, purgeAfterMs: afterMs = Infinity, shareStores: limits } = options;
+    this.#backups = new BackupMaker({ ...behind, diskReserve, lockFd });
     this.#upkeep = startUpkeep({
-      ...{ ...parts, opener, pool: this.#pool, forker, budgets, deleteBehind: this.#deleteBehind },
-      // Of a database's records there is a view only, and the log keeps what was deleted.
-      afterMs: parts.logs === null ? (options.purgeAfterMs ?? Infinity) : Infinity,
-      limits: parts.logs === null ? options.shareStores : null,
+      ...{ ...behind, budgets, afterMs, limits },
       telling: this.#telling.bind(this),
     });
   }
