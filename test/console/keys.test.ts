@@ -27,7 +27,7 @@ async function openWith(scopes: readonly KeyScope[], place = "", database?: stri
 }
 
 async function viewsOf({ page }: OpenedConsole): Promise<readonly string[]> {
-  const names = await page.getByRole("navigation", { name: "Views" }).getByRole("button").allInnerTexts();
+  const names = await page.getByRole("navigation", { name: "Views" }).getByRole("link").allInnerTexts();
   return ALL.filter((view) => names.some((name) => name.endsWith(view)));
 }
 

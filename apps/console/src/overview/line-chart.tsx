@@ -16,6 +16,8 @@ interface Props {
 }
 
 const HEIGHT = 180;
+/** Of 1,000,000 beside its axis. */
+const VALUES_WIDTH = 76;
 const HOUR_SECONDS = 3_600;
 
 export function LineChart({ label, times, series }: Props): ReactNode {
@@ -25,6 +27,7 @@ export function LineChart({ label, times, series }: Props): ReactNode {
     const style = getComputedStyle(document.documentElement);
     const [ink, line] = [style.getPropertyValue("--soft"), style.getPropertyValue("--line")];
     const axis = { stroke: ink, grid: { stroke: line }, ticks: { stroke: line } };
+    const values: UPlot.Axis = { ...axis, size: VALUES_WIDTH };
     const data: UPlot.AlignedData = [[...times], ...series.map(({ values }) => [...values])];
     const lines = series.map(({ name }, i) => ({
       label: name,
@@ -35,7 +38,7 @@ export function LineChart({ label, times, series }: Props): ReactNode {
     const options = {
       ...{ width: parent.clientWidth, height: HEIGHT, legend: { live: false } },
       scales: { x: { range: lastHour } },
-      ...{ axes: [axis, axis], series: [{}, ...lines] },
+      ...{ axes: [axis, values], series: [{}, ...lines] },
     };
     const chart = new UPlot(options, data, parent);
     const resized = new ResizeObserver(() => chart.setSize({ width: parent.clientWidth, height: HEIGHT }));

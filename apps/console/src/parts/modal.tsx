@@ -1,6 +1,7 @@
 import { Dialog } from "@ark-ui/react/dialog";
 import { Portal } from "@ark-ui/react/portal";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { firstControl } from "./first-control.ts";
 
 interface Props {
   readonly title: string;
@@ -11,12 +12,20 @@ interface Props {
 }
 
 export function Modal({ title, open, onClose, wide = false, children }: Props): ReactNode {
+  const content = useRef<HTMLDivElement>(null);
   return (
-    <Dialog.Root open={open} onOpenChange={(change) => !change.open && onClose()} lazyMount unmountOnExit>
+    <Dialog.Root
+      open={open}
+      onOpenChange={(change) => !change.open && onClose()}
+      initialFocusEl={() => firstControl(content.current)}
+      lazyMount
+      unmountOnExit
+    >
+      {open && <FocusReturn />}
       <Portal>
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Positioner className="positioner">
-          <Dialog.Content className={wide ? "modal wide" : "modal"}>
+          <Dialog.Content ref={content} className={wide ? "modal wide" : "modal"}>
             <header>
               <Dialog.Title>{title}</Dialog.Title>
               <Dialog.CloseTrigger aria-label="Close" className="plain">
@@ -29,4 +38,22 @@ export function Modal({ title, open, onClose, wide = false, children }: Props): 
       </Portal>
     </Dialog.Root>
   );
+}
+
+/** Gives the focus back to what had it before, or to the view if that is gone, also where the dialog goes away all at once. */
+function FocusReturn(): ReactNode {
+  const [before] = useState(() => document.activeElement);
+  useEffect(() => {
+    let isMounted = true;
+    return () => {
+      isMounted = false;
+      // The dialog itself may give it back, too.
+      setTimeout(() => {
+        if (isMounted || document.activeElement !== document.body) return;
+        const hasPlace = before instanceof HTMLElement && before.isConnected && before !== document.body;
+        (hasPlace ? before : document.getElementById("main"))?.focus();
+      });
+    };
+  }, [before]);
+  return null;
 }

@@ -15,20 +15,24 @@ export interface Place {
   /** By name. */
   readonly collection: string | null;
   readonly params: Readonly<Record<string, string>>;
+  /** What stands where a view should, if it is none. */
+  readonly strange: string | null;
 }
 
 export function parsePlace(hash: string): Place {
   const [path = "", query = ""] = hash.replace(/^#\/?/u, "").split("?", 2);
   const [view, ...names] = path.split("/").map(decoded);
   const [tenant, database, collection] = names.map((name) => (name === "" ? null : name));
+  const known = VIEWS.find((name) => name === view);
   return {
-    view: VIEWS.find((known) => known === view) ?? "overview",
+    view: known ?? "overview",
+    strange: known === undefined && view !== undefined && view !== "" ? view : null,
     ...{ tenant: tenant ?? null, database: database ?? null, collection: collection ?? null },
     params: Object.fromEntries(new URLSearchParams(query)),
   };
 }
 
-export function writePlace({ view, tenant, database, collection, params }: Place): string {
+export function writePlace({ view, tenant, database, collection, params }: Omit<Place, "strange">): string {
   const names = [tenant, database, collection].map((name) => encodeURIComponent(name ?? ""));
   while (names.at(-1) === "") names.pop();
   const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== "")).toString();
@@ -60,9 +64,14 @@ export function usePlace(): Place {
   return useSyncExternalStore(watch, currentPlace);
 }
 
+/** The address of a place as a link has it: what is not named stays as it is, without the state of the view. */
+export function placeLink(from: Place, change: Partial<Place>): string {
+  return writePlace({ ...from, params: {}, ...change });
+}
+
 /** Another place: a step that the browser's back button takes back. */
 export function go(change: Partial<Place>): void {
-  location.hash = writePlace({ ...currentPlace(), params: {}, ...change });
+  location.hash = placeLink(currentPlace(), change);
 }
 
 /** Other state of the same view; what is `""` is left out. */

@@ -30,8 +30,12 @@ export function storedKey(): string | null {
   return sessionStorage.getItem(STORED);
 }
 
-export function signOut(): void {
+export function forgetKey(): void {
   sessionStorage.removeItem(STORED);
+}
+
+export function signOut(): void {
+  forgetKey();
   location.hash = "";
   location.reload();
 }

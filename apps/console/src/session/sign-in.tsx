@@ -1,8 +1,9 @@
 /** Asks for a key, unless the server takes requests without one. */
 import { type FormEvent, type ReactNode, useEffect, useState } from "react";
+import { AuthorizationError } from "@sheaf/client";
 import { formText } from "../parts/form-text.ts";
 import { Failure } from "../parts/states.tsx";
-import { type Session, signIn, storedKey } from "./session.ts";
+import { type Session, forgetKey, signIn, storedKey } from "./session.ts";
 
 interface Props {
   readonly onSession: (session: Session) => void;
@@ -17,6 +18,7 @@ export function SignIn({ onSession }: Props): ReactNode {
     signIn(known).then(onSession, (error: unknown) => {
       // Without a key the first refusal only says that there are keys.
       if (known !== null) setFailure(error);
+      if (error instanceof AuthorizationError) forgetKey();
       setAsking(false);
     });
   }, [onSession]);

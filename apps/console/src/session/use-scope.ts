@@ -16,6 +16,11 @@ export interface Scope {
   readonly client: SheafClient;
   readonly tenants: readonly string[];
   readonly databases: readonly string[];
+  /** All that there are; `null` where they are not listed, or not all of them. */
+  readonly known: {
+    readonly tenants: readonly string[] | null;
+    readonly databases: readonly string[] | null;
+  };
 }
 
 export function useScope(): Scope {
@@ -33,11 +38,12 @@ export function useScope(): Scope {
     enabled: current.database === null && current.scopes.includes("read"),
     queryFn: ({ signal }) => clientOf(session, { tenant }).listDatabases({ limit: LISTED, signal }),
   });
+  const known = { tenants: allOf(tenants.data), databases: allOf(databases.data) };
   const names = databases.data?.map(({ name }) => name) ?? [];
   const first = names.includes(DEFAULT_DATABASE) ? DEFAULT_DATABASE : names[0];
   const database = current.database ?? place.database ?? first ?? DEFAULT_DATABASE;
   return {
-    ...{ tenant, database },
+    ...{ tenant, database, known },
     client: clientOf(session, { tenant, database }),
     tenants: withName(tenants.data?.map(({ name }) => name) ?? [], tenant),
     databases: withName(names, database),
@@ -59,6 +65,10 @@ export function useCollection({ client, tenant, database }: Scope): UseQueryResu
     enabled: collection !== null,
     queryFn: ({ signal }) => client.getCollection({ name: collection ?? "", signal }),
   });
+}
+
+function allOf(listed: readonly { readonly name: string }[] | undefined): readonly string[] | null {
+  return listed === undefined || listed.length >= LISTED ? null : listed.map(({ name }) => name);
 }
 
 function withName(names: readonly string[], name: string): readonly string[] {

@@ -1,7 +1,7 @@
 /** The command palette: every view and collection by a few letters of its name. */
 import { Combobox, createListCollection } from "@ark-ui/react/combobox";
 import { useFilter } from "@ark-ui/react/locale";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Modal } from "../parts/modal.tsx";
 import { type Place, go } from "../route/place.ts";
 import { signOut } from "../session/session.ts";
@@ -36,6 +36,7 @@ function Commands({ onClose }: { readonly onClose: () => void }): ReactNode {
   const items = commands.filter(({ label }) => filter.contains(label, typed));
   const collection = createListCollection({ items });
   const [highlighted, setHighlighted] = useState<string | null>(null);
+  useEscape(onClose);
   const run = (command: Command | undefined): void => {
     if (command === undefined) return;
     onClose();
@@ -72,6 +73,17 @@ function Commands({ onClose }: { readonly onClose: () => void }): ReactNode {
       </Combobox.Content>
     </Combobox.Root>
   );
+}
+
+/** The list, which stays open, would take the key for itself, wherever the focus is. */
+function useEscape(onEscape: () => void): void {
+  useEffect(() => {
+    const onKey = ({ key }: KeyboardEvent): void => {
+      if (key === "Escape") onEscape();
+    };
+    addEventListener("keydown", onKey, true);
+    return () => removeEventListener("keydown", onKey, true);
+  }, [onEscape]);
 }
 
 function useCommands(): readonly Command[] {

@@ -1,8 +1,10 @@
 /** What stands around every view: where one is, where one may go, and who one is. */
 import { type ReactNode, useEffect, useState } from "react";
-import { go, usePlace } from "../route/place.ts";
+import { go, placeLink, usePlace } from "../route/place.ts";
 import { signOut } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
+import { keepFocus } from "./keep-focus.ts";
+import { MissingPlace } from "./missing-place.tsx";
 import { Palette } from "./palette.tsx";
 import { Pickers } from "./pickers.tsx";
 import { nextTheme, storedTheme } from "./theme.ts";
@@ -10,10 +12,12 @@ import { offeredViews } from "./offered-views.ts";
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const session = useSession();
-  const { view } = usePlace();
+  const place = usePlace();
+  const { view } = place;
   const [palette, setPalette] = useState(false);
   useShortcuts(() => setPalette(true));
   const entries = offeredViews(session);
+  useFocus();
   const title = entries.find((entry) => entry.view === view)?.label ?? "Sheaf";
   useEffect(() => {
     document.title = `${title} · Sheaf`;
@@ -26,14 +30,13 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
       <nav aria-label="Views">
         <p className="brand">Sheaf</p>
         {entries.map((entry) => (
-          <button
+          <a
             key={entry.view}
-            type="button"
-            aria-current={entry.view === view ? "page" : undefined}
-            onClick={() => go({ view: entry.view })}
+            href={placeLink(place, { view: entry.view })}
+            aria-current={entry.view === view && place.strange === null ? "page" : undefined}
           >
             <span aria-hidden="true">{entry.mark}</span> {entry.label}
-          </button>
+          </a>
         ))}
       </nav>
       <header className="bar">
@@ -51,11 +54,13 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        {entries.some((entry) => entry.view === view) ? (
-          children
-        ) : (
-          <p className="empty">The key may not use this view.</p>
-        )}
+        <MissingPlace>
+          {entries.some((entry) => entry.view === view) ? (
+            children
+          ) : (
+            <p className="empty">The key may not use this view.</p>
+          )}
+        </MissingPlace>
       </main>
       <Palette open={palette} onClose={() => setPalette(false)} />
     </div>
@@ -65,6 +70,14 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
 function skip(event: React.MouseEvent): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
+}
+
+/** It begins at the view, not at the links before it, and is not lost while a key is used. */
+function useFocus(): void {
+  useEffect(() => {
+    if (document.activeElement === document.body) document.getElementById("main")?.focus();
+    return keepFocus();
+  }, []);
 }
 
 function ThemeButton(): ReactNode {
