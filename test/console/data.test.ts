@@ -4,6 +4,8 @@ import { ConsoleLane } from "./testing/console-lane.ts";
 import { NOTES } from "./testing/filled-server.ts";
 
 const lane = new ConsoleLane();
+/** Inside of a button. */
+const EDGE = 5;
 const at = (view: string, query = ""): string => `#/${view}/default_tenant/default_database/${NOTES}${query}`;
 
 describe("the data browser", () => {
@@ -50,13 +52,49 @@ describe("the data browser", () => {
     await page.getByLabel("Metadata").fill('{"room": "shore", "depth": 2.5}');
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("cell", { name: "shore" }).waitFor();
+    // An id that there is, and a record that there is no more, are said and not passed over.
+    await page.getByRole("button", { name: "Add a record" }).click();
+    await page.getByLabel("Id").fill("new-note");
+    await page.getByLabel("Document").fill("Another one.");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("There is a record new-note already.").waitFor();
+    expect(await page.getByLabel("Document").inputValue()).toBe("Another one.");
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await lane.server.notes.add({ records: [{ id: "short-lived", document: "Soon gone." }] });
+    await console.go(at("data", "?record=short-lived"));
+    await page.getByRole("button", { name: "Edit" }).click();
+    await lane.server.notes.delete({ ids: ["short-lived"] });
+    await page.getByLabel("Document").fill("Changed too late.");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The record short-lived was deleted meanwhile.").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     const [stored] = await lane.server.notes.get({ ids: ["new-note"] });
     expect(stored).toMatchObject({ metadata: { room: "shore", depth: 2.5 } });
     await page.getByRole("button", { name: "new-note" }).click();
+    const { x, y } = (await page.getByRole("button", { name: "Delete" }).boundingBox())!;
+    await page.mouse.dblclick(x + EDGE, y + EDGE);
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete it for good" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await lane.server.notes.get({ ids: ["new-note"] })).toEqual([]);
+    console.expectQuiet();
+  });
+
+  it("keeps what is typed while the server does not answer", async () => {
+    const console = await lane.open({ place: at("data", "?record=note-2") });
+    const { page } = console;
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Document").fill("Not saved yet.");
+    await page.route("**/collections/**", (route) =>
+      route.fulfill({ status: 404, json: { message: "gone" } }),
+    );
+    await page.clock.install();
+    await page.clock.fastForward(10_000);
+    await page.evaluate(() => dispatchEvent(new Event("visibilitychange")));
+    await page.getByText("gone").first().waitFor({ state: "attached" });
+    expect(await page.getByLabel("Document").inputValue()).toBe("Not saved yet.");
     console.expectQuiet();
   });
 

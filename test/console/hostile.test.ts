@@ -28,6 +28,8 @@ beforeAll(async () => {
     metadata: { [`<b onclick="alert(7)">${i}`]: text, constructor: text, room: text },
   }));
   await collection.add({ records });
+  // Without the keys that the others have.
+  await collection.add({ records: [{ id: "plain", document: "ships" }] });
   // Names of functions that a server does not have are kept as they are.
   const name = HOSTILE[0]!;
   const configuration = { embedding_function: { type: "known", name, config: {} } } as const;
@@ -103,7 +105,7 @@ describe("hostile content", () => {
     await page.getByLabel("Why not this record?").fill(HOSTILE[0]!);
     await page.getByText("The collection has no such record.").waitFor();
     await console.go(at("map", "?colour=room"));
-    await page.getByRole("img", { name: "A map of 5 records by pca" }).hover();
+    await page.getByRole("img", { name: "A map of 6 records by pca" }).hover();
     await console.go("#/keys");
     await page.getByText(HOSTILE[0]!).waitFor();
     await console.go(`#/lab?${new URLSearchParams({ texts: HOSTILE.join("\n") }).toString()}`);

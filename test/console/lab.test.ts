@@ -44,9 +44,18 @@ describe("the lab and the keys", () => {
   it("lays records out on a map, by two methods, and filters by a loop", async () => {
     const console = await lane.open({ place: at("map", "?colour=room") });
     const { page } = console;
-    await page.getByRole("img", { name: "A map of 6 records by pca" }).waitFor();
+    const byKeys = page.getByRole("img", { name: "A map of 6 records by pca" });
+    await byKeys.focus();
+    await page.keyboard.press("ArrowRight");
+    await page
+      .getByRole("status")
+      .getByText(/^note-1: Ships/u)
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "note-1" }).waitFor();
+    await page.goBack();
     const map = page.getByRole("img", { name: "A map of 6 records by umap" });
-    await page.getByLabel("Layout").selectOption("umap");
+    await page.getByRole("combobox", { name: "Layout" }).selectOption("umap");
     await map.waitFor();
     const { x, y, width, height } = (await map.boundingBox())!;
     await page.mouse.move(x + EDGE, y + EDGE);

@@ -19,13 +19,16 @@ const VIEW: Readonly<Record<View, React.ComponentType>> = {
 export function App(): ReactNode {
   const [session, setSession] = useState<Session | null>(null);
   const begin = useCallback((made: Session) => setSession(made), []);
-  const { view } = usePlace();
+  const { view, tenant, database, collection } = usePlace();
   if (session === null) return <SignIn onSession={begin} />;
   const Shown = VIEW[view];
   return (
     <SessionContext.Provider value={session}>
       <Shell>
-        <Boundary key={view} show={(error) => <Failure error={error} retry={() => location.reload()} />}>
+        <Boundary
+          key={JSON.stringify([view, tenant, database, collection])}
+          show={(error, again) => <Failure error={error} retry={again} />}
+        >
           <Suspense fallback={<Loading what="the view" />}>
             <Shown />
           </Suspense>

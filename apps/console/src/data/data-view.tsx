@@ -2,10 +2,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { number } from "../parts/format.ts";
-import { parseObject } from "../parts/json-text.ts";
+import { type JsonObject, parseExactly } from "../parts/json-text.ts";
 import { Empty, Failure } from "../parts/states.tsx";
 import { setParams, usePlace } from "../route/place.ts";
-import { type Asked, type StoredRecord, ask, getRecords } from "../session/ask-collection.ts";
+import { type Asked, ask, getRecords } from "../session/ask-collection.ts";
 import { may } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { OfCollection } from "../shell/of-collection.tsx";
@@ -13,6 +13,7 @@ import { ExportButton } from "./export-button.tsx";
 import { Facets } from "./facets.tsx";
 import { FilterEditor } from "./filter-editor.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
+import { OpenRecord } from "./open-record.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
 import { RecordsTable } from "./records-table.tsx";
 
@@ -26,10 +27,10 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
   const { params } = usePlace();
   const session = useSession();
   const queries = useQueryClient();
-  const [open, setOpen] = useState<StoredRecord | "new" | null>(null);
+  const [open, setOpen] = useState<"new" | null>(null);
   const [importing, setImporting] = useState(false);
   const filterText = params["where"] ?? "";
-  const filter = parseObject(filterText);
+  const filter = parseExactly(filterText);
   const where = "value" in filter ? filter.value : null;
   const offset = Math.max(0, Math.floor(Number(params["offset"] ?? 0)) || 0);
   const { id } = asked.collection;
@@ -70,26 +71,29 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
         <Facets asked={asked} where={where} />
       </div>
       {page.isError && <Failure error={page.error} retry={() => void page.refetch()} />}
-      {page.isSuccess && <RecordsTable records={page.data} onOpen={setOpen} />}
-      {page.isSuccess && page.data.length === 0 && (
-        <Empty>{where === null ? "The collection has no records." : "No record matches the filter."}</Empty>
+      {page.isSuccess && (
+        <RecordsTable records={page.data} onOpen={({ id }) => setParams({ record: id }, "new")} />
       )}
+      {page.isSuccess && page.data.length === 0 && <Empty>{emptyBecause(where, offset)}</Empty>}
       <Pages offset={offset} total={count.data ?? 0} />
       {open !== null && (
-        <RecordDialog
-          asked={asked}
-          record={open === "new" ? null : open}
-          onClose={() => setOpen(null)}
-          onChanged={changed}
-        />
+        <RecordDialog asked={asked} record={null} onClose={() => setOpen(null)} onChanged={changed} />
+      )}
+      {params["record"] !== undefined && (
+        <OpenRecord key={params["record"]} asked={asked} id={params["record"]} onChanged={changed} />
       )}
       <ImportDialog asked={asked} open={importing} onClose={() => setImporting(false)} onImported={changed} />
     </>
   );
 }
 
+function emptyBecause(where: JsonObject | null, offset: number): string {
+  if (offset > 0) return "There are no records so far behind. Clear the filter to see the first ones.";
+  return where === null ? "The collection has no records." : "No record matches the filter.";
+}
+
 function Pages({ offset, total }: { readonly offset: number; readonly total: number }): ReactNode {
-  if (total <= PAGE_RECORDS && offset === 0) return null;
+  if (offset >= total || (total <= PAGE_RECORDS && offset === 0)) return null;
   const to = (next: number) => () => setParams({ offset: next <= 0 ? "" : String(next) }, "new");
   return (
     <div className="row end">

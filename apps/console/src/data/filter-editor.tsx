@@ -2,9 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { JsonField } from "../parts/json-field.tsx";
-import { parseObject } from "../parts/json-text.ts";
+import { parseExactly } from "../parts/json-text.ts";
 import { useDebounced } from "../parts/use-debounced.ts";
 import { Problems } from "../parts/problems.tsx";
+import { Failure } from "../parts/states.tsx";
 import { setParams } from "../route/place.ts";
 import { filterGrammar } from "../search/search-words.ts";
 import { type Asked, check, metadataKeys } from "../session/ask-collection.ts";
@@ -14,7 +15,7 @@ const PAUSE_MS = 300;
 export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly text: string }): ReactNode {
   const [draft, setDraft] = useState<{ readonly of: string; readonly text: string } | null>(null);
   const shown = draft?.of === text ? draft.text : text;
-  const parsed = parseObject(useDebounced(shown, PAUSE_MS));
+  const parsed = parseExactly(useDebounced(shown, PAUSE_MS));
   const where = "value" in parsed ? parsed.value : null;
   const findings = useQuery({
     queryKey: ["check", asked.collection.id, where],
@@ -44,6 +45,7 @@ export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly 
         onText={(next) => setDraft({ of: text, text: next })}
       />
       <Problems findings={problems} kind="problems" />
+      {findings.isError && <Failure error={findings.error} retry={() => void findings.refetch()} />}
       <Problems findings={findings.data?.warnings ?? []} kind="warnings" />
       <div className="row">
         <button className="primary" disabled={problems.length > 0}>
@@ -71,7 +73,7 @@ interface AddProps {
 /** Writes a clause for a key, whose value is to be typed. */
 function AddClause({ keys, text, onText }: AddProps): ReactNode {
   const add = (key: string): void => {
-    const parsed = parseObject(text);
+    const parsed = parseExactly(text);
     const clause = { [key]: { $eq: "" } };
     const known = "value" in parsed && parsed.value !== null ? parsed.value : null;
     onText(JSON.stringify(known === null ? clause : { $and: [known, clause] }, null, 1));

@@ -1,12 +1,13 @@
 /** One record: read, changed, removed, or made. */
 import { type ReactNode, useState } from "react";
 import { DocumentText } from "../parts/document-text.tsx";
-import { type JsonObject, parseObject } from "../parts/json-text.ts";
+import { type JsonObject, fieldOf, parseObject } from "../parts/json-text.ts";
 import { Modal } from "../parts/modal.tsx";
 import { Failure } from "../parts/states.tsx";
 import { type Asked, type StoredRecord, ask } from "../session/ask-collection.ts";
 import { may } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
+import { saveRecord } from "./save-record.ts";
 
 interface Props {
   readonly asked: Asked;
@@ -22,7 +23,12 @@ export function RecordDialog({ asked, record, onClose, onChanged }: Props): Reac
   return (
     <Modal title={record === null ? "A new record" : record.id} open onClose={onClose} wide>
       {editing ? (
-        <RecordForm asked={asked} record={record} onChanged={onChanged} />
+        <RecordForm
+          asked={asked}
+          record={record}
+          onChanged={onChanged}
+          onCancel={record === null ? onClose : () => setEditing(false)}
+        />
       ) : (
         <>
           {record?.document != null && <DocumentText text={record.document} />}
@@ -42,9 +48,9 @@ export function RecordDialog({ asked, record, onClose, onChanged }: Props): Reac
   );
 }
 
-type FormProps = Omit<Props, "onClose">;
+type FormProps = Omit<Props, "onClose"> & { readonly onCancel: () => void };
 
-function RecordForm({ asked, record, onChanged }: FormProps): ReactNode {
+function RecordForm({ asked, record, onChanged, onCancel }: FormProps): ReactNode {
   const [id, setId] = useState(record?.id ?? "");
   const [document, setDocument] = useState(record?.document ?? "");
   const [metadata, setMetadata] = useState(JSON.stringify(record?.metadata ?? {}, null, 2));
@@ -54,12 +60,17 @@ function RecordForm({ asked, record, onChanged }: FormProps): ReactNode {
     const next = ("value" in parsed ? parsed.value : null) ?? {};
     // Only what has changed is sent: a number that nobody touched keeps its kind, which JSON of a browser does not know.
     const change = record === null ? next : changedFields(record.metadata ?? {}, next);
-    const json = {
-      ids: [id],
-      ...(document !== (record?.document ?? "") && { documents: [document] }),
-      ...(Object.keys(change).length > 0 && { metadatas: [change] }),
-    };
-    ask(asked, record === null ? "/add" : "/update", json).then(onChanged, setFailure);
+    const loss = lossOf(change);
+    if (loss !== null) {
+      setFailure(loss);
+      return;
+    }
+    const isSameDocument = document === (record?.document ?? "");
+    setFailure(null);
+    saveRecord(asked, {
+      ...{ id, isNew: record === null, metadata: change },
+      document: isSameDocument ? undefined : document,
+    }).then(onChanged, setFailure);
   };
   return (
     <form
@@ -79,7 +90,12 @@ function RecordForm({ asked, record, onChanged }: FormProps): ReactNode {
       </label>
       <label className="field">
         <span>Document</span>
-        <textarea rows={8} value={document} onChange={(event) => setDocument(event.target.value)} />
+        <textarea
+          autoFocus={record !== null}
+          rows={8}
+          value={document}
+          onChange={(event) => setDocument(event.target.value)}
+        />
       </label>
       <label className="field">
         <span>Metadata</span>
@@ -92,16 +108,34 @@ function RecordForm({ asked, record, onChanged }: FormProps): ReactNode {
       </label>
       {"problem" in parsed && <Failure error={`Metadata: ${parsed.problem}`} />}
       {failure !== null && <Failure error={failure} />}
-      <button className="primary" disabled={"problem" in parsed}>
-        Save
-      </button>
+      <div className="row">
+        <button className="primary" disabled={"problem" in parsed}>
+          Save
+        </button>
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
     </form>
   );
 }
 
+/** Numbers that JSON has been read from, and that it cannot have as they were. */
+function lossOf(change: JsonObject): string | null {
+  const lost = Object.entries(change).find(([, value]) =>
+    [value].flat().some((item) => typeof item === "number" && isRounded(item)),
+  );
+  return lost === undefined ? null : `${lost[0]}: a browser would change this number; leave it to a program`;
+}
+
+function isRounded(value: number): boolean {
+  return !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
+}
+
 /** Fields with other values, and `null` for those that are gone. */
 export function changedFields(before: JsonObject, after: JsonObject): JsonObject {
-  const isSame = (key: string): boolean => JSON.stringify(before[key]) === JSON.stringify(after[key]);
+  const isSame = (key: string): boolean =>
+    JSON.stringify(fieldOf(before, key)) === JSON.stringify(fieldOf(after, key));
   const changed = Object.entries(after).filter(([key]) => !isSame(key));
   const gone = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
   return Object.fromEntries([...changed, ...gone.map((key) => [key, null] as const)]);
@@ -119,22 +153,24 @@ function DeleteButton({ asked, id, onDeleted }: DeleteProps): ReactNode {
   if (failure !== null) return <Failure error={failure} />;
   if (!asking) {
     return (
-      <button type="button" className="danger" onClick={() => setAsking(true)}>
+      <button key="ask" type="button" className="danger" onClick={() => setAsking(true)}>
         Delete
       </button>
     );
   }
   return (
     <>
+      {/* Where the first button was: a double click must not delete. */}
+      <button key="keep" type="button" autoFocus onClick={() => setAsking(false)}>
+        Keep it
+      </button>
       <button
+        key="delete"
         type="button"
         className="danger"
         onClick={() => void ask(asked, "/delete", { ids: [id] }).then(onDeleted, setFailure)}
       >
         Delete it for good
-      </button>
-      <button type="button" onClick={() => setAsking(false)}>
-        Keep it
       </button>
     </>
   );

@@ -1,6 +1,7 @@
 import { type ColumnDef, getCoreRowModel, useReactTable } from "@tanstack/react-table";
 import { type ReactNode, useMemo } from "react";
 import { shortened } from "../parts/format.ts";
+import { fieldOf } from "../parts/json-text.ts";
 import { ModelTable } from "../parts/tables.tsx";
 import type { StoredRecord } from "../session/ask-collection.ts";
 
@@ -21,14 +22,19 @@ export function RecordsTable({ records, onOpen }: Props): ReactNode {
     getRowId: ({ id }) => id,
   });
   if (records.length === 0) return null;
-  return <ModelTable label="Records" table={table} />;
+  return (
+    <ModelTable label="Records" table={table}>
+      {fieldsOf(records).length > MOST_FIELDS && (
+        <p className="hint">The first {MOST_FIELDS} keys are shown; a record has all of its own.</p>
+      )}
+    </ModelTable>
+  );
 }
 
 function columnsOf(
   records: readonly StoredRecord[],
   onOpen: (record: StoredRecord) => void,
 ): ColumnDef<StoredRecord>[] {
-  const fields = [...new Set(records.flatMap(({ metadata }) => Object.keys(metadata ?? {})))];
   return [
     {
       id: "#id",
@@ -45,13 +51,19 @@ function columnsOf(
       header: "Document",
       cell: ({ row: { original } }) => cell(shortened(original.document ?? "", CELL_CHARACTERS)),
     },
-    ...fields.slice(0, MOST_FIELDS).map((field, i) => ({
-      id: `field ${i}`,
-      header: () => field,
-      cell: ({ row: { original } }: { row: { original: StoredRecord } }) =>
-        cell(shown(original.metadata?.[field])),
-    })),
+    ...fieldsOf(records)
+      .slice(0, MOST_FIELDS)
+      .map((field, i) => ({
+        id: `field ${i}`,
+        header: () => field,
+        cell: ({ row: { original } }: { row: { original: StoredRecord } }) =>
+          cell(shown(fieldOf(original.metadata, field))),
+      })),
   ];
+}
+
+function fieldsOf(records: readonly StoredRecord[]): readonly string[] {
+  return [...new Set(records.flatMap(({ metadata }) => Object.keys(metadata ?? {})))];
 }
 
 function cell(content: ReactNode): ReactNode {

@@ -32,7 +32,7 @@ export function KeyActions({ of: { id, name, replacedBy }, onChanged }: Props): 
     client.rotateKey({ id, overlapSeconds }).then(done, setFailure);
   };
   const keep = (
-    <button type="button" onClick={() => setAsking(null)}>
+    <button type="button" autoFocus={asking === "revoke"} onClick={() => setAsking(null)}>
       Keep it
     </button>
   );
@@ -40,6 +40,7 @@ export function KeyActions({ of: { id, name, replacedBy }, onChanged }: Props): 
   if (asking === "revoke") {
     return (
       <div className="row">
+        {keep}
         <button
           type="button"
           className="danger"
@@ -47,7 +48,6 @@ export function KeyActions({ of: { id, name, replacedBy }, onChanged }: Props): 
         >
           Revoke {name} for good
         </button>
-        {keep}
       </div>
     );
   }

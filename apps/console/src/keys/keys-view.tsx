@@ -37,7 +37,7 @@ export function KeysView(): ReactNode {
       </div>
       {keys.isPending && <Loading what="the keys" />}
       {keys.isError && <Failure error={keys.error} retry={() => void keys.refetch()} />}
-      {keys.isSuccess && <KeyTable keys={keys.data} onChanged={changed} />}
+      {keys.data !== undefined && <KeyTable keys={keys.data} onChanged={changed} />}
       <Modal title="A new key" open={making} onClose={() => setMaking(false)}>
         <NewKey client={client} onMade={changed} />
       </Modal>

@@ -23,12 +23,16 @@ export function LabView(): ReactNode {
     queryFn: ({ signal }) => client.listModels({ signal }),
   });
   if (models.isPending) return <Loading what="the models" />;
-  if (models.isError) return <Failure error={models.error} retry={() => void models.refetch()} />;
   return (
     <>
       <h1>Embedding lab</h1>
-      <Texts models={models.data} />
-      <Models models={models.data} onChanged={() => void models.refetch()} />
+      {models.isError && <Failure error={models.error} retry={() => void models.refetch()} />}
+      {models.data !== undefined && (
+        <>
+          <Texts models={models.data} />
+          <Models models={models.data} onChanged={() => void models.refetch()} />
+        </>
+      )}
     </>
   );
 }

@@ -15,7 +15,7 @@ export function Similarities({ texts, vectors }: Props): ReactNode {
       <table className="matrix">
         <thead>
           <tr>
-            <th scope="col">Similarity</th>
+            <th scope="col">Cosine similarity</th>
             {texts.map((_, i) => (
               <th key={i} scope="col">
                 {i + 1}

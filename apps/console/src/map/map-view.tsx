@@ -1,6 +1,7 @@
 /** A map of the vectors of a collection: what is alike lies together. */
 import { type ReactNode, useMemo, useState } from "react";
 import { number } from "../parts/format.ts";
+import { fieldOf } from "../parts/json-text.ts";
 import { Picker } from "../parts/picker.tsx";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { go, setParams, usePlace } from "../route/place.ts";
@@ -33,7 +34,9 @@ function CollectionMap({ asked, scope }: { readonly asked: Asked; readonly scope
   const sizes = SIZES[kind];
   const size = sizes.find((known) => String(known) === params["size"]) ?? sizes[0];
   const { sample, read } = useSample(asked, size);
-  const news = useProjection(sample.data, kind);
+  const projection = useProjection(sample.data, kind);
+  const isFailed = projection !== null && "failure" in projection;
+  const news = isFailed ? null : projection;
   return (
     <>
       <div className="row">
@@ -48,8 +51,9 @@ function CollectionMap({ asked, scope }: { readonly asked: Asked; readonly scope
         />
       </div>
       {sample.isError && <Failure error={sample.error} retry={() => void sample.refetch()} />}
+      {isFailed && <Failure error={`The layout has ended: ${projection.failure}`} />}
       {sample.isPending && <Loading what={`vectors: ${number(read)}`} />}
-      {sample.isSuccess && sample.data.records.length > 0 && (news === null || news.done < 1) && (
+      {sample.isSuccess && sample.data.records.length > 0 && !isFailed && (news?.done ?? 0) < 1 && (
         <div className="row">
           {news === null && <span className="hint">Comparing the vectors…</span>}
           <progress aria-label="Layout" value={news?.done} />
@@ -98,18 +102,22 @@ function Drawn({ sample: { records }, places, layout, colour, scope, name }: Dra
   const shown = hovered === null ? undefined : records[hovered];
   return (
     <section className="card map" aria-label="Map">
+      <p className="hint" role="status">
+        {shown === undefined
+          ? `${number(records.length)} records. Point at one, or draw a loop around several; the arrow keys go from one to the next, Enter opens it.`
+          : `${shown.id}: ${shown.text}`}
+      </p>
       <Scatter
         label={`A map of ${records.length} records by ${layout}`}
         places={places}
         colours={colours}
         onHover={setHovered}
         onLoop={setLooped}
+        hovered={hovered}
+        onOpen={(i) =>
+          go({ view: "data", tenant, database, collection: name, params: { record: records[i]?.id ?? "" } })
+        }
       />
-      <p className="hint" role="status">
-        {shown === undefined
-          ? "Point at a record, or draw a loop around several."
-          : `${shown.id}: ${shown.text}`}
-      </p>
       {colour !== "" && (
         <p className="chips">
           {values.map((value, i) => (
@@ -136,7 +144,7 @@ function Drawn({ sample: { records }, places, layout, colour, scope, name }: Dra
 }
 
 function valueOf({ metadata }: SampledRecord, key: string): string {
-  const value = metadata?.[key];
+  const value = fieldOf(metadata, key);
   return value === undefined || value === null
     ? "none"
     : typeof value === "string"

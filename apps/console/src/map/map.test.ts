@@ -4,7 +4,7 @@ import { PCA } from "ml-pca";
 import { describe, expect, it } from "vitest";
 import { readBase64Floats } from "./base64-floats.ts";
 import { drawPoints } from "./draw-points.ts";
-import { insideOf, nearestTo, placed } from "./points.ts";
+import { insideOf, nearestTo, nextFrom, placed } from "./points.ts";
 import { principalAxes } from "./principal-axes.ts";
 
 describe("the two principal axes", () => {
@@ -96,4 +96,13 @@ describe("points", () => {
     const inked = pixels.reduce((count, value) => count + (value === 0 ? 0 : 1), 0);
     expect(inked).toBe(37 + 13);
   });
+});
+
+it("an arrow key goes to the nearest point of its side, and stays where there is none", () => {
+  const points = Float32Array.of(0, 0, 10, 1, 5, 4, 0, 20);
+  expect(nextFrom(points, null, { x: 1, y: 0 })).toBe(0);
+  expect(nextFrom(points, 0, { x: 1, y: 0 })).toBe(2);
+  expect(nextFrom(points, 0, { x: 0, y: 1 })).toBe(3);
+  expect(nextFrom(points, 0, { x: -1, y: 0 })).toBe(0);
+  expect(nextFrom(new Float32Array(), null, { x: 1, y: 0 })).toBeNull();
 });

@@ -34,6 +34,20 @@ export function nearestTo(points: Float32Array, { x, y }: Point): number | null 
   return nearest;
 }
 
+/** Index of the nearest point in a direction, within a quarter of all; the first one where none is known, itself where none is there. */
+export function nextFrom(points: Float32Array, index: number | null, direction: Point): number | null {
+  if (index === null) return points.length === 0 ? null : 0;
+  const [x, y] = [points[2 * index]!, points[2 * index + 1]!];
+  let [next, least] = [index, Infinity];
+  for (let i = 0; i < points.length; i += 2) {
+    const along = (points[i]! - x) * direction.x + (points[i + 1]! - y) * direction.y;
+    const across = Math.abs((points[i]! - x) * direction.y) + Math.abs((points[i + 1]! - y) * direction.x);
+    const distance = along + across;
+    if (along > 0 && across <= along && distance < least) [next, least] = [i / 2, distance];
+  }
+  return next;
+}
+
 /** Indices of the points inside a loop, by the even-odd rule. */
 export function insideOf(points: Float32Array, loop: readonly Point[]): readonly number[] {
   if (loop.length < 3) return [];

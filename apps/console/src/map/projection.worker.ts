@@ -16,14 +16,21 @@ export interface ProjectionNews {
 
 const TOLD_EVERY = 10;
 const NEIGHBOURS = 15;
+const LEAST_FOR_UMAP = 4;
 
 const pages: Float32Array[] = [];
 
 addEventListener("message", ({ data }: MessageEvent<ProjectionMessage>) => {
   if ("page" in data) pages.push(data.page);
-  else if (data.kind === "pca") tell({ done: 1, places: principalAxes(joined(), data.dimension) });
+  else if (data.kind === "pca" || isFew(data.dimension))
+    tell({ done: 1, places: principalAxes(joined(), data.dimension) });
   else layOut(joined(), data.dimension);
 });
+
+/** UMAP compares each with some others. */
+function isFew(dimension: number): boolean {
+  return pages.reduce((sum, { length }) => sum + length, 0) < LEAST_FOR_UMAP * dimension;
+}
 
 function joined(): Float32Array {
   const vectors = new Float32Array(pages.reduce((sum, { length }) => sum + length, 0));

@@ -1,5 +1,6 @@
 /** Points on a canvas: hover tells of one, a drag draws a loop around several. */
 import {
+  type KeyboardEvent,
   type PointerEvent,
   type ReactNode,
   useEffect,
@@ -9,7 +10,7 @@ import {
   useSyncExternalStore,
 } from "react";
 import { drawPoints } from "./draw-points.ts";
-import { type Point, insideOf, nearestTo, placed } from "./points.ts";
+import { type Point, insideOf, nearestTo, nextFrom, placed } from "./points.ts";
 
 interface Props {
   readonly label: string;
@@ -19,50 +20,78 @@ interface Props {
   readonly colours: Uint8Array;
   readonly onHover: (index: number | null) => void;
   readonly onLoop: (indices: readonly number[]) => void;
+  /** That is pointed at. */
+  readonly hovered: number | null;
+  readonly onOpen: (index: number) => void;
 }
 
 const WIDTH = 900;
 const HEIGHT = 560;
 export const COLOURS = 4;
+const DIRECTIONS: ReadonlyMap<string, Point> = new Map([
+  ["ArrowLeft", { x: -1, y: 0 }],
+  ["ArrowRight", { x: 1, y: 0 }],
+  ["ArrowUp", { x: 0, y: -1 }],
+  ["ArrowDown", { x: 0, y: 1 }],
+]);
 
-export function Scatter({ label, places, colours, onHover, onLoop }: Props): ReactNode {
+export function Scatter(props: Props): ReactNode {
+  const { label, places, colours, onHover, onLoop, hovered, onOpen } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   // Moves come faster than the page is drawn.
   const loop = useRef<readonly Point[]>([]);
   const [drawn, setDrawn] = useState<readonly Point[]>([]);
   const points = useMemo(() => placed(places, WIDTH, HEIGHT), [places]);
   const theme = useTheme();
+  const ring = hovered === null ? null : { x: points[2 * hovered]!, y: points[2 * hovered + 1]! };
   useEffect(() => draw(canvas.current!, points, colours, drawn), [points, colours, drawn, theme]);
   const at = (event: PointerEvent): Point => {
     const { left, top, width } = canvas.current!.getBoundingClientRect();
     const scale = WIDTH / width;
     return { x: (event.clientX - left) * scale, y: (event.clientY - top) * scale };
   };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const direction = DIRECTIONS.get(event.key);
+    if (direction !== undefined) onHover(nextFrom(points, hovered, direction));
+    else if (event.key === "Enter" && hovered !== null) onOpen(hovered);
+    else return;
+    event.preventDefault();
+  };
   return (
-    <canvas
-      ref={canvas}
-      width={WIDTH}
-      height={HEIGHT}
-      role="img"
-      aria-label={label}
-      onPointerDown={(event) => {
-        event.currentTarget.setPointerCapture(event.pointerId);
-        loop.current = [at(event)];
-      }}
-      onPointerMove={(event) => {
-        if (event.buttons === 0) onHover(nearestTo(points, at(event)));
-        else {
-          loop.current = [...loop.current, at(event)];
-          setDrawn(loop.current);
-        }
-      }}
-      onPointerUp={() => {
-        onLoop(insideOf(points, loop.current));
-        loop.current = [];
-        setDrawn([]);
-      }}
-      onPointerLeave={() => onHover(null)}
-    />
+    <div className="points">
+      <canvas
+        ref={canvas}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        width={WIDTH}
+        height={HEIGHT}
+        role="img"
+        aria-label={label}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          loop.current = [at(event)];
+          setDrawn([]);
+        }}
+        onPointerMove={(event) => {
+          if (event.buttons === 0) onHover(nearestTo(points, at(event)));
+          else {
+            loop.current = [...loop.current, at(event)];
+            setDrawn(loop.current);
+          }
+        }}
+        onPointerUp={() => {
+          onLoop(insideOf(points, loop.current));
+          // The line stays until the next one is begun.
+          loop.current = [];
+        }}
+        onPointerLeave={() => onHover(null)}
+      />
+      {ring !== null && (
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+          <circle cx={ring.x} cy={ring.y} r="8" />
+        </svg>
+      )}
+    </div>
   );
 }
 

@@ -4,12 +4,15 @@ import type { Sample } from "./use-sample.ts";
 
 const PAGES_PER_TASK = 8;
 
-/** What a worker knows of the layout so far; `null`: nothing yet. The worker is ended with the component, or by another layout. */
-export function useProjection(sample: Sample | undefined, kind: "pca" | "umap"): ProjectionNews | null {
+/** What a worker knows of the layout so far, or what ended it. */
+export type Projection = ProjectionNews | { readonly failure: string };
+
+/** `null`: nothing is known yet. The worker is ended with the component, or by another layout. */
+export function useProjection(sample: Sample | undefined, kind: "pca" | "umap"): Projection | null {
   const [known, setKnown] = useState<{
     readonly of: Sample;
     readonly kind: string;
-    readonly news: ProjectionNews;
+    readonly news: Projection;
   } | null>(null);
   useEffect(() => {
     if (sample === undefined || sample.records.length === 0) return undefined;
@@ -17,6 +20,10 @@ export function useProjection(sample: Sample | undefined, kind: "pca" | "umap"):
     worker.addEventListener("message", ({ data }: MessageEvent<ProjectionNews>) =>
       setKnown({ of: sample, kind, news: data }),
     );
+    worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      setKnown({ of: sample, kind, news: { failure: event.message } });
+    });
     const end = new AbortController();
     void send(worker, sample, kind, end.signal);
     return () => {

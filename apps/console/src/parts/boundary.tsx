@@ -1,7 +1,7 @@
 import { Component, type ReactNode } from "react";
 
 interface Props {
-  readonly show: (error: unknown) => ReactNode;
+  readonly show: (error: unknown, again: () => void) => ReactNode;
   readonly children: ReactNode;
 }
 
@@ -18,6 +18,8 @@ export class Boundary extends Component<Props, State> {
   }
 
   override render(): ReactNode {
-    return this.state.failed === null ? this.props.children : this.props.show(this.state.failed.error);
+    return this.state.failed === null
+      ? this.props.children
+      : this.props.show(this.state.failed.error, () => this.setState({ failed: null }));
   }
 }

@@ -1,8 +1,13 @@
 /** A document as text, as Markdown or as JSON, whatever somebody has stored. */
 import { type ReactNode, Suspense, lazy, useState } from "react";
+import { Boundary } from "./boundary.tsx";
+import { number } from "./format.ts";
 
 const Markdown = lazy(() => import("./markdown.tsx").then(({ Markdown: made }) => ({ default: made })));
 
+/** Some texts take the parser time that grows with the square of their length: this much of the worst takes a second. */
+const MOST_MARKDOWN = 10_000;
+const MOST_GROWTH = 4;
 const FORMS = ["Text", "Markdown", "JSON"] as const;
 type Form = (typeof FORMS)[number];
 
@@ -23,21 +28,44 @@ export function DocumentText({ text }: { readonly text: string }): ReactNode {
           </button>
         ))}
       </div>
-      {form === "Text" && <div className="document">{text}</div>}
+      {form === "Text" && <Plain text={text} />}
       {form === "Markdown" && (
-        <Suspense fallback={<div className="document">{text}</div>}>
-          <Markdown text={text} />
-        </Suspense>
+        <Boundary show={() => <Plain text={text} why="It is nested too deeply to be shown as Markdown." />}>
+          <Suspense fallback={<Plain text={text} />}>
+            {text.length > MOST_MARKDOWN ? (
+              <Plain
+                text={text}
+                why={`Only documents of up to ${number(MOST_MARKDOWN)} characters are shown as Markdown.`}
+              />
+            ) : (
+              <Markdown text={text} />
+            )}
+          </Suspense>
+        </Boundary>
       )}
-      {form === "JSON" && <pre>{indented(text)}</pre>}
+      {form === "JSON" && <JsonText text={text} />}
     </>
   );
 }
 
-function indented(text: string): string {
+function Plain({ text, why = "" }: { readonly text: string; readonly why?: string }): ReactNode {
+  return (
+    <>
+      {why !== "" && <p className="hint">{why}</p>}
+      <div className="document">{text}</div>
+    </>
+  );
+}
+
+function JsonText({ text }: { readonly text: string }): ReactNode {
+  let indented: string;
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    indented = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    return text;
+    return <Plain text={text} why="The document is no JSON." />;
   }
+  // Each level indents all that is in it.
+  if (indented.length > MOST_GROWTH * text.length + MOST_MARKDOWN)
+    return <Plain text={text} why="It is nested too deeply to be indented." />;
+  return <pre tabIndex={0}>{indented}</pre>;
 }

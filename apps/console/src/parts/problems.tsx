@@ -19,7 +19,7 @@ export function Problems({ findings, kind, onPath }: Props): ReactNode {
         {findings.slice(0, SHOWN).map(({ path, message }) => (
           <li key={`${path} ${message}`}>
             {onPath === undefined || path === "" ? (
-              message
+              message.replace(/^searches\[0\]\.(?:where\.?)?/u, "")
             ) : (
               <button type="button" className="plain" onClick={() => onPath(path)}>
                 {message}

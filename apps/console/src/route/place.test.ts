@@ -19,6 +19,11 @@ describe("the address", () => {
       expect(parsePlace(hash)).toMatchObject({ view: "overview", strange: null });
   });
 
+  it("names nothing by what leads elsewhere in a path", () => {
+    for (const hash of ["#/data/../../x", "#/data/%2e%2e/%2E/x"])
+      expect(parsePlace(hash)).toMatchObject({ tenant: null, database: null, collection: "x" });
+  });
+
   it("links to a view of the same collection without the state of this one", () => {
     const place = parsePlace("#/data/t/d/c?where=%7B%7D");
     expect(placeLink(place, { view: "map" })).toBe("#/map/t/d/c");

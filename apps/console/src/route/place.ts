@@ -19,10 +19,13 @@ export interface Place {
   readonly strange: string | null;
 }
 
+/** No names: a path with them would lead elsewhere. */
+const NO_NAMES: ReadonlySet<string> = new Set(["", ".", ".."]);
+
 export function parsePlace(hash: string): Place {
   const [path = "", query = ""] = hash.replace(/^#\/?/u, "").split("?", 2);
   const [view, ...names] = path.split("/").map(decoded);
-  const [tenant, database, collection] = names.map((name) => (name === "" ? null : name));
+  const [tenant, database, collection] = names.map((name) => (NO_NAMES.has(name) ? null : name));
   const known = VIEWS.find((name) => name === view);
   return {
     view: known ?? "overview",

@@ -17,13 +17,13 @@ export interface CopiedSearch {
   readonly hasKey: boolean;
 }
 
-/** Members that Chroma's searches do not have. */
-const EXTENSIONS = ["mmr", "order_by", "highlight", "explain"];
+/** Members that Chroma's searches have. */
+const MEMBERS: ReadonlySet<string> = new Set(["where", "rank", "group_by", "limit", "select"]);
 const RANK_EXTENSIONS = ["$key", "$age"];
 
 /** Why Chroma's Search API cannot say it; `null`: it can. */
 export function extensionIn(dictionary: JsonObject): string | null {
-  const member = EXTENSIONS.find((name) => Object.hasOwn(dictionary, name));
+  const member = Object.keys(dictionary).find((name) => !MEMBERS.has(name));
   const { rank } = dictionary;
   const operator = RANK_EXTENSIONS.find((name) => mentions(rank, name));
   const isSaid = rank === undefined || pythonRank(rank) !== null;
@@ -46,7 +46,8 @@ export function asTypeScript({ url, path, dictionary, hasKey }: CopiedSearch): s
     "",
     `const client = new SheafClient({ url: ${JSON.stringify(url)}${hasKey ? ", key: process.env.SHEAF_KEY" : ""} });`,
     `const found = await client.request(${JSON.stringify(request, null, 2)});`,
-    "console.log(found.ids[0]);",
+    // Of no type that a compiler knows: it is what the server sends.
+    "console.log(JSON.stringify(found, null, 2));",
   ].join("\n");
 }
 

@@ -105,7 +105,8 @@ function groupKeyOf(groupBy: unknown): string {
   return Array.isArray(keys) && typeof keys[0] === "string" ? keys[0] : "";
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+/** Whatever the order of members. */
+export function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }
 

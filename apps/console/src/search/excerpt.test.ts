@@ -18,8 +18,8 @@ describe("what is shown of a document", () => {
 
   it("is the beginning of a long one, or what is around its first match", () => {
     const text = `${"a".repeat(3_000)}ships${"b".repeat(3_000)}`;
-    expect(shown(text)).toBe(`${"a".repeat(1_200)}…`);
-    expect(shown(text, [0, 1], [3_000, 3_005])).toBe(`[a]${"a".repeat(1_199)}…`);
-    expect(shown(text, [3_000, 3_005])).toBe(`…${"a".repeat(200)}[ships]${"b".repeat(995)}…`);
+    expect(shown(text)).toBe(`${"a".repeat(600)}…`);
+    expect(shown(text, [0, 1], [3_000, 3_005])).toBe(`[a]${"a".repeat(599)}…`);
+    expect(shown(text, [3_000, 3_005])).toBe(`…${"a".repeat(200)}[ships]${"b".repeat(395)}…`);
   });
 });

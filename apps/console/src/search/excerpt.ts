@@ -1,7 +1,7 @@
 /** The part of a document that is shown with a hit. */
 import type { Place } from "./run-search.ts";
 
-const MOST_CHARACTERS = 1_200;
+const MOST_CHARACTERS = 600;
 /** In front of the first match, where that lies further behind. */
 const LEAD_CHARACTERS = 200;
 

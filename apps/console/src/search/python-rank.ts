@@ -2,10 +2,23 @@
 import { isObject } from "../parts/json-text.ts";
 import { pythonText } from "./python-text.ts";
 
-const INFIX: Readonly<Record<string, string>> = { $sum: " + ", $mul: " * " };
-const SIDES: Readonly<Record<string, string>> = { $sub: " - ", $div: " / " };
-const CHAINED: Readonly<Record<string, string>> = { $max: "max", $min: "min" };
-const METHODS: Readonly<Record<string, string>> = { $abs: "abs", $exp: "exp", $log: "log" };
+const INFIX = new Map([
+  ["$sum", " + "],
+  ["$mul", " * "],
+]);
+const SIDES = new Map([
+  ["$sub", " - "],
+  ["$div", " / "],
+]);
+const CHAINED = new Map([
+  ["$max", "max"],
+  ["$min", "min"],
+]);
+const METHODS = new Map([
+  ["$abs", "abs"],
+  ["$exp", "exp"],
+  ["$log", "log"],
+]);
 const KNN_MEMBERS = ["query", "key", "limit", "default", "return_rank"];
 
 /** `null`: it has what the API has no words for. */
@@ -14,19 +27,20 @@ export function pythonRank(node: unknown): string | null {
   const [first, ...more] = Object.entries(node);
   if (first === undefined || more.length > 0) return null;
   const [operator, operand] = first;
-  if (operator === "$val") return typeof operand === "number" ? `Val(${operand})` : null;
+  if (operator === "$val")
+    return typeof operand === "number" && Number.isFinite(operand) ? `Val(${operand})` : null;
   if (operator === "$knn") return isObject(operand) ? knn(operand) : null;
-  const infix = INFIX[operator];
+  const infix = INFIX.get(operator);
   if (infix !== undefined) return joined(operand, (parts) => `(${parts.join(infix)})`);
-  const chained = CHAINED[operator];
+  const chained = CHAINED.get(operator);
   if (chained !== undefined)
     return joined(operand, (parts) => parts.reduce((left, right) => `${left}.${chained}(${right})`));
-  const side = SIDES[operator];
+  const side = SIDES.get(operator);
   if (side !== undefined)
     return isObject(operand)
       ? joined([operand["left"], operand["right"]], (parts) => `(${parts.join(side)})`)
       : null;
-  const method = METHODS[operator];
+  const method = METHODS.get(operator);
   return method === undefined ? null : joined([operand], ([only]) => `${only}.${method}()`);
 }
 

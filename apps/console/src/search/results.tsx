@@ -3,6 +3,7 @@ import type { WhyNot } from "@sheaf/client";
 import type { ReactNode } from "react";
 import { number } from "../parts/format.ts";
 import { Empty } from "../parts/states.tsx";
+import { type Place, usePlace, writePlace } from "../route/place.ts";
 import { Highlighted } from "./highlighted.tsx";
 import type { Found, Hit } from "./run-search.ts";
 import { partsOf } from "./score-parts.ts";
@@ -10,11 +11,11 @@ import { TraceBars } from "./trace-bars.tsx";
 
 interface Props {
   readonly found: Found;
-  /** To compare with; `null`: none is kept. */
-  readonly kept: Found | null;
+  /** What to say of each record that a kept search is compared with, by id; `null`: none is. */
+  readonly moves: ReadonlyMap<string, string> | null;
 }
 
-export function Results({ found, kept }: Props): ReactNode {
+export function Results({ found, moves }: Props): ReactNode {
   const { hits, plan, milliseconds } = found;
   const most = hits
     .flatMap(({ trace }) => (trace === null ? [] : partsOf(trace)))
@@ -24,13 +25,14 @@ export function Results({ found, kept }: Props): ReactNode {
   return (
     <>
       <p className="hint" role="status">
-        {number(hits.length)} results in {Math.round(milliseconds)} ms
+        {hits.length === 1 ? "1 result" : `${number(hits.length)} results`} in {Math.round(milliseconds)} ms
+        {hits.some(({ score }) => score !== null) && ". Lower scores are better"}
         {plan !== null && `; ${number(plan.rows)} of ${number(plan.records)} records pass the filter`}
       </p>
       <ol className="hits">
-        {hits.map((hit, place) => (
+        {hits.map((hit) => (
           <li key={hit.id} className="hit">
-            <HitText hit={hit} moved={kept === null ? null : movedFrom(kept, hit.id, place)} />
+            <HitText hit={hit} moved={moves?.get(hit.id) ?? null} />
             {hit.trace !== null && <TraceBars trace={hit.trace} most={most} />}
           </li>
         ))}
@@ -39,12 +41,20 @@ export function Results({ found, kept }: Props): ReactNode {
   );
 }
 
+/** Of the record, in the data browser. */
+function recordPlace(place: Place, id: string): string {
+  return writePlace({ ...place, view: "data", params: { record: id } });
+}
+
 function HitText({ hit, moved }: { readonly hit: Hit; readonly moved: string | null }): ReactNode {
   const { id, score, document, highlights, metadata } = hit;
+  const place = usePlace();
   return (
     <>
       <header>
-        <strong>{id}</strong>
+        <a href={recordPlace(place, id)}>
+          <strong>{id}</strong>
+        </a>
         {score !== null && <span className="hint">score {score.toPrecision(5)}</span>}
         {moved !== null && <span className="chip">{moved}</span>}
       </header>
@@ -60,25 +70,34 @@ function HitText({ hit, moved }: { readonly hit: Hit; readonly moved: string | n
   );
 }
 
-function movedFrom({ hits }: Found, id: string, place: number): string {
-  const before = hits.findIndex((hit) => hit.id === id);
-  if (before === -1) return "new";
-  if (before === place) return "same place";
-  return before > place ? `up ${before - place}` : `down ${place - before}`;
-}
-
 const REASONS: Readonly<Record<WhyNot["reason"], string>> = {
   absent: "The collection has no such record.",
   filtered: "It does not pass the filter.",
-  outside_leaf: "No part of the search has found it.",
+  outside_leaf: "No part of the search has found it: more candidates would reach further.",
   diversified_out: "mmr kept others.",
   grouped_out: "Others of its group were kept.",
   below_page: "It is not on this page.",
 };
 
-export function WhyNotList({ reasons }: { readonly reasons: readonly WhyNot[] }): ReactNode {
+interface WhyNotProps {
+  readonly reasons: readonly WhyNot[];
+  /** That were asked about. */
+  readonly ids: readonly string[];
+  readonly hits: readonly Hit[];
+}
+
+export function WhyNotList({ reasons, ids, hits }: WhyNotProps): ReactNode {
+  const found = ids.flatMap((id) => {
+    const place = hits.findIndex((hit) => hit.id === id);
+    return place === -1 ? [] : [{ id, place }];
+  });
   return (
     <ul>
+      {found.map(({ id, place }) => (
+        <li key={id}>
+          <strong>{id}</strong>: It is result {place + 1}.
+        </li>
+      ))}
       {reasons.map(({ id, reason, path, rank }) => (
         <li key={id}>
           <strong>{id}</strong>: {REASONS[reason]} {path !== undefined && <code>{path}</code>}{" "}

@@ -1,7 +1,7 @@
 /** The search as a form. */
 import { type ReactNode, useState } from "react";
 import { JsonField } from "../parts/json-field.tsx";
-import { parseObject } from "../parts/json-text.ts";
+import { parseExactly } from "../parts/json-text.ts";
 import { Failure } from "../parts/states.tsx";
 import type { Leaf, SearchForm } from "./dictionary.ts";
 import { filterGrammar } from "./search-words.ts";
@@ -28,8 +28,9 @@ export function SearchFormFields({ form, indexes, keys, onForm }: Props): ReactN
           value={form.text}
           placeholder="What should be found?"
           onChange={({ target }) => {
-            const leaves =
-              form.leaves.length === 0 ? indexes.map((key) => ({ key, weight: 1 })) : form.leaves;
+            // Whoever begins to type asks all of them.
+            const isFirst = form.text === "" && form.leaves.length === 0;
+            const leaves = isFirst ? indexes.map((key) => ({ key, weight: 1 })) : form.leaves;
             set({ text: target.value, leaves });
           }}
         />
@@ -63,11 +64,12 @@ interface LeavesProps {
   readonly onLeaves: (leaves: readonly Leaf[]) => void;
 }
 
-function Leaves({ form: { leaves }, indexes, onLeaves }: LeavesProps): ReactNode {
+function Leaves({ form: { leaves, text }, indexes, onLeaves }: LeavesProps): ReactNode {
   const shown = [...new Set([...indexes, ...leaves.map(({ key }) => key)])];
   return (
     <fieldset>
       <legend>Search in</legend>
+      {leaves.length === 0 && text !== "" && <p className="hint">Choose an index to search in.</p>}
       {shown.map((key) => {
         const leaf = leaves.find((known) => known.key === key);
         const change = (weight: number): void =>
@@ -93,6 +95,7 @@ function Leaves({ form: { leaves }, indexes, onLeaves }: LeavesProps): ReactNode
                 <span className="hint">weight {leaf.weight}</span>
                 <input
                   type="range"
+                  aria-label={`Weight of ${key}`}
                   min={0}
                   max={3}
                   step={WEIGHT_STEP}
@@ -118,9 +121,9 @@ function WhereField({ form: { where }, keys, onForm }: WhereProps): ReactNode {
   const written = where === null ? "" : JSON.stringify(where);
   const [draft, setDraft] = useState({ of: written, text: written });
   const text = draft.of === written ? draft.text : written;
-  const parsed = parseObject(text);
+  const parsed = parseExactly(text);
   const change = (next: string): void => {
-    const value = parseObject(next);
+    const value = parseExactly(next);
     const of = "value" in value ? (value.value === null ? "" : JSON.stringify(value.value)) : written;
     setDraft({ of, text: next });
     if ("value" in value) onForm({ where: value.value });

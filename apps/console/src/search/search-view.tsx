@@ -1,12 +1,13 @@
 /** The playground: a form and its dictionary side by side, and below them what it finds and why. */
-import type { Collection } from "@sheaf/client";
+import type { Collection, Finding } from "@sheaf/client";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useRef, useState } from "react";
 import type { Grammar } from "../parts/complete-json.ts";
 import { JsonField } from "../parts/json-field.tsx";
-import { type JsonObject, parseObject } from "../parts/json-text.ts";
+import { type JsonObject, parseExactly } from "../parts/json-text.ts";
+import { lineOf, partAt } from "../parts/scan-json.ts";
 import { Problems } from "../parts/problems.tsx";
-import { Failure, Loading } from "../parts/states.tsx";
+import { Failure } from "../parts/states.tsx";
 import { useDebounced } from "../parts/use-debounced.ts";
 import { setParams, usePlace } from "../route/place.ts";
 import { type Asked, type Findings, check, collectionPath, metadataKeys } from "../session/ask-collection.ts";
@@ -14,9 +15,8 @@ import { API_URL } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { OfCollection } from "../shell/of-collection.tsx";
 import { CopyMenu } from "./copy-menu.tsx";
-import { EMPTY_FORM, type SearchForm, dictionaryOf, formOf } from "./dictionary.ts";
-import { Results, WhyNotList } from "./results.tsx";
-import { type Found, runSearch } from "./run-search.ts";
+import { EMPTY_FORM, type SearchForm, dictionaryOf, formOf, isSame } from "./dictionary.ts";
+import { FoundSide } from "./found-side.tsx";
 import { SearchFormFields } from "./search-form.tsx";
 import { searchGrammar } from "./search-words.ts";
 
@@ -30,7 +30,7 @@ export function SearchView(): ReactNode {
 function Playground({ asked }: { readonly asked: Asked }): ReactNode {
   const { params } = usePlace();
   const text = params["search"] ?? JSON.stringify(dictionaryOf(EMPTY_FORM), null, 2);
-  const parsed = parseObject(text);
+  const parsed = parseExactly(text);
   const dictionary = "value" in parsed ? (parsed.value ?? {}) : null;
   const settled = useDebounced(dictionary === null ? "" : JSON.stringify(dictionary), PAUSE_MS);
   const searched = settled === "" ? null : (JSON.parse(settled) as JsonObject);
@@ -41,6 +41,15 @@ function Playground({ asked }: { readonly asked: Asked }): ReactNode {
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) => check(asked, searched!, signal),
   });
+  const isValid =
+    searched !== null &&
+    findings.isSuccess &&
+    !findings.isPlaceholderData &&
+    findings.data.problems.length === 0;
+  // A mistake leaves the results of what stood there before.
+  const [last, setLast] = useState("");
+  if (isValid && last !== settled) setLast(settled);
+  const valid = isValid ? searched : last === "" ? null : (JSON.parse(last) as JsonObject);
   return (
     <>
       <h1>{asked.collection.name}</h1>
@@ -59,11 +68,12 @@ function Playground({ asked }: { readonly asked: Asked }): ReactNode {
             findings={findings.data}
             onText={setText}
           />
-          {dictionary !== null && <Copies asked={asked} dictionary={dictionary} />}
+          {isValid && dictionary !== null && <Copies asked={asked} dictionary={dictionary} />}
         </section>
       </div>
-      {searched !== null && findings.data?.problems.length === 0 && (
-        <FoundSide asked={asked} dictionary={searched} />
+      {findings.isError && <Failure error={findings.error} retry={() => void findings.refetch()} />}
+      {valid !== null && (
+        <FoundSide asked={asked} dictionary={valid} isStale={!isValid && !findings.isFetching} />
       )}
     </>
   );
@@ -76,8 +86,14 @@ interface FormProps {
 }
 
 function FormSide({ asked, dictionary, onText }: FormProps): ReactNode {
-  const form = dictionary === null ? null : formOf(dictionary);
-  const write = (next: SearchForm): void => onText(JSON.stringify(dictionaryOf(next), null, 2));
+  // Without a text there is no rank, so that the dictionary does not say what the form has of it.
+  const [draft, setDraft] = useState<SearchForm>(EMPTY_FORM);
+  const isDrafts = dictionary !== null && isSame(dictionaryOf(draft), dictionary);
+  const form = dictionary === null ? null : isDrafts ? draft : formOf(dictionary);
+  const write = (next: SearchForm): void => {
+    setDraft(next);
+    onText(JSON.stringify(dictionaryOf(next), null, 2));
+  };
   if (form === null) {
     return (
       <>
@@ -118,13 +134,15 @@ interface DictionaryProps {
 function DictionarySide({ text, grammar, problem, findings, onText }: DictionaryProps): ReactNode {
   const area = useRef<HTMLTextAreaElement>(null);
   const show = (path: string): void => {
-    const name = path
-      .replace(PREFIX, "")
-      .split(/[.[\]]+/u)
-      .findLast((part) => part !== "" && !/^\d+$/u.test(part));
-    const at = name === undefined ? -1 : text.indexOf(JSON.stringify(name));
+    const part = partAt(text, path.replace(PREFIX, ""));
     area.current?.focus();
-    if (at >= 0) area.current?.setSelectionRange(at, at + JSON.stringify(name).length);
+    if (part !== null) area.current?.setSelectionRange(part.from, part.to);
+  };
+  /** With the line that it is about; of a list of searches nobody has written anything. */
+  const placed = (finding: Finding): Finding => {
+    const part = problem === null ? partAt(text, finding.path.replace(PREFIX, "")) : null;
+    const words = finding.message.replace(PREFIX, "");
+    return { ...finding, message: part === null ? words : `line ${lineOf(text, part.from)}: ${words}` };
   };
   const problems = problem === null ? (findings?.problems ?? []) : [{ path: "", code: "", message: problem }];
   return (
@@ -138,8 +156,8 @@ function DictionarySide({ text, grammar, problem, findings, onText }: Dictionary
         grammar={grammar}
         onText={onText}
       />
-      <Problems findings={problems} kind="problems" onPath={show} />
-      <Problems findings={findings?.warnings ?? []} kind="warnings" onPath={show} />
+      <Problems findings={problems.map(placed)} kind="problems" onPath={show} />
+      <Problems findings={(findings?.warnings ?? []).map(placed)} kind="warnings" onPath={show} />
     </>
   );
 }
@@ -161,57 +179,6 @@ function Copies({
     <div className="row">
       <span className="hint">Copy as</span>
       <CopyMenu search={search} />
-    </div>
-  );
-}
-
-function FoundSide({
-  asked,
-  dictionary,
-}: {
-  readonly asked: Asked;
-  readonly dictionary: JsonObject;
-}): ReactNode {
-  const { params } = usePlace();
-  const whyNot = useDebounced(params["why"] ?? "", PAUSE_MS);
-  const ids = whyNot.split(",").flatMap((id) => (id.trim() === "" ? [] : [id.trim()]));
-  const [kept, setKept] = useState<Found | null>(null);
-  const found = useQuery({
-    queryKey: ["search", asked.collection.id, dictionary, ids],
-    placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => runSearch(asked, dictionary, ids, signal),
-  });
-  if (found.isPending) return <Loading what="the results" />;
-  if (found.isError) return <Failure error={found.error} retry={() => void found.refetch()} />;
-  return (
-    <div className="columns">
-      <section className="card" aria-label="Results">
-        <div className="row">
-          <h2>Results</h2>
-          <button type="button" onClick={() => setKept(kept === null ? found.data : null)}>
-            {kept === null ? "Keep to compare" : "Compare no more"}
-          </button>
-        </div>
-        <Results found={found.data} kept={kept} />
-      </section>
-      {kept !== null && (
-        <section className="card" aria-label="Kept results">
-          <h2>Kept</h2>
-          <Results found={kept} kept={null} />
-        </section>
-      )}
-      <section className="card" aria-label="Why not">
-        <label className="field">
-          <span>Why not this record?</span>
-          <input
-            placeholder="ids, separated by commas"
-            value={params["why"] ?? ""}
-            onChange={({ target }) => setParams({ why: target.value })}
-          />
-        </label>
-        <WhyNotList reasons={found.data.whyNot} />
-        {ids.length > 0 && found.data.whyNot.length === 0 && <p>It is among the results.</p>}
-      </section>
     </div>
   );
 }

@@ -10,21 +10,23 @@ const RANKS = [
   ...["$abs", "$exp", "$log", "$key", "$age"],
 ];
 /** Members of what has some of its own, by its name. */
-const INSIDE: Readonly<Record<string, readonly string[]>> = {
-  $knn: ["query", "key", "limit", "default", "return_rank", "exact"],
-  $key: ["key", "default"],
-  $age: ["key", "half_life", "now", "default"],
-  $sub: ["left", "right"],
-  $div: ["left", "right"],
-  mmr: ["limit", "lambda"],
-  group_by: ["keys", "aggregate"],
-  aggregate: ["$min_k", "$max_k"],
-  $min_k: ["keys", "k"],
-  $max_k: ["keys", "k"],
-  limit: ["limit", "offset"],
-  select: ["keys"],
-  highlight: ["snippet"],
-};
+const INSIDE: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    $knn: ["query", "key", "limit", "default", "return_rank", "exact"],
+    $key: ["key", "default"],
+    $age: ["key", "half_life", "now", "default"],
+    $sub: ["left", "right"],
+    $div: ["left", "right"],
+    mmr: ["limit", "lambda"],
+    group_by: ["keys", "aggregate"],
+    aggregate: ["$min_k", "$max_k"],
+    $min_k: ["keys", "k"],
+    $max_k: ["keys", "k"],
+    limit: ["limit", "offset"],
+    select: ["keys"],
+    highlight: ["snippet"],
+  }),
+);
 const SELECTED = ["#document", "#embedding", "#metadata", "#score"];
 
 export interface Words {
@@ -54,7 +56,7 @@ export function searchGrammar({ keys, indexes }: Words): Grammar {
     if (first === undefined) return isName ? MEMBERS : [];
     if (first === "where") return filter({ path: rest, isName });
     if (isName && first === "order_by") return keys;
-    if (isName) return (last === undefined ? undefined : INSIDE[last]) ?? (first === "rank" ? RANKS : []);
+    if (isName) return INSIDE.get(last ?? "") ?? (first === "rank" ? RANKS : []);
     if (last === "key") return path.at(-2) === "$knn" ? indexes : keys;
     if (last === "keys") return first === "select" ? [...SELECTED, ...keys] : [...keys, "#score"];
     return [];

@@ -15,8 +15,14 @@ export function OfCollection({ show }: Props): ReactNode {
   const place = usePlace();
   if (place.collection === null) return <ChooseCollection />;
   if (collection.isPending) return <Loading what="the collection" />;
-  if (collection.isError) return <Failure error={collection.error} retry={() => void collection.refetch()} />;
-  return show({ client: scope.client, collection: collection.data }, scope);
+  const { data } = collection;
+  // What stands in its forms stays there, whatever a later look says.
+  return (
+    <>
+      {collection.isError && <Failure error={collection.error} retry={() => void collection.refetch()} />}
+      {data !== undefined && show({ client: scope.client, collection: data }, scope)}
+    </>
+  );
 }
 
 function ChooseCollection(): ReactNode {
