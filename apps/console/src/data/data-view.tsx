@@ -64,11 +64,11 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
             </button>
           </>
         )}
-        <ExportButton asked={asked} where={where} />
+        {isReadable && <ExportButton asked={asked} where={where} />}
       </div>
       <div className="columns">
         <FilterEditor asked={asked} text={filterText} />
-        <Facets asked={asked} where={where} />
+        {isReadable && <Facets asked={asked} where={where} />}
       </div>
       {page.isError && <Failure error={page.error} retry={() => void page.refetch()} />}
       {page.isSuccess && (

@@ -1,11 +1,10 @@
-/** Writes the records that match to a file, page by page. */
-import { type ReactNode, useState } from "react";
+/** Writes the records that match to a file. */
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { number } from "../parts/format.ts";
 import type { JsonObject } from "../parts/json-text.ts";
-import { type Asked, type StoredRecord, getRecords } from "../session/ask-collection.ts";
-import { csvLine } from "./csv.ts";
+import type { Asked } from "../session/ask-collection.ts";
+import type { ReadRecords } from "./export-records.ts";
 
-const PAGE = 500;
 /** All of it is in the memory of the tab; `sheaf export` writes collections of any size. */
 const MOST_RECORDS = 100_000;
 
@@ -18,29 +17,33 @@ type Format = "csv" | "jsonl";
 
 export function ExportButton({ asked, where }: Props): ReactNode {
   const [state, setState] = useState("");
+  const [running, setRunning] = useState<AbortController | null>(null);
+  const last = useRef<AbortController>(null);
+  // Whoever leaves the view ends what it does.
+  useEffect(() => () => last.current?.abort(), []);
   const begin = async (format: Format): Promise<void> => {
+    const end = new AbortController();
+    last.current = end;
+    setRunning(end);
+    setState("");
     try {
-      const records: StoredRecord[] = [];
-      for (;;) {
-        const page = await getRecords(asked, { where, limit: PAGE, offset: records.length });
-        records.push(...page);
-        setState(`${number(records.length)} records…`);
-        if (page.length < PAGE || records.length >= MOST_RECORDS) break;
-      }
-      download(
-        `${asked.collection.name}.${format}`,
-        format === "csv" ? asCsv(records) : asJsonLines(records),
-      );
-      setState(records.length >= MOST_RECORDS ? `the first ${number(MOST_RECORDS)} records` : "");
+      const { asCsv, asJsonLines, readRecords } = await import("./export-records.ts");
+      const onProgress = (records: number): void => setState(`${number(records)} records…`);
+      const read = await readRecords(asked, { where, most: MOST_RECORDS, signal: end.signal, onProgress });
+      const lines = format === "csv" ? asCsv(read.records) : asJsonLines(read.records);
+      download(`${asked.collection.name}.${format}`, lines);
+      setState(said(read));
     } catch (error) {
-      setState(error instanceof Error ? error.message : String(error));
+      setState(end.signal.aborted ? "Stopped." : error instanceof Error ? error.message : String(error));
     }
+    setRunning(null);
   };
   return (
     <>
       <select
         aria-label="Export"
         value=""
+        disabled={running !== null}
         onChange={(event) => {
           if (event.target.value !== "") void begin(event.target.value as Format);
         }}
@@ -49,6 +52,11 @@ export function ExportButton({ asked, where }: Props): ReactNode {
         <option value="csv">CSV</option>
         <option value="jsonl">JSON lines</option>
       </select>
+      {running !== null && (
+        <button type="button" onClick={() => running.abort()}>
+          Stop the export
+        </button>
+      )}
       <span className="hint" role="status">
         {state}
       </span>
@@ -56,17 +64,15 @@ export function ExportButton({ asked, where }: Props): ReactNode {
   );
 }
 
-function asCsv(records: readonly StoredRecord[]): readonly string[] {
-  const fields = [...new Set(records.flatMap(({ metadata }) => Object.keys(metadata ?? {})))];
-  const head = csvLine(["id", "document", ...fields]);
-  const lines = records.map(({ id, document, metadata }) =>
-    csvLine([id, document, ...fields.map((field) => metadata?.[field])]),
-  );
-  return [head, ...lines];
-}
-
-function asJsonLines(records: readonly StoredRecord[]): readonly string[] {
-  return records.map((record) => `${JSON.stringify(record)}\n`);
+/** What the file is not. */
+function said({ isCut, isChanged, gone }: ReadRecords): string {
+  return [
+    isCut && `The first ${number(MOST_RECORDS)} records.`,
+    isChanged && "The collection was changed meanwhile: records are as they were when each was read.",
+    gone > 0 && `${number(gone)} that were deleted, or did not match any more, are left out.`,
+  ]
+    .filter((words) => words !== false)
+    .join(" ");
 }
 
 function download(name: string, parts: readonly string[]): void {

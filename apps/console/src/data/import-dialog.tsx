@@ -4,10 +4,12 @@ import { number } from "../parts/format.ts";
 import { Modal } from "../parts/modal.tsx";
 import { Failure } from "../parts/states.tsx";
 import type { Asked } from "../session/ask-collection.ts";
-import type { NewRecord, ReadFile } from "./read-files.ts";
-import { writeFiles } from "./write-files.ts";
+import { FileReport, RefusedList } from "./import-report.tsx";
+import type { ReadFile } from "./read-files.ts";
+import type { Written } from "./write-files.ts";
 
 const MOST_BYTES = 64 * 1024 * 1024;
+const NOTHING_WRITTEN: Written = { stored: 0, refused: { shown: [], count: 0 } };
 
 interface Props {
   readonly asked: Asked;
@@ -16,10 +18,11 @@ interface Props {
   readonly onImported: () => void;
 }
 
-type Progress =
-  | { readonly written: number; readonly total: number; readonly end: AbortController | null }
-  | { readonly failure: unknown }
-  | null;
+interface Progress {
+  readonly written: Written;
+  /** `null`: it goes on. */
+  readonly ended: "done" | { readonly failure: unknown } | null;
+}
 
 export function ImportDialog({ asked, open, onClose, onImported }: Props): ReactNode {
   return (
@@ -31,50 +34,57 @@ export function ImportDialog({ asked, open, onClose, onImported }: Props): React
 
 function Import({ asked, onImported }: Pick<Props, "asked" | "onImported">): ReactNode {
   const [files, setFiles] = useState<readonly ReadFile[]>([]);
-  const [progress, setProgress] = useState<Progress>(null);
+  const [progress, setProgress] = useState<Progress | null>(null);
   const running = useRef<AbortController>(null);
   // Whoever closes the dialog ends what it does.
   useEffect(() => () => running.current?.abort(), []);
   const total = files.reduce((sum, { records }) => sum + records.length, 0);
   const take = async (list: Iterable<File>): Promise<void> => {
-    setFiles(await Promise.all([...list].map(readOne)));
+    running.current?.abort();
+    running.current = null;
+    setFiles(await readFiles([...list]));
     setProgress(null);
   };
   const write = async (): Promise<void> => {
     const end = new AbortController();
     running.current = end;
-    setProgress({ written: 0, total, end });
+    let written = progress?.written ?? NOTHING_WRITTEN;
+    const tell = (ended: Progress["ended"]): void => {
+      // Other files may have been chosen since.
+      if (running.current === end) setProgress({ written, ended });
+    };
+    const onProgress = (now: Written): void => {
+      written = now;
+      tell(null);
+    };
+    tell(null);
     try {
-      await writeFiles(asked, files, end.signal, (made) => setProgress({ ...made, end }));
-      setProgress({ written: total, total, end: null });
+      const { writeFiles } = await import("./write-files.ts");
+      await writeFiles(asked, files, { signal: end.signal, before: written, onProgress });
+      tell("done");
     } catch (failure) {
-      setProgress({ failure: end.signal.aborted ? "Stopped. What was stored until then stays." : failure });
+      tell({ failure: end.signal.aborted ? "Stopped. What was stored until then stays." : failure });
     }
     onImported();
   };
-  const isRunning = progress !== null && "written" in progress && progress.end !== null;
-  const isDone = progress !== null && "written" in progress && progress.end === null;
+  const isRunning = progress?.ended === null;
+  const done = progress === null ? 0 : progress.written.stored + progress.written.refused.count;
   return (
     <>
       <Drop onFiles={(list) => void take(list)} />
       {files.map((file, i) => (
-        <Report key={`${i} ${file.name}`} file={file} />
+        <FileReport key={`${i} ${file.name}`} file={file} />
       ))}
-      {progress !== null && "failure" in progress && <Failure error={progress.failure} />}
-      {progress !== null && "written" in progress && (
-        <p role="status">
-          <progress aria-label="Records written" max={progress.total} value={progress.written} />
-          {number(progress.written)} of {number(progress.total)} records are stored.
-        </p>
-      )}
+      {progress !== null && <ProgressReport progress={progress} total={total} />}
       <div className="row">
         <button
           type="button"
           className="primary"
-          disabled={total === 0 || isRunning || isDone}
+          disabled={done >= total || isRunning}
           onClick={() => void write()}
         >
-          Import {number(total)} records
+          {done === 0 ? "Import" : "Go on with"} {number(total - done)}{" "}
+          {total - done === 1 ? "record" : "records"}
         </button>
         {isRunning && (
           <button type="button" onClick={() => running.current?.abort()}>
@@ -86,17 +96,38 @@ function Import({ asked, onImported }: Pick<Props, "asked" | "onImported">): Rea
   );
 }
 
-async function readOne(file: File): Promise<ReadFile> {
-  const failed = (problem: string): ReadFile => ({
-    ...{ name: file.name, records: [], problems: [problem], chunking: null },
-  });
-  if (file.size > MOST_BYTES) return failed("is longer than 64 MiB");
-  try {
-    const [bytes, { readFile }] = await Promise.all([file.arrayBuffer(), import("./read-files.ts")]);
-    return readFile(file.name, bytes);
-  } catch (error) {
-    return failed(error instanceof Error ? error.message : String(error));
-  }
+function ProgressReport({
+  progress: { written, ended },
+  total,
+}: {
+  readonly progress: Progress;
+  readonly total: number;
+}): ReactNode {
+  const { stored, refused } = written;
+  return (
+    <>
+      {typeof ended === "object" && ended !== null && <Failure error={ended.failure} />}
+      <p role="status">
+        <progress aria-label="Records written" max={total} value={stored + refused.count} />
+        {number(stored)} of {number(total)} records are stored
+        {refused.count > 0 && `, ${number(refused.count)} refused`}.
+      </p>
+      <RefusedList refused={refused} />
+    </>
+  );
+}
+
+async function readFiles(list: readonly File[]): Promise<readonly ReadFile[]> {
+  const { readFile, unreadable, withoutRepeats } = await import("./read-files.ts");
+  const read = async (file: File): Promise<ReadFile> => {
+    if (file.size > MOST_BYTES) return unreadable(file.name, "is longer than 64 MiB");
+    try {
+      return readFile(file.name, await file.arrayBuffer());
+    } catch (error) {
+      return unreadable(file.name, error instanceof Error ? error.message : String(error));
+    }
+  };
+  return withoutRepeats(await Promise.all(list.map(read)));
 }
 
 function Drop({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }): ReactNode {
@@ -124,29 +155,5 @@ function Drop({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }
         onChange={(event) => onFiles([...(event.target.files ?? [])])}
       />
     </div>
-  );
-}
-
-function Report({ file: { name, records, problems, chunking } }: { readonly file: ReadFile }): ReactNode {
-  const first: NewRecord | undefined = records[0];
-  return (
-    <section>
-      <h3>
-        {name}: {number(records.length)} records
-      </h3>
-      {first !== undefined && chunking === null && <p className="hint">The first one is {first.id}.</p>}
-      {chunking !== null && (
-        <p className="hint">The server cuts it by {chunking.by} into what its model takes.</p>
-      )}
-      {problems.length > 0 && (
-        <div className="problems" role="alert">
-          <ul>
-            {problems.map((problem) => (
-              <li key={problem}>{problem}</li>
-            ))}
-          </ul>
-        </div>
-      )}
-    </section>
   );
 }
