@@ -11,7 +11,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import { ago, bytes, number } from "../parts/format.ts";
 import { Empty } from "../parts/states.tsx";
 import { ModelTable } from "../parts/tables.tsx";
-import { go } from "../route/place.ts";
+import { go, placeLink, usePlace } from "../route/place.ts";
 import type { Scope } from "../session/use-scope.ts";
 import { ModelName } from "./model-name.tsx";
 
@@ -39,8 +39,8 @@ export function CollectionsTable({ usage, scope }: Props): ReactNode {
       <Empty>
         <p>There are no collections yet.</p>
         <p>
-          <code>createCollection</code> of a client makes one; <code>npm run quickstart</code> makes one with
-          records.
+          "Make a collection" above or <code>createCollection</code> of a client makes one;{" "}
+          <code>npm run quickstart</code> makes one with records.
         </p>
       </Empty>
     );
@@ -87,7 +87,28 @@ function columnsOf({ tenant }: Scope) {
       header: "Last write",
       cell: ({ row: { original } }) => ago(original.lastWriteAt),
     }),
+    column.display({
+      id: "settings",
+      header: "Settings",
+      cell: ({ row: { original } }) => <SettingsLink tenant={tenant} usage={original} />,
+    }),
   ];
+}
+
+function SettingsLink({
+  tenant,
+  usage: { database, name },
+}: {
+  readonly tenant: string;
+  readonly usage: CollectionUsage;
+}): ReactNode {
+  const params = { manage: "collection" };
+  const link = placeLink(usePlace(), { tenant, database, collection: name, params });
+  return (
+    <a href={link} aria-label={`Settings of ${name}`}>
+      Settings
+    </a>
+  );
 }
 
 function indexed({ totalOps, numIndexedOps }: CollectionUsage): number {

@@ -2,6 +2,7 @@
 import type { Amount, TenantUsage } from "@sheaf/client";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { ManageButton } from "../collections/manage-button.tsx";
 import { bytes, number } from "../parts/format.ts";
 import { Failure, Loading } from "../parts/states.tsx";
 import { isRoot, may } from "../session/session.ts";
@@ -19,7 +20,11 @@ export function Overview(): ReactNode {
   const scope = useScope();
   return (
     <>
-      <h1>{scope.tenant}</h1>
+      <div className="row">
+        <h1>{scope.tenant}</h1>
+        <ManageButton managed="new">Make a collection</ManageButton>
+        <ManageButton managed="databases">Databases</ManageButton>
+      </div>
       {may(session, "read") ? (
         <Usage scope={scope} />
       ) : (

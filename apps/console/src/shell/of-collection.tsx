@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { ManageButton } from "../collections/manage-button.tsx";
 import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { go, usePlace } from "../route/place.ts";
 import type { Asked } from "../session/ask-collection.ts";
@@ -33,7 +34,14 @@ function ChooseCollection(): ReactNode {
   if (collections.isError)
     return <Failure error={collections.error} retry={() => void collections.refetch()} />;
   const { tenant, database } = scope;
-  if (collections.data.length === 0) return <Empty>The database {database} has no collections yet.</Empty>;
+  if (collections.data.length === 0) {
+    return (
+      <Empty>
+        <p>The database {database} has no collections yet.</p>
+        <ManageButton managed="new">Make a collection</ManageButton>
+      </Empty>
+    );
+  }
   return (
     <section className="card">
       <h1>Which collection?</h1>

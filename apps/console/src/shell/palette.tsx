@@ -2,8 +2,9 @@
 import { Combobox, createListCollection } from "@ark-ui/react/combobox";
 import { useFilter } from "@ark-ui/react/locale";
 import { type ReactNode, useEffect, useState } from "react";
+import { mayManage } from "../collections/may-manage.ts";
 import { Modal } from "../parts/modal.tsx";
-import { type Place, go } from "../route/place.ts";
+import { type Place, go, setParams } from "../route/place.ts";
 import { signOut } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { useCollections, useScope } from "../session/use-scope.ts";
@@ -99,7 +100,12 @@ function useCommands(): readonly Command[] {
     { label: `Search ${name}`, value: `search ${name}`, run: to({ view: "search", collection: name }) },
     { label: `Data of ${name}`, value: `data ${name}`, run: to({ view: "data", collection: name }) },
   ]);
+  const made = (["new", "databases"] as const).flatMap((managed) => {
+    const label = managed === "new" ? "Make a collection" : "Databases";
+    const run = (): void => setParams({ manage: managed }, "new");
+    return mayManage(session, managed) ? [{ label, value: `manage ${managed}`, run }] : [];
+  });
   const rest = [{ label: "Change the theme", value: "theme", run: () => void nextTheme() }];
   const leave = session.key === null ? [] : [{ label: "Sign out", value: "sign out", run: signOut }];
-  return [...views, ...places, ...rest, ...leave];
+  return [...views, ...places, ...made, ...rest, ...leave];
 }

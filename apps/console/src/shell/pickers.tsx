@@ -1,5 +1,6 @@
 /** Which tenant, database and collection the view is about. */
 import type { ReactNode } from "react";
+import { ManageButton } from "../collections/manage-button.tsx";
 import { Picker } from "../parts/picker.tsx";
 import { go, usePlace } from "../route/place.ts";
 import { may } from "../session/session.ts";
@@ -32,6 +33,7 @@ export function Pickers(): ReactNode {
             choose={(name) => go({ tenant, database: name, collection: null })}
           />
           <CollectionPicker chosen={collection} />
+          {collection !== null && <ManageButton managed="collection">Settings</ManageButton>}
         </>
       )}
     </div>

@@ -1,5 +1,5 @@
 /** What stands around every view: where one is, where one may go, and who one is. */
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, Suspense, lazy, useEffect, useState } from "react";
 import { go, placeLink, usePlace } from "../route/place.ts";
 import { signOut } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
@@ -9,6 +9,10 @@ import { Palette } from "./palette.tsx";
 import { Pickers } from "./pickers.tsx";
 import { nextTheme, storedTheme } from "./theme.ts";
 import { offeredViews } from "./offered-views.ts";
+
+const ManageDialog = lazy(() =>
+  import("../collections/manage-dialog.tsx").then((made) => ({ default: made.ManageDialog })),
+);
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const session = useSession();
@@ -62,6 +66,11 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
           )}
         </MissingPlace>
       </main>
+      {place.params["manage"] !== undefined && (
+        <Suspense>
+          <ManageDialog />
+        </Suspense>
+      )}
       <Palette open={palette} onClose={() => setPalette(false)} />
     </div>
   );
