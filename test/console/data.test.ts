@@ -9,6 +9,44 @@ const EDGE = 5;
 const at = (view: string, query = ""): string => `#/${view}/default_tenant/default_database/${NOTES}${query}`;
 
 describe("the data browser", () => {
+  it("shows records first, and values that several of them have beside them", async () => {
+    const console = await lane.open({ place: at("data") });
+    const { page } = console;
+    await page.getByRole("button", { name: "sea · 3" }).click();
+    await page.getByText("3 records match").waitFor();
+    // What is chosen does not hide the others, and a second value is taken beside it.
+    await page.getByRole("button", { name: "garden · 1" }).click();
+    await page.getByText("4 records match").waitFor();
+    expect(await page.getByRole("button", { name: "sea · 3" }).getAttribute("aria-pressed")).toBe("true");
+    // Each record has a year of its own.
+    expect(await page.getByRole("group", { name: "year" }).count()).toBe(0);
+    const { y } = (await page.getByRole("region", { name: "Records" }).boundingBox())!;
+    expect(y).toBeLessThan(450);
+    await page.getByRole("button", { name: "garden · 1" }).click();
+    await page.getByRole("button", { name: "sea · 3" }).click();
+    await page.getByText("6 records match").waitFor();
+    console.expectQuiet();
+  });
+
+  it("clears the text of the filter, whether it is applied or not", async () => {
+    const console = await lane.open({ place: at("data") });
+    const { page } = console;
+    const filter = page.getByLabel("Filter", { exact: true });
+    const clear = page.getByRole("button", { name: "Clear" });
+    await filter.fill('{"year": 2010}');
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("1 record matches").waitFor();
+    await clear.click();
+    await page.getByText("6 records match").waitFor();
+    expect(await filter.inputValue()).toBe("");
+    await filter.fill("{");
+    await clear.click();
+    expect(await filter.inputValue()).toBe("");
+    await page.getByLabel("Add a clause for a key").selectOption("year");
+    expect(JSON.parse(await filter.inputValue())).toEqual({ year: { $gte: 0 } });
+    console.expectQuiet();
+  });
+
   it("filters by a click on a value and by JSON that is checked as it is typed", async () => {
     const console = await lane.open({ place: at("data") });
     const { page } = console;

@@ -1,7 +1,7 @@
 /** Records of a collection: filtered, shown, changed, brought in and taken out. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { number } from "../parts/format.ts";
+import { counted, number } from "../parts/format.ts";
 import { type JsonObject, parseExactly } from "../parts/json-text.ts";
 import { Empty, Failure } from "../parts/states.tsx";
 import { setParams, usePlace } from "../route/place.ts";
@@ -53,7 +53,11 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
     <>
       <div className="row">
         <h1>{asked.collection.name}</h1>
-        <span className="hint">{count.isSuccess ? `${number(count.data)} records match` : ""}</span>
+        <span className="hint">
+          {count.isSuccess
+            ? `${counted(count.data, "record")} ${count.data === 1 ? "matches" : "match"}`
+            : ""}
+        </span>
         {may(session, "write") && (
           <>
             <button type="button" onClick={() => setOpen("new")}>
@@ -66,16 +70,18 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
         )}
         {isReadable && <ExportButton asked={asked} where={where} />}
       </div>
-      <div className="columns">
+      <div className="sided">
         <FilterEditor asked={asked} text={filterText} />
+        <div>
+          {page.isError && <Failure error={page.error} retry={() => void page.refetch()} />}
+          {page.isSuccess && (
+            <RecordsTable records={page.data} onOpen={({ id }) => setParams({ record: id }, "new")} />
+          )}
+          {page.isSuccess && page.data.length === 0 && <Empty>{emptyBecause(where, offset)}</Empty>}
+          <Pages offset={offset} total={count.data ?? 0} />
+        </div>
         {isReadable && <Facets asked={asked} where={where} />}
       </div>
-      {page.isError && <Failure error={page.error} retry={() => void page.refetch()} />}
-      {page.isSuccess && (
-        <RecordsTable records={page.data} onOpen={({ id }) => setParams({ record: id }, "new")} />
-      )}
-      {page.isSuccess && page.data.length === 0 && <Empty>{emptyBecause(where, offset)}</Empty>}
-      <Pages offset={offset} total={count.data ?? 0} />
       {open !== null && (
         <RecordDialog asked={asked} record={null} onClose={() => setOpen(null)} onChanged={changed} />
       )}
@@ -94,7 +100,10 @@ function emptyBecause(where: JsonObject | null, offset: number): string {
 
 function Pages({ offset, total }: { readonly offset: number; readonly total: number }): ReactNode {
   if (offset >= total || (total <= PAGE_RECORDS && offset === 0)) return null;
-  const to = (next: number) => () => setParams({ offset: next <= 0 ? "" : String(next) }, "new");
+  const to = (next: number) => () => {
+    setParams({ offset: next <= 0 ? "" : String(next) }, "new");
+    scrollTo(0, 0);
+  };
   return (
     <div className="row end">
       <span className="hint">

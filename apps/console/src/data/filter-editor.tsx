@@ -9,6 +9,7 @@ import { Failure } from "../parts/states.tsx";
 import { setParams } from "../route/place.ts";
 import { filterGrammar } from "../search/search-words.ts";
 import { type Asked, check, metadataKeys } from "../session/ask-collection.ts";
+import { clauseToType } from "./filter.ts";
 
 const PAUSE_MS = 300;
 
@@ -25,7 +26,10 @@ export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly 
   const grammar = filterGrammar({ keys: metadataKeys(asked.collection) });
   const problems =
     "problem" in parsed ? [{ path: "", code: "", message: parsed.problem }] : (findings.data?.problems ?? []);
-  const apply = (value: string): void => setParams({ where: value, offset: "" }, "new");
+  const apply = (value: string): void => {
+    setDraft(null);
+    setParams({ where: value, offset: "" }, "new");
+  };
   return (
     <form
       className="card"
@@ -36,7 +40,7 @@ export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly 
     >
       <JsonField
         label="Filter"
-        rows={4}
+        rows={2}
         isSearch
         placeholder={'{"year": {"$gte": 1990}}'}
         value={shown}
@@ -51,37 +55,33 @@ export function FilterEditor({ asked, text }: { readonly asked: Asked; readonly 
         <button className="primary" disabled={problems.length > 0}>
           Apply
         </button>
-        <button type="button" disabled={text === ""} onClick={() => apply("")}>
+        <button type="button" disabled={shown === ""} onClick={() => apply("")}>
           Clear
         </button>
-        <AddClause
-          keys={metadataKeys(asked.collection)}
-          text={shown}
-          onText={(next) => setDraft({ of: text, text: next })}
-        />
+        <AddClause asked={asked} text={shown} onText={(next) => setDraft({ of: text, text: next })} />
       </div>
     </form>
   );
 }
 
 interface AddProps {
-  readonly keys: readonly string[];
+  readonly asked: Asked;
   readonly text: string;
   readonly onText: (text: string) => void;
 }
 
 /** Writes a clause for a key, whose value is to be typed. */
-function AddClause({ keys, text, onText }: AddProps): ReactNode {
+function AddClause({ asked: { collection }, text, onText }: AddProps): ReactNode {
   const add = (key: string): void => {
     const parsed = parseExactly(text);
-    const clause = { [key]: { $eq: "" } };
+    const clause = clauseToType(key, collection.info.schema.keys?.[key]);
     const known = "value" in parsed && parsed.value !== null ? parsed.value : null;
     onText(JSON.stringify(known === null ? clause : { $and: [known, clause] }, null, 1));
   };
   return (
     <select aria-label="Add a clause for a key" value="" onChange={(event) => add(event.target.value)}>
       <option value="">Add a clause…</option>
-      {[...keys, "#id", "#document"].map((key) => (
+      {[...metadataKeys(collection), "#id", "#document"].map((key) => (
         <option key={key}>{key}</option>
       ))}
     </select>

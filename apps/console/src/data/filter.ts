@@ -1,5 +1,6 @@
 /** The filter of a view as JSON, and what clicks on facets make of it. */
-import { type JsonObject, isObject } from "../parts/json-text.ts";
+import type { ValueTypes } from "@sheaf/client";
+import { type JsonObject, fieldOf, isObject } from "../parts/json-text.ts";
 
 export type Scalar = string | number | boolean;
 
@@ -15,23 +16,49 @@ function ofClauses(clauses: readonly JsonObject[]): JsonObject | null {
   return { $and: clauses };
 }
 
-function clauseOf(key: string, value: Scalar): JsonObject {
-  return { [key]: value };
+/** Values that the clause takes for the key; `null` if it says something else. */
+function takenBy(clause: JsonObject, key: string): readonly Scalar[] | null {
+  const said = Object.keys(clause).length === 1 ? fieldOf(clause, key) : undefined;
+  if (isScalar(said)) return [said];
+  if (!isObject(said) || Object.keys(said).length !== 1) return null;
+  const { $eq, $in } = said;
+  if (isScalar($eq)) return [$eq];
+  return Array.isArray($in) && $in.every(isScalar) ? $in : null;
 }
 
-/** Whether the filter has the clause that a click on the value adds. */
+function isScalar(value: unknown): value is Scalar {
+  return ["string", "number", "boolean"].includes(typeof value);
+}
+
+/** Values of the key that the filter takes; empty where it takes all of them. */
+export function chosenValues(where: JsonObject | null, key: string): readonly Scalar[] {
+  return clausesOf(where).flatMap((clause) => takenBy(clause, key) ?? []);
+}
+
+/** Whether the filter takes the value because it was chosen. */
 export function hasValue(where: JsonObject | null, key: string, value: Scalar): boolean {
-  return clausesOf(where).some((clause) => isSame(clause, clauseOf(key, value)));
+  return chosenValues(where, key).includes(value);
 }
 
-/** Adds the clause, or takes it away. */
+/** What else the filter asks for. */
+export function withoutValues(where: JsonObject | null, key: string): JsonObject | null {
+  return ofClauses(clausesOf(where).filter((clause) => takenBy(clause, key) === null));
+}
+
+/** Takes the value beside those of the key that are taken, or no more. Values of one list are of one kind: one of another replaces them. */
 export function toggleValue(where: JsonObject | null, key: string, value: Scalar): JsonObject | null {
-  const clauses = clausesOf(where);
-  const clause = clauseOf(key, value);
-  const others = clauses.filter((known) => !isSame(known, clause));
-  return ofClauses(others.length < clauses.length ? others : [...clauses, clause]);
+  const chosen = chosenValues(where, key).filter((known) => typeof known === typeof value);
+  const next = chosen.includes(value) ? chosen.filter((known) => known !== value) : [...chosen, value];
+  const [first, ...more] = next;
+  const others = clausesOf(where).filter((clause) => takenBy(clause, key) === null);
+  if (first === undefined) return ofClauses(others);
+  return ofClauses([...others, { [key]: more.length === 0 ? first : { $in: next } }]);
 }
 
-function isSame(a: JsonObject, b: JsonObject): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+/** A clause for a key to go on typing, with a value of the kind that its records have. */
+export function clauseToType(key: string, types: ValueTypes | undefined): JsonObject {
+  if (key === "#document") return { [key]: { $contains: "" } };
+  if (types?.string !== undefined || types === undefined) return { [key]: { $eq: "" } };
+  if (types.int !== undefined || types.float !== undefined) return { [key]: { $gte: 0 } };
+  return { [key]: { $eq: types.bool === undefined ? "" : true } };
 }

@@ -5,6 +5,11 @@ export function number(value: number | null): string {
   return value === null ? "–" : NUMBER.format(value);
 }
 
+/** `1 record`, `2 records`. */
+export function counted(count: number, of: string): string {
+  return `${number(count)} ${of}${count === 1 ? "" : "s"}`;
+}
+
 export function bytes(value: number | null): string {
   if (value === null) return "–";
   const power = value < 1 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(value) / 10));

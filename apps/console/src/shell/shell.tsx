@@ -26,6 +26,9 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
   useEffect(() => {
     document.title = `${title} · Sheaf`;
   }, [title]);
+  useEffect(() => {
+    scrollTo(0, 0);
+  }, [view]);
   return (
     <div className="shell">
       <a className="skip" href="#main" onClick={(event) => skip(event)}>
