@@ -98,7 +98,10 @@ async function importWithBar(collection: Collection<FileMetadata>): Promise<void
   const total = found.files.length;
   console.log(`Indexing ${total} file${total === 1 ? "" : "s"} from ${place}`);
   const bar = new SingleBar(
-    { format: "embedding {bar} {percentage}% | {value}/{total} files | {eta}s left", noTTYOutput: true },
+    {
+      format: "embedding {bar} {percentage}% | {value}/{total} files | {duration}s so far",
+      noTTYOutput: true,
+    },
     Presets.shades_classic,
   );
   bar.start(total, 0);

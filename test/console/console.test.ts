@@ -47,7 +47,7 @@ describe("the overview", () => {
     const row = page.getByRole("row").filter({ hasText: NOTES });
     await row.getByText("sentence-transformers/all-MiniLM-L6-v2").waitFor();
     expect(await row.innerText()).toMatch(/6[\s\S]*384[\s\S]*100 %[\s\S]*(?:just now|min ago)/u);
-    await page.getByRole("group", { name: "Processes" }).getByText("engine host: never ended").waitFor();
+    await page.getByRole("group", { name: "Processes" }).getByText("engine host: no restarts").waitFor();
     await console.expectAccessible();
     await console.picture("overview");
     globalThis.console.log(`LCP ${Math.round(await console.largestContentfulPaint())} ms`);

@@ -2,7 +2,7 @@
 import type { Model, SheafClient, SparseEmbedding, TextTokens } from "@sheaf/client";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { number } from "../parts/format.ts";
+import { counted, number } from "../parts/format.ts";
 import { Failure, Loading } from "../parts/states.tsx";
 import { setParams, usePlace } from "../route/place.ts";
 import { clientOf } from "../session/session.ts";
@@ -107,7 +107,7 @@ function Embedded({
   return (
     <>
       <p role="status">
-        {number(numTokens)} tokens in {number(texts.length)} texts.
+        {counted(numTokens, "token")} in {counted(texts.length, "text")}.
       </p>
       {dense !== null && texts.length > 1 && <Similarities texts={texts} vectors={dense} />}
       {sparse !== null && <Terms texts={texts} vectors={sparse} />}

@@ -136,7 +136,7 @@ function Drawn({ sample: { records }, places, layout, colour, scope, name }: Dra
           className="primary"
           onClick={() => go({ view: "data", tenant, database, collection: name, params: { where } })}
         >
-          Show these {number(ids.length)} records
+          {ids.length === 1 ? "Show this record" : `Show these ${number(ids.length)} records`}
         </button>
       )}
     </section>

@@ -70,7 +70,7 @@ function columnsOf({ tenant }: Scope) {
     }),
     column.accessor("database", { header: "Database" }),
     column.accessor("records", { header: "Records", cell: (cell) => number(cell.getValue()) }),
-    column.accessor("bytes", { header: "Bytes", cell: (cell) => bytes(cell.getValue()) }),
+    column.accessor("bytes", { header: "On the disk", cell: (cell) => bytes(cell.getValue()) }),
     column.accessor("dimension", { header: "Dimension", cell: (cell) => number(cell.getValue()) }),
     column.display({
       id: "model",

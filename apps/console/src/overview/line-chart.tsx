@@ -38,7 +38,7 @@ export function LineChart({ label, times, series }: Props): ReactNode {
     const options = {
       ...{ width: parent.clientWidth, height: HEIGHT, legend: { live: false } },
       scales: { x: { range: lastHour } },
-      ...{ axes: [axis, values], series: [{}, ...lines] },
+      ...{ axes: [{ ...axis, values: clockTimes }, values], series: [{}, ...lines] },
     };
     const chart = new UPlot(options, data, parent);
     const resized = new ResizeObserver(() => chart.setSize({ width: parent.clientWidth, height: HEIGHT }));
@@ -49,6 +49,14 @@ export function LineChart({ label, times, series }: Props): ReactNode {
     };
   }, [times, series]);
   return <div ref={element} className="chart" role="img" aria-label={label} />;
+}
+
+/** `14:05`, as everywhere else in the console. */
+function clockTimes(_: UPlot, seconds: readonly number[]): string[] {
+  return seconds.map((second) => {
+    const time = new Date(second * 1_000);
+    return [time.getHours(), time.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");
+  });
 }
 
 function lastHour(): [number, number] {

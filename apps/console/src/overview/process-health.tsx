@@ -1,7 +1,7 @@
 /** Processes that have ended and were started again since the server started, by what they run. */
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { number } from "../parts/format.ts";
+import { counted } from "../parts/format.ts";
 import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 
@@ -29,7 +29,7 @@ export function ProcessHealth(): ReactNode {
       <span className="chip">{ready.data === false ? "the engine does not answer" : "ready"}</span>
       {processes.map(({ name, restarts }) => (
         <span key={name} className="chip">
-          {name}: {restarts === 0 ? "never ended" : `started again ${number(restarts)} times`}
+          {name}: {restarts === 0 ? "no restarts" : `started again, ${counted(restarts, "time")}`}
         </span>
       ))}
     </p>

@@ -1,4 +1,4 @@
-/** JSON to type, with the words that may stand at the caret: the arrows choose one, Enter takes it, Escape wants none. */
+/** JSON to type, with the words that may stand at the caret: the arrows choose one, Enter or Tab takes it, Escape wants none. */
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -53,7 +53,7 @@ export function JsonField(props: Props): ReactNode {
     const { length } = offered.options;
     const step = { ArrowDown: 1, ArrowUp: length - 1 }[event.key];
     if (step !== undefined) setChosen((chosen + step) % length);
-    else if (event.key === "Enter") take(offered.options[chosen]);
+    else if (event.key === "Enter" || (event.key === "Tab" && !event.shiftKey)) take(offered.options[chosen]);
     else if (event.key === "Escape") setOffered(null);
     else {
       // Somewhere else other words may stand.
