@@ -18,6 +18,7 @@ describe("the data browser", () => {
     await page.getByRole("button", { name: "garden · 1" }).click();
     await page.getByText("4 records match").waitFor();
     expect(await page.getByRole("button", { name: "sea · 3" }).getAttribute("aria-pressed")).toBe("true");
+    await console.picture("data");
     // Each record has a year of its own.
     expect(await page.getByRole("group", { name: "year" }).count()).toBe(0);
     const { y } = (await page.getByRole("region", { name: "Records" }).boundingBox())!;
@@ -26,6 +27,26 @@ describe("the data browser", () => {
     await page.getByRole("button", { name: "sea · 3" }).click();
     await page.getByText("6 records match").waitFor();
     console.expectQuiet();
+  });
+
+  it("sorts by a metadata key, on the server and in the address", async () => {
+    const console = await lane.open({ place: at("data") });
+    const { page } = console;
+    const years = async (): Promise<readonly string[]> =>
+      page.locator("section[aria-label=Records] tbody tr td:nth-child(4)").allInnerTexts();
+    const year = page.getByRole("button", { name: "year", exact: true });
+    const sorted = ["1998", "1999", "2001", "2003", "2010", "2012"];
+    await year.click();
+    await expect.poll(years).toEqual(sorted);
+    await year.click();
+    await expect.poll(years).toEqual(sorted.toReversed());
+    const other = await lane.open({ place: new URL(page.url()).hash });
+    await other.page.getByRole("columnheader", { name: "year" }).waitFor();
+    expect(await other.page.getByRole("columnheader", { name: "year" }).getAttribute("aria-sort")).toBe(
+      "descending",
+    );
+    console.expectQuiet();
+    other.expectQuiet();
   });
 
   it("clears the text of the filter, whether it is applied or not", async () => {
@@ -70,7 +91,6 @@ describe("the data browser", () => {
     await page.getByRole("button", { name: "Apply", disabled: false }).click();
     await page.getByText("2 records match").waitFor();
     await console.expectAccessible();
-    await console.picture("data");
     await page.goBack();
     await page.getByText("3 records match").waitFor();
     console.expectQuiet();

@@ -1,5 +1,5 @@
 /** Records of a collection: filtered, shown, changed, brought in and taken out. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { counted, number } from "../parts/format.ts";
 import { type JsonObject, parseExactly } from "../parts/json-text.ts";
@@ -15,7 +15,7 @@ import { FilterEditor } from "./filter-editor.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 import { OpenRecord } from "./open-record.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
-import { RecordsTable } from "./records-table.tsx";
+import { type Order, RecordsTable } from "./records-table.tsx";
 
 const PAGE_RECORDS = 50;
 
@@ -33,18 +33,9 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
   const filter = parseExactly(filterText);
   const where = "value" in filter ? filter.value : null;
   const offset = Math.max(0, Math.floor(Number(params["offset"] ?? 0)) || 0);
-  const { id } = asked.collection;
   const isReadable = "value" in filter;
-  const count = useQuery({
-    queryKey: ["count", id, where],
-    enabled: isReadable,
-    queryFn: ({ signal }) => ask<number>(asked, "/count", { where: where ?? undefined }, signal),
-  });
-  const page = useQuery({
-    queryKey: ["records", id, where, offset],
-    enabled: isReadable,
-    queryFn: ({ signal }) => getRecords(asked, { where, limit: PAGE_RECORDS, offset }, signal),
-  });
+  const order = orderOf(params["sort"] ?? "");
+  const { count, page } = useRecords(asked, { where, offset, order }, isReadable);
   const changed = (): void => {
     setOpen(null);
     void queries.invalidateQueries();
@@ -75,7 +66,12 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
         <div>
           {page.isError && <Failure error={page.error} retry={() => void page.refetch()} />}
           {page.isSuccess && (
-            <RecordsTable records={page.data} onOpen={({ id }) => setParams({ record: id }, "new")} />
+            <RecordsTable
+              records={page.data}
+              onOpen={({ id }) => setParams({ record: id }, "new")}
+              order={order}
+              onOrder={(next) => setParams({ sort: orderText(next), offset: "" }, "new")}
+            />
           )}
           {page.isSuccess && page.data.length === 0 && <Empty>{emptyBecause(where, offset)}</Empty>}
           <Pages offset={offset} total={count.data ?? 0} />
@@ -91,6 +87,42 @@ function Records({ asked }: { readonly asked: Asked }): ReactNode {
       <ImportDialog asked={asked} open={importing} onClose={() => setImporting(false)} onImported={changed} />
     </>
   );
+}
+
+interface Shown {
+  readonly where: JsonObject | null;
+  readonly offset: number;
+  readonly order: Order | null;
+}
+
+function useRecords(asked: Asked, { where, offset, order }: Shown, isReadable: boolean) {
+  const { id } = asked.collection;
+  const count = useQuery({
+    queryKey: ["count", id, where],
+    enabled: isReadable,
+    queryFn: ({ signal }) => ask<number>(asked, "/count", { where: where ?? undefined }, signal),
+  });
+  const page = useQuery({
+    queryKey: ["records", id, where, offset, order],
+    enabled: isReadable,
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) => {
+      const orderBy = order === null ? [] : [{ [order.key]: order.descending ? "desc" : "asc" }];
+      return getRecords(asked, { where, limit: PAGE_RECORDS, offset, orderBy }, signal);
+    },
+  });
+  return { count, page };
+}
+
+/** `{"year": "desc"}`, as the address has it. */
+function orderOf(text: string): Order | null {
+  const parsed = parseExactly(text);
+  const [said] = Object.entries(("value" in parsed ? parsed.value : null) ?? {});
+  return said === undefined ? null : { key: said[0], descending: said[1] === "desc" };
+}
+
+function orderText(order: Order | null): string {
+  return order === null ? "" : JSON.stringify({ [order.key]: order.descending ? "desc" : "asc" });
 }
 
 function emptyBecause(where: JsonObject | null, offset: number): string {

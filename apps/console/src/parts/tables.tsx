@@ -47,7 +47,9 @@ export function ModelTable<T>({ label, table, sortable = false, children }: Mode
         <thead>
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id}>
-              {group.headers.map((header) => (sortable ? sortingHead(header) : plainHead(header)))}
+              {group.headers.map((header) =>
+                sortable && header.column.getCanSort() ? sortingHead(header) : plainHead(header),
+              )}
             </tr>
           ))}
         </thead>

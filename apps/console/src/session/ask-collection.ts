@@ -50,14 +50,17 @@ export interface RecordPage {
   readonly where: JsonObject | null;
   readonly limit: number;
   readonly offset: number;
+  /** As the order of the records; that of their first writes if omitted. */
+  readonly orderBy?: readonly JsonObject[];
 }
 
 export async function getRecords(
   asked: Asked,
-  { where, limit, offset }: RecordPage,
+  { where, limit, offset, orderBy }: RecordPage,
   signal?: AbortSignal,
 ): Promise<readonly StoredRecord[]> {
-  const json = { where: where ?? undefined, limit, offset, include: ["documents", "metadatas", "uris"] };
+  const include = ["documents", "metadatas", "uris"];
+  const json = { where: where ?? undefined, limit, offset, order_by: orderBy, include };
   const { ids, documents, metadatas, uris } = await ask<Columns>(asked, "/get", json, signal);
   return ids.map((id, i) => ({
     id,
