@@ -6,6 +6,7 @@
  * with a lone surrogate, which the store gives back as another character.
  */
 import type { DocumentText } from "@sheaf/protocol";
+import { countBits } from "../bits.ts";
 import { type SignatureBits, type Signatures, rowsHaving } from "./signatures.ts";
 import type { TrigramQuery } from "./trigram-query.ts";
 import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
@@ -13,6 +14,8 @@ import { TRIGRAM_BUCKETS, foldUnit, trigramBucket } from "./trigrams.ts";
 const LONGEST_DOCUMENT = 16_384;
 /** In place of a row. */
 export const NO_ROW = 0xffff_ffff;
+/** Where a smaller share of the rows has a bit, moving those that are set takes less than looking at all. */
+const FEW_BITS = 6;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export class TrigramSignatures implements Signatures {
@@ -139,19 +142,39 @@ function mover(
   // A word more, which stays empty, for what is no row.
   const from = new Uint32Array(words + 1);
   const places = rows.map((row) => (row === NO_ROW ? 32 * words : row));
+  // Where each bit goes; `NO_ROW`: nowhere, its row has died.
+  const targets = new Uint32Array(32 * words).fill(NO_ROW);
+  for (let target = 0; target < rows.length; target++)
+    if (rows[target] !== NO_ROW) targets[rows[target]!] = target;
   const moved = new Uint32Array(movedWords);
   return (fill) => {
     from.fill(0);
     fill(from);
-    if (from.every((word) => word === 0)) return null;
-    for (let first = 0; first < places.length; first += 32) {
-      let word = 0;
-      for (let bit = 0; bit < 32; bit++) {
-        const place = places[first + bit]!;
-        word |= ((from[place >>> 5]! >>> (place & 31)) & 1) << bit;
-      }
-      moved[first >>> 5] = word;
-    }
+    const bits = countBits(from);
+    if (bits === 0) return null;
+    if (bits < rows.length / FEW_BITS) moveEach(from, targets, moved);
+    else moveAll(from, places, moved);
     return moved;
   };
+}
+
+function moveAll(from: Uint32Array, places: Uint32Array, moved: Uint32Array): void {
+  for (let first = 0; first < places.length; first += 32) {
+    let word = 0;
+    for (let bit = 0; bit < 32; bit++) {
+      const place = places[first + bit]!;
+      word |= ((from[place >>> 5]! >>> (place & 31)) & 1) << bit;
+    }
+    moved[first >>> 5] = word;
+  }
+}
+
+function moveEach(from: Uint32Array, targets: Uint32Array, moved: Uint32Array): void {
+  moved.fill(0);
+  for (let index = 0; index < from.length; index++) {
+    for (let word = from[index]!; word !== 0; word &= word - 1) {
+      const target = targets[index * 32 + 31 - Math.clz32(word & -word)]!;
+      if (target !== NO_ROW) moved[target >>> 5]! |= 1 << (target & 31);
+    }
+  }
 }
