@@ -6,6 +6,18 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await setTimeout(1);
 }
 
+/** Tells the number of each turn of the loop, until what it returns is called. */
+function countTurns(onTurn: (turn: number) => void): () => void {
+  let turn = 0;
+  let isOver = false;
+  const count = (): void => {
+    onTurn(++turn);
+    if (!isOver) setImmediate(count);
+  };
+  count();
+  return () => (isOver = true);
+}
+
 describe("BackgroundWork", () => {
   it("steps until nothing is left, and again when woken", async () => {
     let left = 5;
@@ -77,6 +89,39 @@ describe("BackgroundWork", () => {
     await until(() => turns.length === 4);
     expect(new Set(turns).size).toBe(4);
     expect(work.isAwake).toBe(false);
+  });
+
+  it("has one slice in each turn of the loop, of whichever work", async () => {
+    let now = 0;
+    const turns: number[] = [];
+    const endCounting = countTurns((turn) => (now = turn));
+    const works = Array.from({ length: 3 }, () => {
+      let left = 4;
+      const step = (): boolean => turns.push(now) > 0 && --left > 0;
+      return new BackgroundWork({ step, onFailure: () => {}, sliceMs: () => 0 });
+    });
+    for (const work of works) work.wake();
+    await until(() => turns.length === 12);
+    endCounting();
+    expect(new Set(turns).size).toBe(12);
+  });
+
+  it("goes on in the next turn where nobody calls", async () => {
+    await setTimeout(150);
+    let now = 0;
+    const turns: number[] = [];
+    const endCounting = countTurns((turn) => (now = turn));
+    // Longer than the slice.
+    const step = (): boolean => {
+      for (const until = performance.now() + 0.1; performance.now() < until;);
+      return turns.push(now) < 8;
+    };
+    new BackgroundWork({ step, onFailure: () => {}, sliceMs: () => 0.05 }).wake();
+    await until(() => turns.length === 8);
+    endCounting();
+    // The first one is that of a timer.
+    const after = turns.slice(1);
+    expect(after).toStrictEqual(after.map((_, i) => after[0]! + i));
   });
 
   it("does nothing once closed", async () => {

@@ -2,10 +2,19 @@
  * Work that can wait, in slices between which the event loop turns. It keeps no process alive. A step that throws
  * ends it; whoever owns the work decides what then.
  */
+import { wasSliceTaken } from "@sheaf/process";
+
 const SLICE_MS = 3;
 const PAUSE_MS = 1;
 /** After a step that gave way: calls that come one after the other meet few of them. */
 const LONG_PAUSE_MS = 2;
+/** After the last call, until slices follow each other as soon as the loop has looked for the next one. */
+const QUIET_MS = 100;
+
+/** Of this thread, those that have a slice to come. */
+const awake = new Set<BackgroundWork>();
+/** This turn of the loop has had its slice, of whichever work. */
+let isTurnTaken = false;
 
 export interface BackgroundSteps {
   /** Does about a millisecond of work; false when there is none left. */
@@ -18,6 +27,8 @@ export interface BackgroundSteps {
 export class BackgroundWork {
   readonly #steps: BackgroundSteps;
   #timer: NodeJS.Timeout | null = null;
+  /** Of a slice that follows without a pause. */
+  #next: NodeJS.Immediate | null = null;
   #later: NodeJS.Timeout | undefined;
   #closed = false;
   #restsUntil = 0;
@@ -28,13 +39,14 @@ export class BackgroundWork {
 
   /** A slice is to come. */
   get isAwake(): boolean {
-    return this.#timer !== null;
+    return this.#timer !== null || this.#next !== null;
   }
 
   /** There is work again. */
   wake(pause = PAUSE_MS): void {
-    if (this.#timer !== null || this.#closed) return;
+    if (this.isAwake || this.#closed) return;
     const delay = Math.max(pause, this.#restsUntil - performance.now());
+    awake.add(this);
     this.#timer = setTimeout(() => this.#slice(), delay).unref();
   }
 
@@ -72,12 +84,19 @@ export class BackgroundWork {
   close(): void {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    if (this.#next !== null) clearImmediate(this.#next);
+    this.#timer = this.#next = null;
+    awake.delete(this);
     clearTimeout(this.#later);
   }
 
   #slice(): void {
-    this.#timer = null;
+    this.#timer = this.#next = null;
+    awake.delete(this);
+    // That of another collection: this one's turn is the next, before that comes again.
+    if (isTurnTaken) return this.wake();
+    isTurnTaken = true;
+    setImmediate(endTurn).unref();
     const sliceMs = this.#steps.sliceMs?.() ?? SLICE_MS;
     const until = performance.now() + sliceMs;
     try {
@@ -87,6 +106,25 @@ export class BackgroundWork {
       this.#steps.onFailure(error);
       return;
     }
-    this.wake(sliceMs === 0 ? LONG_PAUSE_MS : PAUSE_MS);
+    if (sliceMs === 0) this.wake(LONG_PAUSE_MS);
+    else if (this.#mayGoOn()) this.#goOn();
+    else this.wake();
   }
+
+  /** Nobody else wants the thread, and something else keeps the process alive. */
+  #mayGoOn(): boolean {
+    if (this.isAwake || this.#closed || awake.size > 0) return false;
+    if (wasSliceTaken(QUIET_MS) || performance.now() < this.#restsUntil) return false;
+    return process.getActiveResourcesInfo().some((kind) => kind !== "Immediate");
+  }
+
+  /** In the next turn. An immediate without a reference would wait for whatever wakes the loop. */
+  #goOn(): void {
+    awake.add(this);
+    this.#next = setImmediate(() => this.#slice());
+  }
+}
+
+function endTurn(): void {
+  isTurnTaken = false;
 }
