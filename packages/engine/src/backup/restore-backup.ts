@@ -14,6 +14,7 @@ import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackedUpCollections } from "./backed-up-collections.ts";
 import { BackupChild } from "./backup-child.ts";
 import { readChain } from "./backup-files.ts";
+import { namingFullDisk } from "./naming-full-disk.ts";
 import { type VerificationProgress, type VerifiedBackup, verifyBackup } from "./verify-backup.ts";
 
 export interface RestoreRequest {
@@ -38,8 +39,12 @@ export interface RestoredFolder {
 /** What a restore that was interrupted may have left. */
 const LEFT = new Set(["lock.json", "collections", "catalog", "trash"]);
 
-/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive. */
-export async function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
+/** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive; `storage_full`. */
+export function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
+  return namingFullDisk(request.dataFolder, () => restoreWhole(request));
+}
+
+async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   const { backup, dataFolder, tenant } = request;
   const folder = new DataFolder(dataFolder);
   for (const link of await readChain(backup)) refuseInside(dataFolder, link.folder, "backup");

@@ -19,6 +19,7 @@ import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import { restoreStore } from "./backed-up-store.ts";
 import { CATALOG_FILE } from "./backup-files.ts";
+import { namingFullDisk } from "./naming-full-disk.ts";
 import { copyFile } from "./summed-file.ts";
 
 export interface RestoredCollectionStep {
@@ -61,7 +62,11 @@ export class RestoreSteps {
   #replayed: StagedCatalog | null = null;
 
   /** Records and index of one; it gets a new past, which the catalog learns of in the end. */
-  async collection({ id, dataFolder, sequence, store, index }: RestoredCollectionStep): Promise<void> {
+  collection(step: RestoredCollectionStep): Promise<void> {
+    return namingFullDisk(step.dataFolder, () => this.#collection(step));
+  }
+
+  async #collection({ id, dataFolder, sequence, store, index }: RestoredCollectionStep): Promise<void> {
     const folder = new DataFolder(dataFolder);
     const epoch = randomUUID();
     this.#restored.set(id, { epoch, sequence });
@@ -81,7 +86,11 @@ export class RestoreSteps {
   }
 
   /** After all collections, before the catalog: the records as they were at the end of the replay. Gives how many collections. */
-  async replay({ from, dataFolder, tenant, replay }: ReplayStep): Promise<number> {
+  replay(step: ReplayStep): Promise<number> {
+    return namingFullDisk(step.dataFolder, () => this.#replay(step));
+  }
+
+  async #replay({ from, dataFolder, tenant, replay }: ReplayStep): Promise<number> {
     const folder = new DataFolder(dataFolder);
     const { catalog } = (this.#replayed = await stagedCatalog(from, folder));
     await replayCatalog(catalog, replay);
@@ -95,7 +104,11 @@ export class RestoreSteps {
   }
 
   /** After all collections. 404 for a tenant that is not in the backup. */
-  async catalog({ from, dataFolder, tenant, keys }: RestoredCatalogStep): Promise<void> {
+  catalog(step: RestoredCatalogStep): Promise<void> {
+    return namingFullDisk(step.dataFolder, () => this.#catalog(step));
+  }
+
+  async #catalog({ from, dataFolder, tenant, keys }: RestoredCatalogStep): Promise<void> {
     const folder = new DataFolder(dataFolder);
     const { catalog, staging } = this.#replayed ?? (await stagedCatalog(from, folder));
     try {

@@ -1,0 +1,89 @@
+/** Backups, restores and archives on a disk that is full: each says so in a sentence, loses nothing, and works once there is room. */
+import { existsSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ServedSheaf, temporaryFolder } from "../e2e/testing/served-sheaf.ts";
+import { sheafAt } from "../e2e/testing/sheaf-command.ts";
+import { runSheaf } from "./testing/run-sheaf.ts";
+import { makeSmallDisk } from "./testing/small-disk.ts";
+
+const MIB = 2 ** 20;
+const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const RECORDS = 100;
+const disk = makeSmallDisk({ diskBytes: 80 * MIB, reserveBytes: MIB });
+
+let folder: string;
+let served: ServedSheaf;
+let collection: string;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  const places = ["--backup-folder", join(disk.folder, "backups"), "--archive", join(disk.folder, "archive")];
+  served = await ServedSheaf.start({
+    data: join(folder, "data"),
+    args: [...places, "--disk-reserve", String(disk.reserveBytes)],
+  });
+  const { id } = await served.ask<{ readonly id: string }>(COLLECTIONS, { name: "kept" });
+  collection = `${COLLECTIONS}/${id}`;
+  if (!(await put(0)).ok) throw new Error(served.output);
+});
+afterAll(async () => {
+  await served.dispose();
+  disk.dispose();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const put = (from: number): Promise<Response> => {
+  const ids = Array.from({ length: RECORDS }, (_, i) => `r${from + i}`);
+  const documents = ids.map((one) => one.repeat(2_000));
+  return served.request(`${collection}/upsert`, {
+    json: { ids, documents, embeddings: ids.map((_, i) => [i, from]) },
+  });
+};
+const backUp = (name: string): ReturnType<typeof sheafAt> => sheafAt(served.url, ["backup", name]);
+
+describe(`on ${disk.kind}`, () => {
+  it("a backup that does not fit leaves nothing behind", async () => {
+    disk.fill();
+    const { code, output } = await backUp("first");
+    expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(/full|free/u) });
+    const left = join(disk.folder, "backups", "first");
+    expect(existsSync(left) ? readdirSync(left) : []).toEqual([]);
+    disk.free();
+    expect(await backUp("first")).toMatchObject({ code: 0 });
+  });
+
+  it("a restore that does not fit says so, and is run again", async () => {
+    const [backup, to] = [join(disk.folder, "backups", "first"), join(disk.folder, "restored")];
+    const restore = (): ReturnType<typeof runSheaf> => runSheaf("restore", backup, "--data", to);
+    const words = `the disk of ${to} is full; make room and run the same restore again`;
+    disk.fill();
+    expect(await restore()).toMatchObject({ code: 1, errors: expect.stringContaining(words) });
+    // It has room to begin.
+    disk.freeHalfOfReserve();
+    expect(await restore()).toMatchObject({ code: 1, errors: expect.stringContaining(words) });
+    disk.free();
+    expect(await restore()).toMatchObject({ code: 0, errors: "" });
+    expect((await runSheaf("doctor", "--data", to)).code).toBe(0);
+    await rm(to, { recursive: true });
+  });
+
+  it("an archive that does not fit refuses writes, and has those that were taken", async () => {
+    disk.fill();
+    const status = async (): Promise<number> => (await put(RECORDS)).status;
+    await expect.poll(status, { interval: 50 }).toBe(507);
+    expect(await served.ask<number>(`${collection}/count`)).toBeGreaterThanOrEqual(RECORDS);
+    disk.free();
+    await expect.poll(status, { interval: 200 }).toBe(200);
+    const [backup, to] = [join(disk.folder, "backups", "first"), join(folder, "restored")];
+    const restored = await runSheaf(
+      ...["restore", backup, "--archive", join(disk.folder, "archive"), "--data", to],
+    );
+    expect(restored).toMatchObject({ code: 0, errors: "" });
+    const again = await ServedSheaf.start({ data: to });
+    const all = { include: ["documents"] };
+    const found = await again.ask(`${collection}/get`, all);
+    expect(found).toEqual(await served.ask(`${collection}/get`, all));
+    await again.dispose();
+  });
+});
