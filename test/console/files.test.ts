@@ -91,6 +91,28 @@ describe("an import", () => {
     await expect(writeFiles(asked, [file], options)).rejects.toThrow("ended");
   });
 
+  it("does not cut chunks of an export again", async () => {
+    const { client } = server;
+    const { schema } = server.notes.info;
+    const options = { where: null, most: 100, signal: new AbortController().signal, onProgress: () => {} };
+    const stored = [];
+    for (const name of ["cut", "cut-again"]) {
+      const collection = await client.createCollection({
+        name,
+        schema: { ...schema, chunking: { by: "sentences", size: 32 } },
+      });
+      const [before] = stored;
+      const file =
+        before === undefined
+          ? read("long.txt", "A sentence about the sea, and one about ships. ".repeat(12))
+          : read("a.jsonl", asJsonLines(before).join(""));
+      await writeFiles({ client, collection }, [file], options);
+      stored.push((await readRecords({ client, collection }, options)).records);
+    }
+    expect(stored[0]!.length).toBeGreaterThan(2);
+    expect(stored[1]).toEqual(stored[0]);
+  });
+
   it.each(["a.jsonl", "a.csv"])("reads what an export wrote as %s, to the digit", async (name) => {
     const asked = await make(`digits-${name}`);
     const text = [

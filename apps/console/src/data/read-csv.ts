@@ -1,5 +1,4 @@
 /** CSV files as records, a row each. */
-import { type CsvError, parse } from "csv-parse/browser/esm/sync";
 import type { JsonObject } from "../parts/json-text.ts";
 import { type CsvKind, csvKind, csvValue } from "./csv-kind.ts";
 import { type Cell, EXPORT_HEAD, fieldOfColumn, readTextCell, readValueCell } from "./csv.ts";
@@ -20,8 +19,6 @@ export interface ReadCsv {
 }
 
 const DELIMITERS = [",", ";", "\t", "|"];
-/** Rows that are parsed at a time. */
-const BLOCK = 1_000;
 const TEXTS: readonly string[] = ["id", "document", "text", "uri"];
 
 /** @param name Of the file: a row without an id has it and a number instead. */
@@ -115,81 +112,64 @@ interface ParsedCsv {
 
 /**
  * Rows of cells, which the delimiter parts that the head has most of, but for those that cannot be read: a stray quote takes
- * its line, and no more.
+ * its line, and no more. Libraries lose the lines behind it, too.
  */
 export function parseCsv(text: string): ParsedCsv {
   const lines = text.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/gu) ?? [];
-  const [first] = piecesFrom(lines, 0);
-  if (first === undefined) return { head: null, rows: [], refused: refuse(NONE_REFUSED, "is empty") };
-  const delimiter = delimiterOf(lines[first.begin]!);
+  const first = lines.findIndex((line) => line.trim() !== "");
+  if (first === -1) return { head: null, rows: [], refused: refuse(NONE_REFUSED, "is empty") };
+  const delimiter = delimiterOf(lines[first]!);
   const rows: CsvRow[] = [];
   let refused = NONE_REFUSED;
-  /** Gives the line to go on with. */
-  const read = (block: readonly Piece[]): number => {
-    try {
-      const piece = block.map(({ begin, end }) => lines.slice(begin, end).join(""));
-      const found = cellsOf(piece.join(""), delimiter);
-      if (found.length !== block.length) throw new Error("has a quote that does not belong there");
-      for (const [i, cells] of found.entries()) rows.push({ line: block[i]!.begin + 1, cells });
-      return block.at(-1)!.end;
-    } catch (error) {
-      const { begin } = block[0]!;
-      if (block.length === 1) {
-        refused = refuse(refused, `line ${begin + 1}: ${reasonOf(error as CsvError)}`);
-        return begin + 1;
-      }
-      const half = block.length >> 1;
-      const next = read(block.slice(0, half));
-      return next === block[half - 1]!.end ? read(block.slice(half)) : next;
-    }
-  };
-  for (let at = 0; at < lines.length;) {
-    const block = piecesFrom(lines, at);
-    at = block.length === 0 ? lines.length : read(block);
+  for (let at = first; at < lines.length;) {
+    const end = endOfRow(lines, at);
+    const line = at + 1;
+    const row = end === line ? lines[at]! : lines.slice(at, end).join("");
+    const cells = cellsOf(row.replace(/(?:\r\n|\r|\n)$/u, ""), delimiter);
+    if (cells === null) refused = refuse(refused, `line ${line}: has a quote that does not belong there`);
+    else if (row.trim() !== "") rows.push({ line, cells });
+    at = cells === null ? line : end;
   }
   const [head] = rows;
-  if (head?.line === first.begin + 1) return { head, rows: rows.slice(1), refused };
+  if (head?.line === first + 1) return { head, rows: rows.slice(1), refused };
   return { head: null, rows: [], refused };
+}
+
+/** The line behind it: a row goes on while a quote is open. */
+function endOfRow(lines: readonly string[], begin: number): number {
+  for (let at = begin, isOpen = false; at < lines.length;) {
+    if (lines[at]!.split('"').length % 2 === 0) isOpen = !isOpen;
+    at++;
+    if (!isOpen) return at;
+  }
+  return lines.length;
+}
+
+/** `null` where quotes stand elsewhere than around cells, or alone within one (RFC 4180). */
+function cellsOf(row: string, delimiter: string): readonly Cell[] | null {
+  const cells: Cell[] = [];
+  for (let at = 0; ; at++) {
+    const isQuoted = row[at] === '"';
+    let end = row.indexOf(isQuoted ? '"' : delimiter, isQuoted ? at + 1 : at);
+    if (isQuoted) {
+      while (end !== -1 && row[end + 1] === '"') end = row.indexOf('"', end + 2);
+      if (end === -1) return null;
+      cells.push({ text: row.slice(at + 1, end).replaceAll('""', '"'), isQuoted });
+      end++;
+    } else {
+      if (end === -1) end = row.length;
+      const text = row.slice(at, end);
+      if (text.includes('"')) return null;
+      cells.push({ text, isQuoted });
+    }
+    if (end >= row.length) return cells;
+    if (row[end] !== delimiter) return null;
+    at = end;
+  }
 }
 
 function delimiterOf(head: string): string {
   if (head.startsWith(EXPORT_HEAD.join(","))) return ",";
   const [most = ","] = DELIMITERS.toSorted((a, b) => head.split(b).length - head.split(a).length);
   return most;
-}
-
-/** Lines that hold a row: more than one where a quote is open at the end of the first. */
-interface Piece {
-  readonly begin: number;
-  readonly end: number;
-}
-
-function piecesFrom(lines: readonly string[], from: number): readonly Piece[] {
-  const pieces: Piece[] = [];
-  for (let at = from; at < lines.length && pieces.length < BLOCK;) {
-    const begin = at;
-    for (let isOpen = false; at < lines.length;) {
-      if (lines[at]!.split('"').length % 2 === 0) isOpen = !isOpen;
-      at++;
-      if (!isOpen) break;
-    }
-    if (at > begin + 1 || lines[begin]!.trim() !== "") pieces.push({ begin, end: at });
-  }
-  return pieces;
-}
-
-function cellsOf(text: string, delimiter: string): readonly (readonly Cell[])[] {
-  const rows: unknown = parse(text, {
-    delimiter,
-    record_delimiter: ["\r\n", "\n", "\r"],
-    relax_column_count: true,
-    skip_empty_lines: true,
-    cast: (cell, { quoting }): Cell => ({ text: cell, isQuoted: quoting }),
-  });
-  return rows as readonly (readonly Cell[])[];
-}
-
-/** Without the place, which is one in what was parsed at a time. */
-function reasonOf({ message }: CsvError): string {
-  return message.replace(/ at line \d+/u, "");
 }

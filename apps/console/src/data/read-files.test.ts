@@ -148,6 +148,13 @@ describe("CSV", () => {
     expect(refused.shown).toEqual([expect.stringMatching(/^line 2422: /u)]);
   });
 
+  it("goes through a file of nothing but faults", () => {
+    const rows = Array.from({ length: 5_000 }, (__, i) => (i % 2 === 0 ? `${i},"a"b"` : `${i},"a"b`));
+    const { records, refused } = read("a.csv", ["id,text", ...rows].join("\n"));
+    expect(records).toEqual([]);
+    expect(refused.count).toBe(5_000);
+  });
+
   it.each([
     ["a head with a stray quote", 'id,te"xt\n1,a\n', /^line 1: /u],
     ["a column that comes twice", "id,a,a\n1,2,3\n", /a twice/u],
