@@ -48,6 +48,7 @@ describe("the overview", () => {
     await row.getByText("sentence-transformers/all-MiniLM-L6-v2").waitFor();
     expect(await row.innerText()).toMatch(/6[\s\S]*384[\s\S]*100 %[\s\S]*(?:just now|min ago)/u);
     await page.getByRole("group", { name: "Processes" }).getByText("engine host: no restarts").waitFor();
+    await page.getByRole("region", { name: "Tenants" }).getByRole("link", { name: "acme" }).waitFor();
     await console.expectAccessible();
     await console.picture("overview");
     globalThis.console.log(`LCP ${Math.round(await console.largestContentfulPaint())} ms`);

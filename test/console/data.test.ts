@@ -117,7 +117,10 @@ describe("the data browser", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("There is a record new-note already.").waitFor();
     expect(await page.getByLabel("Document").inputValue()).toBe("Another one.");
+    // It is not lost by a key or a click beside it.
     await page.keyboard.press("Escape");
+    expect(await page.getByLabel("Document").inputValue()).toBe("Another one.");
+    await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await lane.server.notes.add({ records: [{ id: "short-lived", document: "Soon gone." }] });
     await console.go(at("data", "?record=short-lived"));

@@ -123,6 +123,39 @@ describe("hostile content", () => {
   });
 });
 
+describe("texts that take a parser long", () => {
+  it.each([
+    ["emphasis", "*a_ ".repeat(10_000), "Only documents of up to 10,000 characters"],
+    ["quotes", ">".repeat(5_000), "It is nested too deeply to be shown as Markdown."],
+    ["objects", `${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`, "It is nested too deeply to be indented."],
+  ])("are shown as they are: %s", async (id, document, says) => {
+    await server.client
+      .getCollection({ name: NAME })
+      .then((all) => all.upsert({ records: [{ id, document: "x" }] }));
+    const console = await OpenedConsole.open(browser, {
+      ...{ url: server.url, key: ROOT_KEY, place: "#/data" },
+    });
+    const { page } = console;
+    // What no model takes is stored by programs that bring vectors.
+    await page.route("**/get", async (route) => {
+      const reply = await route.fetch();
+      const body = (await reply.json()) as { readonly ids: readonly string[]; documents: readonly string[] };
+      const documents = body.ids.map((known, i) => (known === id ? document : body.documents[i]!));
+      await route.fulfill({ response: reply, json: { ...body, documents } });
+    });
+    await console.go(at("data", `?record=${id}`));
+    const dialog = page.getByRole("dialog");
+    for (const form of ["Markdown", "JSON"])
+      await dialog.getByRole("button", { name: form, exact: true }).click();
+    if (!says.includes("indented"))
+      await dialog.getByRole("button", { name: "Markdown", exact: true }).click();
+    await dialog.getByText(says).waitFor();
+    expect(await dialog.locator("em, strong, blockquote").count()).toBe(0);
+    console.expectQuiet();
+    await console.close();
+  });
+});
+
 describe("behind a proxy that adds a prefix", () => {
   it("finds its files and the API", async () => {
     const target = new URL(server.url);

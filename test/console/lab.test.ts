@@ -84,7 +84,11 @@ describe("the lab and the keys", () => {
     await page.getByRole("button", { name: "Make the key" }).click();
     const text = await page.getByRole("dialog").locator("pre").innerText();
     expect(text).toMatch(/^sheaf_/u);
-    await page.getByRole("button", { name: "Close" }).click();
+    // It is nowhere else.
+    await page.keyboard.press("Escape");
+    await page.mouse.click(2, 2);
+    expect(await page.getByRole("dialog").locator("pre").innerText()).toBe(text);
+    await page.getByRole("button", { name: "Done" }).click();
     const row = page.getByRole("row").filter({ hasText: "from the console" });
     await row.getByText("1,200 requests/min").waitFor();
     await row.getByText("never", { exact: true }).first().waitFor();

@@ -40,7 +40,10 @@ describe("the search playground", () => {
       .getByText(/harbour \d/u)
       .first()
       .waitFor();
-    await page.getByLabel("Results", { exact: true }).and(page.locator("input")).fill("2");
+    const size = page.getByLabel("Results", { exact: true }).and(page.locator("input"));
+    await size.fill("-3");
+    await page.getByRole("alert").getByText("1 to 1,000").waitFor();
+    await size.fill("2");
     await page.getByLabel("Why not this record?").fill("note-3, nobody");
     await page.getByText("The collection has no such record.").waitFor();
     await page.getByText(/Its place is \d/u).waitFor();
@@ -58,19 +61,21 @@ describe("the search playground", () => {
     );
     await page.getByRole("region", { name: "Results" }).getByText("note-6").waitFor();
     expect(await page.getByLabel("Text").inputValue()).toBe("bread");
-    await dictionary.fill('{"rnk": {}}');
+    await dictionary.fill('{"rnk": {}, "limit": {"limit": 10}}');
     await page.getByRole("button", { name: /^line 1: rnk: is unknown/u }).click();
     const selected = await dictionary.evaluate((area: HTMLTextAreaElement) =>
       area.value.slice(area.selectionStart, area.selectionEnd),
     );
     expect(selected).toBe('"rnk"');
-    await page.getByText("The dictionary has what this form does not show.").waitFor();
+    await page.getByText("Not in this form, and left as the dictionary has it: rnk.").waitFor();
     // What was found before the mistake stays where it was.
     await page.getByText("of the search before the problems").waitFor();
     await page.getByRole("region", { name: "Results" }).getByText("note-6").waitFor();
     await dictionary.fill('{"where": {"year": 9007199254740993}}');
     await page.getByText(/^where\.year: a browser would change the number/u).waitFor();
     await dictionary.fill('{"rank": {"constructor": {"a');
+    await dictionary.fill('{"rank": {"$val": 1}}');
+    await page.getByText("The dictionary has what this form does not show.").waitFor();
     console.expectQuiet();
   });
 

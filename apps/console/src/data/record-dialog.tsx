@@ -20,13 +20,21 @@ interface Props {
 export function RecordDialog({ asked, record, onClose, onChanged }: Props): ReactNode {
   const session = useSession();
   const [editing, setEditing] = useState(record === null);
+  const [isChanged, setChanged] = useState(false);
   return (
-    <Modal title={record === null ? "A new record" : record.id} open onClose={onClose} wide>
+    <Modal
+      title={record === null ? "A new record" : record.id}
+      open
+      onClose={onClose}
+      isHeld={editing && isChanged}
+      wide
+    >
       {editing ? (
         <RecordForm
           asked={asked}
           record={record}
           onChanged={onChanged}
+          onInput={() => setChanged(true)}
           onCancel={record === null ? onClose : () => setEditing(false)}
         />
       ) : (
@@ -48,9 +56,13 @@ export function RecordDialog({ asked, record, onClose, onChanged }: Props): Reac
   );
 }
 
-type FormProps = Omit<Props, "onClose"> & { readonly onCancel: () => void };
+type FormProps = Omit<Props, "onClose"> & {
+  /** Something was typed. */
+  readonly onInput: () => void;
+  readonly onCancel: () => void;
+};
 
-function RecordForm({ asked, record, onChanged, onCancel }: FormProps): ReactNode {
+function RecordForm({ asked, record, onChanged, onInput, onCancel }: FormProps): ReactNode {
   const [id, setId] = useState(record?.id ?? "");
   const [document, setDocument] = useState(record?.document ?? "");
   const [metadata, setMetadata] = useState(JSON.stringify(record?.metadata ?? {}, null, 2));
@@ -74,6 +86,7 @@ function RecordForm({ asked, record, onChanged, onCancel }: FormProps): ReactNod
   };
   return (
     <form
+      onInput={onInput}
       onSubmit={(event) => {
         event.preventDefault();
         save();

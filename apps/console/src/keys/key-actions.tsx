@@ -7,7 +7,7 @@ import { useSession } from "../session/session-context.ts";
 
 /** Seconds that the old key goes on beside the new one; "": as the server says. */
 const OVERLAPS: readonly (readonly [string, string])[] = [
-  ["", "as long as the server says"],
+  ["", "as the server is set"],
   ["0", "not at all"],
   ["3600", "an hour"],
   ["86400", "a day"],

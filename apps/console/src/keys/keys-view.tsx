@@ -8,6 +8,8 @@ import { Empty, Failure, Loading } from "../parts/states.tsx";
 import { ListTable } from "../parts/tables.tsx";
 import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
+import { useScope } from "../session/use-scope.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
 import { KeyActions } from "./key-actions.tsx";
 import { NewKey } from "./new-key.tsx";
 
@@ -15,6 +17,7 @@ const LISTED = 500;
 
 export function KeysView(): ReactNode {
   const client = clientOf(useSession());
+  const { tenants } = useScope();
   const queries = useQueryClient();
   const [making, setMaking] = useState(false);
   const [issued, setIssued] = useState<IssuedKey | null>(null);
@@ -39,18 +42,17 @@ export function KeysView(): ReactNode {
       {keys.isError && <Failure error={keys.error} retry={() => void keys.refetch()} />}
       {keys.data !== undefined && <KeyTable keys={keys.data} onChanged={changed} />}
       <Modal title="A new key" open={making} onClose={() => setMaking(false)}>
-        <NewKey client={client} onMade={changed} />
+        <NewKey client={client} tenants={tenants} onMade={changed} />
       </Modal>
-      <Modal title="The key" open={issued !== null} onClose={() => setIssued(null)}>
+      <Modal title="The key" open={issued !== null} onClose={() => setIssued(null)} isHeld>
         <p>It is shown this once. Copy it to where it is used.</p>
         <pre tabIndex={0}>{issued?.key}</pre>
-        <button
-          type="button"
-          className="primary"
-          onClick={() => void navigator.clipboard.writeText(issued?.key ?? "")}
-        >
-          Copy
-        </button>
+        <div className="row">
+          <CopyButton key={issued?.key} text={issued?.key ?? ""} />
+          <button type="button" onClick={() => setIssued(null)}>
+            Done
+          </button>
+        </div>
       </Modal>
     </>
   );

@@ -1,5 +1,5 @@
 import type { IssuedKey, KeyLimits, KeyScope, SheafClient } from "@sheaf/client";
-import { type FormEvent, type ReactNode, useState } from "react";
+import { type FormEvent, type ReactNode, useId, useState } from "react";
 import { formText } from "../parts/form-text.ts";
 import { Failure } from "../parts/states.tsx";
 
@@ -20,11 +20,14 @@ const DAY_MS = 24 * 3_600_000;
 
 interface Props {
   readonly client: SheafClient;
+  /** That there are. */
+  readonly tenants: readonly string[];
   readonly onMade: (key: IssuedKey) => void;
 }
 
-export function NewKey({ client, onMade }: Props): ReactNode {
+export function NewKey({ client, tenants, onMade }: Props): ReactNode {
   const [failure, setFailure] = useState<unknown>(null);
+  const tenantsId = useId();
   const make = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
@@ -49,7 +52,12 @@ export function NewKey({ client, onMade }: Props): ReactNode {
       </label>
       <label className="field">
         <span>Tenant</span>
-        <input name="tenant" defaultValue="default_tenant" />
+        <input name="tenant" defaultValue="default_tenant" list={tenantsId} />
+        <datalist id={tenantsId}>
+          {tenants.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
         <span className="hint">Left empty, the key is for every tenant.</span>
       </label>
       <label className="field">

@@ -7,7 +7,7 @@ const PAGES_PER_TASK = 8;
 /** What a worker knows of the layout so far, or what ended it. */
 export type Projection = ProjectionNews | { readonly failure: string };
 
-/** `null`: nothing is known yet. The worker is ended with the component, or by another layout. */
+/** `null`: nothing is known yet. The worker ends when it is done, with the component, or by another layout. */
 export function useProjection(sample: Sample | undefined, kind: "pca" | "umap"): Projection | null {
   const [known, setKnown] = useState<{
     readonly of: Sample;
@@ -17,9 +17,11 @@ export function useProjection(sample: Sample | undefined, kind: "pca" | "umap"):
   useEffect(() => {
     if (sample === undefined || sample.records.length === 0) return undefined;
     const worker = new Worker(new URL("./projection.worker.ts", import.meta.url), { type: "module" });
-    worker.addEventListener("message", ({ data }: MessageEvent<ProjectionNews>) =>
-      setKnown({ of: sample, kind, news: data }),
-    );
+    worker.addEventListener("message", ({ data }: MessageEvent<ProjectionNews>) => {
+      setKnown({ of: sample, kind, news: data });
+      // It has a copy of all vectors.
+      if (data.done === 1) worker.terminate();
+    });
     worker.addEventListener("error", (event) => {
       event.preventDefault();
       setKnown({ of: sample, kind, news: { failure: event.message } });

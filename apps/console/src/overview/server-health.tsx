@@ -7,6 +7,7 @@ import { clientOf } from "../session/session.ts";
 import { useSession } from "../session/session-context.ts";
 import { LineChart, type Series } from "./line-chart.tsx";
 import { ProcessHealth } from "./process-health.tsx";
+import { TenantsTable } from "./tenants-table.tsx";
 
 const REFRESH_MS = 10_000;
 
@@ -21,6 +22,7 @@ export function ServerHealth(): ReactNode {
     <section aria-label="Server">
       <h2>The server</h2>
       <ProcessHealth />
+      <TenantsTable />
       <h2>The last hour</h2>
       {history.isPending && <Loading what="the metrics" />}
       {history.isError && <Failure error={history.error} retry={() => void history.refetch()} />}

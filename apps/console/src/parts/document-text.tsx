@@ -7,6 +7,9 @@ const Markdown = lazy(() => import("./markdown.tsx").then(({ Markdown: made }) =
 
 /** Some texts take the parser time that grows with the square of their length: this much of the worst takes a second. */
 const MOST_MARKDOWN = 10_000;
+/** Quotes and lists in each other, for each of which the parser calls itself. */
+const DEEP = /(?:>[ \t]*){50}|(?:(?:[-*+]|\d+[.)])[ \t]+){50}/u;
+const TOO_DEEP = "It is nested too deeply to be shown as Markdown.";
 const MOST_GROWTH = 4;
 const FORMS = ["Text", "Markdown", "JSON"] as const;
 type Form = (typeof FORMS)[number];
@@ -30,15 +33,12 @@ export function DocumentText({ text }: { readonly text: string }): ReactNode {
       </div>
       {form === "Text" && <Plain text={text} />}
       {form === "Markdown" && (
-        <Boundary show={() => <Plain text={text} why="It is nested too deeply to be shown as Markdown." />}>
+        <Boundary show={() => <Plain text={text} why={TOO_DEEP} />}>
           <Suspense fallback={<Plain text={text} />}>
-            {text.length > MOST_MARKDOWN ? (
-              <Plain
-                text={text}
-                why={`Only documents of up to ${number(MOST_MARKDOWN)} characters are shown as Markdown.`}
-              />
-            ) : (
+            {reasonNotTo(text) === null ? (
               <Markdown text={text} />
+            ) : (
+              <Plain text={text} why={reasonNotTo(text) ?? ""} />
             )}
           </Suspense>
         </Boundary>
@@ -46,6 +46,13 @@ export function DocumentText({ text }: { readonly text: string }): ReactNode {
       {form === "JSON" && <JsonText text={text} />}
     </>
   );
+}
+
+/** Why a document is not shown as Markdown; `null`: it is. */
+function reasonNotTo(text: string): string | null {
+  if (text.length > MOST_MARKDOWN)
+    return `Only documents of up to ${number(MOST_MARKDOWN)} characters are shown as Markdown.`;
+  return DEEP.test(text) ? TOO_DEEP : null;
 }
 
 function Plain({ text, why = "" }: { readonly text: string; readonly why?: string }): ReactNode {

@@ -8,16 +8,20 @@ interface Props {
   readonly open: boolean;
   readonly onClose: () => void;
   readonly wide?: boolean;
+  /** There is something in it that is nowhere else: only its own buttons close it. */
+  readonly isHeld?: boolean;
   readonly children: ReactNode;
 }
 
-export function Modal({ title, open, onClose, wide = false, children }: Props): ReactNode {
+export function Modal({ title, open, onClose, wide = false, isHeld = false, children }: Props): ReactNode {
   const content = useRef<HTMLDivElement>(null);
   return (
     <Dialog.Root
       open={open}
       onOpenChange={(change) => !change.open && onClose()}
       initialFocusEl={() => firstControl(content.current)}
+      closeOnEscape={!isHeld}
+      closeOnInteractOutside={!isHeld}
       lazyMount
       unmountOnExit
     >

@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react";
+import { CopyButton } from "../parts/copy-button.tsx";
 import { Modal } from "../parts/modal.tsx";
 import { type CopiedSearch, asCurl, asPython, asTypeScript, extensionIn } from "./copy-as.ts";
 
@@ -8,15 +9,8 @@ type Language = keyof typeof LANGUAGES;
 /** The search as a program to take along. */
 export function CopyMenu({ search }: { readonly search: CopiedSearch }): ReactNode {
   const [language, setLanguage] = useState<Language | null>(null);
-  const [copied, setCopied] = useState(false);
   const extension = extensionIn(search.dictionary);
   const text = language === null ? "" : LANGUAGES[language](search);
-  const copy = (): void => {
-    navigator.clipboard.writeText(text).then(
-      () => setCopied(true),
-      () => setCopied(false),
-    );
-  };
   return (
     <>
       {(Object.keys(LANGUAGES) as Language[]).map((name) => {
@@ -28,10 +22,7 @@ export function CopyMenu({ search }: { readonly search: CopiedSearch }): ReactNo
             type="button"
             disabled={refusal !== undefined}
             title={refusal}
-            onClick={() => {
-              setCopied(false);
-              setLanguage(name);
-            }}
+            onClick={() => setLanguage(name)}
           >
             {name}
           </button>
@@ -43,9 +34,7 @@ export function CopyMenu({ search }: { readonly search: CopiedSearch }): ReactNo
       <Modal title={`As ${language ?? ""}`} open={language !== null} onClose={() => setLanguage(null)} wide>
         <pre tabIndex={0}>{text}</pre>
         <div className="row">
-          <button type="button" className="primary" onClick={copy}>
-            {copied ? "Copied" : "Copy"}
-          </button>
+          <CopyButton key={text} text={text} />
           {search.hasKey && (
             <span className="hint">
               Put the key into <code>SHEAF_KEY</code>.

@@ -15,6 +15,7 @@ const forms: fc.Arbitrary<SearchForm> = fc.record({
   where: fc.constantFrom(null, { year: { $gt: 1990 } }, { $and: [{ a: 1 }, { b: "x" }] }),
   groupBy: fc.constantFrom("", "room"),
   limit: fc.integer({ min: 1, max: 1_000 }),
+  rest: fc.constantFrom({}, { mmr: { lambda: 0.5 } }, { select: { keys: ["#document"] }, order_by: [] }),
 });
 
 describe("a search as form and dictionary", () => {

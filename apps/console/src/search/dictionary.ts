@@ -19,6 +19,8 @@ export interface SearchForm {
   /** Key of which one record is kept for each value; empty: none. */
   readonly groupBy: string;
   readonly limit: number;
+  /** Members that it does not show, and leaves as they are. */
+  readonly rest: JsonObject;
 }
 
 const RRF_K = 60;
@@ -26,9 +28,18 @@ const DEFAULT_LIMIT = 10;
 const DEFAULT_CANDIDATES = 100;
 export const EMPTY_FORM: SearchForm = {
   ...{ text: "", leaves: [], candidates: DEFAULT_CANDIDATES, where: null, groupBy: "", limit: DEFAULT_LIMIT },
+  rest: {},
 };
 
-export function dictionaryOf({ text, leaves, candidates, where, groupBy, limit }: SearchForm): JsonObject {
+export function dictionaryOf({
+  text,
+  leaves,
+  candidates,
+  where,
+  groupBy,
+  limit,
+  rest,
+}: SearchForm): JsonObject {
   return {
     ...(where !== null && { where }),
     ...(text !== "" && leaves.length > 0 && { rank: rankOf(text, leaves, candidates) }),
@@ -36,16 +47,18 @@ export function dictionaryOf({ text, leaves, candidates, where, groupBy, limit }
       group_by: { keys: [groupBy], aggregate: { $min_k: { keys: ["#score"], k: 1 } } },
     }),
     limit: { limit },
+    ...rest,
   };
 }
 
 /** `null`: the dictionary has what the form does not show. */
 export function formOf(dictionary: JsonObject): SearchForm | null {
-  const { where = null, rank, group_by: groupBy, limit } = dictionary;
+  const { where = null, rank, group_by: groupBy, limit, ...rest } = dictionary;
   const form = {
     ...EMPTY_FORM,
     ...(rank === undefined ? {} : rankForm(rank)),
     where: isObject(where) ? where : null,
+    rest,
     groupBy: groupKeyOf(groupBy),
     limit: isObject(limit) && typeof limit["limit"] === "number" ? limit["limit"] : DEFAULT_LIMIT,
   };

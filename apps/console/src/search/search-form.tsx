@@ -1,5 +1,6 @@
 /** The search as a form. */
 import { type ReactNode, useState } from "react";
+import { number } from "../parts/format.ts";
 import { JsonField } from "../parts/json-field.tsx";
 import { parseExactly } from "../parts/json-text.ts";
 import { Failure } from "../parts/states.tsx";
@@ -19,8 +20,12 @@ const MOST = 1_000;
 
 export function SearchFormFields({ form, indexes, keys, onForm }: Props): ReactNode {
   const set = (change: Partial<SearchForm>): void => onForm({ ...form, ...change });
+  const rest = Object.keys(form.rest);
   return (
     <>
+      {rest.length > 0 && (
+        <p className="hint">Not in this form, and left as the dictionary has it: {rest.join(", ")}.</p>
+      )}
       <label className="field">
         <span>Text</span>
         <input
@@ -39,7 +44,7 @@ export function SearchFormFields({ form, indexes, keys, onForm }: Props): ReactN
       <WhereField form={form} keys={keys} onForm={set} />
       <div className="row">
         <label className="picker">
-          <span>One for each</span>
+          <span>One result for each</span>
           <select value={form.groupBy} onChange={({ target }) => set({ groupBy: target.value })}>
             <option value="">record</option>
             {keys.map((key) => (
@@ -49,7 +54,7 @@ export function SearchFormFields({ form, indexes, keys, onForm }: Props): ReactN
         </label>
         <NumberField label="Results" value={form.limit} onValue={(limit) => set({ limit })} />
         <NumberField
-          label="Candidates"
+          label="Candidates of each index"
           value={form.candidates}
           onValue={(candidates) => set({ candidates })}
         />
@@ -89,6 +94,7 @@ function Leaves({ form: { leaves, text }, indexes, onLeaves }: LeavesProps): Rea
                 }
               />
               {key}
+              <span className="hint">{key === "#embedding" ? "by meaning" : "by words"}</span>
             </label>
             {leaf !== undefined && leaves.length > 1 && (
               <label className="row">
@@ -151,18 +157,34 @@ interface NumberProps {
 }
 
 function NumberField({ label, value, onValue }: NumberProps): ReactNode {
+  const [draft, setDraft] = useState<string | null>(null);
+  const isWrong = draft !== null && !isCount(Number(draft));
   return (
-    <label className="picker">
-      <span>{label}</span>
-      <input
-        type="number"
-        min={1}
-        max={MOST}
-        value={value}
-        onChange={({ target }) => {
-          if (target.valueAsNumber >= 1) onValue(Math.min(MOST, Math.floor(target.valueAsNumber)));
-        }}
-      />
-    </label>
+    <div className="picker">
+      <label className="picker">
+        <span>{label}</span>
+        <input
+          type="number"
+          min={1}
+          max={MOST}
+          aria-invalid={isWrong}
+          value={draft ?? value}
+          onChange={({ target }) => {
+            setDraft(target.value);
+            if (isCount(Number(target.value))) onValue(Number(target.value));
+          }}
+          onBlur={() => setDraft(null)}
+        />
+      </label>
+      {isWrong && (
+        <span className="hint" role="alert">
+          1 to {number(MOST)}
+        </span>
+      )}
+    </div>
   );
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= MOST;
 }
