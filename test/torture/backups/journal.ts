@@ -90,6 +90,11 @@ export class Journal {
   }
 }
 
+/** Of a record with this value. */
+export function embeddingOf(value: number): readonly number[] {
+  return [Math.sin(value), Math.cos(value), value % 7];
+}
+
 function change(records: Map<string, number>, operation: Operation): void {
   for (const [i, id] of operation.ids.entries()) {
     if (operation.kind === "delete") records.delete(id);
@@ -100,7 +105,7 @@ function change(records: Map<string, number>, operation: Operation): void {
 function bodyOf(ids: readonly string[], values: readonly number[]): object {
   return {
     ids,
-    embeddings: values.map((value) => [Math.sin(value), Math.cos(value), value % 7]),
+    embeddings: values.map(embeddingOf),
     metadatas: values.map((value) => ({ value })),
   };
 }

@@ -12,12 +12,16 @@ import { verifyBackup } from "../../../packages/engine/src/backup/verify-backup.
 import { ServedSheaf, descendants } from "../../e2e/testing/served-sheaf.ts";
 import { Choices } from "../choices.ts";
 import { Violation } from "../violation.ts";
-import { Journal } from "./journal.ts";
+import { Journal, type Records, embeddingOf } from "./journal.ts";
 
 const DATABASE = "/api/v2/tenants/default_tenant/databases/default_database";
 const BACKUPS = "/api/v2/backups";
 const COLLECTIONS = 3;
 const LONGEST_MS = 1_200;
+const NEAREST = 10;
+const MOST_VALUES = 1_000;
+/** Of 32-bit numbers. */
+const ROUNDING = 1e-4;
 const POLL_MS = 10;
 const DEADLINE_MS = 60_000;
 
@@ -195,7 +199,31 @@ class BackupTorture {
         `collection ${id} at ${sequence}: ${ids.length} records of ${expected.size}`,
         wrong,
       );
+    await this.#compareAnswers(restored, id, expected);
   }
+
+  /** So few records are searched exactly: the nearest ones are those of a plain comparison with all. */
+  async #compareAnswers(restored: ServedSheaf, id: string, expected: Records): Promise<void> {
+    const query = embeddingOf(this.#choices.below(MOST_VALUES));
+    const { distances } = await restored.ask<{ readonly distances: readonly (readonly number[])[] }>(
+      `${DATABASE}/collections/${id}/query`,
+      { query_embeddings: [query], n_results: NEAREST, include: ["distances"] },
+    );
+    const all = [...expected.values()].map((value) => squaredDistance(query, embeddingOf(value)));
+    const nearest = all.toSorted((a, b) => a - b).slice(0, NEAREST);
+    const found = distances[0] ?? [];
+    const isSame =
+      found.length === nearest.length && found.every((one, i) => Math.abs(one - nearest[i]!) < ROUNDING);
+    if (!isSame)
+      throw new Violation(`collection ${id}: a search does not find the nearest`, [
+        `found: ${found.join(" ")}`,
+        `nearest: ${nearest.join(" ")}`,
+      ]);
+  }
+}
+
+function squaredDistance(one: readonly number[], other: readonly number[]): number {
+  return one.reduce((sum, value, i) => sum + (value - other[i]!) ** 2, 0);
 }
 
 /** The engine may be starting. */
