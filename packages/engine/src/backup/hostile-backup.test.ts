@@ -17,6 +17,8 @@ import { type CollectionRef, SheafError, parseCreateCollection } from "@sheaf/pr
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
 import type { Engine } from "../engine.ts";
+import { exportCollection } from "../export/export-collection.ts";
+import { exportTenant } from "../export/export-tenant.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import { AT, makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
@@ -114,6 +116,37 @@ describe("a chain of backups", () => {
     renameSync(other!, one!);
     renameSync(`${one}.aside`, other!);
     expect(await refusal(third)).toContain("does not have its checksum");
+  });
+});
+
+describe("an export", () => {
+  it("of a damaged backup is refused, whatever of it is damaged", async () => {
+    await back("first");
+    await write(engine, refs[0]!, "upsert", record("c"));
+    const second = await back("second", "first");
+    const { id } = refs[0]!;
+    const harmed = [
+      join(second, "catalog/data.mdb"),
+      join(second, COLLECTION_LIST),
+      join(second, collectionName(id), "changes"),
+      join(backups, "first", COLLECTION_LIST),
+      join(backups, "first", collectionName(id), "data.mdb"),
+    ];
+    for (const [i, path] of harmed.entries()) {
+      const bytes = readFileSync(path);
+      const turned = Buffer.from(bytes);
+      turned[bytes.length - 1]! ^= 1;
+      writeFileSync(path, turned);
+      const to = join(temporaryFolder(), "out");
+      const tenant = AT.tenant;
+      const refused =
+        i % 2 === 0
+          ? exportTenant({ backup: second, tenant, to })
+          : exportCollection({ ...AT, backup: second, collection: id, to });
+      await expect(refused, path).rejects.toThrow(/damaged/u);
+      expect(existsSync(to) ? filesOf(to) : []).not.toContain("manifest.jsonl");
+      writeFileSync(path, bytes);
+    }
   });
 });
 

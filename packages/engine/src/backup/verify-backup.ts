@@ -1,6 +1,7 @@
 /** Reads every file of a backup, and of those that it adds to, and compares it with its checksum. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import {
@@ -60,6 +61,29 @@ export async function verifyBackup(
   }
   const [newest] = chain;
   return { header: newest!.header, backups: chain.length, files, bytes, problems, missing };
+}
+
+/**
+ * Compares what an export reads: the newest catalog, the lists, and the records of these collections. Throws
+ * `failed_precondition` with the first file that is not as it was written.
+ */
+export async function requireSoundRecords(chain: readonly Backup[], ids: ReadonlySet<string>): Promise<void> {
+  const check = async (path: string, expected: FileSum): Promise<void> => {
+    const problem = await problemOf(path, expected);
+    if (problem !== null)
+      throw new SheafError(
+        "failed_precondition",
+        `the backup is damaged, so nothing is exported: ${path}: ${problem}`,
+      );
+  };
+  for (const [i, { folder, header }] of chain.entries()) {
+    if (i === 0) await check(join(folder, CATALOG_FILE), header.catalog);
+    await check(join(folder, COLLECTION_LIST), header.list);
+    for await (const { id, store } of readCollections(folder)) {
+      const isRead = store !== null && ids.has(id);
+      if (isRead) await check(storeFile(join(folder, collectionName(id)), store), store);
+    }
+  }
 }
 
 /** Of collections, those that the backup itself has. */

@@ -6,6 +6,8 @@ import { existsSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
 import { BackedUpCollections, type StoreParts } from "../backup/backed-up-collections.ts";
 import { type BackedUpCollection, damaged, readChain } from "../backup/backup-files.ts";
+import { requireSoundRecords } from "../backup/verify-backup.ts";
+import { isDiskFull } from "../storage/folder/disk-space.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
@@ -41,6 +43,7 @@ export async function exportCollection(request: ExportRequest): Promise<Exported
   const chain = await readChain(backup);
   const known = await BackedUpCollections.read(chain);
   const collection = find(known, request);
+  await requireSoundRecords(chain, new Set([collection.id]));
   const entry = backedUpEntry(chain[0]!.folder, collection.id);
   writeDurably(`${to}.collection.json`, `${collectionDescription(entry)}\n`);
   const source = `${chain[0]!.header.id} ${collection.id}`;
@@ -87,6 +90,14 @@ export function writeRecords({
     }
     file.finish();
   } catch (error) {
+    if (isDiskFull(error))
+      throw new SheafError(
+        "storage_full",
+        `the disk of ${to} is full; make room and run the same export again`,
+        {
+          cause: error,
+        },
+      );
     throw error instanceof SheafError
       ? error
       : damaged(backup, error instanceof Error ? error.message : String(error));

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { BackedUpCollections } from "../backup/backed-up-collections.ts";
 import { CATALOG_FILE, readChain } from "../backup/backup-files.ts";
+import { requireSoundRecords } from "../backup/verify-backup.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { type CollectionEntry, decodeCollection, decodeTenant } from "../catalog/catalog-codec.ts";
 import { CATALOG_PREFIX, databasesOf, nameBehind, tenantKey } from "../catalog/catalog-keys.ts";
@@ -55,6 +56,7 @@ export async function exportTenant(request: TenantExportRequest): Promise<Export
   const known = await BackedUpCollections.read(chain);
   const described = describeTenant(join(backup, CATALOG_FILE), tenant);
   if (described === null) throw new SheafError("not_found", `no tenant ${tenant} in ${backup}`);
+  await requireSoundRecords(chain, new Set(described.collections.map(({ id }) => id)));
   const { id: backupId, started } = chain[0]!.header;
   const source = `${backupId} ${tenant}`;
   takeFolder(to, source);
