@@ -84,7 +84,7 @@ export default defineConfig({
           ...deadlines,
           name: "long",
           env: { ...env, SHEAF_DIFFERENTIAL_CASES: ORACLE_CASES },
-          include: ["test/{fuzz,soak,torture}/**/*.test.ts", ...KILLED, ...ORACLE, ...DATABASES],
+          include: ["test/{cluster,fuzz,soak,torture}/**/*.test.ts", ...KILLED, ...ORACLE, ...DATABASES],
           maxWorkers,
         },
       },

@@ -80,6 +80,12 @@ describe("readSettings", () => {
       archiveKeepMs: 7 * 86_400_000,
       archiveFileBytes: 64 * 2 ** 20,
       shareStores: { records: 2_000, bytes: 4_194_304 },
+      database: null,
+      databaseUser: null,
+      databasePassword: null,
+      databasePasswordFile: null,
+      databaseTls: null,
+      databaseCa: null,
       metricsPort: null,
     });
   });
@@ -278,7 +284,7 @@ describe("readSettings", () => {
     expect(SETTINGS.rootKey.flag).toBeNull();
     for (const { doc, env } of Object.values(SETTINGS)) {
       expect(doc).toMatch(/\.$/);
-      expect(env).toMatch(/^(?:SHEAF|HF)_/);
+      expect(env).toMatch(/^(?:SHEAF_|HF_|PG)/);
     }
   });
 });

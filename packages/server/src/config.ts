@@ -9,6 +9,7 @@ import { BACKUP_SETTINGS, type BackupSettings } from "./settings/backup-settings
 import { BOUND_SETTINGS, type BoundSettings } from "./settings/bound-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./settings/connection-settings.ts";
 import { type ConfigFile, readConfigFile } from "./settings/config-file.ts";
+import { DATABASE_SETTINGS, type DatabaseSettings } from "./settings/database-settings.ts";
 import { parseRootKey, readSecretFile } from "./settings/secret-file.ts";
 import { TLS_SETTINGS, type TlsSettings } from "./settings/tls-settings.ts";
 import { REPLY_SETTINGS, type ReplySettings } from "./settings/reply-settings.ts";
@@ -32,6 +33,7 @@ export interface Settings
     BackupSettings,
     BoundSettings,
     ConnectionSettings,
+    DatabaseSettings,
     ModelSettings,
     ReplySettings,
     StoreSettings,
@@ -178,6 +180,7 @@ export const SETTINGS: SettingTable = {
   ...REPLY_SETTINGS,
   ...BACKUP_SETTINGS,
   ...STORE_SETTINGS,
+  ...DATABASE_SETTINGS,
   slowRequestMs: countSetting("slow-request-ms", {
     operand: "milliseconds",
     initial: 1_000,

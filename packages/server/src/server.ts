@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
 import { type HostedEngine, type TenantQuotas, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
+import { databaseOf } from "./settings/database-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
@@ -99,7 +100,7 @@ export async function startServer(
     engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
-    spoolFolder: spoolOf(settings),
+    ...{ spoolFolder: spoolOf(settings), isShared: settings.database !== null },
     usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
@@ -241,6 +242,7 @@ function startEngine(
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
     ...archiveOf(settings),
+    ...databaseOf(settings),
     shareStores: settings.shareStores,
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),

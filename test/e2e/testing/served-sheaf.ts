@@ -1,5 +1,6 @@
 /** Starts the real command on a loopback port for tests, and looks at its process tree from outside. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,6 +11,8 @@ import { freePort } from "../../../scripts/free-port.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../packages/server/bin/sheaf.mjs", import.meta.url));
 export const ROOT_KEY = "a-root-key-for-tests-only";
+/** Variable with the URL of a database that all servers of a test keep their data in, each in a schema of its own. */
+export const TEST_DATABASE = "TEST_DATABASE";
 /** The default reserve is a tenth of the disk: tests must not fail because a machine's disk is nearly full. */
 const DISK_RESERVE_BYTES = 32 * 1024 * 1024;
 const READY_MS = 60_000;
@@ -62,6 +65,7 @@ export class ServedSheaf {
         "--data",
         data,
         ...(options.args ?? []),
+        ...sharedDatabase(data),
       ],
       {
         stdio: ["ignore", "pipe", typeof options.stderr === "number" ? options.stderr : "pipe"],
@@ -145,6 +149,13 @@ export class ServedSheaf {
     await this.stop();
     await rm(this.data, { recursive: true, force: true });
   }
+}
+
+/** A schema for each data folder, in the database that a test of several servers has named; else nothing. */
+function sharedDatabase(data: string): readonly string[] {
+  const url = process.env[TEST_DATABASE];
+  const schema = `t_${hash("sha256", data).slice(0, 32)}`;
+  return url === undefined ? [] : ["--database", `${url}?schema=${schema}`];
 }
 
 export function temporaryFolder(): Promise<string> {

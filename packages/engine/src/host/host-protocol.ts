@@ -3,6 +3,7 @@ import type { ArchiveSettings } from "../archive/archive.ts";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
+import type { EngineDatabase } from "../local-engine-options.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 
@@ -19,6 +20,8 @@ export interface HostArguments {
   readonly purgeAfterMs?: number;
   readonly index?: IndexSettings;
   readonly archive?: ArchiveSettings;
+  /** The password is in the environment: others can read arguments. */
+  readonly database?: Omit<EngineDatabase, "password">;
   /** As `LocalEngineOptions` has it. */
   readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; the default where it is left out. */

@@ -4,6 +4,7 @@ import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { EngineLog } from "../engine-log.ts";
+import type { EngineDatabase } from "../local-engine-options.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 
 export interface HostedEngineOptions {
@@ -22,6 +23,8 @@ export interface HostedEngineOptions {
   readonly index?: IndexSettings;
   /** Has everything that is written go to an archive too; by default there is none. */
   readonly archive?: ArchiveSettings;
+  /** Keeps catalog and records, for other servers too. */
+  readonly database?: EngineDatabase;
   /** New collections share environments while they hold no more than this; `null`: each has one of its own. */
   readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; by default 32 MiB. */

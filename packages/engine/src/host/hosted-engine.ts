@@ -27,7 +27,6 @@ import {
   type WriteRequest,
 } from "@sheaf/protocol";
 import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
-import { NO_QUOTAS } from "../collection/tenant-quotas.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type {
   Activity,
@@ -49,8 +48,9 @@ import { hasSeveralLeaves } from "../query/rank/leaves.ts";
 import { cannotStart } from "./caller-errors.ts";
 import type { DataLock } from "./data-lock.ts";
 import { endCause, endedAtStart } from "./end-cause.ts";
+import { hostStart } from "./host-arguments.ts";
 import { HOST_PROCESS } from "./host-process.ts";
-import type { DamageEvent, HostArguments, HostMethod, TouchEvent } from "./host-protocol.ts";
+import type { DamageEvent, HostMethod, TouchEvent } from "./host-protocol.ts";
 import { HostRecovery, type RecoveringHost } from "./host-recovery.ts";
 import type { HostedEngineOptions } from "./hosted-engine-options.ts";
 
@@ -77,18 +77,13 @@ export class HostedEngine implements Engine {
   #hung = false;
 
   constructor(options: HostedEngineOptions, lock: DataLock) {
-    const { dataFolder, quotas = NO_QUOTAS, log = () => {}, onHostDeath = () => {} } = options;
+    const { dataFolder, log = () => {}, onHostDeath = () => {} } = options;
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
-    const { indexMemory, unsealedMemory, purgeAfterMs, index, shareStores, diskReserve, archive } = options;
-    const settings = { indexMemory, unsealedMemory, purgeAfterMs, index, shareStores, diskReserve, archive };
-    // What is left out is left out of the JSON, too.
-    const hostArguments = { dataFolder, lockToken: lock.token, quotas, ...settings } satisfies {
-      [name in Exclude<keyof HostArguments, "damaged">]-?: unknown;
-    };
-    const spawnOptions = { ...HOST_PROCESS, stderr: "pipe", inherited: [lock.fd] } as const;
-    const text = (): string => JSON.stringify({ ...hostArguments, damaged: this.#recovery.damaged });
+    const { settings, env } = hostStart(options, lock.token);
+    const spawnOptions = { ...HOST_PROCESS, env, stderr: "pipe", inherited: [lock.fd] } as const;
+    const text = (): string => JSON.stringify({ ...settings, damaged: this.#recovery.damaged });
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),

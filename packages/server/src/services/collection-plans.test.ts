@@ -64,7 +64,7 @@ it("keeps no more than a bound of bytes", async () => {
     if (name === "getCollection") asked++;
     return method(...args);
   });
-  const plans = new CollectionPlans(() => engine, 300_000);
+  const plans = new CollectionPlans(() => engine, false, 300_000);
   const refs = await Promise.all(
     ["large-1", "large-2"].map(async (name) => {
       const path = await test.makeCollection({ name, metadata: { text: name.padEnd(200_000) } });

@@ -1,7 +1,7 @@
 /**
  * What writes need to know of their collection, so that a write costs one call of the engine and not two: its schema's
- * functions, its models and, once it has one, its dimension. The gateway owns the data folder alone, so whatever may change them passes `watch` and has
- * all forgotten, even where its outcome is unknown because the engine died over it. Keys that metadata has taught the
+ * functions, its models and, once it has one, its dimension. Where the gateway owns the data alone, whatever may change them passes `watch` and has
+ * all forgotten, even where its outcome is unknown because the engine died over it; what other servers may change is not kept for longer than a second. Keys that metadata has taught the
  * schema since may be missing.
  */
 import type { Engine } from "@sheaf/engine";
@@ -42,6 +42,8 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
 /** Of what is known; an ordinary collection takes some 5 KiB. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
+const SHARED_MS = 1_000;
+
 interface Known {
   readonly ref: CollectionRef;
   readonly collection: Collection;
@@ -54,9 +56,11 @@ export class CollectionPlans {
   /** How often all were forgotten: what was asked for before must not be kept after. */
   #forgotten = 0;
 
-  constructor(engine: EngineSource, maxBytes = MAX_BYTES) {
+  /** @param isShared Other servers change collections, too. */
+  constructor(engine: EngineSource, isShared = false, maxBytes = MAX_BYTES) {
     this.#engine = engine;
-    this.#known = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: heapBytes });
+    const ttl = isShared ? { ttl: SHARED_MS } : {};
+    this.#known = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: heapBytes, ...ttl });
   }
 
   /** Throws what the engine throws, 404 say. */

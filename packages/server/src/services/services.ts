@@ -30,6 +30,8 @@ import { type UsageBounds, UsageService } from "./usage-service.ts";
 import { WriteService } from "./write-service.ts";
 
 export interface ServiceOptions extends Partial<ReplyBounds> {
+  /** Other servers change what the engine keeps, too; default false. */
+  readonly isShared?: boolean;
   /** `refuseEngine` on a server that keeps nothing. */
   readonly engine: EngineSource;
   readonly embedder: Embedder;
@@ -116,7 +118,7 @@ export function createServices(
     }
     return known.wrapped;
   };
-  const plans = new CollectionPlans(engine);
+  const plans = new CollectionPlans(engine, options.isShared);
   const store = new ReplyStore({
     ...DEFAULT_REPLY_SETTINGS,
     ...options,

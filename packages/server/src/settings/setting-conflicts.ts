@@ -18,6 +18,7 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
     );
   }
   refuseTwice(settings, source);
+  refuseBesideDatabase(settings, source);
   if ((settings.tlsCert === null) !== (settings.tlsKey === null)) {
     const [given, missing] =
       settings.tlsKey === null ? (["tlsCert", "tlsKey"] as const) : (["tlsKey", "tlsCert"] as const);
@@ -41,11 +42,23 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
   }
 }
 
+/** What is in a data folder that may be lost, or that other servers do not see. */
+function refuseBesideDatabase(settings: Settings, source: (name: keyof Settings) => string): void {
+  const { database, auth, rootKey, rootKeyFile } = settings;
+  if (database === null) return;
+  if (auth && rootKey === null && rootKeyFile === null) {
+    throw new SettingError(
+      `${source("database")} needs a root key that all servers know: set SHEAF_ROOT_KEY or --root-key-file`,
+    );
+  }
+}
+
 /** A secret that is given as such and as a file: one of them would be ignored. */
 function refuseTwice(settings: Settings, source: (name: keyof Settings) => string): void {
   const pairs = [
     ["rootKey", "rootKeyFile"],
     ["hfToken", "hfTokenFile"],
+    ["databasePassword", "databasePasswordFile"],
   ] as const;
   for (const [secret, file] of pairs) {
     if (settings[secret] !== null && settings[file] !== null)

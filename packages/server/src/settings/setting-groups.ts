@@ -3,6 +3,7 @@ import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { BOUND_SETTINGS } from "./bound-settings.ts";
 import { SETTINGS, type Setting, type Settings } from "../config.ts";
 import { CONNECTION_SETTINGS } from "./connection-settings.ts";
+import { DATABASE_SETTINGS } from "./database-settings.ts";
 import { MODEL_SETTINGS } from "./model-settings.ts";
 import { REPLY_SETTINGS } from "./reply-settings.ts";
 import { STORE_SETTINGS } from "./store-settings.ts";
@@ -21,6 +22,7 @@ const TABLES: Readonly<Record<string, object>> = {
   Replies: REPLY_SETTINGS,
   Backups: BACKUP_SETTINGS,
   Storage: STORE_SETTINGS,
+  Database: DATABASE_SETTINGS,
 };
 
 /** What stands in no table of its own comes first. */

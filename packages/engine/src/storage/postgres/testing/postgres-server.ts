@@ -23,7 +23,8 @@ import { promisify } from "node:util";
 import type { PostgresSettings } from "../postgres-database.ts";
 
 const USER = "sheaf";
-const PASSWORD = "only for tests";
+export const PASSWORD = "only-for-tests";
+const DATABASE = "postgres";
 /** Tells slow from broken. */
 const START_MS = 60_000;
 /** Ends the server once the input of the shell ends, which it also does where its parent is killed. */
@@ -69,12 +70,17 @@ export class PostgresServer {
     }
   }
 
+  /** Without the password. */
+  get url(): string {
+    return `postgres://${USER}@127.0.0.1:${this.port}/${DATABASE}`;
+  }
+
   /** Where a store with nothing in it may go. @param port Of what stands before the server. */
   settings(port = this.port): PostgresSettings {
     this.#schemas += 1;
     const schema = `test_${this.#schemas}`;
     const limits = { connections: 4 };
-    const account = { user: USER, password: PASSWORD, database: "postgres" };
+    const account = { user: USER, password: PASSWORD, database: DATABASE };
     return { host: "127.0.0.1", port, ...account, schema, tls: null, limits };
   }
 

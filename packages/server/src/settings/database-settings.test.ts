@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { readSettings } from "../config.ts";
+import { databaseOf } from "./database-settings.ts";
+import { SettingError } from "./setting-error.ts";
+
+const ROOT = { SHEAF_ROOT_KEY: "sixteen-letters!" };
+
+function databaseFrom(database: string, environment: Record<string, string> = {}) {
+  return databaseOf(readSettings({ database }, { ...ROOT, ...environment })).database;
+}
+
+function file(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "sheaf-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, "file");
+  writeFileSync(path, text);
+  return path;
+}
+
+describe("--database", () => {
+  it("is none by default, whatever is set for other programs", () => {
+    const environment = { PGPASSWORD: "p", PGSSLMODE: "prefer", PGUSER: "u", PGSSLROOTCERT: "/none" };
+    expect(databaseOf(readSettings({}, environment))).toEqual({});
+  });
+
+  it("is a URL, with the rest from PostgreSQL's variables", () => {
+    expect(databaseFrom("postgres://sheaf@127.0.0.1:5433/data", { PGPASSWORD: "secret" })).toEqual({
+      ...{ host: "127.0.0.1", port: 5433, database: "data", schema: "sheaf", user: "sheaf" },
+      ...{ password: "secret", tls: null },
+    });
+    const found = databaseFrom("postgresql://db.example.org/a%20b?schema=two", { PGUSER: "u" });
+    expect(found).toMatchObject({ host: "db.example.org", port: 5432, database: "a b", user: "u" });
+    expect(found).toMatchObject({ schema: "two", tls: {} });
+    expect(found).not.toHaveProperty("password");
+    expect(databaseFrom("postgres://u@[::1]/d")).toMatchObject({ host: "::1", tls: null });
+    expect(databaseFrom("postgres://u@localhost/d?sslmode=verify-full")).toMatchObject({ tls: {} });
+  });
+
+  it("takes password and authorities from files", () => {
+    const environment = { SHEAF_DATABASE_PASSWORD_FILE: file("secret\n"), PGSSLROOTCERT: file("PEM") };
+    expect(databaseFrom("postgres://u@db.example.org/d", environment)).toMatchObject({
+      password: "secret",
+      tls: { ca: "PEM" },
+    });
+    const twice = { ...environment, PGPASSWORD: "secret" };
+    expect(() => databaseFrom("postgres://u@db.example.org/d", twice)).toThrow("are both set");
+  });
+
+  it.each([
+    ["postgres://u:hidden@127.0.0.1/d", "must not have a password"],
+    ["mysql://u@127.0.0.1/d", "must be a URL"],
+    ["postgres://u@127.0.0.1", "must be a URL"],
+    ["postgres://u@127.0.0.1/d?shcema=x", "parameter shcema"],
+    ["postgres://u@127.0.0.1/d?schema=Two", "lower-case"],
+    ["postgres://u@127.0.0.1/%zz", "escape"],
+    ["postgres://u@127.0.0.1/d?sslmode=require", "must be verify-full"],
+    ["postgres://u@db.example.org/d?sslmode=disable", "has to be verify-full"],
+  ])("refuses %s and shows no password", (text, message) => {
+    let thrown: unknown;
+    try {
+      databaseFrom(text);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(SettingError);
+    expect(String(thrown)).toContain(message);
+    expect(String(thrown)).not.toContain("hidden");
+  });
+
+  it("needs a root key that does not lie in the data folder", () => {
+    const database = "postgres://u@127.0.0.1/d";
+    expect(() => readSettings({ database }, {})).toThrow("needs a root key");
+    expect(readSettings({ database, auth: "off" }, {}).auth).toBe(false);
+  });
+});

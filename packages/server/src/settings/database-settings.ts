@@ -1,0 +1,151 @@
+/** The settings of a database that several servers share. Part of the table in `config.ts`. */
+import { userInfo } from "node:os";
+import type { HostedEngineOptions } from "@sheaf/engine";
+import type { Setting, Settings } from "../config.ts";
+import { isLoopback } from "../is-loopback.ts";
+import { readSecretFile, readSmallFile } from "./secret-file.ts";
+import { SettingError } from "./setting-error.ts";
+
+export interface DatabaseSettings {
+  /** `null`: everything is in the data folder. */
+  readonly database: DatabasePlace | null;
+  /** Of the database; the other variables are those of PostgreSQL's own programs. */
+  readonly databaseUser: string | null;
+  readonly databasePassword: string | null;
+  /** The password that the file holds. */
+  readonly databasePasswordFile: string | null;
+  /** As the environment has it, which may be meant for other programs. */
+  readonly databaseTls: string | null;
+  /** PEM file. */
+  readonly databaseCa: string | null;
+}
+
+/** What a URL says. */
+export interface DatabasePlace {
+  readonly host: string;
+  readonly port: number;
+  readonly name: string;
+  /** `null`: the URL has none. */
+  readonly user: string | null;
+  readonly tls: string | null;
+  readonly schema: string;
+}
+
+type HostedDatabase = NonNullable<HostedEngineOptions["database"]>;
+
+const DEFAULT_PORT = 5432;
+const DEFAULT_SCHEMA = "sheaf";
+/** It reaches the engine in an argument of a command. */
+const MOST_CA_BYTES = 64 * 1024;
+
+export const DATABASE_SETTINGS: {
+  readonly [name in keyof DatabaseSettings]: Setting<DatabaseSettings[name]>;
+} = {
+  database: {
+    env: "SHEAF_DATABASE",
+    flag: { name: "database", operand: "url" },
+    default: null,
+    doc: "Experimental. PostgreSQL database that keeps catalog and records, so that several servers serve them: postgres://user@host:5432/name, and ?schema=name for another schema than sheaf. The data folder is then a cache that may be lost. The password does not belong in the URL.",
+    parse: parseDatabase,
+  },
+  databaseUser: {
+    env: "PGUSER",
+    flag: null,
+    default: null,
+    doc: "User of --database where its URL has none; by default the one that runs the server.",
+    parse: (text) => text,
+  },
+  databasePassword: {
+    env: "PGPASSWORD",
+    flag: null,
+    default: null,
+    doc: "Password of --database.",
+    parse: (text) => text,
+  },
+  databasePasswordFile: {
+    env: "SHEAF_DATABASE_PASSWORD_FILE",
+    flag: { name: "database-password-file", operand: "file" },
+    default: null,
+    doc: "File with the password of --database, such as a secret that a container or systemd mounts. A line break at its end does not count.",
+    parse: (text) => text,
+  },
+  databaseTls: {
+    env: "PGSSLMODE",
+    flag: null,
+    default: null,
+    doc: "How --database is connected to, where its URL has no sslmode: verify-full, the default, encrypts and checks certificate and name; disable, the default on a loopback address, does neither and is refused elsewhere.",
+    parse: (text) => text,
+  },
+  databaseCa: {
+    env: "PGSSLROOTCERT",
+    flag: null,
+    default: null,
+    doc: "PEM file with the authorities that the certificate of --database may be from; by default those that Node.js knows.",
+    parse: (text) => text,
+  },
+};
+
+/** Nothing where there is none. Reads files; throws a `SettingError`. */
+export function databaseOf(settings: Settings): Pick<HostedEngineOptions, "database"> {
+  const { database, databaseUser, databasePassword, databasePasswordFile, databaseTls } = settings;
+  if (database === null) return {};
+  const { host, port, name, schema } = database;
+  const password = databasePasswordFile === null ? databasePassword : readSecretFile(databasePasswordFile);
+  return {
+    database: {
+      ...{ host, port, database: name, schema, user: database.user ?? databaseUser ?? userInfo().username },
+      tls: tlsOf(database.tls ?? databaseTls, host, settings.databaseCa),
+      ...(password !== null && { password }),
+    },
+  };
+}
+
+function tlsOf(mode: string | null, host: string, caFile: string | null): HostedDatabase["tls"] {
+  const isHere = isLoopback(host);
+  switch (mode ?? (isHere ? "disable" : "verify-full")) {
+    case "verify-full": {
+      if (caFile === null) return {};
+      const ca = readSmallFile(caFile);
+      if (ca.length > MOST_CA_BYTES)
+        throw new SettingError(`PGSSLROOTCERT: ${caFile} has more than ${MOST_CA_BYTES} bytes`);
+      return { ca };
+    }
+    case "disable":
+      if (isHere) return null;
+      throw new SettingError(
+        `the connection to PostgreSQL on ${host} must be encrypted and verified: sslmode has to be verify-full`,
+      );
+    default:
+      throw new SettingError("sslmode of --database must be verify-full, or disable on a loopback address");
+  }
+}
+
+/** What it throws never has the text, which may hold a password all the same. */
+function parseDatabase(text: string): DatabasePlace {
+  const form = "must be a URL such as postgres://user@host:5432/name";
+  if (!/^postgres(?:ql)?:\/\//u.test(text) || !URL.canParse(text)) throw new SettingError(form);
+  const url = new URL(text);
+  if (url.password !== "")
+    throw new SettingError(
+      "must not have a password, which others could read: set PGPASSWORD or --database-password-file",
+    );
+  const { schema = DEFAULT_SCHEMA, sslmode = null, ...rest } = Object.fromEntries(url.searchParams);
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined)
+    throw new SettingError(`has a parameter ${unknown}; those that count are schema and sslmode`);
+  if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(schema))
+    throw new SettingError("must have a schema of lower-case letters, digits and underscores");
+  const [name, user] = [decoded(url.pathname.slice(1)), decoded(url.username)];
+  const host = decoded(url.hostname).replace(/^\[|\]$/gu, "");
+  if (host === "" || name === "" || url.hash !== "") throw new SettingError(form);
+  const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
+  return { host, port, name, user: user === "" ? null : user, tls: sslmode, schema };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    throw new SettingError("has an escape (%) that is none", { cause: error });
+  }
+}
