@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asCurl, asPython, asTypeScript, extensionIn, shellText } from "./copy-as.ts";
+import { asCurl, asPython, asTypeScript, extensionIn, shellText, typeScriptText } from "./copy-as.ts";
 import { pythonRank } from "./python-rank.ts";
 import { pythonText } from "./python-text.ts";
 
@@ -31,13 +31,14 @@ describe("quoting", () => {
   });
 
   it("for Python and TypeScript is a literal of the same value", () => {
-    const values = fc.sample(fc.jsonValue({ stringUnit: "binary" }), 200);
+    const named: unknown = JSON.parse('{"__proto__": {"a": 1}, "\\"__proto__": "\\"__proto__\\": 1"}');
+    const values = [named, ...fc.sample(fc.jsonValue({ stringUnit: "binary" }), 200)];
     const program = `import json\nprint(json.dumps([${values.map(pythonText).join(",\n")}]))`;
     const printed = execFileSync("python3", ["-"], { input: program }).toString();
     expect(JSON.parse(printed)).toEqual(JSON.parse(JSON.stringify(values)));
     for (const value of values) {
-      const written = JSON.stringify(value);
-      expect(JSON.stringify(runInNewContext(`(${written})`))).toBe(written);
+      const read: unknown = runInNewContext(`(${typeScriptText(value)})`);
+      expect(JSON.stringify(read)).toBe(JSON.stringify(value));
     }
   });
 });

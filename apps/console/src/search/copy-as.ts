@@ -45,7 +45,7 @@ export function asTypeScript({ url, path, dictionary, hasKey }: CopiedSearch): s
     'import { SheafClient } from "@sheaf/client";',
     "",
     `const client = new SheafClient({ url: ${JSON.stringify(url)}${hasKey ? ", key: process.env.SHEAF_KEY" : ""} });`,
-    `const found = await client.request(${JSON.stringify(request, null, 2)});`,
+    `const found = await client.request(${typeScriptText(request)});`,
     // Of no type that a compiler knows: it is what the server sends.
     "console.log(JSON.stringify(found, null, 2));",
   ].join("\n");
@@ -80,6 +80,11 @@ export function asPython({ url, info, dictionary, hasKey }: CopiedSearch): strin
     "))",
     'print(found["ids"][0])',
   ].join("\n");
+}
+
+/** As a literal of JavaScript, in which a member of this name would be the prototype. */
+export function typeScriptText(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(/(?<!\\)"__proto__"(?=\s*:)/gu, '["__proto__"]');
 }
 
 /** As a word of a shell. */
