@@ -90,6 +90,8 @@ export class Indexer {
   #origin: Float32Array | null | undefined;
   #sealing: Sealing | null = null;
   #sealedAt = 0;
+  /** State of the segments in which all rows had codes and all full blocks their columns: to look at each of them takes long. */
+  #readyAt = -1;
   /** Segments that `purge` was asked to rid of dead rows. */
   #purged: ReadonlySet<LookupSegment> = new Set();
 
@@ -113,8 +115,12 @@ export class Indexer {
 
   /** One slice; false: there is nothing to do. `atRest`: see `MergeRequest`. */
   step(atRest: boolean): boolean {
-    if (this.code(CODED_PER_STEP) || this.#columns.step() || this.#seal(atRest)) return true;
-    return atRest && this.#columnsAtRest.step();
+    const { changes } = this.#options.segments;
+    if (this.#readyAt !== changes) {
+      if (this.code(CODED_PER_STEP) || this.#columns.step()) return true;
+      this.#readyAt = changes;
+    }
+    return this.#seal(atRest) || (atRest && this.#columnsAtRest.step());
   }
 
   /** One slice of loading codes, columns and vectors from files; false: there is nothing to load, or no room. */
