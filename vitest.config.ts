@@ -24,8 +24,8 @@ const ENGINE = ["packages/{engine,importers,inference,process}/src/**/*.test.ts"
 const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 /** Of the hostile lane, those that wait for processes that are stopped or start again, and assert no time. */
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
-/** Of the hostile lane, the largest requests for what Chroma has not. */
-const EXTENSIONS = ["test/hostile/{checks,chunking,diversity,explain,metadata-reads}.test.ts"];
+/** Of the hostile lane, the largest requests. */
+const LARGEST = ["test/hostile/{checks,chunking,diversity,explain,large-requests,metadata-reads}.test.ts"];
 /** Killed at any moment, or damaged in every way, again and again. */
 const KILLED = ["test/damage/{compact,index-files,shared-files}.test.ts"];
 /** Each starts PostgreSQL, or an object store and uploads of many parts. */
@@ -94,12 +94,12 @@ export default defineConfig({
           ...deadlines,
           ...alone,
           include: ALONE,
-          exclude: [...configDefaults.exclude, ...WAITING, ...EXTENSIONS],
+          exclude: [...configDefaults.exclude, ...WAITING, ...LARGEST],
         },
       },
       {
         ...shared,
-        test: { ...deadlines, ...alone, name: "long-alone", include: EXTENSIONS },
+        test: { ...deadlines, ...alone, name: "long-alone", include: LARGEST },
       },
     ],
   },
