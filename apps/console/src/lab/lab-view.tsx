@@ -22,22 +22,29 @@ export function LabView(): ReactNode {
       query.state.data?.some(({ pull }) => pull?.state === "pulling") ? 1_000 : false,
     queryFn: ({ signal }) => client.listModels({ signal }),
   });
+  const refresh = (): void => void models.refetch();
   if (models.isPending) return <Loading what="the models" />;
   return (
     <>
       <h1>Embedding lab</h1>
-      {models.isError && <Failure error={models.error} retry={() => void models.refetch()} />}
+      {models.isError && <Failure error={models.error} retry={refresh} />}
       {models.data !== undefined && (
         <>
-          <Texts models={models.data} />
-          <Models models={models.data} onChanged={() => void models.refetch()} />
+          <Texts models={models.data} onEmbedded={refresh} />
+          <Models models={models.data} onChanged={refresh} />
         </>
       )}
     </>
   );
 }
 
-function Texts({ models }: { readonly models: readonly Model[] }): ReactNode {
+interface TextsProps {
+  readonly models: readonly Model[];
+  /** The model may be in memory now. */
+  readonly onEmbedded: () => void;
+}
+
+function Texts({ models, onEmbedded }: TextsProps): ReactNode {
   const client = clientOf(useSession());
   const { params } = usePlace();
   const usable = models.filter(({ available }) => available);
@@ -50,7 +57,11 @@ function Texts({ models }: { readonly models: readonly Model[] }): ReactNode {
     queryKey: ["embedded", chosen?.identifier, texts],
     enabled: chosen !== undefined && texts.length > 0,
     staleTime: Infinity,
-    queryFn: ({ signal }) => embed(client, chosen!, texts, signal),
+    queryFn: async ({ signal }) => {
+      const result = await embed(client, chosen!, texts, signal);
+      onEmbedded();
+      return result;
+    },
   });
   if (chosen === undefined) return <p className="card">No model is here yet: fetch one below.</p>;
   const lines = linesOf(text);
