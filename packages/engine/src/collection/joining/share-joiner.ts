@@ -10,9 +10,8 @@
  */
 import { existsSync, readdirSync, rmSync, rmdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { takeSlice } from "@sheaf/process";
-import { Cancellation, SheafError } from "@sheaf/protocol";
+import { SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CollectionEntry } from "../../catalog/catalog-codec.ts";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
@@ -21,6 +20,7 @@ import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
 import type { DeleteBehind } from "../removal/delete-behind.ts";
+import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { SHARE_LIMITS, type ShareLimits } from "../store-mover.ts";
 import type { TenantBudgets } from "../tenant-quotas.ts";
 
@@ -58,33 +58,21 @@ type Outcome = "done" | "later";
 export class ShareJoiner {
   readonly #options: ShareJoinerOptions;
   readonly #limits: ShareLimits;
-  readonly #closing = new Cancellation();
-  readonly #stopped = new AbortController();
-  readonly #working: Promise<void>;
+  readonly #rounds: UpkeepRounds;
 
   constructor(options: ShareJoinerOptions) {
     this.#options = options;
     this.#limits = options.limits ?? SHARE_LIMITS;
-    this.#working = options.limits === null ? Promise.resolve() : this.#run();
+    const firstMs = options.limits === null ? Infinity : (this.#limits.joinAfterMs ?? FIRST_MS);
+    this.#rounds = new UpkeepRounds(
+      firstMs,
+      async () => firstMs * ((await this.#lookAtAll()) === "later" ? LATER : SELDOM),
+    );
   }
 
   /** After what is under way. */
-  async close(): Promise<void> {
-    this.#closing.abort(new Error("the engine is being closed"));
-    this.#stopped.abort();
-    await this.#working;
-  }
-
-  async #run(): Promise<void> {
-    const first = this.#limits.joinAfterMs ?? FIRST_MS;
-    for (let pause = first; await this.#pause(pause);)
-      pause = first * ((await this.#lookAtAll()) === "later" ? LATER : SELDOM);
-  }
-
-  /** `false`: it is being closed. */
-  async #pause(milliseconds: number): Promise<boolean> {
-    await sleep(milliseconds, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => {});
-    return !this.#closing.aborted;
+  close(): Promise<void> {
+    return this.#rounds.close();
   }
 
   async #lookAtAll(): Promise<Outcome> {
@@ -96,7 +84,7 @@ export class ShareJoiner {
       for (const outcome of await this.#lookAt(ids)) outcomes.add(outcome);
     };
     for (const id of this.#options.folder.collectionIds()) {
-      if (this.#closing.aborted) return "done";
+      if (this.#rounds.closing.aborted) return "done";
       // They may be many, and all of them large.
       await takeSlice("");
       const bytes = this.#options.folder.collectionBytes(id);

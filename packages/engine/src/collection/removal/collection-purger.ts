@@ -8,11 +8,12 @@
  * store is copied while it is in use; the collection is closed for a moment, in which the copy takes its place.
  */
 import { rm } from "node:fs/promises";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { Cancellation, SheafError } from "@sheaf/protocol";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Cancellation, SheafError } from "@sheaf/protocol";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { StoreHead } from "../../storage/record-store.ts";
 import { replaceStore } from "../../storage/folder/replace-store.ts";
+import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
 import type { CollectionPool } from "../collection-pool.ts";
@@ -35,38 +36,34 @@ export interface CollectionPurgerOptions extends Omit<SharePurgerOptions, "pool"
 export class CollectionPurger {
   readonly #options: CollectionPurgerOptions;
   readonly #sharePurger: SharePurger;
-  readonly #closing = new Cancellation();
-  readonly #stopped = new AbortController();
-  readonly #working: Promise<void>;
+  readonly #rounds: UpkeepRounds;
 
   constructor(options: CollectionPurgerOptions) {
     this.#options = options;
     this.#sharePurger = new SharePurger(options);
-    this.#working = options.afterMs === Infinity ? Promise.resolve() : this.#run();
+    const pauseMs =
+      options.afterMs === Infinity ? Infinity : Math.min(LONGEST_MS, options.afterMs * BETWEEN_LOOKS);
+    this.#rounds = new UpkeepRounds(pauseMs, async () => {
+      await this.#lookAtAll();
+      return pauseMs;
+    });
   }
 
   /** After the purge under way. */
-  async close(): Promise<void> {
-    this.#closing.abort(new Error("the engine is being closed"));
-    this.#stopped.abort();
-    await this.#working;
+  close(): Promise<void> {
+    return this.#rounds.close();
   }
 
-  async #run(): Promise<void> {
-    const pause = Math.min(LONGEST_MS, this.#options.afterMs * BETWEEN_LOOKS);
-    while (await this.#pause(pause)) {
-      for (const id of await this.#options.catalog.collectionIds(null)) {
-        if (this.#closing.aborted) return;
-        await this.#look(id);
-      }
-      await this.#sharePurger.look(this.#closing);
+  get #closing(): Cancellation {
+    return this.#rounds.closing;
+  }
+
+  async #lookAtAll(): Promise<void> {
+    for (const id of await this.#options.catalog.collectionIds(null)) {
+      if (this.#closing.aborted) return;
+      await this.#look(id);
     }
-  }
-
-  /** `false`: it is being closed. */
-  async #pause(milliseconds: number): Promise<boolean> {
-    await sleep(milliseconds, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => {});
-    return !this.#closing.aborted;
+    await this.#sharePurger.look(this.#closing);
   }
 
   async #look(id: string): Promise<void> {
