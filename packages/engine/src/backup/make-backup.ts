@@ -22,7 +22,7 @@ import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackupChild } from "./backup-child.ts";
 import { type Backup, type BackupHeader, UNFINISHED, isBackup, readChain } from "./backup-files.ts";
-import type { CataloguedCollection, CopiedCatalog, CopiedCollection } from "./backup-steps.ts";
+import type { CataloguedCollection, CopiedCollection } from "./backup-steps.ts";
 
 export interface BackupRequest {
   /** A folder that does not exist yet, or is empty. */
@@ -133,14 +133,19 @@ export class BackupMaker {
     const { target: to, tenant, keys } = request;
     const { folder, forker, diskReserve, archive } = this.#options;
     const started = Date.now();
-    // Between forks: of one under way, records are in the archive that no catalog names yet, and this one must not either.
-    const from = await forker.alone(() => Promise.resolve(archive?.decided ?? 0));
     const id = randomUUID();
     const staging = folder.newTrash();
     const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
+    // Between forks: of one under way, records are in the archive that no catalog names yet, and this one must not either.
     // Collections that are on the move arrive first.
-    const copyCatalog = (): Promise<CopiedCatalog> => child.ask("copyCatalog", catalogStep, signal);
-    const { sum: catalog, shared } = await forker.alone(copyCatalog);
+    const {
+      from,
+      sum: catalog,
+      shared,
+    } = await forker.alone(async () => ({
+      from: archive?.decided ?? 0,
+      ...(await child.ask("copyCatalog", catalogStep, signal)),
+    }));
     const isShared = new Set(shared);
     let [collections, bytes, damaged] = [0, 0, 0];
     for (;;) {
