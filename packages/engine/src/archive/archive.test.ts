@@ -1,13 +1,5 @@
 /** An archive leads from a backup to any moment after it, and says so where it does not. */
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CollectionRef, SheafError } from "@sheaf/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -54,6 +46,13 @@ class Archived {
 
   async back(engine: Engine): Promise<void> {
     await engine.makeBackup({ target: this.backup, base: null, tenant: null, keys: true });
+  }
+
+  /** What it returns gives the folder the catalog of now again, once the engine is closed. */
+  catalogOfNow(): () => void {
+    const file = join(this.dataFolder, "catalog", "data.mdb");
+    const bytes = readFileSync(file);
+    return () => writeFileSync(file, bytes);
   }
 
   /** As `restoreBackup` does, in this process. */
@@ -317,13 +316,10 @@ describe("an archive", () => {
     const engine = await archived.open();
     await makeCollection(engine, "kept");
     await archived.back(engine);
-    const before = join(archived.dataFolder, "before.mdb");
-    const file = join(archived.dataFolder, "catalog", "data.mdb");
-    copyFileSync(file, before);
+    const goBack = archived.catalogOfNow();
     await makeCollection(engine, "lost");
     await engine.close();
-    copyFileSync(before, file);
-    rmSync(before);
+    goBack();
     const again = await archived.open();
     await makeCollection(again, "later");
     const kinds = [...readArchive(archived.folder, 0)].map(({ kind }) => kind);
@@ -337,14 +333,11 @@ describe("an archive", () => {
     const engine = await archived.open();
     await makeCollection(engine, "kept");
     await archived.back(engine);
-    const before = join(archived.dataFolder, "before.mdb");
-    const file = join(archived.dataFolder, "catalog", "data.mdb");
-    copyFileSync(file, before);
+    const goBack = archived.catalogOfNow();
     for (const name of ["lost", "lost-too"]) await makeCollection(engine, name);
     const last = await positionOf(engine);
     await engine.close();
-    copyFileSync(before, file);
-    rmSync(before);
+    goBack();
     await makeCollection(await archived.open(), "later");
     expect(archived.logged.at(-1)).toContain("of another time");
     expect(await refusalOf(() => archived.restored(null))).toContain(`after entry ${last}`);
