@@ -54,6 +54,16 @@ describe("hostile content", () => {
     const { page } = console;
     await page.getByRole("button", { name: NAME }).waitFor();
     await page.getByRole("cell", { name: HOSTILE[0]! }).waitFor();
+    await page
+      .getByRole("row")
+      .filter({ hasText: "other-function" })
+      .getByRole("link", { name: "Settings" })
+      .click();
+    const settings = page.getByRole("dialog");
+    await settings.getByText(HOSTILE[0]!).first().waitFor();
+    expect(await settings.locator("img, script, iframe").count()).toBe(0);
+    await settings.getByRole("button", { name: "Close" }).click();
+    await settings.waitFor({ state: "detached" });
     await console.go(`#/overview/${encodeURIComponent(HOSTILE[1]!)}`);
     await page.getByRole("heading", { name: HOSTILE[1]! }).waitFor();
     await console.go(at("data"));
