@@ -167,12 +167,15 @@ describe("collections that share environments", () => {
     await write(engine, ref, "add", ...records);
     const long = await makeCollection(engine);
     await write(engine, long, "add", record("long", { document: "x".repeat(60_000) }));
+    const described = await makeCollection(engine);
+    const metadata = new Map([["numbers", new Float64Array(10_000)]]);
+    await write(engine, described, "add", record("described", { metadata }));
     const committed = await makeCollection(engine);
     const operations = [{ kind: "add" as const, records }];
     await engine.commit(committed, { token: null, readIds: [], operations });
     expect(existsSync(fileOf(committed))).toBe(true);
     expect(readdirSync(dataFolder)).not.toContain("shared");
-    expect(existsSync(fileOf(long))).toBe(true);
+    for (const large of [long, described]) expect(existsSync(fileOf(large))).toBe(true);
     expect(await readAll(engine, ref)).toEqual(records);
     await engine.close();
   });

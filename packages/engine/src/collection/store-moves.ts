@@ -1,5 +1,5 @@
 /** When the store of a collection that shares an environment gets one of its own: between two writes, once it is not small. */
-import type { RecordChunk, WriteRecord, WriteRequest } from "@sheaf/protocol";
+import type { WriteRequest } from "@sheaf/protocol";
 import { recordBytes } from "../storage/values/record-bytes.ts";
 import type { StoreMover } from "./store-mover.ts";
 import type { WriteGate } from "./write-gate.ts";
@@ -28,12 +28,15 @@ export class StoreMoves {
   /** Many records at once, or large ones, do not go through an environment that others wait for. */
   makeWayFor(records: WriteRequest["records"]): void {
     if (this.#mover?.isShared !== true) return;
-    const parts = records.flatMap(
-      (record): readonly (WriteRecord | RecordChunk)[] => record.chunks ?? [record],
-    );
-    const bytes = parts.reduce((sum, part) => sum + recordBytes({ ...part, metadata: null }), 0);
+    let [count, bytes] = [0, 0];
+    for (const record of records) {
+      const own = recordBytes(record);
+      count += record.chunks?.length ?? 1;
+      // Each chunk has the metadata of the record, too.
+      bytes += record.chunks?.reduce((sum, chunk) => sum + recordBytes(chunk) + own, 0) ?? own;
+    }
     // The write asks for its turn at once, and gets it after the move.
-    this.moveIfDue(parts.length, bytes);
+    this.moveIfDue(count, bytes);
   }
 
   /** With so many more. */
