@@ -44,6 +44,7 @@ export const OBJECT_STORE_LIMITS: ObjectStoreLimits = {
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
+const MISSING_CODES: ReadonlySet<string> = new Set(["NoSuchKey", "NoSuchUpload"]);
 const MAX_ERROR_CHARACTERS = 300;
 /** Of a range, of a list, of an error; nothing that is asked for has more. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -108,7 +109,7 @@ export class ObjectStore {
   /** @param range As in HTTP: `0-9`, or `-10` for the last ten bytes. `null`: there is no such object. */
   async get(name: string, range: string): Promise<ObjectRange | null> {
     const answer = await this.#send({ method: "GET", name, headers: { range: `bytes=${range}` } });
-    if (answer.status === 404) return null;
+    if (isMissing(answer)) return null;
     const tag = answer.headers.get("etag") ?? "";
     // Of an object without bytes there is no range.
     if (answer.status === 416) return { bytes: Buffer.alloc(0), start: 0, size: 0, tag };
@@ -121,7 +122,7 @@ export class ObjectStore {
   /** Bytes of the object; `null`: there is none. */
   async sizeOf(name: string): Promise<number | null> {
     const answer = await this.#send({ method: "HEAD", name });
-    if (answer.status === 404) return null;
+    if (isMissing(answer)) return null;
     return Number(this.#expect(answer, 200).headers.get("content-length"));
   }
 
@@ -153,7 +154,7 @@ export class ObjectStore {
     );
     const body = `<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`;
     const answer = await this.#send({ method: "POST", name, query: { uploadId: upload }, body });
-    if (answer.status === 404) return "missing";
+    if (isMissing(answer)) return "missing";
     // It is 200 before the store knows the outcome, and then the body tells.
     if (this.#expect(answer, 200).body.includes("<Error>")) throw refused(answer);
     return "done";
@@ -161,13 +162,13 @@ export class ObjectStore {
 
   async abortUpload(name: string, upload: string): Promise<void> {
     const answer = await this.#send({ method: "DELETE", name, query: { uploadId: upload } });
-    if (answer.status !== 404) this.#expect(answer, 204);
+    if (!isMissing(answer)) this.#expect(answer, 204);
   }
 
   /** Nothing happens where there is none. */
   async remove(name: string): Promise<void> {
     const answer = await this.#send({ method: "DELETE", name });
-    if (answer.status !== 404) this.#expect(answer, 204, 200);
+    if (!isMissing(answer)) this.#expect(answer, 204, 200);
   }
 
   /** `false`: there is none. */
@@ -175,7 +176,7 @@ export class ObjectStore {
     const { bucket, prefix } = this.#settings;
     const headers = { "x-amz-copy-source": `/${bucket}/${prefix}${from}` };
     const answer = await this.#send({ method: "PUT", name: to, headers });
-    if (answer.status === 404) return false;
+    if (isMissing(answer)) return false;
     if (this.#expect(answer, 200).body.includes("<Error>")) throw refused(answer);
     return true;
   }
@@ -253,6 +254,12 @@ function requireArrived({ status, headers }: Answer, md5: Buffer): void {
 
 function md5Of(body: Uint8Array | string): Buffer {
   return createHash("md5").update(body).digest();
+}
+
+/** A store also says 404 for a bucket or a key of access that it does not know, which tells nothing of the object. */
+function isMissing({ status, body }: Answer): boolean {
+  const code = /<Code>([^<]*)<\/Code>/.exec(body.toString("latin1", 0, 4_096))?.[1];
+  return status === 404 && (code === undefined || MISSING_CODES.has(code));
 }
 
 function isPassing({ status, body }: Answer): boolean {

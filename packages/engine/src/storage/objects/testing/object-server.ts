@@ -1,7 +1,7 @@
 /**
- * An S3 server of npm's `s3rver` on loopback, and a server before it that fails on demand. `s3rver` checks neither
- * signatures nor sums and knows no conditions: it is for the quick lane only. The one in front adds what it lacks of the API
- * and we use: ranges from the end, pages of names, and that an upload which was ended is no more.
+ * An S3 server on loopback, and a server before it that fails on demand. `SHEAF_TEST_VERSITYGW` names the program of a real
+ * one. Else it is npm's `s3rver`, which checks neither signatures nor sums and knows no conditions; the server in front adds
+ * what it lacks of the API and we use: ranges from the end, pages of names, and that an upload which was ended is no more.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,12 +18,23 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ObjectStoreSettings } from "../object-store.ts";
+import { startVersitygw } from "./versitygw.ts";
 
 /** `busy`: 503. `cut`: the connection ends. `flip`: one byte of the body is another one. `lost`: done, and not answered. */
 export type Fault = "busy" | "cut" | "flip" | "lost";
 
 interface S3rver {
   run(): Promise<AddressInfo>;
+  close(): Promise<void>;
+}
+
+/** The S3 server itself. */
+export interface StoreBehind {
+  readonly port: number;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Has all of the API that is used. */
+  readonly isWhole: boolean;
   close(): Promise<void>;
 }
 
@@ -42,28 +53,25 @@ export class ObjectServer {
   /** Methods and paths, with queries, of all requests. */
   readonly calls: string[] = [];
   readonly #folder: string;
-  readonly #store: S3rver;
+  readonly #store: StoreBehind;
   readonly #front: Server;
-  readonly #target: number;
   /** Uploads that are objects now. */
   readonly #ended = new Set<string>();
   #prefixes = 0;
 
-  private constructor(folder: string, store: S3rver, target: number) {
+  private constructor(folder: string, store: StoreBehind) {
     this.#folder = folder;
     this.#store = store;
-    this.#target = target;
     this.#front = createServer((asked, reply) => void this.#pass(asked, reply).catch(() => reply.destroy()));
   }
 
   static async start(): Promise<ObjectServer> {
     const folder = mkdtempSync(join(tmpdir(), "sheaf-objects-"));
-    const S3rver = createRequire(import.meta.url)("s3rver") as new (options: object) => S3rver;
-    const options = { address: "127.0.0.1", port: 0, silent: true, directory: folder, vhostBuckets: false };
-    // Its signatures are over the host that was asked, which is the one in front.
-    const store = new S3rver({ ...options, configureBuckets: [{ name: BUCKET }] });
-    const { port } = await store.run();
-    const server = new ObjectServer(folder, store, port);
+    const program = process.env["SHEAF_TEST_VERSITYGW"];
+    const store = await (program === undefined
+      ? startS3rver(folder)
+      : startVersitygw(program, folder, BUCKET));
+    const server = new ObjectServer(folder, store);
     server.#front.listen(0, "127.0.0.1");
     await once(server.#front, "listening");
     return server;
@@ -75,7 +83,8 @@ export class ObjectServer {
     const { port } = this.#front.address() as AddressInfo;
     return {
       ...{ endpoint: `http://127.0.0.1:${port}`, bucket: BUCKET, prefix: `a/${this.#prefixes}/` },
-      ...{ region: "us-east-1", accessKeyId: "S3RVER", secretAccessKey: "S3RVER" },
+      ...{ region: "us-east-1" },
+      ...{ accessKeyId: this.#store.accessKeyId, secretAccessKey: this.#store.secretAccessKey },
     };
   }
 
@@ -106,6 +115,7 @@ export class ObjectServer {
   }
 
   async #answer(asked: IncomingMessage, body: Buffer): Promise<Answer> {
+    if (this.#store.isWhole) return this.#forward(asked, body);
     const url = new URL(asked.url ?? "", "http://s3");
     const upload = asked.method === "POST" ? url.searchParams.get("uploadId") : null;
     if (upload !== null && this.#ended.has(upload)) return { status: 404, headers: {}, body: NO_UPLOAD };
@@ -128,13 +138,23 @@ export class ObjectServer {
     { method, url, headers }: Pick<IncomingMessage, "method" | "url" | "headers">,
     body: Buffer,
   ): Promise<Answer> {
-    const to = { host: "127.0.0.1", port: this.#target };
+    const to = { host: "127.0.0.1", port: this.#store.port };
     const passed = request({ ...to, method, path: url, headers });
     passed.end(body);
     const [answer] = (await once(passed, "response")) as [IncomingMessage];
     const { statusCode: status = 500, headers: answered } = answer;
     return { status, headers: answered, body: Buffer.concat(await answer.toArray()) };
   }
+}
+
+async function startS3rver(folder: string): Promise<StoreBehind> {
+  const S3rver = createRequire(import.meta.url)("s3rver") as new (options: object) => S3rver;
+  const options = { address: "127.0.0.1", port: 0, silent: true, directory: folder, vhostBuckets: false };
+  // Its signatures are over the host that was asked, which is the one in front.
+  const store = new S3rver({ ...options, configureBuckets: [{ name: BUCKET }] });
+  const { port } = await store.run();
+  const keys = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" };
+  return { port, ...keys, isWhole: false, close: () => store.close() };
 }
 
 function lastBytes({ headers, body }: Answer, count: number): Answer {

@@ -1,0 +1,24 @@
+/**
+ * The tests that need an object store, against a real one: versitygw, built by Go from its module proxy (two minutes of
+ * processor time, once). SHEAF_TEST_VERSITYGW names a program that is there already.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+const MODULE = "github.com/versity/versitygw/cmd/versitygw";
+const VERSION = "v1.8.0";
+
+const folder = join(import.meta.dirname, "..", "node_modules", ".cache", `versitygw-${VERSION}`);
+const program = process.env.SHEAF_TEST_VERSITYGW ?? join(folder, "versitygw");
+
+if (!existsSync(program)) run("go", ["install", `${MODULE}@${VERSION}`], { GOBIN: folder });
+run("npx", ["vitest", "run", "--project", "long", "packages/engine/src/storage/objects"], {
+  SHEAF_TEST_VERSITYGW: program,
+});
+
+function run(command, args, env) {
+  const { status, error } = spawnSync(command, args, { stdio: "inherit", env: { ...process.env, ...env } });
+  if (error !== undefined) console.error(`${command}: ${error.message}`);
+  if (status !== 0) process.exit(status ?? 1);
+}
