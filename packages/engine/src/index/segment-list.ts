@@ -77,10 +77,11 @@ export class LiveSegment {
 
   publish(): void {
     const { segment } = this;
-    if (this.#dying !== null) {
-      if (!segment.isSealed)
-        for (const docId of listBits(this.#dying)) this.#liveBytes -= segment.bytesAt(docId);
-      for (const [word, bits] of this.#dying.entries()) this.live[word]! &= ~bits;
+    const dying = this.#dying;
+    if (dying !== null) {
+      if (!segment.isSealed) for (const docId of listBits(dying)) this.#liveBytes -= segment.bytesAt(docId);
+      // By index: pairs of `entries` are garbage, of a segment's whole capacity for a write of one record.
+      for (let word = 0; word < dying.length; word++) this.live[word]! &= ~dying[word]!;
       this.liveCount -= this.#dyingCount;
       this.#dying = null;
       this.#dyingCount = 0;
