@@ -2,10 +2,12 @@
 import { type ScanPool, createScanPool } from "./index/scan-pool.ts";
 import { IndexerChild } from "./indexing/indexer-child.ts";
 import { RegexPool } from "./query/regex/regex-pool.ts";
+import { RowReader } from "./storage/files/row-reader.ts";
 
 export interface EngineWorkers {
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
+  readonly rowReader: RowReader;
   readonly indexer: IndexerChild;
 }
 
@@ -14,6 +16,7 @@ export function createWorkers(options: ConstructorParameters<typeof IndexerChild
   return {
     scanPool: createScanPool(),
     regexPool: new RegexPool(),
+    rowReader: new RowReader(),
     indexer: new IndexerChild(options),
   };
 }

@@ -7,6 +7,7 @@ import type { Archive, Archiving } from "../archive/archive.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { CollectionEntry } from "../catalog/catalog-codec.ts";
 import type { EngineLog } from "../engine-log.ts";
+import type { RowReader } from "../storage/files/row-reader.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
@@ -71,6 +72,7 @@ interface CollectionOpenerOptions {
   readonly logs: CollectionLogs | null;
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
+  readonly rowReader: RowReader;
   readonly documents: DocumentMemory;
   readonly indexMemory: IndexMemory;
   readonly historyMemory: HistoryMemory;
@@ -148,7 +150,7 @@ export class CollectionOpener {
     { budgets, progress }: OpeningContext,
     signal: CancelSignal,
   ): Promise<OpenCollection> {
-    const { catalog, scanPool, regexPool, indexMemory, historyMemory } = this.#options;
+    const { catalog, scanPool, regexPool, rowReader, indexMemory, historyMemory } = this.#options;
     const { checkpoints } = catalog;
     const known = await catalog.entry(id);
     const budget = await budgets.of(known.tenant);
@@ -177,8 +179,7 @@ export class CollectionOpener {
           tenant: known.tenant,
           regexes: regexPool.forTenant(known.tenant),
           documents: this.#options.documents,
-          indexMemory,
-          historyMemory,
+          ...{ indexMemory, rowReader, historyMemory },
           dirty,
           advance: checkpoints.advance.bind(checkpoints, id),
           markDirty: checkpoints.markDirty.bind(checkpoints, id),

@@ -7,6 +7,7 @@ import type { DocumentMemory } from "../index/document-memory.ts";
 import type { ScanPool } from "../index/scan-pool.ts";
 import type { TenantRegexes } from "../query/regex/regex-pool.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
+import type { RowReader } from "../storage/files/row-reader.ts";
 import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { RecordStore } from "../storage/record-store.ts";
 import type { HistoryMemory } from "../storage/version-history.ts";
@@ -46,6 +47,8 @@ export interface OpenCollectionOptions {
   readonly documents: DocumentMemory;
   /** Of all indexes of the process; without limit if left out. */
   readonly indexMemory?: IndexMemory | undefined;
+  /** For index files of all collections. */
+  readonly rowReader?: RowReader | undefined;
   /** Where the index is kept in files; it is made of the records at each opening if left out. */
   readonly indexFiles?: KeptIndexFiles | undefined;
   /** Small ones for tests. */

@@ -70,6 +70,7 @@ export class OpenCollection {
     this.#versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, options.store, {
       ...{ ...options.indexSizes, memory: options.indexMemory, filling: true },
+      rowReader: options.rowReader,
       onSealed: () => this.#keeper?.sealed(),
       sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.#keeper?.seal(request) ?? null),
       onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),

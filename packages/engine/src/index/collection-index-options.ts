@@ -1,6 +1,7 @@
 /** What an index is made with, and what it is told of. */
 import type { KernelKind } from "../kernels/kernel-memory.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
+import type { RowReader } from "../storage/files/row-reader.ts";
 import type { LookupSegment } from "../segment/segment.ts";
 import type { StoredRecord, VectorVersion } from "../storage/stored-record.ts";
 import type { SealElsewhere } from "./indexer.ts";
@@ -41,6 +42,8 @@ export interface CollectionIndexOptions {
   readonly kernels?: KernelKind | undefined;
   /** Where segments are written if not in this process. */
   readonly sealElsewhere?: SealElsewhere | undefined;
+  /** Reads vectors of index files beside this thread; this thread does if left out. */
+  readonly rowReader?: RowReader | undefined;
   /** Hears when a segment was sealed. */
   readonly onSealed?: (() => void) | undefined;
   /** Hears why segments are no longer sealed; a warning of the process if left out. */

@@ -169,7 +169,7 @@ export class CollectionIndex {
 
   /** Codes and vectors are being loaded from files. */
   get isLoading(): boolean {
-    return this.#loading.isAwake;
+    return this.#loading.isAwake || this.#indexer.isReading;
   }
 
   /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
@@ -381,6 +381,8 @@ export class CollectionIndex {
       },
       sealElsewhere: this.#options.sealElsewhere,
       wake: () => this.#wake(),
+      rowReader: this.#options.rowReader,
+      wakeLoading: () => this.#loading.wake(),
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
       readVector: (segment, docId) => storedVector(this.#reader, segment, docId),
     });

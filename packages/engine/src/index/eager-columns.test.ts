@@ -57,3 +57,14 @@ it("makes them anew once many rows have come since", () => {
   expect(columnOf(index, "year")).toBe(576);
   index.close();
 });
+
+it("makes those of a full block before its rows get codes", () => {
+  const index = indexOf(MUTABLE_ROWS);
+  const { segment } = index.segments[0]!;
+  const waiting = (): number => (segment.isSealed ? 0 : segment.vectors.waiting);
+  const before = waiting();
+  expect(before).toBeGreaterThan(0);
+  while (columnOf(index, "year") === undefined) expect(index.maintain(false)).toBe(true);
+  expect(waiting()).toBe(before);
+  index.close();
+});

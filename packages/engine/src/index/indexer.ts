@@ -11,6 +11,7 @@ import type { LookupSegment } from "../segment/segment.ts";
 import { SegmentWriter } from "../segment/segment-writer.ts";
 import { relativeTo } from "../segment/dense/search-dense.ts";
 import { takeRows } from "../segment/dense/take-rows.ts";
+import type { RowReader } from "../storage/files/row-reader.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
 import { countBits } from "../segment/bits.ts";
@@ -55,6 +56,10 @@ export interface IndexerOptions {
   readonly sealElsewhere?: SealElsewhere | undefined;
   /** Calls for the next step, where a step has said that there is nothing to do. */
   readonly wake: () => void;
+  /** Reads vectors of files beside this thread. */
+  readonly rowReader?: RowReader | undefined;
+  /** Calls for the next slice of loading, where there was none. */
+  readonly wakeLoading: () => void;
   /** A row's vector from the store, as it was given; `null` if the store has another version by now. */
   readonly readVector: (segment: LookupSegment, docId: number) => Float32Array | null;
 }
@@ -97,7 +102,8 @@ export class Indexer {
 
   constructor(options: IndexerOptions) {
     this.#options = options;
-    this.#loader = new SegmentLoader(options.segments);
+    const { segments, rowReader: reader, wakeLoading: wake } = options;
+    this.#loader = new SegmentLoader(segments, { reader, wake });
     // Sealed segments get theirs where they are written.
     const mutableBlocks = (): DocBlock[] => this.#mutable().flatMap(({ blocks }) => blocks);
     this.#columns = new EagerColumns(() => mutableBlocks().filter(isFull));
@@ -117,7 +123,8 @@ export class Indexer {
   step(atRest: boolean): boolean {
     const { changes } = this.#options.segments;
     if (this.#readyAt !== changes) {
-      if (this.code(CODED_PER_STEP) || this.#columns.step()) return true;
+      // A filter would make columns at once; that a row has no code costs a search little.
+      if (this.#columns.step() || this.code(CODED_PER_STEP)) return true;
       this.#readyAt = changes;
     }
     return this.#seal(atRest) || (atRest && this.#columnsAtRest.step());
@@ -126,6 +133,11 @@ export class Indexer {
   /** One slice of loading codes, columns and vectors from files; false: there is nothing to load, or no room. */
   load(): boolean {
     return this.#loader.step();
+  }
+
+  /** More is loaded before the next slice. */
+  get isReading(): boolean {
+    return this.#loader.isReading;
   }
 
   /** How long to `load` in one turn, see `BackgroundSteps`. */

@@ -2,13 +2,16 @@
  * Loads what searches look at of segments that were opened from files: first the codes of all, which any search needs, then
  * bf16 of all vectors, so that rows are scored without reading a hundred of them one by one for each segment, then the columns
  * that filters are likely to ask for, and last the lower halves, of which a search reads some ten; all but codes while the
- * memory has room. In steps of less than a millisecond. A search that comes before reads what it needs itself.
+ * memory has room. In steps of less than a millisecond, vectors with the help of a thread that checks them. A search that
+ * comes before reads what it needs itself.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { isSliceWanted, wasSliceTaken } from "@sheaf/process";
-import { CODE_PARTS } from "../segment/dense/dense-source.ts";
+import { CODE_PARTS, type ReadBeside } from "../segment/dense/dense-source.ts";
 import { takeNextRows } from "../segment/dense/take-rows.ts";
 import type { RowsKept } from "../segment/dense/segment-layout.ts";
 import type { DenseSegment } from "../segment/dense/dense-segment.ts";
+import type { RowReader } from "../storage/files/row-reader.ts";
 import type { SegmentMemory } from "../storage/files/index-memory.ts";
 import type { DocBlock } from "../segment/doc-block.ts";
 import { EagerColumns } from "./eager-columns.ts";
@@ -25,6 +28,16 @@ const SLICE_MS = 5;
 /** After the last search or write, until what spares little is loaded at full speed again. */
 const QUIET_MS = 20;
 
+/** Until vectors go on that searches hardly need, while calls come. */
+const PAUSE_MS = 2;
+
+export interface LoaderOptions {
+  /** Without it vectors are read by this thread alone. */
+  readonly reader?: RowReader | undefined;
+  /** Calls for the next step, where a step has said that there is nothing to do. */
+  readonly wake: () => void;
+}
+
 interface Loading {
   readonly entry: LiveSegment;
   /** It is a tenth of what a search reads of the file. */
@@ -38,15 +51,27 @@ export class SegmentLoader {
     this.#inFiles().flatMap<DocBlock>(({ entry }) => entry.segment.blocks),
   );
   #loading: Loading | null = null;
+  readonly #options: LoaderOptions;
+  /** Vectors are being read with the thread. */
+  #isReading = false;
+  /** What that ended with. */
+  #failure: unknown = null;
 
-  constructor(segments: SegmentList) {
+  constructor(segments: SegmentList, options: LoaderOptions) {
     this.#segments = segments;
+    this.#options = options;
+  }
+
+  /** There is more to come, which wakes the next step. */
+  get isReading(): boolean {
+    return this.#isReading;
   }
 
   /** One slice; false: there is nothing to load, or no room. Throws `SegmentDamaged`. */
   step(): boolean {
     // What a segment that is gone had claimed was given back when it went.
-    if (this.#loading !== null && !this.#segments.entries.includes(this.#loading.entry)) this.#loading = null;
+    if (this.#loading !== null && !this.#has(this.#loading.entry)) this.#loading = null;
+    if (this.#failure !== null) throw this.#failure;
     this.#loading ??= this.#codes() ?? this.#rows("none");
     if (this.#loading === null && this.#columns.step()) return true;
     this.#loading ??= this.#rows("bf16");
@@ -69,11 +94,40 @@ export class SegmentLoader {
 
   /** More of the vectors of a segment that has so much of them. */
   #rows(had: RowsKept): Loading | null {
-    for (const { entry, dense, memory } of this.#inFiles()) {
+    if (this.#isReading) return null;
+    for (const file of this.#inFiles()) {
+      const { entry, dense, memory } = file;
       const next = dense.kept === had ? takeNextRows(memory, dense) : null;
-      if (next !== null) return { entry, steps: dense.loadRows(next), isRest: had !== "none" };
+      if (next === null) continue;
+      const { reader } = this.#options;
+      const isRest = had !== "none";
+      if (reader?.isClosed !== false) return { entry, steps: dense.loadRows(next), isRest };
+      void this.#readRows(file, next, { reader, mayGoOn: () => this.#mayRead(entry, isRest) });
+      return null;
     }
     return null;
+  }
+
+  async #readRows({ entry, dense, memory }: FileSegment, next: RowsKept, beside: ReadBeside): Promise<void> {
+    this.#isReading = true;
+    try {
+      await dense.readRows(next, beside);
+    } catch (error) {
+      // Without the thread it is tried again; a file that was closed is of no interest.
+      if (!beside.reader.isClosed && this.#has(entry)) this.#failure = error;
+      memory.set("vectors", dense.rowBytes(dense.kept));
+    }
+    this.#isReading = false;
+    this.#options.wake();
+  }
+
+  async #mayRead(entry: LiveSegment, isRest: boolean): Promise<boolean> {
+    if (isRest && wasSliceTaken(QUIET_MS)) await sleep(PAUSE_MS);
+    return this.#has(entry);
+  }
+
+  #has(entry: LiveSegment): boolean {
+    return this.#segments.entries.includes(entry);
   }
 
   /** What is on another machine is fetched by the searches that need it. */

@@ -12,7 +12,7 @@ import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
 import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
-import { CODE_PARTS, type CodePart, type DenseSource } from "./dense-source.ts";
+import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "./dense-source.ts";
 import type { Reach } from "./list-reach.ts";
 import { Rotation } from "./rotation.ts";
 import {
@@ -173,6 +173,13 @@ export class DenseSegment {
   *loadRows(kept: RowsKept): Generator<void, void> {
     yield* this.#source!.loadRows(this, kept);
     this.#kept = kept;
+  }
+
+  /** The same with the help of another thread; `false`: as `DenseSource.readRows`. */
+  async readRows(kept: RowsKept, beside: ReadBeside): Promise<boolean> {
+    const isRead = await this.#source!.readRows(this, kept, beside);
+    if (isRead) this.#kept = kept;
+    return isRead;
   }
 
   /** Makes everything ready that a search may look at, where the file is not on this machine. */

@@ -1,5 +1,6 @@
 /** Where a segment has its codes and vectors that are not in memory: its file. */
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
+import type { RowReader } from "../../storage/files/row-reader.ts";
 import type { DenseSegment } from "./dense-segment.ts";
 import type { RowsKept } from "./segment-layout.ts";
 
@@ -7,6 +8,12 @@ import type { RowsKept } from "./segment-layout.ts";
 export type CodePart = "biases" | "factors" | "blocks" | "records";
 
 export const CODE_PARTS: readonly CodePart[] = ["biases", "factors", "blocks", "records"];
+
+export interface ReadBeside {
+  readonly reader: RowReader;
+  /** Asked before each MiB or two. */
+  readonly mayGoOn: () => Promise<boolean>;
+}
 
 export interface DenseSource {
   /** What there is of the vectors. */
@@ -19,6 +26,8 @@ export interface DenseSource {
   load(segment: DenseSegment, parts: readonly CodePart[]): Generator<void, void>;
   /** Reads what the segment does not keep yet of all vectors there, in slices; only where it is local. */
   loadRows(segment: DenseSegment, kept: RowsKept): Generator<void, void>;
+  /** `loadRows` with the help of another thread, as long as `mayGoOn` resolves to `true`; `false`: it has not. */
+  readRows(segment: DenseSegment, kept: RowsKept, beside: ReadBeside): Promise<boolean>;
   /** Reads all codes and vectors there, wherever they are. */
   fetch(segment: DenseSegment, options: ReadOptions): Promise<void>;
   /** Fills `into` with the bf16 of consecutive slots; `false`: they are not on this machine. */

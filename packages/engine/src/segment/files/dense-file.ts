@@ -6,13 +6,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
 import { RECORD } from "../../kernels/kernels.ts";
 import { wholeFloats } from "../../kernels/plain/rows.ts";
+import { READS_AT_A_TIME } from "../../storage/files/row-reader.ts";
 import type { RowSection } from "../../storage/files/row-section.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { StreamSection } from "../../storage/files/stream-section.ts";
 import type { DenseSegment } from "../dense/dense-segment.ts";
-import { CODE_PARTS, type CodePart, type DenseSource } from "../dense/dense-source.ts";
+import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "../dense/dense-source.ts";
 import { halvesToFloats } from "../dense/half-float.ts";
 import { type RowsKept, recordBytes, widthsOf } from "../dense/segment-layout.ts";
 import type { SegmentHeader } from "./segment-header.ts";
@@ -99,6 +100,22 @@ export class DenseFile implements DenseSource {
         yield;
       }
     }
+  }
+
+  async readRows(segment: DenseSegment, kept: RowsKept, { reader, mayGoOn }: ReadBeside): Promise<boolean> {
+    for (const { section, into } of this.#rowRegions(segment, kept, segment.kept)) {
+      const { rowBytes, rowsPerRead } = section;
+      for (let next = 0; next < segment.capacity;) {
+        if (!(await mayGoOn())) return false;
+        const reads: Promise<void>[] = [];
+        for (; reads.length < READS_AT_A_TIME && next < segment.capacity; next += rowsPerRead) {
+          const slice = into.subarray(next * rowBytes, (next + rowsPerRead) * rowBytes);
+          reads.push(section.readWith(reader, slice, next));
+        }
+        await Promise.all(reads);
+      }
+    }
+    return true;
   }
 
   readHalves(firstSlot: number, into: Uint8Array): boolean {

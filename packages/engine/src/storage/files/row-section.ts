@@ -7,6 +7,7 @@ import { valueMemory } from "../../kernels/value-memory.ts";
 import { crc32c } from "../values/crc32c.ts";
 import { type ByteSource, FetchedBytes, PIECE_BYTES, damagedAt, requireWithin } from "./checked-range.ts";
 import { ROW_CHECKSUM_BYTES, type RowsEntry, rowMask } from "./footer.ts";
+import { READ_BYTES, type RowReader } from "./row-reader.ts";
 import { SegmentDamaged } from "./segment-damaged.ts";
 import type { ReadOptions, SegmentFile } from "./segment-files.ts";
 
@@ -63,6 +64,19 @@ export class RowSection {
     }
   }
 
+  /** `tryRead` with the help of another thread. Rejects where that cannot be had; nothing is in `into` then. */
+  async readWith(reader: RowReader, into: Uint8Array, first: number): Promise<void> {
+    const range = [first, this.#endOf(into, first)] as const;
+    const isSound = await reader.read(this.#file, this.#entry, range, (rows) => into.set(rows));
+    // It says which row is damaged.
+    if (!isSound) this.tryRead(into, first);
+  }
+
+  /** Rows that `readWith` reads at once. */
+  get rowsPerRead(): number {
+    return Math.floor(READ_BYTES / this.#stride);
+  }
+
   /** Reads all of it, and yields the lengths of the pieces that it is read in. */
   async *verify(options: ReadOptions = {}): AsyncGenerator<number, void> {
     let checksum = 0;
@@ -85,23 +99,14 @@ export class RowSection {
 
   /** Holds the rows [first, end) to their checksums and copies them to `into`, if it is given. */
   #check(source: ByteSource, first: number, end: number, into?: Uint8Array): boolean {
-    const { rowBytes, seed } = this.#entry;
     const memory = valueMemory();
     for (let start = first; start < end; start += this.#window) {
       const count = Math.min(this.#window, end - start);
       const window = memory.bytes.subarray(0, count * this.#stride);
       if (!source.tryRead(window, this.offset + start * this.#stride)) return false;
-      for (let row = start, at = 0; row < start + count; row++, at += this.#stride) {
-        const after = at + rowBytes;
-        const stored =
-          window[after]! |
-          (window[after + 1]! << 8) |
-          (window[after + 2]! << 16) |
-          (window[after + 3]! << 24);
-        const checksum = ~memory.checksum(0xffffffff, at, after) ^ rowMask(seed, row);
-        if (checksum !== stored) throw damagedAt(this.#file, this.#entry.name, `row ${row}`);
-        into?.set(window.subarray(at, after), (row - first) * rowBytes);
-      }
+      const at = (start - first) * this.rowBytes;
+      const damaged = takeLoaded(this.#entry, [start, start + count], into?.subarray(at));
+      if (damaged !== null) throw damagedAt(this.#file, this.#entry.name, `row ${damaged}`);
     }
     return true;
   }
@@ -126,4 +131,45 @@ export class RowSection {
     requireWithin(this.#file, this.#entry.name, [end, this.count]);
     return end;
   }
+}
+
+/**
+ * Holds rows, each with its checksum behind it, to these, and leaves the rows alone at the start. `false`: one does not fit.
+ * @param range Which rows of the section they are, end excluded.
+ */
+export function packRows(
+  bytes: Uint8Array,
+  entry: Pick<RowsEntry, "rowBytes" | "seed">,
+  [first, end]: readonly [number, number],
+): boolean {
+  const stride = entry.rowBytes + ROW_CHECKSUM_BYTES;
+  const memory = valueMemory();
+  const window = Math.floor(memory.capacity / stride);
+  for (let start = first; start < end; start += window) {
+    const next = Math.min(start + window, end);
+    memory.load(bytes.subarray((start - first) * stride, (next - first) * stride));
+    // It goes to where what is loaded was, or before.
+    const into = bytes.subarray((start - first) * entry.rowBytes);
+    if (takeLoaded(entry, [start, next], into) !== null) return false;
+  }
+  return true;
+}
+
+/** Copies the rows that are loaded into kernel memory; gives the first one that does not fit its checksum, else `null`. */
+function takeLoaded(
+  { rowBytes, seed }: Pick<RowsEntry, "rowBytes" | "seed">,
+  [first, end]: readonly [number, number],
+  into: Uint8Array | undefined,
+): number | null {
+  const memory = valueMemory();
+  const { bytes } = memory;
+  for (let row = first, at = 0; row < end; row++, at += rowBytes + ROW_CHECKSUM_BYTES) {
+    const after = at + rowBytes;
+    const stored =
+      bytes[after]! | (bytes[after + 1]! << 8) | (bytes[after + 2]! << 16) | (bytes[after + 3]! << 24);
+    const checksum = ~memory.checksum(0xffffffff, at, after) ^ rowMask(seed, row);
+    if (checksum !== stored) return row;
+    into?.set(bytes.subarray(at, after), (row - first) * rowBytes);
+  }
+  return null;
 }
