@@ -90,7 +90,7 @@ export class LocalEngine implements Engine {
       ...this.#workers,
       indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
       historyMemory: new HistoryMemory(),
-      documents: new DocumentMemory(),
+      documents: new DocumentMemory(options.indexMemory),
       listeners: options,
       index: options.index ?? {},
       log: this.#log,

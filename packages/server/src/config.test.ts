@@ -70,7 +70,7 @@ describe("readSettings", () => {
       slowRequestMs: 1_000,
       diskReserve: "10%",
       indexMemory: 3 * 2 ** 30,
-      unsealedMemory: 2 ** 31,
+      unsealedMemory: null,
       vectorMemory: null,
       purgeAfterMs: 7 * 86_400_000,
       index: { files: true },

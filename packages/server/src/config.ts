@@ -62,8 +62,8 @@ export interface Settings
   readonly diskReserve: DiskReserve;
   /** Of all indexes, in bytes. */
   readonly indexMemory: number;
-  /** For rows that are in no index file yet, in bytes. */
-  readonly unsealedMemory: number;
+  /** For rows that are in no index file yet, in bytes; `null`: half of `indexMemory`, and 2 GiB at most. */
+  readonly unsealedMemory: number | null;
   /** What it was called before; `null`: not set. */
   readonly vectorMemory: number | null;
   /** Until bytes of deleted records have left the data folder; `null`: they may stay. */
@@ -204,14 +204,14 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_INDEX_MEMORY",
     flag: { name: "index-memory", operand: "GiB" },
     default: "3",
-    doc: "Memory for what indexes of all collections read from their files: vectors, their codes, copies of codes that filters use, ids and metadata; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. Records that are in no index file yet (`--unsealed-memory`), sparse postings, and ids of records that were written since their collection was opened come on top.",
+    doc: "Memory for the indexes of all collections: vectors, their codes, copies of codes that filters use, ids, metadata, sparse postings, and records that are in no index file yet; fractions are allowed (0.5). What does not fit is read from disk, which is slower. A million records of 384 dimensions need 0.13 GiB at least, and are fastest with 3. What the writing of a segment works with comes on top, up to 0.25 GiB.",
     parse: parseGibibytes,
   },
   unsealedMemory: {
     env: "SHEAF_UNSEALED_MEMORY",
     flag: { name: "unsealed-memory", operand: "GiB" },
-    default: "2",
-    doc: "Memory for records that are in no index file yet, over all collections: ids, metadata and vectors. From three quarters of it on, unused collections are closed and large writers slowed until index files are written; at the bound they wait, and then get 503.",
+    default: null,
+    doc: "Memory for records that are in no index file yet, over all collections: ids, metadata and vectors; by default half of --index-memory, and 2 GiB at most. It counts there, too. From three quarters of it on, unused collections are closed and large writers slowed until index files are written; at the bound they wait, and then get 503.",
     parse: parseGibibytes,
   },
   vectorMemory: {

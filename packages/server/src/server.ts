@@ -238,7 +238,7 @@ function startEngine(
     dataFolder: settings.dataFolder,
     quotas: quotasOf(settings),
     indexMemory: settings.indexMemory,
-    unsealedMemory: settings.unsealedMemory,
+    ...(settings.unsealedMemory !== null && { unsealedMemory: settings.unsealedMemory }),
     ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
     index: settings.index,
     ...archiveOf(settings),

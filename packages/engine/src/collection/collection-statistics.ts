@@ -62,7 +62,7 @@ export async function collectionStatistics(
     indexVectorBytes: taken.vectors,
     indexCodeBytes: taken.codes,
     indexCopyBytes: taken.copies,
-    indexPartBytes: taken.parts,
+    indexPartBytes: taken.parts + taken.unfiled,
     indexUnsealedBytes: unsealed.bytes,
     indexPartReads: reads,
     indexPartEvictions: evictions,

@@ -224,6 +224,20 @@ describe("CollectionIndex", () => {
     index.close();
   });
 
+  it("writes no larger segments than fit the memory meanwhile", async () => {
+    const records = Array.from({ length: 600 }, (_, i) => record(i));
+    const rowBytes = 512 + 4 * records[0]!.embedding.length;
+    const most = 2.5 * SIZES.mutableRows;
+    const memory = new IndexMemory(Infinity, undefined, most * rowBytes);
+    const index = newIndex(records, { sizes: SIZES, denseRows: 1, memory });
+    await built(index);
+    while (index.maintain(true));
+    const rows = index.segments.flatMap(({ segment }) => (segment.isSealed ? [segment.rows] : []));
+    expect(Math.max(...rows)).toBeLessThanOrEqual(most);
+    expect(Math.max(...rows)).toBeGreaterThan(SIZES.mutableRows);
+    index.close();
+  });
+
   it("goes on without sealing where that fails", async () => {
     const records = Array.from({ length: 100 }, (_, i) => record(i));
     const problems: unknown[] = [];

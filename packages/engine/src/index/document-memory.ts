@@ -7,6 +7,7 @@ import type { DocBlock } from "../segment/doc-block.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
 const DOCUMENT_MEMORY_BYTES = 64 * 1024 * 1024;
+const INDEX_SHARE = 1 / 32;
 /** A longer one is searched for longer than it is read. */
 const LONGEST_KEPT_BYTES = 4_096;
 /** A segment that was searched since is not to make room: it is soon searched again. */
@@ -23,8 +24,9 @@ export class DocumentMemory {
   readonly #used = new Map<BlockDocuments, number>();
   #held = 0;
 
-  constructor(bound = DOCUMENT_MEMORY_BYTES) {
-    this.#bound = bound;
+  /** @param indexMemory Of all indexes, in bytes: it gets a part of it. */
+  constructor(indexMemory = Infinity) {
+    this.#bound = Math.min(DOCUMENT_MEMORY_BYTES, indexMemory * INDEX_SHARE);
   }
 
   /** Bytes that are taken. */

@@ -67,6 +67,9 @@ export interface IndexerOptions {
 /** Metadata that counts as much as a row: what segments are written of, and what is written, is in memory meanwhile. */
 const MERGED_ROW_BYTES = 2_048;
 
+/** Of a row beside its vector: codes, identity, trigrams, short metadata. */
+const WRITTEN_ROW_BYTES = 512;
+
 interface Candidate extends SegmentMeta {
   readonly entry: LiveSegment;
 }
@@ -238,7 +241,8 @@ export class Indexer {
     // While rows come in fast, or are too much for the memory, they are sealed and not merged, for writers wait for that.
     const isHurried = !atRest && (sealElsewhere !== undefined || this.#options.memory.unsealed.excess > 0);
     const mostRows = isHurried ? Math.max(SEALED_ANYWAY, since * SEALED_PER_MS) : Infinity;
-    const merged = chooseMerge(candidates, { segmentRows: Math.min(segmentRows, mostRows), atRest });
+    const most = Math.min(segmentRows, mostRows, this.#mostWritten());
+    const merged = chooseMerge(candidates, { segmentRows: most, atRest });
     const purged = candidates.filter(({ entry }) => this.isPurged(entry.segment)).slice(0, 1);
     const chosen = merged.length > 0 ? merged : purged;
     if (chosen.length === 0) return null;
@@ -246,6 +250,13 @@ export class Indexer {
     const sources = chosen.map(({ entry }) => entry);
     for (const { segment } of sources) if (!segment.isSealed) segment.freeze();
     return this.#beginSealing(sources);
+  }
+
+  /** Rows of a segment that fit the memory while they are written. */
+  #mostWritten(): number {
+    const { segments, memory } = this.#options;
+    const { dimension = 0 } = segments.entries[0]?.segment.vectors.search?.segment.shape ?? {};
+    return memory.mostWritten / (WRITTEN_ROW_BYTES + Float32Array.BYTES_PER_ELEMENT * dimension);
   }
 
   #beginSealing(sources: readonly LiveSegment[]): Sealing {

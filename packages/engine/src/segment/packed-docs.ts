@@ -52,10 +52,19 @@ export interface DocLookup {
 }
 
 export class PackedDocs {
-  readonly parts: DocParts;
+  #parts: DocParts;
 
   constructor(parts: DocParts) {
-    this.parts = parts;
+    this.#parts = parts;
+  }
+
+  get parts(): DocParts {
+    return this.#parts;
+  }
+
+  /** The same ones, which can be read again. */
+  moveTo(parts: DocParts): void {
+    this.#parts = parts;
   }
 
   /** `docs` ascend by docId. Pauses about every millisecond. */

@@ -11,7 +11,7 @@ import { SparsePostings } from "./postings/sparse-postings.ts";
 import type { DocBlock } from "./doc-block.ts";
 import { type SparseVectors, changedPostings, closeLeft } from "./mutable-segment.ts";
 import { SealedBlock } from "./sealed-block.ts";
-import type { PackedDocs } from "./packed-docs.ts";
+import type { DocParts, PackedDocs } from "./packed-docs.ts";
 import type { LookupSegment, Segment, SegmentNeeds, SegmentVectors } from "./segment.ts";
 
 export interface SealedParts {
@@ -30,6 +30,17 @@ export interface SealedParts {
   readonly prepare?: Segment["prepare"];
 }
 
+/** In a file. */
+export interface FiledParts {
+  readonly blocks: readonly DocBlock[];
+  readonly docs: DocParts & { adopt(parts: DocParts): void };
+  readonly postings: {
+    adopt(postings: ReadonlyMap<string, SparsePostings>): void;
+    /** Reads lists in slices; nothing for keys that it lacks. */
+    prepare(keys: Iterable<string>, options?: ReadOptions): Promise<void>;
+  };
+}
+
 export class SealedSegment implements LookupSegment {
   readonly isSealed = true;
   readonly id: number;
@@ -39,8 +50,10 @@ export class SealedSegment implements LookupSegment {
   readonly vectors: SealedVectors;
   readonly docs: PackedDocs;
   readonly memory: SegmentMemory;
-  readonly #prepare: Segment["prepare"] | undefined;
+  #prepare: Segment["prepare"] | undefined;
   #postings: ReadonlyMap<string, SparsePostings>;
+  /** A file has it, but for postings of keys that came later. */
+  #isFiled: boolean;
 
   constructor({ id, rows, search, uncoded, docs, blocks, postings, memory, prepare }: SealedParts) {
     this.id = id;
@@ -52,6 +65,7 @@ export class SealedSegment implements LookupSegment {
     memory.add("codes", search.segment.codeBytes);
     this.#prepare = prepare;
     this.#postings = postings;
+    this.#isFiled = search.segment.source !== null;
   }
 
   get capacity(): number {
@@ -78,9 +92,20 @@ export class SealedSegment implements LookupSegment {
     return this.#prepare?.(needs, options);
   }
 
-  /** Metadata, columns and trigrams are the same ones of its file from now on, which is on this machine. */
-  moveBlocks(blocks: readonly DocBlock[]): void {
+  /** What it has in memory alone is from now on what its file has, which is on this machine: it can be read again. */
+  moveTo({ blocks, docs, postings }: FiledParts): void {
+    postings.adopt(this.#postings);
+    this.memory.set("unfiled", postingsBytes(this.#postings));
+    // Postings of other keys were all that it had not.
+    if (this.#isFiled) return;
+    this.#isFiled = true;
     for (const [i, block] of this.blocks.entries()) block.moveTo(blocks[i]!);
+    docs.adopt(this.docs.parts);
+    this.docs.moveTo(docs);
+    this.#prepare = ({ postings: keys = [] }, options) => {
+      const unread = [...keys].filter((key) => this.#postings.get(key)?.isLoaded === false);
+      return unread.length > 0 ? postings.prepare(unread, options) : undefined;
+    };
   }
 
   idAt(docId: number): string {
@@ -113,9 +138,11 @@ export class SealedSegment implements LookupSegment {
     const create = ({ statistics }: SparseIndexPlan): SparsePostings =>
       new SparsePostings({ hasLengths: statistics !== undefined });
     const changed = yield* changedPostings(this.#postings, { plan, live, vectorsOf, create, isFull: true });
+    const before = postingsBytes(this.#postings);
     return () => {
       closeLeft(this.#postings, changed);
       this.#postings = changed;
+      this.memory.add("unfiled", postingsBytes(changed) - before);
     };
   }
 
@@ -124,6 +151,13 @@ export class SealedSegment implements LookupSegment {
     this.vectors.search.segment.close();
     for (const postings of this.#postings.values()) postings.close();
   }
+}
+
+/** Of what no file has. */
+function postingsBytes(postings: ReadonlyMap<string, SparsePostings>): number {
+  let bytes = 0;
+  for (const ofKey of postings.values()) if (!ofKey.isInFile) bytes += ofKey.bytes;
+  return bytes;
 }
 
 class SealedVectors implements SegmentVectors {

@@ -21,6 +21,7 @@ import { MemoryBlock } from "./memory-block.ts";
 import { type DocIdentity, PackedDocs } from "./packed-docs.ts";
 import { SealedSegment } from "./sealed-segment.ts";
 import { type ReadRelative, SourceRows, type WriterSource } from "./source-rows.ts";
+import { unfiledBytes } from "./unfiled-bytes.ts";
 
 export interface SegmentWriterOptions {
   readonly id: number;
@@ -97,6 +98,7 @@ export class SegmentWriter {
     this.#unfinished.length = 0;
     const { id, memory = new IndexMemory().forSegment() } = this.#options;
     const search = new SegmentSearch(segment, memory);
+    memory.add("unfiled", unfiledBytes({ docs, blocks, postings }));
     return new SealedSegment({
       id,
       memory,

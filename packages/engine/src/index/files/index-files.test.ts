@@ -100,7 +100,9 @@ describe("index files", () => {
     const before = numbers();
     expect(new Set(before).size).toBe(7);
     expect(new Set(metadataPlaces())).toEqual(new Set(["MetadataRows"]));
+    expect(filed.index.memory.taken.unfiled).toBeGreaterThan(0);
     await filed.flush();
+    expect(filed.index.memory.taken.unfiled).toBe(0);
     expect(new Set(metadataPlaces())).toEqual(new Set(["FileRows"]));
     expect(numbers()).toEqual(before);
   });

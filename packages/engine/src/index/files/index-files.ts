@@ -10,7 +10,7 @@
 import { randomUUID } from "node:crypto";
 import { Cancellation } from "@sheaf/protocol";
 import { countBits } from "../../segment/bits.ts";
-import { moveBlocksToFile, writeSegmentFile } from "../../segment/files/segment-file.ts";
+import { moveToFile, writeSegmentFile } from "../../segment/files/segment-file.ts";
 import type { SealedSegment } from "../../segment/sealed-segment.ts";
 import type { ReadRelative } from "../../segment/source-rows.ts";
 import { writeDeadRows } from "../../storage/files/dead-rows.ts";
@@ -232,7 +232,7 @@ export class IndexFiles {
     // What was read of a segment that was closed meanwhile may be anything.
     if (!this.#isThere(segment)) return files.remove(name);
     this.#written.set(segment, { ...identity, rows: segment.capacity, sparse });
-    await moveBlocksToFile(files, identity, segment, { signal: this.#closing });
+    await moveToFile(files, identity, segment, { signal: this.#closing });
   }
 
   #isThere(segment: SealedSegment): boolean {

@@ -51,7 +51,7 @@ export class FileDocs implements DocParts {
   /** Reads nothing yet. Throws `SegmentDamaged` where a section does not have the length that follows from the header. */
   constructor(
     reader: SectionReader,
-    { capacity, rows, minOffset, seed }: SegmentHeader,
+    { capacity, rows, minOffset, seed }: Pick<SegmentHeader, "capacity" | "rows" | "minOffset" | "seed">,
     memory: SegmentMemory,
   ) {
     this.minOffset = minOffset;
@@ -78,6 +78,14 @@ export class FileDocs implements DocParts {
 
   get lookup(): DocLookup {
     return this.#lookup.get();
+  }
+
+  /** They are in memory already. */
+  adopt({ offsets, sequences, ids, lookup }: DocParts): void {
+    this.#offsets.adopt(offsets);
+    this.#sequences.adopt(sequences);
+    this.#ids.adopt(ids);
+    this.#lookup.adopt(lookup);
   }
 
   /** So that all of it can be asked for, also where files are late. */

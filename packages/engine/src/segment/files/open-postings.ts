@@ -1,13 +1,14 @@
 /** The sparse postings of a segment in a file: lists are read into kernel memory when their key is first asked for. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { SheafError, throwIfAborted } from "@sheaf/protocol";
+import { IndexMemory, type SegmentMemory } from "../../storage/files/index-memory.ts";
 import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import type { SectionReader } from "../../storage/files/section-reader.ts";
 import type { StreamSection } from "../../storage/files/stream-section.ts";
 import { type ListsSize, MAX_LIST_ROWS, type PostingLists } from "../postings/posting-lists.ts";
 import { SparseBlock, listsBytes } from "../postings/sparse-block.ts";
-import { type PlacedBlock, SparsePostings } from "../postings/sparse-postings.ts";
+import { type PlacedBlock, type PostingsFile, SparsePostings } from "../postings/sparse-postings.ts";
 import { MIN_SHARED_ROWS } from "../segment-writer.ts";
 import { PackedTexts } from "../columns/packed-texts.ts";
 import { PartFields } from "../../storage/files/part-fields.ts";
@@ -27,12 +28,23 @@ interface BlockEntry {
 export async function openPostings(
   reader: SectionReader,
   capacity: number,
-  options: ReadOptions = {},
+  { memory = new IndexMemory().forSegment(), ...options }: OpenPostingsOptions = {},
 ): Promise<FilePostings> {
   const directory = reader.stream(POSTING_KEYS);
   const bytes = Buffer.allocUnsafeSlow(directory.length);
   if (!directory.tryRead(bytes, 0)) await directory.read(bytes, 0, options);
-  return new FilePostings(reader, { bytes, capacity });
+  return new FilePostings(reader, { bytes, capacity, memory });
+}
+
+export interface OpenPostingsOptions extends ReadOptions {
+  /** Without limit if left out. */
+  readonly memory?: SegmentMemory | undefined;
+}
+
+interface PostingsDirectory {
+  readonly bytes: Buffer;
+  readonly capacity: number;
+  readonly memory: SegmentMemory;
 }
 
 export class FilePostings {
@@ -41,22 +53,30 @@ export class FilePostings {
   readonly #section: StreamSection;
   readonly #entries: ReadonlyMap<string, readonly BlockEntry[]>;
   readonly #capacity: number;
+  readonly #memory: SegmentMemory;
   /** Read before they were asked for. */
   readonly #prepared = new Map<string, readonly PlacedBlock[]>();
   readonly #reading = new Map<string, Promise<void>>();
 
-  constructor(
-    reader: SectionReader,
-    { bytes, capacity }: { readonly bytes: Buffer; readonly capacity: number },
-  ) {
+  constructor(reader: SectionReader, { bytes, capacity, memory }: PostingsDirectory) {
     this.#file = reader.name;
     this.#section = reader.stream(POSTINGS);
     this.#capacity = capacity;
+    this.#memory = memory;
     const fields = new PartFields(bytes, (reason) => new SegmentDamaged(reader.name, POSTING_KEYS, reason));
     this.#entries = readDirectory(fields, capacity, this.#section.length);
     this.byKey = new Map(
-      [...this.#entries.keys()].map((key) => [key, SparsePostings.lazy(() => this.#blocksOf(key))]),
+      [...this.#entries.keys()].map((key) => [key, SparsePostings.lazy(this.#fileOf(key))]),
     );
+  }
+
+  /** Postings in memory, by key, that are those of the file can be read again. */
+  adopt(postings: ReadonlyMap<string, SparsePostings>): void {
+    for (const [key, ofKey] of postings) if (this.#entries.has(key)) ofKey.moveTo(this.#fileOf(key));
+  }
+
+  #fileOf(key: string): PostingsFile {
+    return { read: () => this.#blocksOf(key), memory: this.#memory };
   }
 
   /** Every list of the key's comes with the lengths of documents. */

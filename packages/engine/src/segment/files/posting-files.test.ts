@@ -1,6 +1,7 @@
 import type { SparseVector } from "@sheaf/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { IndexMemory } from "../../storage/files/index-memory.ts";
 import { MemoryFiles } from "../../storage/files/memory-files.ts";
 import { openSections } from "../../storage/files/section-reader.ts";
 import { writeSections } from "../../storage/files/section-writer.ts";
@@ -79,5 +80,26 @@ describe("postings in a file", () => {
     file.byKey.get("b")!.close();
     await file.prepare(["b"]);
     expect(file.byKey.get("b")!.blocks).toHaveLength(1);
+  });
+
+  it("make room, and are read again", async () => {
+    const vector = { indices: Uint32Array.of(3), values: Float32Array.of(1.5) };
+    const inMemory = new Map(["a", "b"].map((key) => [key, postingsOf([[5, vector]])]));
+    const lists = inMemory.get("a")!.blocks[0]!.block.lists;
+    const { files, identity } = await written(inMemory);
+    const whole = new IndexMemory(4 * inMemory.get("a")!.bytes);
+    const memory = whole.forSegment();
+    const file = await openPostings(await openSections(files, identity), CAPACITY, { memory });
+    // Those that were made in memory are now of the file, too, as if they had been read.
+    file.adopt(inMemory);
+    const [a, b] = [inMemory.get("a")!, inMemory.get("b")!];
+    expect(whole.taken.parts).toBe(a.bytes + b.bytes);
+    a.isUsed = b.isUsed = false;
+    memory.add("codes", 3 * a.bytes);
+    expect([a.isLoaded, b.isLoaded, whole.taken.parts]).toStrictEqual([false, true, b.bytes]);
+    expect(a.blocks[0]!.block.lists).toStrictEqual(lists);
+    expect(whole.taken.parts).toBe(a.bytes);
+    a.close();
+    expect(whole.taken.parts).toBe(0);
   });
 });

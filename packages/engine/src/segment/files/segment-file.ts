@@ -107,10 +107,10 @@ function pauses(signal: CancelSignal | undefined): Pause {
 
 /**
  * Has what filters look at read from the file of a segment that was made in memory: there columns are ready, and in memory
- * nothing is left of them. A file on another machine would have to be fetched first, so then all stays as it is. Throws
- * `SegmentDamaged`.
+ * nothing is left of them. Identities and postings stay until others need their room. A file on another machine would have
+ * to be fetched first, so then all stays as it is. Throws `SegmentDamaged`.
  */
-export async function moveBlocksToFile(
+export async function moveToFile(
   files: SegmentFiles,
   file: FileIdentity,
   segment: SealedSegment,
@@ -119,15 +119,17 @@ export async function moveBlocksToFile(
   const reader = await openSections(files, file, options);
   try {
     if (!reader.isLocal) return await reader.close();
-    const { capacity, memory } = segment;
+    const { capacity, rows, minOffset, docs, memory } = segment;
     const pause = pauses(options.signal);
     const { blocks } = await openBlocks(reader, capacity, { ...options, memory });
+    const postings = await openPostings(reader, capacity, { ...options, memory });
+    const filed = new FileDocs(reader, { capacity, rows, minOffset, seed: docs.parts.seed }, memory);
     for (const [i, block] of blocks.entries())
       for (const key of segment.blocks[i]!.columns.keys) {
         await inTurns(block.columns.preload(key), pause);
         await pause();
       }
-    segment.moveBlocks(blocks);
+    segment.moveTo({ blocks, docs: filed, postings });
   } catch (error) {
     await reader.close();
     throw error;
@@ -177,7 +179,7 @@ async function openSegment(reader: SectionReader, options: OpenSegmentOptions): 
   const tables = parseLists(new PartFields(await readStream(reader, LISTS, { signal }), damaged), header);
   const docs = new FileDocs(reader, header, memory);
   const blocks = await openBlocks(reader, capacity, { signal, memory });
-  const postings = await openPostings(reader, capacity, { signal });
+  const postings = await openPostings(reader, capacity, { signal, memory });
   for (const { key, statistics } of plan.sparse) {
     const reason = !postings.byKey.has(key) ? "postings" : "lengths of documents";
     if (!postings.byKey.has(key) || (statistics !== undefined && !postings.hasLengths(key)))

@@ -84,6 +84,11 @@ export class SparseBlock {
     return new Uint8Array(terms.buffer, terms.byteOffset, end - terms.byteOffset);
   }
 
+  /** With what searches need beside the lists. */
+  get memoryBytes(): number {
+    return this.#memory.buffer.byteLength;
+  }
+
   get rows(): number {
     return this.lists.rowCount;
   }

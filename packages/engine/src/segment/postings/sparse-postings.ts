@@ -4,6 +4,7 @@
  * with larger blocks and has no tails.
  */
 import type { SparseVector } from "@sheaf/protocol";
+import type { Evictable, SegmentMemory } from "../../storage/files/index-memory.ts";
 import { BLOCK_DOCS } from "../block-docs.ts";
 import { MAX_LIST_ROWS } from "./posting-lists.ts";
 import { SparseBlock } from "./sparse-block.ts";
@@ -16,6 +17,14 @@ const MAX_TAIL_SHARE = 1 / 4;
 /** Of the longest vectors so many wait at least: packed after every few, all would be copied again and again. */
 const LONG_VECTORS = 64;
 const LONG_VECTOR = 2_048;
+
+/** Blocks in a file. */
+export interface PostingsFile {
+  /** Reads them. */
+  readonly read: () => readonly PlacedBlock[];
+  /** What they take in memory; they make room where others need it more. */
+  readonly memory: SegmentMemory;
+}
 
 /** Its rows are docIds of the segment from `firstDoc` on. */
 interface Placed {
@@ -38,10 +47,13 @@ export interface PostingsOptions {
   readonly blocks?: readonly PlacedBlock[];
 }
 
-export class SparsePostings {
+export class SparsePostings implements Evictable {
+  /** Blocks were asked for. */
+  isUsed = false;
   #blocks: readonly PlacedBlock[];
-  /** Reads the blocks when they are first asked for. */
-  #load: (() => readonly PlacedBlock[]) | null = null;
+  #file: PostingsFile | null = null;
+  /** Blocks are in the file alone, until they are asked for. */
+  #isUnread = false;
   /** Of the docIds that are being filled. */
   #tail: SparseTail;
   #firstDoc = 0;
@@ -66,22 +78,51 @@ export class SparsePostings {
   }
 
   /** Of a sealed segment in a file. */
-  static lazy(load: () => readonly PlacedBlock[]): SparsePostings {
+  static lazy(file: PostingsFile): SparsePostings {
     const postings = new SparsePostings();
-    postings.#load = load;
+    postings.#file = file;
+    postings.#isUnread = true;
     return postings;
   }
 
+  /** The blocks, which are all there is, can be read again. */
+  moveTo(file: PostingsFile): void {
+    if (this.#file !== null) return;
+    this.#file = file;
+    file.memory.adopt(this);
+  }
+
+  /** They can be read again. */
+  get isInFile(): boolean {
+    return this.#file !== null;
+  }
+
   get isLoaded(): boolean {
-    return this.#load === null;
+    return !this.#isUnread;
   }
 
   get blocks(): readonly PlacedBlock[] {
-    if (this.#load !== null) {
-      this.#blocks = this.#load();
-      this.#load = null;
-    }
-    return this.#blocks;
+    this.isUsed = true;
+    if (!this.#isUnread) return this.#blocks;
+    const blocks = this.#file!.read();
+    this.#blocks = blocks;
+    this.#isUnread = false;
+    // Where there is no room at all they make room at once, and are the caller's alone.
+    this.#file!.memory.keep(this);
+    return blocks;
+  }
+
+  /** Of the packed blocks that are in memory. */
+  get bytes(): number {
+    return this.#blocks.reduce((sum, { block }) => sum + block.memoryBytes, 0);
+  }
+
+  /** Searches under way may go on. */
+  evict(): void {
+    this.#file!.memory.forget(this);
+    for (const { block } of this.#blocks) block.close();
+    this.#blocks = [];
+    this.#isUnread = true;
   }
 
   /** What is not packed yet. */
@@ -136,7 +177,8 @@ export class SparsePostings {
 
   /** Searches under way may go on, and even begin to read lists. */
   close(): void {
-    if (this.#load !== null) return;
+    if (this.#isUnread) return;
+    this.#file?.memory.drop(this);
     this.#packing?.return();
     this.#waiting = [];
     for (const { block } of this.#blocks) block.close();

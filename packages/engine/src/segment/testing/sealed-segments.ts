@@ -1,5 +1,6 @@
 /** Segments for tests: mutable, with codes, and sealed. */
 import type { IndexPlan } from "@sheaf/protocol";
+import type { SegmentMemory } from "../../storage/files/index-memory.ts";
 import { runSteps } from "../../storage/steps.ts";
 import type { RowsKept, SegmentShape } from "../dense/segment-layout.ts";
 import { MutableSegment, type SegmentRow } from "../mutable-segment.ts";
@@ -42,16 +43,18 @@ export function withCodes(
   return { segment, live };
 }
 
-/** `keep`: the most of the vectors. */
+/** `keep`: the most of the vectors. `memory`: of the segment; without limit if left out. */
 export function sealedSegment(
   sources: readonly WriterSource[],
   keep?: RowsKept,
+  memory?: SegmentMemory,
 ): { readonly segment: SealedSegment; readonly live: Uint32Array } {
   const writer = new SegmentWriter(sources, {
     id: 2,
     sparseKeys: ["terms"],
     readVector: () => null,
     keep: ({ kept }) => keep ?? kept,
+    memory,
   });
   for (;;) {
     const segment = writer.step();

@@ -101,6 +101,10 @@ export class TrigramSignatures implements Signatures {
     this.#words.set(words, bucket * this.#stride);
   }
 
+  get bytes(): number {
+    return this.#words.byteLength + this.#documents.byteLength + this.#unknown.byteLength;
+  }
+
   get documents(): Uint32Array {
     return this.#documents;
   }

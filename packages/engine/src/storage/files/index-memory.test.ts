@@ -48,9 +48,9 @@ describe("IndexMemory", () => {
     one.add("codes", 100);
     expect(one.take("vectors", 200)).toBe(true);
     expect(one.take("copies", 300)).toBe(true);
-    expect(index.taken).toStrictEqual({ vectors: 200, codes: 100, copies: 300, parts: 97 });
+    expect(index.taken).toStrictEqual({ vectors: 200, codes: 100, copies: 300, unfiled: 0, parts: 97 });
     one.close();
-    expect(index.taken).toStrictEqual({ vectors: 0, codes: 0, copies: 0, parts: 7 });
+    expect(index.taken).toStrictEqual({ vectors: 0, codes: 0, copies: 0, unfiled: 0, parts: 7 });
     expect(one.take("vectors", 1)).toBe(false);
     expect(part(one, 40).get()).toBe("");
     one.close();
@@ -70,6 +70,33 @@ describe("IndexMemory", () => {
     memory.add("codes", 100);
     expect(index.taken.parts).toBe(20);
     memory.giveBack("vectors");
-    expect(index.taken).toStrictEqual({ vectors: 0, codes: 100, copies: 0, parts: 20 });
+    expect(index.taken).toStrictEqual({ vectors: 0, codes: 100, copies: 0, unfiled: 0, parts: 20 });
+  });
+
+  it("counts what is unsealed: parts make room for it, and vectors leave it more than a quarter", () => {
+    const index = new IndexMemory(100);
+    const memory = index.forSegment();
+    const parts = Array.from({ length: 10 }, () => part(memory, 10));
+    for (const each of parts) each.get();
+    index.unsealed.add(45);
+    memory.add("unfiled", 10);
+    expect(index.taken).toMatchObject({ unfiled: 10, parts: 40 });
+    expect(memory.take("vectors", 46)).toBe(false);
+    expect(memory.take("vectors", 45)).toBe(true);
+    expect(index.taken.parts).toBe(20);
+    index.unsealed.add(-45);
+    expect(memory.take("vectors", 20)).toBe(true);
+  });
+
+  it("gives what is unsealed half of itself, or 2 GiB", () => {
+    const most = (index: IndexMemory): boolean[] =>
+      [2 ** 20, 2 ** 31].map((bytes) => {
+        index.unsealed.add(bytes);
+        return index.unsealed.excess > 0;
+      });
+    expect(most(new IndexMemory(2 ** 20))).toStrictEqual([true, true]);
+    expect(most(new IndexMemory(2 ** 30))).toStrictEqual([false, true]);
+    expect(most(new IndexMemory())).toStrictEqual([false, true]);
+    expect(most(new IndexMemory(2 ** 20, 2 ** 40))).toStrictEqual([false, false]);
   });
 });

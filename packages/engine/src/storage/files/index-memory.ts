@@ -2,13 +2,16 @@
  * What the indexes of a process may keep in memory, for all collections together: one limit, and who has taken what of it.
  * Every sealed segment has a `SegmentMemory` that takes for it and gives everything back when the segment is closed.
  *
- * Codes are needed by every search and are only counted. Vectors and copies of codes make searches faster: they are taken
+ * Codes are needed by every search, and what has no file yet is nowhere else; they are only counted. Vectors and copies of codes make searches faster: they are taken
  * while there is room, and what finds none is read from files. Parts of files are kept while they are used, in what is
  * left: those that were not asked for since the last round make room. A share of the limit is theirs alone.
  */
-import { UnsealedMemory, unsealedBounds } from "./unsealed-memory.ts";
+import { MOST_UNSEALED_BYTES, UnsealedMemory, unsealedBounds } from "./unsealed-memory.ts";
 
-export type MemoryKind = "vectors" | "codes" | "copies" | "parts";
+/** `unfiled`: identities, metadata and postings of segments that were sealed, until they are in a file. */
+export type MemoryKind = "vectors" | "codes" | "copies" | "unfiled" | "parts";
+
+const KINDS: readonly MemoryKind[] = ["vectors", "codes", "copies", "unfiled", "parts"];
 
 /** What can be read again. */
 export interface Evictable {
@@ -20,20 +23,31 @@ export interface Evictable {
 
 /** Of the limit, for parts of files: nothing else takes it. */
 const PARTS_SHARE = 0.25;
+const UNSEALED_SHARE = 0.5;
+const WRITTEN_SHARE = 1 / 3;
+/** Smaller segments make searches slower, and spare little beside what a process takes without any. */
+const LEAST_WRITTEN_BYTES = 2 ** 27;
 
 export class IndexMemory {
-  /** Beside the limit. */
+  /** What is in no segment that was sealed, with a bound of its own. */
   readonly unsealed: UnsealedMemory;
+  /** What the writing of one segment may work with; on top of the limit. */
+  readonly mostWritten: number;
   readonly #limit: number;
-  readonly #taken: Record<MemoryKind, number> = { vectors: 0, codes: 0, copies: 0, parts: 0 };
+  readonly #taken = nothingTaken();
   /** Those that can make room. */
   readonly #parts = new Set<Evictable>();
   #reads = 0;
   #evictions = 0;
 
-  /** Both in bytes. `unsealed`: beside the limit, for what is in no index file yet. */
-  constructor(limit = Infinity, unsealed?: number) {
+  /** Both in bytes. `unsealed`: of the limit, for what is not sealed yet; half of it and 2 GiB at most if left out. `mostWritten`: small for tests. */
+  constructor(
+    limit = Infinity,
+    unsealed = Math.min(MOST_UNSEALED_BYTES, limit * UNSEALED_SHARE),
+    mostWritten = Math.max(LEAST_WRITTEN_BYTES, limit * WRITTEN_SHARE),
+  ) {
     this.#limit = limit;
+    this.mostWritten = mostWritten;
     this.unsealed = new UnsealedMemory(unsealedBounds(unsealed));
   }
 
@@ -62,7 +76,9 @@ export class IndexMemory {
 
   /** `false`: there is not so much left of that share of what is not for parts of files. */
   take(kind: MemoryKind, bytes: number, share = 1): boolean {
-    if (this.#fixed + bytes > this.#limit * (1 - PARTS_SHARE) * share) return false;
+    // What is unsealed comes and goes, and vectors stay: a quarter is left to it in any case.
+    const unsealed = Math.max(0, this.unsealed.bytes - this.#limit * PARTS_SHARE);
+    if (this.#fixed + unsealed + bytes > this.#limit * (1 - PARTS_SHARE) * share) return false;
     this.add(kind, bytes);
     return true;
   }
@@ -85,6 +101,11 @@ export class IndexMemory {
   /** A part that was read. */
   keep(part: Evictable): void {
     this.#reads++;
+    this.adopt(part);
+  }
+
+  /** One that was in memory before a file had it. */
+  adopt(part: Evictable): void {
     this.#taken.parts += part.bytes;
     this.#parts.add(part);
     this.#makeRoom(part);
@@ -96,12 +117,12 @@ export class IndexMemory {
   }
 
   get #fixed(): number {
-    const { vectors, codes, copies } = this.#taken;
-    return vectors + codes + copies;
+    const { vectors, codes, copies, unfiled } = this.#taken;
+    return vectors + codes + copies + unfiled;
   }
 
   #makeRoom(newest: Evictable | null): void {
-    const bound = Math.max(this.#limit - this.#fixed, this.#limit * PARTS_SHARE);
+    const bound = Math.max(this.#limit - this.#fixed - this.unsealed.bytes, this.#limit * PARTS_SHARE);
     for (const oldest of this.#parts) {
       if (this.#taken.parts <= bound) return;
       this.#parts.delete(oldest);
@@ -121,7 +142,7 @@ export class IndexMemory {
 /** What one segment has taken. */
 export class SegmentMemory {
   readonly #memory: IndexMemory;
-  readonly #taken: Record<MemoryKind, number> = { vectors: 0, codes: 0, copies: 0, parts: 0 };
+  readonly #taken = nothingTaken();
   readonly #parts = new Set<Evictable>();
   #closed = false;
 
@@ -166,6 +187,18 @@ export class SegmentMemory {
     this.#memory.keep(part);
   }
 
+  /** As of `IndexMemory`. */
+  adopt(part: Evictable): void {
+    if (this.#closed) return;
+    this.#parts.add(part);
+    this.#memory.adopt(part);
+  }
+
+  /** Nobody needs it any more. */
+  drop(part: Evictable): void {
+    if (this.#parts.delete(part)) this.#memory.drop(part);
+  }
+
   /** Made room. */
   forget(part: Evictable): void {
     this.#parts.delete(part);
@@ -175,6 +208,10 @@ export class SegmentMemory {
     this.#closed = true;
     for (const part of this.#parts) this.#memory.drop(part);
     this.#parts.clear();
-    for (const kind of ["vectors", "codes", "copies", "parts"] as const) this.giveBack(kind);
+    for (const kind of KINDS) this.giveBack(kind);
   }
+}
+
+function nothingTaken(): Record<MemoryKind, number> {
+  return { vectors: 0, codes: 0, copies: 0, unfiled: 0, parts: 0 };
 }

@@ -28,6 +28,12 @@ export class LazyPart<T, Bytes extends Uint8Array = Uint8Array> implements Evict
     return this.#source.bytes;
   }
 
+  /** It was in memory before it was in a file. */
+  adopt(value: T): void {
+    this.#value = value;
+    this.#memory.adopt(this);
+  }
+
   get isLoaded(): boolean {
     return this.#value !== undefined;
   }

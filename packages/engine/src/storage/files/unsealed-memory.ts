@@ -7,7 +7,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 
-const DEFAULT_BYTES = 2 ** 31;
+/** Unless more is asked for. */
+export const MOST_UNSEALED_BYTES = 2 ** 31;
 const PRESSED_SHARE = 3 / 4;
 /** Collections with less go on in any case, and segments with less are not worth a file. */
 const FEW_BYTES = 16 * 2 ** 20;
@@ -26,7 +27,7 @@ export interface UnsealedBounds {
   readonly waitMs: number;
 }
 
-export function unsealedBounds(most = DEFAULT_BYTES): UnsealedBounds {
+export function unsealedBounds(most = MOST_UNSEALED_BYTES): UnsealedBounds {
   return {
     pressed: most * PRESSED_SHARE,
     most,
