@@ -71,10 +71,21 @@ describe(`on ${disk.kind}`, () => {
   it("an archive that does not fit refuses writes, and has those that were taken", async () => {
     disk.fill();
     const status = async (): Promise<number> => (await put(RECORDS)).status;
+    const measured = async (name: string): Promise<number> => {
+      const text = await (await served.request("/metrics")).text();
+      return Number(new RegExp(`^sheaf_archive_${name} (\\S+)$`, "mu").exec(text)?.[1]);
+    };
+    expect(await measured("failing")).toBe(0);
     await expect.poll(status, { interval: 50 }).toBe(507);
+    // Entries that were taken wait for room, and the metrics say for how long.
+    expect(await measured("failing")).toBe(1);
+    const lag = await measured("lag_seconds");
+    expect(lag).toBeGreaterThan(0);
+    await expect.poll(() => measured("lag_seconds")).toBeGreaterThan(lag + 1);
     expect(await served.ask<number>(`${collection}/count`)).toBeGreaterThanOrEqual(RECORDS);
     disk.free();
     await expect.poll(status, { interval: 200 }).toBe(200);
+    expect([await measured("failing"), await measured("lag_seconds")]).toEqual([0, 0]);
     const [backup, to] = [join(disk.folder, "backups", "first"), join(folder, "restored")];
     const restored = await runSheaf(
       ...["restore", backup, "--archive", join(disk.folder, "archive"), "--data", to],

@@ -13,6 +13,8 @@ export interface Backup {
   readonly incremental: string | null;
   /** Those that are copied. */
   readonly collections: number;
+  /** Of how many; `null` while that is not known, and where it failed. */
+  readonly collectionsTotal: number | null;
   /** That it takes on the disk. */
   readonly bytes: number;
   /** Collections that could not be copied. */
@@ -38,12 +40,13 @@ export const CREATE_BACKUP: MembersOf<CreateBackupParams> = {
 };
 
 /** As the server sends it. */
-export interface BackupReply extends Omit<Backup, "startedAt" | "finishedAt"> {
+export interface BackupReply extends Omit<Backup, "startedAt" | "finishedAt" | "collectionsTotal"> {
   readonly started_at: string;
   readonly finished_at: string | null;
+  readonly collections_total: number | null;
 }
 
-export function backupOf({ started_at, finished_at, ...same }: BackupReply): Backup {
+export function backupOf({ started_at, finished_at, collections_total, ...same }: BackupReply): Backup {
   const finishedAt = finished_at === null ? null : new Date(finished_at);
-  return { ...same, startedAt: new Date(started_at), finishedAt };
+  return { ...same, startedAt: new Date(started_at), finishedAt, collectionsTotal: collections_total };
 }

@@ -93,6 +93,8 @@ export interface CopiedCatalog {
   readonly sum: FileSum;
   /** Ids of the collections that share environments. */
   readonly shared: readonly string[];
+  /** How many there are. */
+  readonly collections: number;
 }
 
 export interface CopiedCollection {
@@ -132,7 +134,7 @@ export class BackupSteps {
       await copy.close();
       await rm(staging, { recursive: true, force: true });
     }
-    return { sum: await sumFile(join(to, CATALOG_FILE)), shared };
+    return { sum: await sumFile(join(to, CATALOG_FILE)), shared, collections: this.#catalogued(to).length };
   }
 
   /** Some of the collections in the catalog of the backup, in order of their ids; none: there are no more. */
@@ -143,8 +145,7 @@ export class BackupSteps {
     readonly to: string;
     readonly from: number;
   }): Promise<readonly CataloguedCollection[]> {
-    if (this.#listed?.of !== to) this.#listed = { of: to, collections: catalogued(join(to, CATALOG_FILE)) };
-    return this.#listed.collections.slice(from, from + LISTED);
+    return this.#catalogued(to).slice(from, from + LISTED);
   }
 
   /** Copies one, and adds it to the list of the backup. What is damaged is said there, and no reason to end. */
@@ -188,6 +189,11 @@ export class BackupSteps {
     writeHeader(to, { ...header, bytes, list: sum, finished: Date.now() });
     await rm(join(to, UNFINISHED));
     await syncFile(to);
+  }
+
+  #catalogued(to: string): readonly CataloguedCollection[] {
+    if (this.#listed?.of !== to) this.#listed = { of: to, collections: catalogued(join(to, CATALOG_FILE)) };
+    return this.#listed.collections;
   }
 
   async #copyStore(step: CollectionStep, folder: string): Promise<CopiedStore> {

@@ -181,6 +181,7 @@ describe("a backup", () => {
     const making = engine.makeBackup(request(to));
     const copied = async (): Promise<number> => (await engine.backupProgress())?.collections ?? 0;
     await expect.poll(copied, { timeout: 20_000, interval: 1 }).toBeGreaterThan(0);
+    expect(await engine.backupProgress()).toMatchObject({ totalCollections: refs.length });
     for (const [i, ref] of refs.entries()) {
       const { name } = await engine.getCollection(ref);
       await write(engine, ref, "upsert", row(0));

@@ -4,7 +4,7 @@
  * that the copied catalog names can be copied. Stores are copied one at a time, in turn with forks and purges.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { rm, stat } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
@@ -13,7 +13,7 @@ import { forkIndexFiles } from "../collection/fork-index-files.ts";
 import type { CollectionForker } from "../collection/collection-forker.ts";
 import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
-import type { DataFolder } from "../storage/folder/data-folder.ts";
+import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
@@ -37,13 +37,18 @@ export interface BackupRequest {
 
 export interface BackupProgress {
   readonly target: string;
+  /** That were copied. */
   readonly collections: number;
-  /** That were written. */
+  /** Of how many; `null`: the catalog, which says so, is not copied yet. */
+  readonly totalCollections: number | null;
+  /** That were written, of the collection that is being copied, too. */
   readonly bytes: number;
 }
 
-export interface MadeBackup extends BackupProgress {
+export interface MadeBackup extends Omit<BackupProgress, "totalCollections"> {
   readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly started: number;
   /** Collections that could not be copied, as their list in the backup says. */
   readonly damaged: number;
 }
@@ -63,7 +68,7 @@ export interface BackupMakerOptions {
 
 export class BackupMaker {
   readonly #options: BackupMakerOptions;
-  #running: { progress: BackupProgress; readonly ended: Promise<unknown> } | null = null;
+  #running: Running | null = null;
   #closing: (() => void) | null = null;
 
   constructor(options: BackupMakerOptions) {
@@ -72,7 +77,9 @@ export class BackupMaker {
 
   /** Of the backup that is being made; `null`: none is. */
   get progress(): BackupProgress | null {
-    return this.#running?.progress ?? null;
+    if (this.#running === null) return null;
+    const { progress, copying } = this.#running;
+    return { ...progress, bytes: progress.bytes + (copying === null ? 0 : bytesIn(copying)) };
   }
 
   /**
@@ -89,7 +96,9 @@ export class BackupMaker {
       return Promise.reject(new SheafError("failed_precondition", "another backup is being made"));
     const making = this.#make(request, signal).finally(() => (this.#running = null));
     const ended = making.catch(() => undefined);
-    this.#running = { progress: { target: request.target, collections: 0, bytes: 0 }, ended };
+    const { target } = request;
+    const progress = { target, collections: 0, totalCollections: null, bytes: 0 };
+    this.#running = { progress, copying: null, ended };
     return making;
   }
 
@@ -142,24 +151,31 @@ export class BackupMaker {
       from,
       sum: catalog,
       shared,
+      collections: totalCollections,
     } = await forker.alone(async () => ({
       from: archive?.decided ?? 0,
       ...(await child.ask("copyCatalog", catalogStep, signal)),
     }));
     const isShared = new Set(shared);
     let [collections, bytes, damaged] = [0, 0, 0];
+    const tell = (copying: string | null): void => {
+      const progress = { target: to, collections, totalCollections, bytes };
+      if (this.#running !== null) this.#running = { ...this.#running, progress, copying };
+    };
+    tell(null);
     for (;;) {
       const known = await child.ask("listCollections", { to, from: collections }, signal);
       if (known.length === 0) break;
       for (const collection of known) {
         throwIfAborted(signal);
+        tell(join(to, collectionName(collection.id)));
         const copied = await forker.alone(() =>
           this.#collection({ ...collection, isShared: isShared.has(collection.id) }, id, work),
         );
         collections += 1;
         bytes += copied.bytes;
         damaged += copied.problem === null ? 0 : 1;
-        if (this.#running !== null) this.#running.progress = { target: to, collections, bytes };
+        tell(null);
       }
     }
     const until = (await archive?.settled()) ?? 0;
@@ -171,7 +187,7 @@ export class BackupMaker {
     };
     await child.ask("finishBackup", { to, header }, signal);
     if (tenant === null) await archive?.noteBase({ id, from, to: until, finished: Date.now() });
-    return { target: to, id, collections, bytes, damaged };
+    return { target: to, id, started, collections, bytes, damaged };
   }
 
   async #collection(
@@ -196,11 +212,28 @@ export class BackupMaker {
   }
 }
 
+interface Running {
+  readonly progress: BackupProgress;
+  /** Folder of the collection that is being copied, in the backup. */
+  readonly copying: string | null;
+  readonly ended: Promise<unknown>;
+}
+
 interface BackupWork {
   readonly request: BackupRequest;
   readonly base: Backup | null;
   readonly child: BackupChild;
   readonly signal: CancelSignal | undefined;
+}
+
+/** So far; files may come and go meanwhile. */
+function bytesIn(folder: string): number {
+  if (!existsSync(folder)) return 0;
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  return names.reduce((sum, name) => {
+    const found = statSync(join(folder, name), { throwIfNoEntry: false });
+    return sum + (found?.isFile() === true ? found.size : 0);
+  }, 0);
 }
 
 /** Gives the files of an index a second name each, so that they stay while they are copied. `null`: there are none. */

@@ -23,7 +23,7 @@ export const BACKUPS = {
   },
   get: {
     summary: "Get a backup",
-    details: "Of one that is being made, how far it is.",
+    details: "Of one that is being made, how many of its collections are copied.",
     tag: "Backups",
     path: BY_NAME,
     replies: answers(ref("Backup")),

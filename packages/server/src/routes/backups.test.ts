@@ -39,12 +39,13 @@ describe("backups", () => {
     const { status, body } = await make({ name: "first" });
     expect([status, body]).toMatchObject([
       202,
-      { name: "first", state: "running", tenant: null, error: null },
+      { name: "first", state: "running", tenant: null, error: null, collections_total: null },
     ]);
     expect(await make({ name: "meanwhile" })).toMatchObject({ status: 412 });
     expect(await ended("first")).toMatchObject({
       state: "complete",
       collections: 1,
+      collections_total: 1,
       damaged: 0,
       incremental: null,
     });

@@ -47,7 +47,8 @@ export function backupRoutes({ backups }: Services): readonly Route[] {
   ];
 }
 
-function describe({ started, finished, ...status }: BackupStatus): object {
+function describe({ started, finished, totalCollections, ...status }: BackupStatus): object {
   const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
-  return { ...status, started_at: time(started), finished_at: time(finished) };
+  const times = { started_at: time(started), finished_at: time(finished) };
+  return { ...status, ...times, collections_total: totalCollections };
 }

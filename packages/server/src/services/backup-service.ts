@@ -26,7 +26,10 @@ export interface BackupStatus {
   readonly finished: number | null;
   readonly tenant: string | null;
   readonly incremental: string | null;
+  /** Those that are copied. */
   readonly collections: number;
+  /** Of how many; `null`: that is not known yet. */
+  readonly totalCollections: number | null;
   readonly bytes: number;
   /** Collections that could not be copied. */
   readonly damaged: number;
@@ -66,11 +69,10 @@ export class BackupService {
     if (tenant !== null) await engine.getTenant(tenant);
     if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
     const stop = (this.#stop = new Cancellation());
-    const started = this.#options.now();
-    const common = { name, started, tenant, incremental: base };
     const status: BackupStatus = {
-      ...{ ...common, state: "running", finished: null, error: null },
-      ...{ collections: 0, bytes: 0, damaged: 0 },
+      ...{ name, started: this.#options.now(), tenant, incremental: base },
+      ...{ state: "running", finished: null, error: null },
+      ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0 },
     };
     this.#last = status;
     const request = {
@@ -82,10 +84,13 @@ export class BackupService {
     void engine
       .makeBackup(request, { signal: stop })
       .then(
-        ({ collections, bytes, damaged }) => ({
+        ({ started, collections, bytes, damaged }) => ({
           ...status,
+          // As the backup itself says, so that a later server says the same of it.
+          started,
           state: "complete" as const,
           collections,
+          totalCollections: collections,
           bytes,
           damaged,
         }),
@@ -143,8 +148,8 @@ export class BackupService {
     if (status.state !== "running") return status;
     const progress = await this.#options.engine().backupProgress();
     if (progress === null) return this.#last ?? status;
-    const { collections, bytes } = progress;
-    return { ...status, collections, bytes };
+    const { collections, totalCollections, bytes } = progress;
+    return { ...status, collections, totalCollections, bytes };
   }
 
   #ended(status: BackupStatus): void {
@@ -173,7 +178,7 @@ export class BackupService {
 
 const NOTHING = {
   ...{ started: 0, finished: null, tenant: null, incremental: null },
-  ...{ collections: 0, bytes: 0, damaged: 0 },
+  ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0 },
 } as const;
 
 function statusOf(name: string, header: BackupHeader): BackupStatus {
@@ -181,7 +186,7 @@ function statusOf(name: string, header: BackupHeader): BackupStatus {
   const incremental = base === null ? null : (base.path.split("/").at(-1) ?? null);
   return {
     ...{ name, state: "complete", started, finished, tenant, incremental, error: null },
-    ...{ collections, bytes, damaged },
+    ...{ collections, totalCollections: collections, bytes, damaged },
   };
 }
 

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type MadeBackup, createHostedEngine } from "@sheaf/engine";
+import { type BackupProgress, type MadeBackup, createHostedEngine } from "@sheaf/engine";
 import { SheafError } from "@sheaf/protocol";
 import { readSettings } from "../../config.ts";
 import { archiveOf } from "../../settings/archive-of.ts";
@@ -20,6 +20,7 @@ interface BackupReply {
   readonly tenant: string | null;
   readonly incremental: string | null;
   readonly collections: number;
+  readonly collections_total: number | null;
   readonly bytes: number;
   readonly damaged: number;
   readonly error: string | null;
@@ -76,8 +77,8 @@ async function ofServer(options: OptionTexts, name: string): Promise<number> {
       { method: "GET", path: `${BACKUPS}/${encodeURIComponent(name)}` },
       options,
     );
-    const { collections, bytes } = made;
-    tell(() => `${name}: ${collections} collections, ${byteCount(bytes)} so far`);
+    const { collections, collections_total: totalCollections, bytes } = made;
+    tell(() => progressLine(name, { collections, totalCollections, bytes }));
   }
   if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
   else if (made.error === null) console.log(summary(name, made));
@@ -94,7 +95,11 @@ async function ofFolder(options: OptionTexts, data: string, target: string): Pro
   try {
     const base = incremental === undefined ? null : resolve(incremental);
     const request = { target: resolve(target), base, tenant, keys: keys !== undefined };
-    const made: MadeBackup = await engine.makeBackup(request);
+    const making: Promise<MadeBackup> = engine.makeBackup(request);
+    const made = await telling(making, async () => {
+      const progress = await engine.backupProgress();
+      return progress === null ? null : progressLine(target, progress);
+    });
     console.log(options["json"] === undefined ? summary(target, made) : JSON.stringify(made, null, 2));
     return made.damaged === 0 ? DONE : FAILED;
   } finally {
@@ -102,7 +107,32 @@ async function ofFolder(options: OptionTexts, data: string, target: string): Pro
   }
 }
 
-function summary(name: string, { collections, bytes, damaged }: Omit<MadeBackup, "target" | "id">): string {
+/** Meanwhile a line on stderr now and then. */
+async function telling<T>(work: Promise<T>, line: () => Promise<string | null>): Promise<T> {
+  const tell = progressLines();
+  const over = work.then(
+    () => true,
+    () => true,
+  );
+  while (!(await Promise.race([over, sleep(POLL_MS, false)]))) {
+    const text = await line();
+    if (text !== null) tell(() => text);
+  }
+  return work;
+}
+
+function progressLine(
+  name: string,
+  { collections, totalCollections, bytes }: Omit<BackupProgress, "target">,
+): string {
+  const all = totalCollections === null ? "" : ` of ${totalCollections}`;
+  return `${name}: ${collections}${all} collections, ${byteCount(bytes)} so far`;
+}
+
+function summary(
+  name: string,
+  { collections, bytes, damaged }: Pick<MadeBackup, "collections" | "bytes" | "damaged">,
+): string {
   const lost = damaged === 0 ? "" : `; NOT copied, because they are damaged: ${damaged}`;
   return `${name}: ${collections} collections, ${byteCount(bytes)}${lost}`;
 }

@@ -20,6 +20,7 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     tenant: orNull(Type.String(), "The only one in it; `null`: all are."),
     incremental: orNull(Type.String(), "The backup that it adds to."),
     collections: count("Those that are copied."),
+    collections_total: orNull(count("Of how many; `null` while that is not known, and where it failed.")),
     bytes: count("That it takes on the disk."),
     damaged: count("Collections that could not be copied."),
     error: orNull(Type.String(), "Why it failed."),

@@ -1,0 +1,99 @@
+/** `sheaf backup` against a real server: how far it says it is, and what the metrics say of the newest one. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ServedSheaf, descendants, temporaryFolder } from "./testing/served-sheaf.ts";
+import { sheafAt } from "./testing/sheaf-command.ts";
+
+const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const COUNT = 30;
+const NEWEST = /^sheaf_backup_newest_timestamp_seconds (\S+)$/mu;
+
+interface BackupReply {
+  readonly state: string;
+  readonly collections: number;
+  readonly collections_total: number | null;
+}
+
+let folder: string;
+let served: ServedSheaf;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  served = await serve();
+  for (let i = 0; i < COUNT; i++) {
+    const { id } = await served.ask<{ readonly id: string }>(COLLECTIONS, { name: `copied-${i}` });
+    await served.ask(`${COLLECTIONS}/${id}/add`, { ids: ["a"], embeddings: [[i, 1]] });
+  }
+});
+afterAll(async () => {
+  await served.dispose();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function serve(): Promise<ServedSheaf> {
+  return ServedSheaf.start({
+    data: join(folder, "data"),
+    args: ["--backup-folder", join(folder, "backups")],
+  });
+}
+
+/** Seconds since 1970; 0: there is none. */
+async function newest(): Promise<number> {
+  const text = await (await served.request("/metrics")).text();
+  return Number(NEWEST.exec(text)?.[1]);
+}
+
+describe("sheaf backup", () => {
+  it("says how many collections of all are copied, in the route and in the command", async () => {
+    const made = sheafAt(served.url, ["backup", "watched"]);
+    const status = async (): Promise<BackupReply | null> => {
+      const reply = await served.request("/api/v2/backups/watched");
+      return reply.ok ? ((await reply.json()) as BackupReply) : null;
+    };
+    let seen = await status();
+    while (seen === null || (seen.state === "running" && seen.collections === 0)) seen = await status();
+    const copier = (await descendants(served.pid)).find(({ command }) => command.includes("backup-process"));
+    expect(copier, JSON.stringify(seen)).toBeDefined();
+    process.kill(copier!.pid, "SIGSTOP");
+    try {
+      const held = await status();
+      expect(held).toMatchObject({ state: "running", collections_total: COUNT });
+      expect(held!.collections).toBeGreaterThan(0);
+      expect(held!.collections).toBeLessThan(COUNT);
+      // A line every five seconds.
+      await new Promise((resolve) => setTimeout(resolve, 6_000));
+    } finally {
+      process.kill(copier!.pid, "SIGCONT");
+    }
+    const { code, output } = await made;
+    expect({ code, output }).toEqual({
+      code: 0,
+      output: expect.stringMatching(
+        new RegExp(`^watched: [1-9]\\d* of ${COUNT} collections, \\d+ KiB so far$`, "mu"),
+      ),
+    });
+    expect(await status()).toMatchObject({
+      state: "complete",
+      collections: COUNT,
+      collections_total: COUNT,
+    });
+  });
+
+  it("makes the newest one new in the metrics, where all of the server is in it", async () => {
+    const before = await newest();
+    expect(before).toBeGreaterThan(0);
+    const backUp = (...args: readonly string[]): Promise<unknown> =>
+      sheafAt(served.url, ["backup", ...args]).then(({ code }) => code);
+    expect(await backUp("some", "--tenant", "default_tenant")).toBe(0);
+    expect(await backUp("none", "--tenant", "absent")).toBe(1);
+    // So its age rises meanwhile.
+    expect(await newest()).toBe(before);
+    const began = Date.now() / 1_000;
+    expect(await backUp("all")).toBe(0);
+    const now = await newest();
+    expect(now).toBeGreaterThanOrEqual(began);
+    await served.stop();
+    served = await serve();
+    await expect.poll(newest).toBe(now);
+  });
+});
