@@ -61,7 +61,7 @@ async function compact(): Promise<{ code: number; report: CompactReport }> {
 }
 
 interface CompactReport {
-  readonly usedBy: number | null;
+  readonly usedBy: string | null;
   readonly before: number;
   readonly after: number;
   readonly stores: readonly { readonly subject: string; readonly problem: string | null }[];
@@ -80,7 +80,10 @@ async function killedAfter(milliseconds: number): Promise<boolean> {
 describe("sheaf compact", () => {
   it("does nothing to a folder that a server uses", async () => {
     const before = size();
-    expect(await compact()).toMatchObject({ code: 3, report: { usedBy: served.pid, stores: [] } });
+    expect(await compact()).toMatchObject({
+      code: 3,
+      report: { usedBy: `process ${served.pid}`, stores: [] },
+    });
     const { code, out } = await runSheaf("compact", "--data", served.data);
     expect({ code, out }).toMatchObject({ code: 3, out: expect.stringContaining("nothing was done") });
     expect(size()).toBe(before);

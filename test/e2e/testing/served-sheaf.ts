@@ -25,6 +25,8 @@ export interface ServeOptions {
   readonly group?: boolean;
   /** Files that it may have open, each of its processes. */
   readonly descriptors?: number;
+  /** A program with arguments that runs it. */
+  readonly under?: readonly string[];
   /** A file that gets stderr, or a pipe that nobody reads unless the test does. */
   readonly stderr?: number | "unread";
 }
@@ -47,11 +49,9 @@ export class ServedSheaf {
   static async launch(options: ServeOptions = {}): Promise<ServedSheaf> {
     const data = options.data ?? (await temporaryFolder());
     const port = await freePort();
-    const { descriptors } = options;
-    const [command, args] =
-      descriptors === undefined
-        ? [process.execPath, []]
-        : ["prlimit", [`--nofile=${descriptors}`, process.execPath]];
+    const { descriptors, under = [] } = options;
+    const limited = descriptors === undefined ? [] : ["prlimit", `--nofile=${descriptors}`];
+    const [command, ...args] = [...limited, ...under, process.execPath];
     const child = spawn(
       command,
       [

@@ -33,8 +33,8 @@ export interface FolderCompaction {
   readonly stores: readonly CompactedStore[];
   /** Collections that were never written to, which have no store. */
   readonly withoutStore: number;
-  /** Process id of a server that uses the folder, so that nothing was done; `null`: none does. */
-  readonly usedBy: number | null;
+  /** Which process uses the folder, so that nothing was done; `null`: none does. */
+  readonly usedBy: string | null;
 }
 
 export interface FolderCompactionOptions {

@@ -23,8 +23,8 @@ export interface FolderExamination {
   readonly collections: number;
   /** That can be read. */
   readonly records: number;
-  /** Process id of a server that uses the folder, whose catalog and collections were not looked at; `null`: none does. */
-  readonly usedBy: number | null;
+  /** Which process uses the folder, whose catalog and collections were not looked at then; `null`: none does. */
+  readonly usedBy: string | null;
 }
 
 export interface FolderExaminationOptions {
@@ -46,7 +46,7 @@ export async function examineFolder({
     findings.push({
       severity: "note",
       subject: folder.lockFile,
-      problem: `a server uses the folder (process ${server}), so catalog and collections were not looked at`,
+      problem: `a server uses the folder (${server}), so catalog and collections were not looked at`,
       remedy: "stop the server and run this again",
     });
     return { findings, collections: 0, records: 0, usedBy: server };

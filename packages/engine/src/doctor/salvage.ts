@@ -39,8 +39,8 @@ export interface Salvaged {
 
 /** Nothing was read, and no file made. */
 export interface FolderInUse {
-  /** Process id of the server that uses the folder. */
-  readonly usedBy: number;
+  /** Which process uses the folder. */
+  readonly usedBy: string;
 }
 
 /** 404 for a collection without files, 409 where the file exists; the error of the system where it cannot be created. */

@@ -80,8 +80,8 @@ export async function acquireDataLock(
   }
 }
 
-/** Process id of the server that holds the folder, or of its engine host; `null`: nobody uses it. */
-export function runningServer(path: string): number | null {
+/** Which process holds the folder, a server or its engine host, in words; `null`: nobody uses it. */
+export function runningServer(path: string): string | null {
   let fd: number;
   try {
     fd = openSync(path, "r");
@@ -92,10 +92,10 @@ export function runningServer(path: string): number | null {
   try {
     const holder = read(fd);
     const running = [holder?.gateway, holder?.host].find((held) => held && isRunning(held));
-    if (holder?.kernel !== true && running) return running.pid;
+    if (holder?.kernel !== true && running) return wordsOf(running);
     if (lockFile(fd, path, { shared: true })) return null;
-    // Of a server in another container only the id there is known.
-    return (running ?? holder?.gateway)?.pid ?? 0;
+    const held = running ?? holder?.gateway;
+    return held === undefined ? "another process" : wordsOf(held);
   } finally {
     closeSync(fd);
   }
@@ -138,7 +138,8 @@ export function lockFile(fd: number, path: string, options?: { readonly shared: 
     const reason = error instanceof Error ? error.message : String(error);
     throw new SheafError(
       "failed_precondition",
-      `${dirname(path)} is on a file system that cannot lock files (${reason}), so nothing would keep a second server out`,
+      `${dirname(path)} is on a file system that cannot lock files (${reason}), so nothing would keep a second server out; ` +
+        "use a folder on a local disk",
     );
   }
 }
@@ -172,12 +173,17 @@ async function endHost(host: ProcessIdentity, leavesWithinMs: number): Promise<v
 
 function inUse(path: string, holder: LockHolder | null): SheafError {
   const engine = holder?.host ? `, engine host ${holder.host.pid}` : "";
-  // Its ids may be those of another container.
-  const who = holder === null ? "" : `: process ${holder.gateway.pid}${engine}`;
+  const who = holder === null ? "" : `: ${wordsOf(holder.gateway)}${engine}`;
   return new SheafError(
     "failed_precondition",
     `${dirname(path)} is in use by another Sheaf server${who}; stop that one, or use another data folder`,
   );
+}
+
+/** An id of another container may be that of some other process here. */
+function wordsOf(held: ProcessIdentity): string {
+  const elsewhere = isRunning(held) ? "" : " (of another container, or ended while its children go on)";
+  return `process ${held.pid}${elsewhere}`;
 }
 
 function isHolder(value: unknown): value is LockHolder {

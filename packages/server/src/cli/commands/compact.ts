@@ -40,7 +40,7 @@ async function run(options: OptionTexts): Promise<number> {
   const after = stores.reduce((sum, store) => sum + store.after, 0);
   if (isJson)
     console.log(JSON.stringify({ dataFolder, usedBy, before, after, stores, withoutStore }, null, 2));
-  else if (usedBy !== null) console.log(`${dataFolder}: in use by process ${usedBy}; nothing was done`);
+  else if (usedBy !== null) console.log(`${dataFolder}: in use by ${usedBy}; nothing was done`);
   else
     console.log(
       `${dataFolder}: ${byteCount(before)} before, ${byteCount(after)} now${without(withoutStore)}`,

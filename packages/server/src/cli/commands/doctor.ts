@@ -61,7 +61,7 @@ async function save(options: OptionTexts, collection: string): Promise<number> {
   const saved = salvage({ dataFolder, collection, tenant, database, to });
   if (saved.usedBy !== null) {
     if (options["json"] === undefined)
-      console.log(`${dataFolder}: in use by process ${saved.usedBy}; nothing was saved`);
+      console.log(`${dataFolder}: in use by ${saved.usedBy}; nothing was saved`);
     else console.log(JSON.stringify(saved, null, 2));
     return IN_USE;
   }
@@ -118,7 +118,7 @@ function print(dataFolder: string, examined: FolderExamination): void {
     console.log(`${severity}: ${subject}: ${problem}\n  what to do: ${remedy}`);
   }
   if (usedBy !== null) {
-    console.log(`${dataFolder}: in use by process ${usedBy}; not checked`);
+    console.log(`${dataFolder}: in use by ${usedBy}; not checked`);
     return;
   }
   const counted = `${several(collections, "collection")} with ${several(records, "record")} that can be read`;
