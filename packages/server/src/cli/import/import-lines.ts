@@ -2,7 +2,7 @@
  * Upserts JSON lines, of a file or made of a table, in batches. How far it is stands beside the file, so that an import that was
  * interrupted goes on; what is written twice then is the same record again.
  */
-import { appendFileSync, createReadStream, rmSync, statSync } from "node:fs";
+import { appendFileSync, createReadStream, rmSync, statSync, truncateSync } from "node:fs";
 import type { SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
 import { type ReadLine, parseLine } from "./record-batch.ts";
@@ -23,7 +23,9 @@ export interface ImportRequest {
 }
 
 export interface ImportedLines {
+  /** By this run. */
   readonly written: number;
+  /** By this run and those that it goes on from. */
   readonly refused: number;
   /** Lines that an earlier run had done. */
   readonly resumedAt: number;
@@ -34,6 +36,10 @@ export interface ImportedLines {
 interface Saved {
   readonly source: string;
   readonly lines: number;
+  /** Of those. */
+  readonly refused: number;
+  /** Of the report of these: what is behind is of lines that are not done, and comes again. */
+  readonly reportBytes: number;
 }
 
 const BATCH_RECORDS = 500;
@@ -66,8 +72,7 @@ class Import {
   }
 
   async all(): Promise<ImportedLines> {
-    const resumedAt = this.#done();
-    if (resumedAt === 0) rmSync(this.#report, { force: true });
+    const resumedAt = this.#resume();
     let number = resumedAt;
     for await (const line of this.#request.lines(resumedAt)) {
       number += 1;
@@ -80,10 +85,16 @@ class Import {
     return { written: this.#written, refused: this.#refused, resumedAt, report: this.#report };
   }
 
-  /** Lines that an earlier run of this file into the same collection has done. */
-  #done(): number {
-    const { source, lines } = readState<Saved>(this.#state) ?? {};
-    return source === this.#source && typeof lines === "number" ? lines : 0;
+  /** Lines that an earlier run of this file into the same collection has done. The report is of these alone then. */
+  #resume(): number {
+    const { source, lines, refused = 0, reportBytes = 0 } = readState<Saved>(this.#state) ?? {};
+    if (source !== this.#source || typeof lines !== "number") {
+      rmSync(this.#report, { force: true });
+      return 0;
+    }
+    this.#refused = refused;
+    if (bytesOf(this.#report) > reportBytes) truncateSync(this.#report, reportBytes);
+    return lines;
   }
 
   #take(number: number, line: Uint8Array): void {
@@ -107,7 +118,8 @@ class Import {
     });
     this.#written += this.#batch.length - newest.size;
     [this.#batch, this.#bytes] = [[], 0];
-    const saved: Saved = { source: this.#source, lines };
+    const reportBytes = bytesOf(this.#report);
+    const saved: Saved = { source: this.#source, lines, refused: this.#refused, reportBytes };
     writeState(this.#state, saved);
     this.#request.onProgress(this.#written);
   }
@@ -116,6 +128,11 @@ class Import {
     this.#refused += 1;
     appendFileSync(this.#report, `${JSON.stringify({ line, id, reason })}\n`);
   }
+}
+
+/** 0 where there is no file. */
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Of a file of JSON lines. */

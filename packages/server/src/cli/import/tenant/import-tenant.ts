@@ -1,6 +1,5 @@
 /** Makes a tenant out of a folder that `sheaf export --tenant` wrote: databases, collections and their records. */
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ConflictError, SheafApiError, type SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
@@ -51,7 +50,7 @@ async function importOne(run: TenantImport, line: ExportedCollectionLine, path: 
     ...{ path: file, key: collection, lines: (from) => fileLines(file, from), client, collection },
     onProgress: (records) => onProgress(collections, written + records),
   });
-  progress.refused = refusedLines(imported.report);
+  progress.refused = imported.refused;
   const count = await client.request<number>({ method: "GET", path: `${collection}/count` });
   const expected = line.records - progress.refused;
   if (count !== expected)
@@ -86,13 +85,6 @@ async function makeCollection(
   progress.id = made.id;
   state.save();
   return progress;
-}
-
-/** Of this and earlier runs; one that was interrupted may have named a line that the next one names again. */
-function refusedLines(report: string): number {
-  if (!existsSync(report)) return 0;
-  const lines = readFileSync(report, "utf8").trim().split("\n");
-  return new Set(lines.map((line) => (JSON.parse(line) as { readonly line: number }).line)).size;
 }
 
 /** The first vector fixes it, and it stays when that is deleted. */
