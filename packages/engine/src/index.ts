@@ -1,5 +1,6 @@
 /** What a gateway needs; nothing here loads LMDB. The engine in one's own process is `@sheaf/engine/local`. */
 export type * from "./engine.ts";
+export type { CatalogReport } from "./catalog/catalog-watch.ts";
 export type { ArchiveSettings } from "./archive/archive.ts";
 export type { PlannedReplay, ReplayTarget } from "./archive/plan-replay.ts";
 export { planReplay } from "./archive/plan-replay.ts";

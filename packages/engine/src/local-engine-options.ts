@@ -1,6 +1,8 @@
 /** How an engine in this process is opened. */
 import type { Archive, ArchiveSettings } from "./archive/archive.ts";
 import type { Catalog } from "./catalog/catalog.ts";
+import type { CatalogReport } from "./catalog/catalog-watch.ts";
+import type { CatalogNews } from "./storage/catalog/catalog-news.ts";
 import type { CollectionLogs } from "./collection/logged/collection-logs.ts";
 import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
@@ -49,6 +51,8 @@ export interface LocalEngineOptions {
 
 /** Without the lock, as the engine host opens it. */
 export interface OpenOptions extends LocalEngineOptions, CollectionListeners {
+  /** Told several times a second of a catalog that other servers change. */
+  readonly onCatalog?: (report: CatalogReport) => void;
   readonly onClosed?: () => void;
   /** Of the lock of the data folder: processes that write there hold it, too. */
   readonly lockFd?: number;
@@ -64,6 +68,8 @@ export interface EngineParts {
   readonly archive: Archive | null;
   /** With a database; else `null`. */
   readonly logs: CollectionLogs | null;
+  /** Of the catalog, with a database; else `null`. Never rejects. */
+  readonly news: (() => Promise<CatalogNews>) | null;
   /** After what uses them. */
   readonly close: () => Promise<void>;
 }

@@ -120,7 +120,7 @@ export class LocalEngine implements Engine {
     const { diskReserve, lockFd, purgeAfterMs: afterMs = Infinity, shareStores: limits } = options;
     this.#backups = new BackupMaker({ ...behind, diskReserve, lockFd });
     this.#upkeep = startUpkeep({
-      ...{ ...behind, budgets, afterMs, limits },
+      ...{ ...behind, budgets, afterMs, limits, onCatalog: options.onCatalog },
       telling: this.#telling.bind(this),
     });
   }
@@ -176,7 +176,8 @@ export class LocalEngine implements Engine {
   }
 
   async getCollection(ref: CollectionRef): Promise<Collection> {
-    return this.#catalog.collection(ref);
+    // What another server has made of it is known to the catalog's store before it is to what was kept.
+    return this.#parts.logs === null ? this.#catalog.collection(ref) : this.#catalog.newestCollection(ref);
   }
 
   async getCollectionByName(name: CollectionName): Promise<Collection> {

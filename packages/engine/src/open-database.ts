@@ -14,7 +14,7 @@ export async function openDatabase(
   folder: DataFolder,
   settings: EngineDatabase,
   { quotas = NO_QUOTAS, archive }: Pick<OpenOptions, "quotas" | "archive">,
-): Promise<Pick<EngineParts, "archive" | "catalog" | "logs">> {
+): Promise<Pick<EngineParts, "archive" | "catalog" | "logs" | "news">> {
   // What other servers write is not counted here.
   if (quotas.records !== 0 || quotas.bytes !== 0)
     throw new SheafError(
@@ -34,5 +34,5 @@ export async function openDatabase(
     await Promise.all([logs.close(), catalog.close()]);
     throw error;
   }
-  return { archive: null, catalog, logs };
+  return { archive: null, catalog, logs, news: () => store.news() };
 }

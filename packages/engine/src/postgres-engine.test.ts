@@ -2,13 +2,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import type { JsonObject } from "@sheaf/protocol";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
 import { engineSuite } from "./engine.suite.ts";
 import type { Engine } from "./engine.ts";
 import { PostgresDatabase, type PostgresSettings } from "./storage/postgres/postgres-database.ts";
 import { PostgresServer } from "./storage/postgres/testing/postgres-server.ts";
-import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import {
+  INCLUDE,
+  idsOf,
+  listsOf,
+  makeCollection,
+  readAll,
+  record,
+  write,
+} from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 const ALL = { ids: null, where: null };
@@ -55,6 +64,24 @@ describe("engines on one database", () => {
     await expect
       .poll(() => two.count(forked, ALL).catch((error: { code: string }) => error.code))
       .toBe("not_found");
+  });
+
+  it("follow a changed description: what is asked of it at once, and open collections soon", async () => {
+    const database = server.settings();
+    const [one, two] = [await open(database), await open(database)];
+    const ref = await makeCollection(one);
+    await write(two, ref, "add", record("a", { metadata: new Map([["color", "red"]]) }));
+    const red = { type: "compare", key: "color", operator: "$eq", value: "red" } as const;
+    const request = { ids: null, where: red, limit: null, offset: 0, include: INCLUDE };
+    const found = async (): Promise<unknown> =>
+      (await listsOf(two, ref, two.get(ref, request)))[0]?.map(({ id }) => id);
+    expect(await found()).toEqual(["a"]);
+    const { schema } = await one.getCollection(ref);
+    const color = { string: { string_inverted_index: { enabled: false, config: {} } } };
+    const keys = { ...(schema["keys"] as JsonObject), color };
+    await one.updateCollection(ref, { name: "renamed", schema: { ...schema, keys } });
+    expect(await two.getCollection(ref)).toMatchObject({ name: "renamed" });
+    await expect.poll(() => found().catch(({ code }: { code: string }) => code)).toBe("invalid_argument");
   });
 
   it("lose and double nothing where several write at once, and delete by filters", async () => {

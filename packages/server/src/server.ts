@@ -29,6 +29,7 @@ import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { embedderOptions } from "./embedder-options.ts";
 import { readTasksFile } from "./tasks-file.ts";
 import { EngineSlot, refuseEngine } from "./request/engine-source.ts";
+import { CatalogFeed } from "./services/catalog-feed.ts";
 import type { UsageBounds } from "./services/usage-service.ts";
 import { refuseModels } from "./services/role-embedder.ts";
 
@@ -76,7 +77,8 @@ export async function startServer(
   const metrics = new ServerMetrics();
   collectDefaultMetrics({ register: metrics.registry });
   await requireFreePorts(settings);
-  const starting = startEngine(settings, logger, metrics);
+  const catalog = settings.database === null ? null : new CatalogFeed();
+  const starting = startEngine(settings, logger, metrics, catalog);
   // Its process comes up while the framework is loaded, which takes as long as all other modules, and the app is made.
   await nextTurn();
   const { createApp } = await import("./app.ts");
@@ -87,8 +89,7 @@ export async function startServer(
   });
   const embedder = settings.role === "search" ? refuseModels(local) : local;
   const lifecycle = new Lifecycle();
-  const slot = new EngineSlot();
-  const rootKeySlot = new RootKeySlot();
+  const [slot, rootKeySlot] = [new EngineSlot(), new RootKeySlot()];
   const parts: Parts = { embedder: local, memory: new IdleGc(), engine: null, metricsListener: null };
   const app = createApp({
     ...settings,
@@ -100,7 +101,7 @@ export async function startServer(
     engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
-    ...{ spoolFolder: spoolOf(settings), isShared: settings.database !== null },
+    ...{ spoolFolder: spoolOf(settings), catalog },
     usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
@@ -226,6 +227,7 @@ function startEngine(
   settings: Settings,
   logger: Logger,
   metrics: ServerMetrics,
+  catalog: CatalogFeed | null,
 ): Promise<HostedEngine | null> {
   for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
   if (settings.vectorMemory !== null)
@@ -243,6 +245,7 @@ function startEngine(
     index: settings.index,
     ...archiveOf(settings),
     ...databaseOf(settings),
+    ...(catalog !== null && { onCatalog: catalog.tell }),
     shareStores: settings.shareStores,
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),

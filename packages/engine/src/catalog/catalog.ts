@@ -255,9 +255,13 @@ export class Catalog {
   /** Not to be changed. */
   collection(ref: CollectionRef): Promise<Collection> {
     const { tenant, database, id } = ref;
-    return this.#known.get(`${tenant.length} ${tenant} ${database.length} ${database} ${id}`, async () =>
-      toCollection(await requireCollection(this.#store, ref)),
-    );
+    const name = `${tenant.length} ${tenant} ${database.length} ${database} ${id}`;
+    return this.#known.get(name, () => this.newestCollection(ref));
+  }
+
+  /** As every server has left it before. */
+  async newestCollection(ref: CollectionRef): Promise<Collection> {
+    return toCollection(await requireCollection(this.#store, ref));
   }
 
   /** For what was looked up before; 404 once it is gone. */

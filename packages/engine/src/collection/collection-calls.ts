@@ -1,5 +1,6 @@
 /** How a call of the engine gets its collection: opened, measured, and with what is left of a read kept for later. */
-import type { CancelSignal, CollectionRef } from "@sheaf/protocol";
+import { isDeepStrictEqual } from "node:util";
+import type { CancelSignal, CollectionRef, JsonObject } from "@sheaf/protocol";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineOptions, ResultBatch } from "../engine.ts";
 import type { StartedRead } from "../query/execute.ts";
@@ -15,6 +16,8 @@ export class CollectionCalls {
   readonly open = new OpenReads();
   readonly #catalog: Catalog;
   readonly #pool: CollectionPool;
+  /** The description that an open collection has followed last, where other servers may change it. */
+  readonly #followed = new WeakMap<OpenCollection, JsonObject>();
 
   constructor(catalog: Catalog, pool: CollectionPool) {
     this.#catalog = catalog;
@@ -34,7 +37,10 @@ export class CollectionCalls {
         try {
           return await this.#pool.use(id, options?.signal, async (collection, signal) => {
             const refreshed = collection.refresh();
-            if (refreshed !== undefined) await refreshed;
+            if (refreshed !== undefined) {
+              await refreshed;
+              await this.#follow(ref, collection);
+            }
             isRefreshed = true;
             return work(collection, signal, times.opened());
           });
@@ -55,5 +61,15 @@ export class CollectionCalls {
       const started = await start(collection.reads, signal, times);
       return this.open.begin(started, ref, () => this.#pool.hold(collection), signal);
     });
+  }
+
+  /** What another server has changed of the description counts from this call on. */
+  async #follow(ref: CollectionRef, open: OpenCollection): Promise<void> {
+    const before = open.schema;
+    const { schema } = await this.#catalog.collection(ref);
+    // Where this server has changed it meanwhile, what was looked up may be older.
+    if (schema === this.#followed.get(open) || open.schema !== before) return;
+    this.#followed.set(open, schema);
+    if (!isDeepStrictEqual(schema, before)) await open.setSchema(schema);
   }
 }

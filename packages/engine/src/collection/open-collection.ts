@@ -2,6 +2,7 @@
  * One open collection: its store, the in-memory index built from it, and the order of writes between them. The store
  * is written first; the index follows in the order of commits before the write resolves, so the next read sees it.
  */
+import { isDeepStrictEqual } from "node:util";
 import { takeSlice } from "@sheaf/process";
 import {
   type CancelSignal,
@@ -147,7 +148,12 @@ export class OpenCollection {
   /** A changed schema or configuration; searches follow it once it resolves. */
   async setSchema(schema: JsonObject): Promise<void> {
     this.#schema = schema;
-    await this.#indexChanges.run(this.#toPlan(indexPlan(schema)));
+    const plan = indexPlan(schema);
+    if (!isDeepStrictEqual(plan, this.#plan)) await this.#indexChanges.run(this.#toPlan(plan));
+  }
+
+  get schema(): JsonObject {
+    return this.#schema;
   }
 
   /** The schema plus the keys its records already have. */

@@ -4,6 +4,7 @@
  */
 import { IdleGc, type RpcServer, optimizeEarly, serveParent } from "@sheaf/process";
 import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import { type EngineLogEntry, describeError } from "../engine-log.ts";
 import { LocalEngine } from "../local-engine.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
@@ -55,7 +56,9 @@ try {
     server.emit("touch", { collection, touching } satisfies TouchEvent);
   const onDamage = (collection: string, isDamaged: boolean): void =>
     server.emit("damage", { collection, isDamaged } satisfies DamageEvent);
-  opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, log, onTouch, onDamage });
+  const onCatalog = (report: CatalogReport): void => server.emit("catalog", report);
+  const told = { log, onTouch, onDamage, onCatalog };
+  opened = await LocalEngine.open({ ...engineOptions, lockFd: INHERITED_LOCK_FD, ...told });
   server.emit("ready", null);
 } catch (error) {
   const message = error instanceof SheafError ? error.message : "the engine could not start";

@@ -1,5 +1,6 @@
 /** What an engine in a process of its own is told at its start. */
 import type { ArchiveSettings } from "../archive/archive.ts";
+import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
@@ -12,6 +13,8 @@ export interface HostedEngineOptions {
   readonly log?: EngineLog;
   /** Called at every unexpected end of the engine host. */
   readonly onHostDeath?: () => void;
+  /** Told several times a second of a catalog that other servers change. */
+  readonly onCatalog?: (report: CatalogReport) => void;
   /** What each tenant may keep; by default anything. */
   readonly quotas?: TenantQuotas;
   /** Bytes that the indexes of all collections may keep in memory; by default any. */

@@ -27,6 +27,7 @@ import {
   type WriteRequest,
 } from "@sheaf/protocol";
 import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
+import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
 import type {
   Activity,
@@ -64,6 +65,7 @@ export class HostedEngine implements Engine {
   readonly #lock: DataLock;
   readonly #log: EngineLog;
   readonly #onHostDeath: () => void;
+  readonly #onCatalog: (report: CatalogReport) => void;
   readonly #recovery: HostRecovery;
   /** Why the newest host could not start; `null`: it could. */
   #failure: string | null = null;
@@ -81,6 +83,7 @@ export class HostedEngine implements Engine {
     this.#lock = lock;
     this.#log = log;
     this.#onHostDeath = onHostDeath;
+    this.#onCatalog = options.onCatalog ?? (() => {});
     const { settings, env } = hostStart(options, lock.token);
     const spawnOptions = { ...HOST_PROCESS, env, stderr: "pipe", inherited: [lock.fd] } as const;
     const text = (): string => JSON.stringify({ ...settings, damaged: this.#recovery.damaged });
@@ -353,6 +356,7 @@ export class HostedEngine implements Engine {
   #onEvent(name: string, value: unknown): void {
     if (name === "log") this.#log(value as EngineLogEntry);
     else if (name === "failed") this.#failure = value as string;
+    else if (name === "catalog") this.#onCatalog(value as CatalogReport);
     else if (name === "damage") this.#recovery.hearDamage(value as DamageEvent);
     else if (name === "touch") {
       this.#recovery.touch((value as TouchEvent).collection, (value as TouchEvent).touching);

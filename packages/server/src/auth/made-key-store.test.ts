@@ -25,6 +25,7 @@ let asked: (readonly string[])[];
 let isDown: boolean;
 let gate: Promise<void>;
 let told: KeyEnd[];
+let inUse: Set<string>;
 let made = 0;
 
 beforeAll(async () => {
@@ -37,6 +38,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   [clock, asked, isDown, gate, told] = [10_000, [], false, Promise.resolve(), []];
+  inUse = new Set();
   const seen = intercept(elsewhere, (name, method) => async (...args) => {
     if (isDown) throw new SheafError("unavailable", "the engine is down");
     if (name !== "findKeys") return method(...args);
@@ -48,7 +50,8 @@ beforeEach(() => {
   const now = (): number => NOW;
   const ledger = new ActivityLedger({ engine: null, now, onProblem: () => {} });
   const onEnd = (end: KeyEnd): void => void told.push(end);
-  keys = new MadeKeyStore({ engine: () => seen, ledger, now, onEnd, clock: () => clock });
+  const options = { ledger, now, onEnd, inUse: () => inUse, clock: () => clock };
+  keys = new MadeKeyStore({ engine: () => seen, ...options });
   engine = keys.watch(seen);
 });
 
@@ -105,6 +108,41 @@ describe("made keys", () => {
     clock += 1_000;
     expect([await idOf(removed.token), await idOf(rotated.token)]).toEqual([undefined, rotated.key.id]);
     expect(told.map(({ at }) => at).toSorted((a, b) => a - b)).toEqual([-Infinity, NOW + 5]);
+  });
+
+  it("are not looked up again while the catalog is reported to be the same, and at once when it is not", async () => {
+    const report = { isChanged: false, ageMs: 5, isAway: false };
+    const [kept, removed] = [await elsewhereKey(), await elsewhereKey()];
+    await Promise.all([idOf(kept.token), idOf(removed.token)]);
+    const lookups = asked.length;
+    for (let i = 0; i < 20; i++) {
+      clock += 300;
+      keys.hear(report);
+      expect(keys.find(kept.token), "no wait").toMatchObject({ id: kept.key.id });
+    }
+    expect(asked).toHaveLength(lookups);
+    await elsewhere.deleteKey(removed.key.id);
+    inUse.add(removed.key.id);
+    clock += 300;
+    keys.hear({ ...report, isChanged: true });
+    await expect.poll(() => told.some(({ includes }) => includes(removed.key))).toBe(true);
+    expect([await idOf(kept.token), await idOf(removed.token)]).toEqual([kept.key.id, undefined]);
+    clock += 1_100;
+    expect(keys.find(kept.token), "no report any more").toBeInstanceOf(Promise);
+  });
+
+  it("hold for a minute without being looked up while the database is reported to be away", async () => {
+    const { token, key } = await elsewhereKey();
+    await idOf(token);
+    const lookups = asked.length;
+    isDown = true;
+    for (let ageMs = 0; ageMs < 60_000; ageMs += 6_000) {
+      keys.hear({ isChanged: false, ageMs, isAway: true });
+      expect(keys.find(token), "no wait").toMatchObject({ id: key.id });
+      clock += 6_000;
+    }
+    expect(asked).toHaveLength(lookups);
+    await expect(idOf(token)).rejects.toMatchObject({ code: "unavailable" });
   });
 
   it("go with their tenant, their database and a reset", async () => {

@@ -3,11 +3,12 @@
  * requests cost no call of the engine, and digests that were looked up in vain.
  *
  * What an acknowledged call changes is changed here too, before its caller hears of it, and requests in flight of a key that
- * ends are told. Besides, no entry is used for longer than a second without a look at the engine: another server may have
- * changed it. While the engine does not answer at all, keys that were valid stay so for a minute, but not after a change whose
- * outcome is unknown, because the engine died over it say.
+ * ends are told. Besides, no entry is used for longer than a second without a look at the engine, or a report of it that the
+ * catalog is what it was: another server may have changed it. While the engine does not answer at all, or reports that the
+ * database is away, keys that were valid stay so for a minute, but not after a change whose outcome is unknown, because the
+ * engine died over it say.
  */
-import type { DatabaseRef, Engine, KeyReplacement, StoredKey } from "@sheaf/engine";
+import type { CatalogReport, DatabaseRef, Engine, KeyReplacement, StoredKey } from "@sheaf/engine";
 import { SheafError } from "@sheaf/protocol";
 import type { EngineSource } from "../request/engine-source.ts";
 import { type Method, intercept } from "../request/intercept.ts";
@@ -27,6 +28,8 @@ export interface MadeKeyStoreOptions {
   readonly now: () => number;
   /** Hears of the keys that are gone, or may expire earlier now than before. */
   readonly onEnd: (end: KeyEnd) => void;
+  /** Ids of keys that requests in flight were admitted by; by default none. */
+  readonly inUse?: () => ReadonlySet<string>;
   /** Milliseconds that only ascend; by default of this process. */
   readonly clock?: () => number;
 }
@@ -63,6 +66,11 @@ export class MadeKeyStore implements KeyStore {
   readonly #missing = new BoundedMap<string, number>(MOST_MISSING);
   /** What the engine was asked before may be wrong. */
   #doubtedAt = Number.NEGATIVE_INFINITY;
+  /** When the catalog was last reported to be another one… */
+  #changedAt = Number.NEGATIVE_INFINITY;
+  /** … and as of when it was last reported to be the same. */
+  #confirmedAt = Number.NEGATIVE_INFINITY;
+  #isAway = false;
   /** What changes of unknown outcome were about. */
   #doubts: KeyEnd[] = [];
 
@@ -78,8 +86,8 @@ export class MadeKeyStore implements KeyStore {
     if (!isMadeKey(token)) return null;
     const digest = hexDigest(token);
     const known = this.#known.get(digest);
-    if (known !== undefined && this.#isTrusted(known, TRUSTED_MS)) {
-      if (!this.#isTrusted(known, RENEWED_MS)) this.#renew(digest);
+    if (known !== undefined && this.#isTrusted(known, this.#isAway ? HELD_MS : TRUSTED_MS)) {
+      if (!this.#isAway && !this.#isTrusted(known, RENEWED_MS)) this.#renew(digest);
       return this.#use(known.key, known.principal);
     }
     const missing = this.#missing.get(digest);
@@ -119,8 +127,21 @@ export class MadeKeyStore implements KeyStore {
     return intercept(engine, (name, method) => changes[name]?.(method) ?? method);
   }
 
+  /** Other servers change keys, too: what the engine reports of their catalog. */
+  hear({ isChanged, ageMs, isAway }: CatalogReport): void {
+    const now = this.#clock();
+    this.#isAway = isAway;
+    this.#confirmedAt = now - ageMs;
+    if (!isChanged) return;
+    this.#changedAt = now;
+    this.#missing.clear();
+    const inUse = this.#options.inUse?.() ?? new Set();
+    for (const [digest, { key }] of this.#known.entries()) if (inUse.has(key.id)) this.#renew(digest);
+  }
+
   #isTrusted({ at }: Known, ms: number): boolean {
-    return at > this.#doubtedAt && this.#clock() - at < ms;
+    const isDoubtful = at <= Math.max(this.#doubtedAt, this.#changedAt);
+    return !isDoubtful && this.#clock() - Math.max(at, this.#confirmedAt) < ms;
   }
 
   #use(key: StoredKey, principal: Principal): Principal | null {

@@ -1,8 +1,9 @@
 /**
  * What writes need to know of their collection, so that a write costs one call of the engine and not two: its schema's
- * functions, its models and, once it has one, its dimension. Where the gateway owns the data alone, whatever may change them passes `watch` and has
- * all forgotten, even where its outcome is unknown because the engine died over it; what other servers may change is not kept for longer than a second. Keys that metadata has taught the
- * schema since may be missing.
+ * functions, its models and, once it has one, its dimension. Whatever may change them passes `watch` and has all forgotten,
+ * even where its outcome is unknown because the engine died over it. What other servers change has them forgotten once the
+ * engine reports it, and nothing is kept for longer than a second then. Keys that metadata has taught the schema since may
+ * be missing.
  */
 import type { Engine } from "@sheaf/engine";
 import { type Collection, type CollectionRef, heapBytes } from "@sheaf/protocol";
@@ -82,15 +83,16 @@ export class CollectionPlans {
   }
 
   async #changing(call: () => unknown): Promise<unknown> {
-    this.#forget();
+    this.forget();
     try {
       return await call();
     } finally {
-      this.#forget();
+      this.forget();
     }
   }
 
-  #forget(): void {
+  /** Of all collections. */
+  forget(): void {
     this.#forgotten++;
     this.#known.clear();
   }

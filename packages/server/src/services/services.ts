@@ -1,7 +1,7 @@
 /** Everything a handler or a hook may call, made once per server. */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DiskReserve, Engine, EngineStatistics } from "@sheaf/engine";
+import type { CatalogReport, DiskReserve, Engine, EngineStatistics } from "@sheaf/engine";
 import type { Embedder } from "@sheaf/inference";
 import { DEFAULT_TASKS, SheafError, type TaskTable } from "@sheaf/protocol";
 import type { Logger } from "pino";
@@ -12,6 +12,7 @@ import { StageClock } from "../metrics/stage-clock.ts";
 import { DEFAULT_REPLY_SETTINGS } from "../settings/reply-settings.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
 import { BackupService } from "./backup-service.ts";
+import type { CatalogFeed } from "./catalog-feed.ts";
 import { CheckService } from "./check-service.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
@@ -30,8 +31,8 @@ import { type UsageBounds, UsageService } from "./usage-service.ts";
 import { WriteService } from "./write-service.ts";
 
 export interface ServiceOptions extends Partial<ReplyBounds> {
-  /** Other servers change what the engine keeps, too; default false. */
-  readonly isShared?: boolean;
+  /** Other servers change what the engine keeps, too, and it reports that here; by default none do. */
+  readonly catalog?: CatalogFeed | null;
   /** `refuseEngine` on a server that keeps nothing. */
   readonly engine: EngineSource;
   readonly embedder: Embedder;
@@ -96,18 +97,16 @@ export function createServices(
     now = Date.now,
     keyOverlapSeconds = DAY_SECONDS,
   } = options;
+  const onProblem = (error: unknown): void =>
+    logger?.warn({ err: error }, "what was used when could not be stored; trying again");
+  const inUse = (): ReadonlySet<string> => keysInUse(requests);
   const clock = new StageClock((stage, seconds) => metrics.stage(stage, seconds));
   const embedder = clock.timed("embed", options.embedder);
   const keeps = options.engine !== refuseEngine;
-  const ledger = new ActivityLedger({
-    engine: keeps ? options.engine : null,
-    now,
-    onProblem: (error) =>
-      logger?.warn({ err: error }, "what was used when could not be stored; trying again"),
-  });
+  const ledger = new ActivityLedger({ engine: keeps ? options.engine : null, now, onProblem });
   const access = new AccessWatch(requests, now);
   const onEnd = access.keysEnd;
-  const madeKeys = keeps ? new MadeKeyStore({ engine: options.engine, ledger, now, onEnd }) : null;
+  const madeKeys = keeps ? new MadeKeyStore({ ...options, ledger, now, onEnd, inUse }) : null;
   let known: { readonly serving: Engine; readonly wrapped: Engine } | null = null;
   const engine: EngineSource = () => {
     const serving = options.engine();
@@ -118,7 +117,8 @@ export function createServices(
     }
     return known.wrapped;
   };
-  const plans = new CollectionPlans(engine, options.isShared);
+  const plans = new CollectionPlans(engine, options.catalog != null);
+  options.catalog?.listen((report) => hearReport(report, plans, madeKeys));
   const store = new ReplyStore({
     ...DEFAULT_REPLY_SETTINGS,
     ...options,
@@ -154,6 +154,16 @@ export function createServices(
     models: new ModelService({ engine, embedder, tasks }),
     transactions: new TransactionService({ engine, write, highlights }),
   };
+}
+
+function hearReport(report: CatalogReport, plans: CollectionPlans, madeKeys: MadeKeyStore | null): void {
+  madeKeys?.hear(report);
+  if (report.isChanged) plans.forget();
+}
+
+/** Ids of keys that requests in flight were admitted by. */
+function keysInUse(requests: DeadlineRegistry): ReadonlySet<string> {
+  return new Set(Array.from(requests.admitted(), ([, { key }]) => key.id));
 }
 
 function createBackups(

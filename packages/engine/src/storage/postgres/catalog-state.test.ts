@@ -91,3 +91,23 @@ it("lets nothing be kept while the database takes long to answer", async () => {
   source.now = 1_000;
   expect(await state.version()).toBeNull();
 });
+
+it("tells when it asks of what others have changed, and not of a commit that has done nothing", async () => {
+  const source = new Source();
+  const state = source.open();
+  const first = await state.news();
+  expect(first).toMatchObject({ ageMs: 0, isAway: false });
+  const undone = state.during(
+    () => Promise.reject(new Error("refused")),
+    () => true,
+  );
+  await expect(undone).rejects.toThrow("refused");
+  expect(await state.news()).toEqual(first);
+  source.name = "b";
+  source.now = 10;
+  const changed = await state.news();
+  expect(changed.state).not.toBe(first.state);
+  source.isAway = true;
+  source.now = 1_010;
+  expect(await state.news()).toEqual({ state: changed.state, ageMs: 1_000, isAway: true });
+});

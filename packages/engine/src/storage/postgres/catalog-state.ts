@@ -4,6 +4,7 @@
  * number again for another state.
  */
 import { SheafError } from "@sheaf/protocol";
+import type { CatalogNews } from "../catalog/catalog-news.ts";
 
 /** A change by another process counts within a second: once a poll is due and has been answered. */
 const POLL_MS = 400;
@@ -39,17 +40,29 @@ export class CatalogState {
     this.#now = now;
   }
 
-  /** While a commit runs its writes become visible at a moment that nobody knows; afterwards the state is another one. */
-  async during<T>(commit: () => Promise<T>): Promise<T> {
+  /**
+   * While a commit runs its writes become visible at a moment that nobody knows; afterwards the state is another one.
+   *
+   * @param isUndone Whether one that has failed has certainly written nothing.
+   */
+  async during<T>(commit: () => Promise<T>, isUndone = (): boolean => false): Promise<T> {
+    let isSame = false;
     this.#commits += 1;
     try {
       return await commit();
+    } catch (error) {
+      isSame = isUndone();
+      throw error;
     } finally {
       this.#commits -= 1;
-      this.#number += 1;
-      this.#isOutdated = true;
-      this.#ended += 1;
+      if (!isSame) this.#change();
     }
+  }
+
+  #change(): void {
+    this.#number += 1;
+    this.#isOutdated = true;
+    this.#ended += 1;
   }
 
   /** As `CatalogStore.version`. Rejects with 503 once the database has been away for a minute. */
@@ -61,6 +74,12 @@ export class CatalogState {
     if (!this.#isAway) return this.#isOutdated || age >= POLL_MS + ANSWER_MS ? null : this.#number;
     if (age < AWAY_MS) return this.#number;
     throw new SheafError("unavailable", "the database cannot be reached", { retryAfterSeconds: 1 });
+  }
+
+  /** Asks now, unless that is under way. */
+  async news(): Promise<CatalogNews> {
+    await this.#poll();
+    return { state: this.#number, ageMs: this.#now() - this.#knownAt, isAway: this.#isAway };
   }
 
   /** Ends when the poll does, or when it has taken too long to wait for; while the database is away, at once. */

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { DataOrigin } from "../corrupt-data-error.ts";
+import type { CatalogNews } from "../catalog/catalog-news.ts";
 import type {
   CatalogCommit,
   CatalogEntry,
@@ -70,11 +71,20 @@ export class PostgresCatalogStore implements CatalogStore {
         throw error;
       }
     };
-    return this.#state.during(() => this.#database.retry(attempt, () => isSent));
+    const isUnknown = (): boolean => isSent;
+    return this.#state.during(
+      () => this.#database.retry(attempt, isUnknown),
+      () => !isSent,
+    );
   }
 
   version(): Promise<number | null> {
     return this.#state.version();
+  }
+
+  /** Asks the database. Never rejects. */
+  news(): Promise<CatalogNews> {
+    return this.#state.news();
   }
 
   /** The room of the database is not known here; a commit that finds none rejects with 507. */
