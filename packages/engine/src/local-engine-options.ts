@@ -2,7 +2,7 @@
 import type { Archive, ArchiveSettings } from "./archive/archive.ts";
 import type { Catalog } from "./catalog/catalog.ts";
 import type { CatalogReport } from "./catalog/catalog-watch.ts";
-import type { CatalogNews } from "./storage/catalog/catalog-news.ts";
+import type { OthersCatalog } from "./collection/logged/shared-upkeep.ts";
 import type { CollectionLogs } from "./collection/logged/collection-logs.ts";
 import type { CollectionListeners } from "./collection/collection-opener.ts";
 import type { IndexSettings } from "./collection/open-collection-options.ts";
@@ -19,6 +19,8 @@ import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-sp
 export interface EngineDatabase extends PostgresSettings {
   /** How large the log of a collection gets before its records are written down and it is trimmed; 64 MiB by default. */
   readonly checkpointAfterBytes?: number;
+  /** How often this server looks for what others have dropped, in milliseconds; a minute by default. */
+  readonly lookMs?: number;
 }
 
 export interface LocalEngineOptions {
@@ -68,8 +70,8 @@ export interface EngineParts {
   readonly archive: Archive | null;
   /** With a database; else `null`. */
   readonly logs: CollectionLogs | null;
-  /** Of the catalog, with a database; else `null`. Never rejects. */
-  readonly news: (() => Promise<CatalogNews>) | null;
+  /** As `logs`. */
+  readonly others: OthersCatalog | null;
   /** After what uses them. */
   readonly close: () => Promise<void>;
 }

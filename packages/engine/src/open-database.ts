@@ -1,7 +1,9 @@
 /** What an engine has in a database instead of its data folder. Loaded only where there is one. */
 import { SheafError } from "@sheaf/protocol";
+import { absentCollections } from "./catalog/collection-entries.ts";
 import { openSharedCatalog } from "./catalog/open-shared-catalog.ts";
 import { CollectionLogs } from "./collection/logged/collection-logs.ts";
+import type { OthersCatalog } from "./collection/logged/shared-upkeep.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
 import type { EngineDatabase, EngineParts, OpenOptions } from "./local-engine-options.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
@@ -14,7 +16,7 @@ export async function openDatabase(
   folder: DataFolder,
   settings: EngineDatabase,
   { quotas = NO_QUOTAS, archive }: Pick<OpenOptions, "quotas" | "archive">,
-): Promise<Pick<EngineParts, "archive" | "catalog" | "logs" | "news">> {
+): Promise<Pick<EngineParts, "archive" | "catalog" | "logs" | "others">> {
   // What other servers write is not counted here.
   if (quotas.records !== 0 || quotas.bytes !== 0)
     throw new SheafError(
@@ -28,11 +30,10 @@ export async function openDatabase(
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const log = new PostgresCommitLog(new PostgresDatabase(settings));
   const logs = new CollectionLogs(log, settings.checkpointAfterBytes);
-  try {
-    await logs.sweep();
-  } catch (error) {
-    await Promise.all([logs.close(), catalog.close()]);
-    throw error;
-  }
-  return { archive: null, catalog, logs, news: () => store.news() };
+  const others: OthersCatalog = {
+    news: () => store.news(),
+    absentOf: (ids) => absentCollections(store, ids),
+    lookMs: settings.lookMs,
+  };
+  return { archive: null, catalog, logs, others };
 }

@@ -13,14 +13,14 @@ import { TurnLock } from "./storage/turn-lock.ts";
 export async function openEngineParts(options: OpenOptions): Promise<EngineParts> {
   const folder = new DataFolder(options.dataFolder);
   const disk = createDiskSpace(folder.path, options);
-  const { archive, catalog, logs, news } =
+  const { archive, catalog, logs, others } =
     options.database === undefined
       ? await openFolder(folder, disk, options)
       : // Of no use, and none of its memory, on a server without a database.
         await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
   const largeWrites = new TurnLock();
   const shares = new SharedStores({ path: folder.path, disk, largeWrites });
-  return { folder, disk, catalog, logs, news, largeWrites, shares, archive, close };
+  return { folder, disk, catalog, logs, others, largeWrites, shares, archive, close };
 
   async function close(): Promise<void> {
     await shares.close();
@@ -31,7 +31,7 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
 }
 
 /** What is neither in a database nor shared by collections. */
-type Kept = Pick<EngineParts, "archive" | "catalog" | "logs" | "news">;
+type Kept = Pick<EngineParts, "archive" | "catalog" | "logs" | "others">;
 
 async function openFolder(
   folder: DataFolder,
@@ -45,7 +45,7 @@ async function openFolder(
     await archive?.close();
     throw error;
   });
-  return { archive, catalog, logs: null, news: null };
+  return { archive, catalog, logs: null, others: null };
 }
 
 /** `null`: there is none, and what is written from now on will be in none. */

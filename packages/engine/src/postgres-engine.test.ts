@@ -7,7 +7,9 @@ import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
 import { engineSuite } from "./engine.suite.ts";
 import type { Engine } from "./engine.ts";
-import { PostgresDatabase, type PostgresSettings } from "./storage/postgres/postgres-database.ts";
+import type { EngineDatabase } from "./local-engine-options.ts";
+import { DataFolder } from "./storage/folder/data-folder.ts";
+import { PostgresDatabase } from "./storage/postgres/postgres-database.ts";
 import { PostgresServer } from "./storage/postgres/testing/postgres-server.ts";
 import {
   INCLUDE,
@@ -39,7 +41,7 @@ engineSuite(
 );
 
 describe("engines on one database", () => {
-  const open = async (database: PostgresSettings, dataFolder = temporaryFolder()): Promise<Engine> => {
+  const open = async (database: EngineDatabase, dataFolder = temporaryFolder()): Promise<Engine> => {
     const engine = await createLocalEngine({ dataFolder, database });
     onTestFinished(() => engine.close());
     return engine;
@@ -82,6 +84,22 @@ describe("engines on one database", () => {
     await one.updateCollection(ref, { name: "renamed", schema: { ...schema, keys } });
     expect(await two.getCollection(ref)).toMatchObject({ name: "renamed" });
     await expect.poll(() => found().catch(({ code }: { code: string }) => code)).toBe("invalid_argument");
+  });
+
+  it("take from their disks what another has dropped", async () => {
+    const database = { ...server.settings(), lookMs: 50 };
+    const dataFolder = temporaryFolder();
+    const [one, two] = [await open(database), await open(database, dataFolder)];
+    const [dropped, kept] = [await makeCollection(one), await makeCollection(one)];
+    for (const ref of [dropped, kept]) await write(two, ref, "add", record("a"));
+    const ids = (): readonly string[] => [...new DataFolder(dataFolder).collectionIds()];
+    expect(ids().toSorted()).toEqual([dropped.id, kept.id].toSorted());
+    const { name } = await one.getCollection(dropped);
+    await one.deleteCollection({ ...dropped, name });
+    await expect.poll(ids).toEqual([kept.id]);
+    expect((await two.statistics()).openCollections).toBe(1);
+    const fork = { ...kept, id: (await two.forkCollection(kept, "forked")).id };
+    expect(await idsOf(two, fork)).toEqual(["a"]);
   });
 
   it("lose and double nothing where several write at once, and delete by filters", async () => {

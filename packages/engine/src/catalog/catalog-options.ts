@@ -6,6 +6,8 @@ export interface CatalogOptions {
   readonly quotas?: CatalogQuotas;
   /** Collections that are made have a share of an environment; by default one of their own. */
   readonly shares?: boolean;
+  /** Id of the data folder, where other servers write the same catalog. */
+  readonly cache?: string;
 }
 
 export const NO_CATALOG_QUOTAS: CatalogQuotas = Object.freeze({ databases: 0, collections: 0, keys: 0 });

@@ -97,14 +97,15 @@ export class Catalog {
   /** Every call on a collection begins with looking it up. */
   readonly #known: LookupCache<Collection>;
 
-  private constructor(store: CatalogStore, { quotas = NO_CATALOG_QUOTAS, shares = false }: CatalogOptions) {
+  private constructor(store: CatalogStore, options: CatalogOptions) {
+    const { quotas = NO_CATALOG_QUOTAS, shares = false, cache } = options;
     this.#shared = shares;
     this.#store = store;
     this.#counts = new TenantCounts(quotas);
     this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
     this.#known = new LookupCache(store);
     this.keys = new KeyCatalog(store, this.#transactions, quotas.keys);
-    this.checkpoints = new CheckpointCatalog(store, this.#transactions);
+    this.checkpoints = new CheckpointCatalog(store, this.#transactions, cache);
     this.shares = new ShareCatalog(store, this.#transactions);
   }
 

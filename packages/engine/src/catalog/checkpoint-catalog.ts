@@ -1,4 +1,7 @@
-/** What the catalog has been told of collections' records, and which collections have records that it was not told of yet. */
+/**
+ * What the catalog has been told of collections' records, and which collections have records that it was not told of yet. Where
+ * several servers write, a mark names the one that wrote last, by its cache: only that one opens the collection at its start.
+ */
 import type { JsonObject } from "@sheaf/protocol";
 import type { HeldRecords } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
@@ -7,6 +10,8 @@ import { allEntries } from "./catalog-transaction.ts";
 import type { CatalogTransactions } from "./catalog-transactions.ts";
 import { hasCollection, putCollection, readCollection } from "./collection-entries.ts";
 import { formatUuid } from "../storage/format-uuid.ts";
+
+const ID_BYTES = 16;
 
 /** What the index has learnt of a collection's records. */
 export interface CollectionProgress {
@@ -25,16 +30,20 @@ export interface CollectionProgress {
 export class CheckpointCatalog {
   readonly #store: CatalogStore;
   readonly #transactions: CatalogTransactions;
+  /** Behind the id of the collection in its mark. */
+  readonly #cache: Buffer;
 
-  constructor(store: CatalogStore, transactions: CatalogTransactions) {
+  /** @param cache Id of this server's cache; left out where no other server writes. */
+  constructor(store: CatalogStore, transactions: CatalogTransactions, cache?: string) {
     this.#store = store;
     this.#transactions = transactions;
+    this.#cache = cache === undefined ? Buffer.alloc(0) : idBytes(cache);
   }
 
   /** Remembers that the collection has writes since its last checkpoint, for a start after a crash. */
   markDirty(id: string): Promise<void> {
     return this.#transactions.transact(async (transaction) => {
-      if (await hasCollection(transaction, id)) transaction.put(dirtyKey(idBytes(id)), idBytes(id));
+      if (await hasCollection(transaction, id)) transaction.put(dirtyKey(idBytes(id)), this.#mark(id));
     });
   }
 
@@ -42,8 +51,11 @@ export class CheckpointCatalog {
     return (await this.#store.get(dirtyKey(idBytes(id)))) !== null;
   }
 
+  /** Those that this server has marked. */
   async dirtyCollections(): Promise<readonly string[]> {
-    return (await allEntries(this.#store, ALL_DIRTY)).map(({ value }) => formatUuid(value));
+    const marks = (await allEntries(this.#store, ALL_DIRTY)).map(({ value }) => value);
+    const own = marks.filter((mark) => this.#cache.equals(mark.subarray(ID_BYTES)));
+    return own.map((mark) => formatUuid(mark.subarray(0, ID_BYTES)));
   }
 
   /** Records progress and raises `version` when `logPosition` rises; does nothing if the collection is gone. */
@@ -61,7 +73,11 @@ export class CheckpointCatalog {
         held: progress.held ?? entry.held,
       });
       if (progress.checkpointed === true) transaction.remove(dirtyKey(idBytes(id)));
-      else if (progress.dirty === true) transaction.put(dirtyKey(idBytes(id)), idBytes(id));
+      else if (progress.dirty === true) transaction.put(dirtyKey(idBytes(id)), this.#mark(id));
     });
+  }
+
+  #mark(id: string): Buffer {
+    return Buffer.concat([idBytes(id), this.#cache]);
   }
 }

@@ -40,6 +40,15 @@ export async function hasCollection(view: CatalogView, id: string): Promise<bool
   return bytes !== null && (await view.get(collectionKey(bytes))) !== null;
 }
 
+/** Those of the ids that no collection has; for some hundred at most. */
+export async function absentCollections(
+  view: CatalogView,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const entries = await view.getAll(ids.map((id) => collectionKey(idBytes(id))));
+  return ids.filter((_id, i) => entries[i] === null);
+}
+
 /** Whether a key that leads to collections names it; goes through all of them. */
 export async function mentionsCollection(view: CatalogView, id: string): Promise<boolean> {
   const bytes = idBytes(id);

@@ -1,4 +1,5 @@
 /** Two catalogs over one store, as two servers over one database: neither is told what the other does. */
+import { randomUUID } from "node:crypto";
 import { type CreateCollection, DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
@@ -46,14 +47,25 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
       stores = new Set([first, second]);
       conflicts = 0;
       for (const store of stores) makeLate(store, () => void (conflicts += 1));
-      one = await Catalog.open(first, { quotas });
-      other = await Catalog.open(second, { quotas });
+      one = await Catalog.open(first, { quotas, cache: randomUUID() });
+      other = await Catalog.open(second, { quotas, cache: randomUUID() });
     };
     const namesIn = async (database = DEFAULT_DATABASE): Promise<readonly string[]> =>
       (await one.collections({ ...HOME, database }, ALL)).items.map(({ name }) => name);
 
     beforeEach(() => open());
     afterEach(() => close());
+
+    it("have a collection opened at a start by the one that wrote to it last, and know both that it is due", async () => {
+      const { id } = await one.createCollection(request("written"));
+      await one.checkpoints.markDirty(id);
+      expect(await one.checkpoints.dirtyCollections()).toEqual([id]);
+      expect(await other.checkpoints.dirtyCollections()).toEqual([]);
+      expect(await other.checkpoints.isDirty(id)).toBe(true);
+      await other.checkpoints.advance(id, { dimension: 2, dirty: true });
+      expect(await one.checkpoints.dirtyCollections()).toEqual([]);
+      expect(await other.checkpoints.dirtyCollections()).toEqual([id]);
+    });
 
     it("make collections at once, none of them twice and none lost", async () => {
       const made = Array.from({ length: 20 }, (_, i) =>

@@ -56,9 +56,9 @@ export class CollectionLogs {
     if (outcome === "gone") throw unknownCollection(source);
   }
 
-  /** Removes what servers that died have left. */
-  sweep(): Promise<void> {
-    return this.#log.sweep();
+  /** As `CommitLog.sweep`. */
+  sweep(...[absentOf]: Parameters<CommitLog["sweep"]>): Promise<void> {
+    return this.#log.sweep(absentOf);
   }
 
   drop(id: string): Promise<void> {

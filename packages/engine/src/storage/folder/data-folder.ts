@@ -4,6 +4,7 @@
  *     format.json                          version of the layout
  *     lock.json                            who uses the folder
  *     archive.json                         of which archive, and stretch of it, what is written is part
+ *     cache.id                             which of the caches of a database this is, where it is one
  *     catalog/                             one LMDB environment
  *     collections/<first 2 hex>/<uuid>/    one LMDB environment per written collection, and beside it
  *         index/                           files of its index, where these are kept
@@ -39,6 +40,10 @@ export class DataFolder {
 
   get lockFile(): string {
     return join(this.path, "lock.json");
+  }
+
+  get cacheFile(): string {
+    return join(this.path, "cache.id");
   }
 
   get catalog(): string {

@@ -103,8 +103,13 @@ export interface CommitLog {
    * state of the log; nothing has changed then.
    */
   trim(collection: string, checkpoint: Checkpoint): Promise<"done" | "moved">;
-  /** Removes logs of checkpoints that nobody appended to for a day, and that are of no collection. */
-  sweep(): Promise<void>;
+  /**
+   * Removes what servers that died have left: logs that nobody appended to for an hour and whose collection is gone, logs of
+   * checkpoints that are of no collection for a day, and what lies there of logs that were dropped.
+   *
+   * @param absentOf Those of some ids that no collection has.
+   */
+  sweep(absentOf: (ids: readonly string[]) => Promise<readonly string[]>): Promise<void>;
   close(): Promise<void>;
 }
 

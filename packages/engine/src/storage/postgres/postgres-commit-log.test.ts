@@ -77,3 +77,39 @@ it("keeps the ids of batches for a day after they were trimmed", async () => {
   expect(await log.find("c", old.id)).toBeNull();
   expect(await log.find("c", young.id)).toBe(2);
 });
+
+it("sweeps logs whose collection is long gone and what a drop has left, and no other", async () => {
+  const settings = server.settings();
+  const database = new PostgresDatabase(settings);
+  const log = new PostgresCommitLog(new PostgresDatabase(settings));
+  onTestFinished(async () => {
+    await log.close();
+    await database.close();
+  });
+  const [kept, gone, forked, dropped] = Array.from({ length: 4 }, () => randomUUID()) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  for (const collection of [kept, gone, forked, dropped]) {
+    await log.create(collection, { epoch: "epoch", state: STATE });
+    await log.append(collection, START, { batches: [batch(1)], state: STATE });
+  }
+  const change = (text: string, values: readonly unknown[]): Promise<unknown> =>
+    database.change(text.replaceAll("$schema", settings.schema), values);
+  const old =
+    "update $schema.log_head set at = now() - interval '2 hours' where collection = any ($1::text[])";
+  await change(old, [[kept, gone]]);
+  await change("delete from $schema.log_head where collection = $1::text", [dropped]);
+  const asked: string[] = [];
+  await log.sweep(async (ids) => {
+    asked.push(...ids);
+    return ids.filter((id) => id !== kept);
+  });
+  expect(asked.toSorted()).toEqual([kept, gone].toSorted());
+  for (const table of ["log", "log_batch", "log_head"]) {
+    const rows = await database.read(`select collection from ${settings.schema}.${table} order by 1`);
+    expect(rows.map(({ collection }) => collection)).toEqual([kept, forked].toSorted());
+  }
+});

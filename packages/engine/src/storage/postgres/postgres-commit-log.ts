@@ -193,9 +193,16 @@ export class PostgresCommitLog implements CommitLog {
     return { commit: true, value: typeof before === "string" ? { log: before } : null };
   }
 
-  async sweep(): Promise<void> {
-    for (const row of await this.#database.read(this.#sql.lostCheckpoints))
-      await this.drop(String(row["collection"]));
+  async sweep(absentOf: (ids: readonly string[]) => Promise<readonly string[]>): Promise<void> {
+    const { lostCheckpoints, oldHeads, lostBodies, lostBatches } = this.#sql;
+    const collectionsOf = async (text: string, values: readonly unknown[] = []): Promise<string[]> =>
+      (await this.#database.read(text, values)).map((row) => String(row["collection"]));
+    for (let ids = await collectionsOf(oldHeads, [""]); ids.length > 0;) {
+      for (const id of await absentOf(ids)) await this.drop(id);
+      ids = await collectionsOf(oldHeads, [ids.at(-1)]);
+    }
+    for (const lost of [lostCheckpoints, lostBodies, lostBatches])
+      for (const id of await collectionsOf(lost)) await this.drop(id);
   }
 
   close(): Promise<void> {

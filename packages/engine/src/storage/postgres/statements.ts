@@ -166,6 +166,11 @@ function wholeLogIn(schema: string) {
     lostCheckpoints: `select collection from ${head} c where position('/' in collection) > 0
       and at < now() - interval '24 hours'
       and not exists (select 1 from ${head} h where h.checkpoint = c.collection) limit 100`,
+    /** A fork has its log some moments before the catalog knows it. */
+    oldHeads: `select collection from ${head} where collection > $1::text and position('/' in collection) = 0
+      and at < now() - interval '1 hour' order by collection limit 256`,
+    lostBodies: withoutHead(log, head),
+    lostBatches: withoutHead(batch, head),
     copySource: `select seq, batch, state, trimmed_seq, checkpoint, checkpoint_bytes from ${head}
       where collection = $1::text`,
     /** A part of them, in their order, behind ($3, $4, $5); the rows of a log never change. */
@@ -194,4 +199,16 @@ function wholeLogIn(schema: string) {
     dropBatches: `delete from ${batch} where (collection, batch) in (
         select collection, batch from ${batch} where collection = $1::text limit 1000) returning 1 as one`,
   };
+}
+
+/** Collections of a table's rows without a head, found by a step through the index for each collection. */
+function withoutHead(table: string, head: string): string {
+  return `with recursive ids (collection) as (
+      (select collection from ${table} order by collection limit 1)
+      union all
+      select (select t.collection from ${table} t where t.collection > ids.collection order by t.collection limit 1)
+      from ids where ids.collection is not null
+    )
+    select collection from ids where collection is not null
+      and not exists (select 1 from ${head} h where h.collection = ids.collection) limit 1000`;
 }
