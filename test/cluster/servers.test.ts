@@ -161,9 +161,6 @@ describe("two servers on one database", () => {
     };
     const url = ["--database", database.url];
     expect(await refusedStart(url, { SHEAF_ROOT_KEY: "" })).toContain("needs a root key");
-    expect(await refusedStart(url, { PGPASSWORD: PASSWORD, SHEAF_QUOTA_RECORDS: "10" })).toContain(
-      "quotas of records",
-    );
     expect(await refusedStart([...url, "--data", one.data], { PGPASSWORD: PASSWORD })).toContain("in use");
     const secret = await refusedStart(["--database", "postgres://u:hidden-secret@127.0.0.1/d"]);
     expect(secret).toContain("must not have a password");

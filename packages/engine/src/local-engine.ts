@@ -96,7 +96,9 @@ export class LocalEngine implements Engine {
       log: this.#log,
       onProblem: this.#telling("the collection goes on with a problem"),
     }));
-    const budgets = (this.#budgets = new TenantBudgets(options.quotas ?? NO_QUOTAS, {
+    // With a database the logs count.
+    const quotas = (parts.logs === null && options.quotas) || NO_QUOTAS;
+    const budgets = (this.#budgets = new TenantBudgets(quotas, {
       idsOf: (tenant) => this.#catalog.collectionIds(tenant),
       measure: opener.measure.bind(opener),
     }));

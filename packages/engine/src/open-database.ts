@@ -17,19 +17,13 @@ export async function openDatabase(
   settings: EngineDatabase,
   { quotas = NO_QUOTAS, archive }: Pick<OpenOptions, "quotas" | "archive">,
 ): Promise<Pick<EngineParts, "archive" | "catalog" | "logs" | "others">> {
-  // What other servers write is not counted here.
-  if (quotas.records !== 0 || quotas.bytes !== 0)
-    throw new SheafError(
-      "failed_precondition",
-      "quotas of records and bytes do not work with a database yet",
-    );
-  // Nor is it archived here.
+  // What other servers write is not archived here.
   if (archive !== undefined)
     throw new SheafError("failed_precondition", "the records are in a database: archive that");
   const store = new PostgresCatalogStore(new PostgresDatabase(settings));
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const log = new PostgresCommitLog(new PostgresDatabase(settings));
-  const logs = new CollectionLogs(log, settings.checkpointAfterBytes);
+  const logs = new CollectionLogs(log, quotas, settings.checkpointAfterBytes);
   const others: OthersCatalog = {
     news: () => store.news(),
     absentOf: (ids) => absentCollections(store, ids),

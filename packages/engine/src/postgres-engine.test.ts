@@ -198,6 +198,71 @@ describe("engines on one database", () => {
     for (const table of ["log", "log_head", "log_batch"]) await expect.poll(() => rows(table)).toBe(0);
   });
 
+  it("keep a quota of records together, through deletes, forks and drops", async () => {
+    const options = { database: server.settings(), quotas: { ...NO_QUOTAS, records: 10 } };
+    const engines: Engine[] = [];
+    for (let i = 0; i < 2; i++)
+      engines.push(await createLocalEngine({ dataFolder: temporaryFolder(), ...options }));
+    onTestFinished(async () => void (await Promise.all(engines.map((engine) => engine.close()))));
+    const [one, two] = engines as [Engine, Engine];
+    const refs = [await makeCollection(one), await makeCollection(two)] as const;
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 24 }, (_, i) =>
+        write(
+          engines[i % 2]!,
+          refs[(i >> 1) % 2]!,
+          "add",
+          record(`r${i}`, { metadata: new Map([["n", 1n]]) }),
+        ),
+      ),
+    );
+    const refused = outcomes.filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(14);
+    for (const outcome of refused)
+      expect(outcome).toMatchObject({
+        reason: { code: "unprocessable", message: "Quota exceeded: the limit of this tenant is 10 records" },
+      });
+    const held = async (): Promise<number> =>
+      (await one.count(refs[0], ALL)) + (await two.count(refs[1], ALL));
+    expect(await held()).toBe(10);
+    const [first] = await readAll(two, refs[0]);
+    await write(two, refs[0], "update", record(first!.id, { document: "changed" }));
+    await expect(one.forkCollection(refs[0], "too much")).rejects.toMatchObject({ code: "unprocessable" });
+    const n = { type: "compare", key: "n", operator: "$eq", value: 1n } as const;
+    expect(await two.delete(refs[0], { ids: null, where: n, limit: 1 })).toBe(1);
+    await write(one, refs[1], "add", record("in its place", { metadata: new Map([["n", 1n]]) }));
+    for (const ref of refs)
+      expect(await two.delete(ref, { ids: null, where: n, limit: null })).toBeGreaterThan(0);
+    await write(one, refs[0], "add", record("x"));
+    const fork = await two.forkCollection(refs[0], "forked");
+    await write(one, { ...refs[0], id: fork.id }, "add", record("y"));
+    const left = 10 - (await held()) - 2;
+    for (let i = 0; i < left; i++) await write(engines[i % 2]!, refs[i % 2]!, "add", record(`z${i}`));
+    await expect(write(two, refs[1], "add", record("last"))).rejects.toMatchObject({ code: "unprocessable" });
+    await two.deleteCollection({ ...refs[0], name: "forked" });
+    await write(two, refs[1], "add", record("last"), record("one more"));
+    await expect(write(one, refs[0], "add", record("late"))).rejects.toMatchObject({ code: "unprocessable" });
+  });
+
+  it("keep a quota of bytes together, and give back what was replaced and removed", async () => {
+    const options = { database: server.settings(), quotas: { ...NO_QUOTAS, bytes: 20_000 } };
+    const engine = await createLocalEngine({ dataFolder: temporaryFolder(), ...options });
+    const other = await createLocalEngine({ dataFolder: temporaryFolder(), ...options });
+    onTestFinished(async () => void (await Promise.all([engine.close(), other.close()])));
+    const ref = await makeCollection(engine);
+    const put = (on: Engine, id: string, bytes: number): Promise<void> =>
+      write(on, ref, "upsert", record(id, { document: "x".repeat(bytes) }));
+    await put(engine, "a", 12_000);
+    await expect(put(other, "b", 12_000)).rejects.toMatchObject({ code: "unprocessable" });
+    for (let i = 0; i < 5; i++) await put(i % 2 === 0 ? other : engine, "a", 11_000 + i);
+    await put(engine, "a", 1_000);
+    await put(other, "b", 12_000);
+    await expect(put(engine, "c", 9_000)).rejects.toMatchObject({ code: "unprocessable" });
+    await other.delete(ref, { ids: ["b"], where: null, limit: null });
+    await put(engine, "c", 9_000);
+    expect(await idsOf(other, ref)).toEqual(["a", "c"]);
+  });
+
   it("answer 503 while the database is away, and lose nothing of what was acknowledged", async () => {
     const settings = server.settings();
     const database = { ...settings, limits: { ...settings.limits, retryMs: 100, connectMs: 500 } };
@@ -231,9 +296,6 @@ describe("engines on one database", () => {
       code: "failed_precondition",
       message: expect.stringContaining("can only be a cache"),
     });
-    const quotas = { ...NO_QUOTAS, records: 10 };
-    const refused = createLocalEngine({ dataFolder: temporaryFolder(), database, quotas });
-    await expect(refused).rejects.toMatchObject({ code: "failed_precondition" });
     const engine = await open(database);
     const backup = engine.makeBackup({
       target: temporaryFolder(),

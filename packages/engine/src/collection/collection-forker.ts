@@ -114,7 +114,7 @@ export class CollectionForker {
       await this.#archive({ id, shared });
       const { sequence, dimension } = head;
       // It may have more than the copied view, which reads the rest when it is opened.
-      await logs?.fork(source.id, { id, epoch });
+      await logs?.fork(source.id, { id, epoch, tenant: ref.tenant });
       throwIfAborted(signal);
       return await catalog.createFork(ref, { id, epoch, name, shared, dimension, logPosition: sequence });
     } catch (error) {

@@ -164,7 +164,7 @@ export class CollectionOpener {
         await takeSlice(known.tenant);
         requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
-        const usedBytes = (): number => stored.usedBytes;
+        const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const dirty = (await checkpoints.isDirty(id)) || isAhead(store.head, known);
         // What is counted by the catalog was archived before.
@@ -207,7 +207,7 @@ export class CollectionOpener {
     const copy = (): Promise<ViewCopy> => this.#copyView(id, stored!);
     const onProblem = (error: unknown): void => this.#options.onProblem(error, id);
     const places = { open, copy, remove, onProblem };
-    const logged = await logs.open({ id, epoch: lineageOf(known) }, places);
+    const logged = await logs.open({ id, epoch: lineageOf(known), tenant }, places);
     return { stored: stored!, logged };
   }
 

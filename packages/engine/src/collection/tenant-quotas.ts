@@ -5,8 +5,8 @@
  * take. A fork is charged like what it copies, and admitted only if that fits whole.
  */
 import { type Steps, afterSteps } from "../storage/steps.ts";
-import { SheafError } from "@sheaf/protocol";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
+import { type Usage, isBounded, requireFits } from "../storage/usage.ts";
 
 /** Of one tenant; 0: no bound. */
 export interface TenantQuotas {
@@ -27,10 +27,7 @@ export const NO_QUOTAS: TenantQuotas = Object.freeze({
 });
 
 /** What one collection holds. */
-export interface CollectionUsage {
-  readonly records: number;
-  readonly bytes: number;
-}
+export type CollectionUsage = Usage;
 
 /** What the budget needs of a store. */
 export interface MeasuredStore {
@@ -62,16 +59,8 @@ export class TenantBudget {
 
   /** Throws 422 unless so many more records and bytes fit. What does not grow always fits. */
   require(records: number, bytes: number): void {
-    const { records: most, bytes: mostBytes } = this.#quotas;
-    if (most !== 0 && records > 0 && this.records + this.#pending + records > most) {
-      throw exceeded(`the limit of this tenant is ${most} record${most === 1 ? "" : "s"}`);
-    }
-    const kept = this.bytes + this.#pendingBytes;
-    if (mostBytes !== 0 && bytes > 0 && kept + bytes > mostBytes) {
-      throw exceeded(
-        `the limit of this tenant is ${mostBytes} bytes; it keeps ${kept}, and ${bytes} more do not fit`,
-      );
-    }
+    const kept = { records: this.records + this.#pending, bytes: this.bytes + this.#pendingBytes };
+    requireFits({ records, bytes }, kept, this.#quotas);
   }
 
   /** A collection that comes whole, as a fork does: it has to fit whole. `copy` makes it and says what it holds. */
@@ -161,7 +150,7 @@ export class TenantBudgets {
 
   /** `null`: neither records nor bytes are bounded, and nothing is measured. */
   of(tenant: string): Promise<TenantBudget | null> {
-    if (this.#quotas.records === 0 && this.#quotas.bytes === 0) return Promise.resolve(null);
+    if (!isBounded(this.#quotas)) return Promise.resolve(null);
     const known = this.#budgets.get(tenant);
     if (known !== undefined) return known;
     const budget = this.#measure(tenant).then((usage) => new TenantBudget(this.#quotas, usage));
@@ -206,8 +195,4 @@ export class TenantBudgets {
       usage.set(id, await this.#collections.measure(id));
     return usage;
   }
-}
-
-export function exceeded(what: string): SheafError {
-  return new SheafError("unprocessable", `Quota exceeded: ${what}`);
 }

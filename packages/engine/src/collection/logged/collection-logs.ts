@@ -1,14 +1,17 @@
 /** Where several servers keep the same collections: their logs, and the views of them on this machine. */
+import { SheafError } from "@sheaf/protocol";
 import { unknownCollection } from "../../catalog/collection-entries.ts";
 import type { CommitLog } from "../../storage/log/commit-log.ts";
 import { HeadReader } from "../../storage/log/head-reader.ts";
 import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints.ts";
+import { type Usage, requireFits } from "../../storage/usage.ts";
 import { type LogView, LoggedRecordStore, ViewVoid } from "../../storage/log/logged-record-store.ts";
 
 /** What a collection's log is called, and which one it is. */
 export interface LogName {
   readonly id: string;
   readonly epoch: string;
+  readonly tenant: string;
 }
 
 export interface ViewPlace {
@@ -22,18 +25,23 @@ export interface ViewPlace {
 
 /** A checkpoint may be replaced while one is read. */
 const MOST_VIEWS = 4;
+/** Each finds that it is too much, and that there is room right after. */
+const MOST_COPIES = 8;
 
 export class CollectionLogs {
   readonly #log: CommitLog;
   readonly #heads: HeadReader;
+  readonly #most: Usage;
   readonly #checkpointAfterBytes: number | undefined;
 
   /**
    * @param log Closed with this.
+   * @param most What a tenant may keep.
    * @param checkpointAfterBytes Of a log, before which no checkpoint is written.
    */
-  constructor(log: CommitLog, checkpointAfterBytes?: number) {
+  constructor(log: CommitLog, most: Usage, checkpointAfterBytes?: number) {
     this.#log = log;
+    this.#most = most;
     this.#heads = new HeadReader(log);
     this.#checkpointAfterBytes = checkpointAfterBytes;
   }
@@ -50,10 +58,17 @@ export class CollectionLogs {
     }
   }
 
-  /** 404 where there is no such log. */
-  async fork(source: string, { id, epoch }: LogName): Promise<void> {
-    const outcome = await this.#log.copy(source, { collection: id, epoch });
-    if (outcome === "gone") throw unknownCollection(source);
+  /** 404 where there is no such log, 422 where the tenant may not keep so much more. */
+  async fork(source: string, { id, epoch, tenant }: LogName): Promise<void> {
+    const quota = { owner: tenant, most: this.#most };
+    for (let attempt = 0; attempt < MOST_COPIES; attempt++) {
+      const outcome = await this.#log.copy(source, { collection: id, epoch, quota });
+      if (outcome === "done") return;
+      const [head] = await this.#log.heads([source]);
+      if (outcome === "gone" || head == null) throw unknownCollection(source);
+      requireFits(head.usage ?? { records: 0, bytes: 0 }, await this.#log.usageOf(tenant), this.#most);
+    }
+    throw new SheafError("rate_limited", "others write too much at the same time", { retryAfterSeconds: 1 });
   }
 
   /** As `CommitLog.sweep`. */
@@ -69,12 +84,16 @@ export class CollectionLogs {
     return this.#log.close();
   }
 
-  async #open(name: LogName, { open, copy, onProblem }: ViewPlace): Promise<LoggedRecordStore> {
+  async #open(
+    { tenant, ...name }: LogName,
+    { open, copy, onProblem }: ViewPlace,
+  ): Promise<LoggedRecordStore> {
     const [view, log, heads] = [open(), this.#log, this.#heads];
     const leastBytes = this.#checkpointAfterBytes;
+    const quota = { owner: tenant, most: this.#most };
     const checkpoints = new LogCheckpoints({ ...name, log, copy, leastBytes, onProblem });
     try {
-      return await LoggedRecordStore.open({ ...name, log, heads, view, checkpoints });
+      return await LoggedRecordStore.open({ ...name, log, heads, view, checkpoints, quota });
     } catch (error) {
       await view.close();
       throw error;

@@ -11,7 +11,6 @@ import type { EntrySource, EntrySpace } from "./entry-space.ts";
 import { readChanges } from "./lmdb-changes.ts";
 import {
   EMPTY_HEAD,
-  type OnDamage,
   type RecordStore,
   type ScanOptions,
   type StoreChange,
@@ -20,11 +19,11 @@ import {
   type StoredChange,
 } from "../record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
+import { decodeOrReport } from "../values/decode-or-report.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
 import { copyToShare, putIntoShare, readAsShare } from "./copy-share.ts";
 import { type Steps, afterSteps, isInSteps } from "../steps.ts";
 import {
-  type Decoding,
   type HeadValue,
   NO_ENTRIES,
   type StoreCounts,
@@ -168,6 +167,11 @@ export class LmdbRecordStore implements RecordStore {
   documentBytes(offset: number): number {
     const value = this.#space?.peek(offsetKey(offset)) ?? null;
     return value === null ? 0 : peekDocumentBytes(value);
+  }
+
+  /** As the record has at this offset; 0 where there is none. */
+  storedBytes(offset: number): number {
+    return this.#space?.peek(offsetKey(offset))?.length ?? 0;
   }
 
   readDistance(offset: number, query: QueryDistance): VectorDistance | null {
@@ -378,22 +382,5 @@ export class LmdbRecordStore implements RecordStore {
 
   async close(): Promise<void> {
     await this.#space?.close();
-  }
-}
-
-/** `null`: it could not be read, and `onDamage` was told. */
-function decodeOrReport(
-  value: Uint8Array | null,
-  offset: number,
-  decoding: Decoding,
-  onDamage: OnDamage | undefined,
-): StoredRecord | null {
-  try {
-    if (value === null) throw new CorruptDataError(decoding.origin, 0, "is listed and cannot be found");
-    return decodeRecord(value, offset, decoding);
-  } catch (error) {
-    if (onDamage === undefined || !(error instanceof CorruptDataError)) throw error;
-    onDamage(offset, error);
-    return null;
   }
 }

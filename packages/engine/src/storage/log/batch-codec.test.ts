@@ -60,7 +60,8 @@ it("cuts a batch into parts, in which a long record is alone", () => {
 
 it("refuses a batch that no statement of a database should bring", () => {
   const puts = Array.from({ length: 100 }, (_, i) => storedRecord(i));
-  const encode = (): unknown => runSteps(encodeBatch({ head: HEAD, puts, removes: [] }, 4_000));
+  const encode = (): unknown =>
+    runSteps(encodeBatch({ head: HEAD, puts, removes: [] }, { mostBytes: 4_000 }));
   expect(encode).toThrow(expect.objectContaining({ code: "too_large" }));
 });
 

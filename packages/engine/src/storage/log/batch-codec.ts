@@ -23,10 +23,15 @@ const PART_BYTES = 256 * 1024;
 /** All of it is one statement of a database. */
 const MOST_BYTES = 128 * 1024 * 1024;
 
-/** Throws `too_large`. */
+interface EncodeOptions {
+  readonly mostBytes?: number;
+  readonly onValue?: (bytes: number) => void;
+}
+
+/** Throws `too_large`. @param onValue Told how many bytes each put record has, as it is in a store. */
 export function* encodeBatch(
   { head, puts, removes }: StoreChange,
-  mostBytes = MOST_BYTES,
+  { mostBytes = MOST_BYTES, onValue = () => {} }: EncodeOptions = {},
 ): Generator<void, readonly Uint8Array[]> {
   const parts: Uint8Array[] = [];
   let [bytes, part]: [number, OpenPart | null] = [0, null];
@@ -51,6 +56,7 @@ export function* encodeBatch(
     part ??= begun(head);
     const isLong = isLongValue(recordBytes(record));
     const value = isLong ? yield* encodeRecordInSteps(record) : new Uint8Array(encodeRecord(scratch, record));
+    onValue(value.length);
     part.puts.push({ offset: record.offset, value });
     part.bytes += value.length;
     if (part.bytes >= PART_BYTES) yield* close();

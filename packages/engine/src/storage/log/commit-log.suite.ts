@@ -21,7 +21,7 @@ export interface CommitLogSuite {
 const EPOCH = "epoch-1";
 const START = firstHead(EPOCH);
 const STATE = Buffer.from("state");
-const EMPTY = { bytes: 0, checkpointBytes: 0 };
+const EMPTY = { bytes: 0, checkpointBytes: 0, usage: { records: 0, bytes: 0 } };
 
 export function batch(sequence: number, text = String(sequence), id = randomUUID()): LogBatch {
   return { id, sequence, parts: [{ partition: 0, body: Buffer.from(text) }] };
@@ -241,6 +241,46 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       expect(await log.heads([theirs.log])).toEqual([null]);
       expect(await log.copy("c", { collection: "other", epoch: "epoch-3" })).toBe("gone");
       expect(await log.heads(["other"])).toEqual([null]);
+    });
+
+    it("counts what an owner keeps in all logs, and takes no more than they may keep", async () => {
+      const quota = { owner: "o", most: { records: 3, bytes: 100 } };
+      const heads = new Map<string, LogHead>();
+      for (const id of ["one", "two"]) {
+        await log.create(id, { epoch: EPOCH, state: STATE, owner: "o" });
+        heads.set(id, START);
+      }
+      /** Appends until it is known whether the owner is counted, as a writer does that plans again. */
+      const add = async (id: string, records: number, bytes: number): Promise<AppendOutcome> => {
+        const from = heads.get(id)!;
+        const batches = [batch(from.sequence + 1)];
+        const one = { batches, state: STATE, usage: { records, bytes }, quota };
+        let outcome = await log.append(id, from, one);
+        if (outcome === "moved") outcome = await log.append(id, from, one);
+        if (outcome === "done") heads.set(id, headAfter(EPOCH, batches));
+        return outcome;
+      };
+      expect(await add("one", 2, 10)).toBe("done");
+      expect(await add("two", 2, 10)).toBe("over");
+      expect(await add("two", 1, 91)).toBe("over");
+      expect(await add("two", 1, 20)).toBe("done");
+      expect(await log.usageOf("o")).toEqual({ records: 3, bytes: 30 });
+      expect(await log.copy("one", { collection: "three", epoch: "epoch-2", quota })).toBe("over");
+      expect(await log.heads(["three"])).toEqual([null]);
+      expect(await add("one", -2, -10)).toBe("done");
+      expect(await log.copy("two", { collection: "three", epoch: "epoch-2", quota })).toBe("done");
+      expect(await log.copy("two", { collection: "three", epoch: "epoch-2", quota })).toBe("done");
+      expect(await log.usageOf("o")).toEqual({ records: 2, bytes: 40 });
+      // What only shrinks always fits.
+      quota.most = { records: 1, bytes: 1 };
+      expect(await add("two", 0, -5)).toBe("done");
+      await log.drop("three");
+      await log.drop("three");
+      expect(await log.usageOf("o")).toEqual({ records: 1, bytes: 15 });
+      expect((await log.heads(["one", "two"])).map((head) => head?.usage)).toEqual([
+        { records: 0, bytes: 0 },
+        { records: 1, bytes: 15 },
+      ]);
     });
 
     it("is gone once it was dropped, and others are not", async () => {

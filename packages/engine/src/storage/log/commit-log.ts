@@ -4,6 +4,7 @@
  * the first implementation, PostgreSQL the second; `commit-log.suite.ts` holds both to the same behaviour.
  */
 import { randomUUID } from "node:crypto";
+import type { Usage } from "../usage.ts";
 
 /**
  * A state of a collection. All three parts are compared: after a database was restored, or has lost its newest batches, the
@@ -28,6 +29,8 @@ export interface LogSizes {
   readonly bytes: number;
   /** 0: there is none. */
   readonly checkpointBytes: number;
+  /** What the collection keeps; `null`: it was never counted. */
+  readonly usage: Usage | null;
 }
 
 /** A state that the records themselves were written down at, so that batches up to it are needed no more. */
@@ -56,11 +59,21 @@ export interface LogBatch {
   readonly parts: readonly LogPart[];
 }
 
+/** Whose collection a log is of, and how much all collections of theirs may keep; 0 is no bound. */
+export interface LogOwner {
+  readonly owner: string;
+  readonly most: Usage;
+}
+
 export interface LogAppend {
   /** At least one, sequence numbers ascending. They become visible together. */
   readonly batches: readonly LogBatch[];
   /** What the writer keeps beside the head: counts, the next offset. Small. */
   readonly state: Uint8Array;
+  /** By how much it changes what the collection keeps, if that is counted. */
+  readonly usage?: Usage;
+  /** Whose bounds it has to keep, where it has any. */
+  readonly quota?: LogOwner | undefined;
   /** Also where the log gets larger than it should; for checkpoints, which there is one of. */
   readonly unbounded?: boolean;
 }
@@ -68,21 +81,32 @@ export interface LogAppend {
 /**
  * `done`: durable and visible to every read that begins afterwards. `moved`: the head is another one; or one of the batches is
  * in the log already, from an attempt that nobody knew the outcome of. `gone`: there is no such collection, or its epoch is
- * another one. `full`: the log has reached its bound and has to be trimmed first. After these three nothing was written.
+ * another one. `full`: the log has reached its bound and has to be trimmed first. `over`: its owner would keep more than they
+ * may. After these four nothing was written.
  *
  * `unknown`: nobody can tell yet, and the append may even be done later. The writer reads the log, looks for its batch ids, and
  * plans what is not there again under the same ids; whichever attempt comes second finds the head or the id changed.
  */
-export type AppendOutcome = "done" | "moved" | "gone" | "full" | "unknown";
+export type AppendOutcome = "done" | "moved" | "gone" | "full" | "over" | "unknown";
+
+export interface LogCopy {
+  readonly collection: string;
+  readonly epoch: string;
+  readonly quota?: LogOwner | undefined;
+}
 
 export interface CommitLog {
   /** `exists`: there is a collection of this id, and nothing has changed. */
-  create(collection: string, head: Pick<FoundHead, "epoch" | "state">): Promise<"done" | "exists">;
+  create(
+    collection: string,
+    head: Pick<FoundHead, "epoch" | "state"> & { readonly owner?: string },
+  ): Promise<"done" | "exists">;
   /**
    * Makes a collection that begins with all that is in the log of another, also with its sequence numbers, batch ids and
-   * checkpoint, as one state. `gone`: there is no other, or it is trimmed all the time. Done once, however often it is asked for.
+   * checkpoint, as one state, and of the same owner. `gone`: there is no other, or it is trimmed all the time. `over`: as of an
+   * append. Done once, however often it is asked for.
    */
-  copy(from: string, to: { readonly collection: string; readonly epoch: string }): Promise<"done" | "gone">;
+  copy(from: string, to: LogCopy): Promise<"done" | "gone" | "over">;
   /** With its log and its checkpoint. Nothing happens where there is none. */
   drop(collection: string): Promise<void>;
   /** One for each collection, in their order, as one request; `null`: there is none. */
@@ -94,6 +118,10 @@ export interface CommitLog {
    * `LogTrimmed`.
    */
   read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed">;
+  /** What all collections of an owner keep. */
+  usageOf(owner: string): Promise<Usage>;
+  /** Says what a collection keeps that was never counted, at this head; nothing where it was, or the head has moved. */
+  count(collection: string, head: LogHead, owner: string, usage: Usage): Promise<void>;
   /** Sequence number of the batch with this id, kept for a day after it was trimmed; `null`: it is not there. */
   find(collection: string, batch: string): Promise<number | null>;
   /** `null`: the log has everything. */

@@ -19,6 +19,7 @@ export interface LoggedStoreSuite {
   readonly openLog: (maxBytes?: number) => CommitLog;
 }
 
+const UNBOUNDED = { records: 0, bytes: 0 };
 const root = mkdtempSync(join(tmpdir(), "sheaf-logged-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
@@ -36,6 +37,7 @@ export function openLogged(
   log: CommitLog,
   folder = newFolder(),
   leastBytes = Infinity,
+  most = UNBOUNDED,
 ): Promise<LoggedRecordStore> {
   const view = viewIn(folder);
   const copy = async (): Promise<ViewCopy> => {
@@ -50,7 +52,8 @@ export function openLogged(
   const common = { id: "c", epoch: "epoch", log };
   const checkpoints =
     leastBytes === Infinity ? undefined : new LogCheckpoints({ ...common, copy, leastBytes, onProblem });
-  const places = { ...common, heads: new HeadReader(log), view, checkpoints };
+  const quota = { owner: "tenant", most };
+  const places = { ...common, heads: new HeadReader(log), view, checkpoints, quota };
   return LoggedRecordStore.open(places).catch(async (error: unknown) => {
     await view.close();
     throw error;
@@ -189,6 +192,8 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       onTestFinished(() => one.close());
       for (let i = 0; i < 20; i++) await addOne(one, `r${i}`);
       await expect.poll(() => log.checkpoint("c")).not.toBeNull();
+      // Another one that is being written would take the place of the one that is read.
+      await expect.poll(() => one.settled).toBe(true);
       const view = viewIn(newFolder());
       const follow = view.follow.bind(view);
       let batches = 0;
@@ -196,7 +201,8 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
         if (++batches === 2) throw new Error("killed");
         return follow(plan, batch);
       };
-      const places = { id: "c", epoch: "epoch", log, heads: new HeadReader(log), view };
+      const quota = { owner: "tenant", most: UNBOUNDED };
+      const places = { id: "c", epoch: "epoch", log, heads: new HeadReader(log), view, quota };
       await expect(LoggedRecordStore.open(places)).rejects.toThrow("killed");
       await expect(LoggedRecordStore.open(places)).rejects.toMatchObject({ name: "ViewVoid" });
       await view.close();

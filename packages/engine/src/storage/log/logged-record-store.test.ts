@@ -53,10 +53,9 @@ describe("heads of logs", () => {
         requests.push(collections);
         await new Promise((resolve) => setTimeout(resolve, 5));
         if (collections.includes("bad")) throw new Error("away");
+        const rest = { state: Buffer.alloc(0), bytes: 0, checkpointBytes: 0, usage: null };
         return collections.map((id): (FoundHead & LogSizes) | null =>
-          id === "none"
-            ? null
-            : { epoch: id, sequence: 1, batch: "", state: Buffer.alloc(0), bytes: 0, checkpointBytes: 0 },
+          id === "none" ? null : { epoch: id, sequence: 1, batch: "", ...rest },
         );
       },
     };

@@ -5,18 +5,20 @@
  */
 import assert from "node:assert";
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { CorruptDataError } from "../corrupt-data-error.ts";
 import { ForwardingStore } from "../forwarding-store.ts";
 import type { RecordStore, StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, isInSteps, runInTurns } from "../steps.ts";
 import { TurnLock } from "../turn-lock.ts";
+import { type Usage, requireFits } from "../usage.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
 import {
   type CommitLog,
   type LogBatch,
   type LogHead,
+  type LogOwner,
   type LogSizes,
   LogTrimmed,
   bytesOf,
@@ -34,6 +36,8 @@ const WITHOUT_PAUSE = 4;
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
 const GROUPED = 64;
 const GROUPED_BYTES = 8 * 1024 * 1024;
+/** In one turn. */
+const COUNTED_AT_ONCE = 256;
 const NO_STATE = new Uint8Array(0);
 
 /** Hears of the batches that others wrote, in their order, between those of this store. */
@@ -54,6 +58,8 @@ export interface LogView extends RecordStore {
   follow(plan: (view: StoreView) => Steps<StoreChange>, batch: string): Promise<void>;
   /** What operations up to this one changed is not known any more. */
   forgetUpTo(sequence: number): Promise<void>;
+  /** Of the value of the record with this offset; 0 where there is none. */
+  storedBytes(offset: number): number;
 }
 
 export interface LoggedStoreOptions {
@@ -65,6 +71,8 @@ export interface LoggedStoreOptions {
   readonly heads: HeadReader;
   /** Closed with this. */
   readonly view: LogView;
+  /** Whose collection it is, and what all of theirs may keep together. */
+  readonly quota: LogOwner;
   /** Left out: the log is never trimmed by this store. */
   readonly checkpoints?: LogCheckpoints | undefined;
 }
@@ -89,7 +97,7 @@ export class LoggedRecordStore extends ForwardingStore {
   #position: LogHead;
   #follower: LogFollower | null = null;
   #isVoid = false;
-  #sizes: LogSizes = { bytes: 0, checkpointBytes: 0 };
+  #sizes: LogSizes = { bytes: 0, checkpointBytes: 0, usage: null };
 
   private constructor(options: LoggedStoreOptions) {
     super(options.view);
@@ -101,17 +109,24 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** With all that is in the log. Throws `ViewVoid` where the view has to be removed first. */
   static async open(options: LoggedStoreOptions): Promise<LoggedRecordStore> {
-    const { id, epoch, log, heads, view } = options;
-    if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE });
+    const { id, epoch, log, heads, view, quota } = options;
+    const { owner } = quota;
+    if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE, owner });
     if (view.batch === null && view.head.sequence === 0) await readWhole(log, id, view);
     const store = new LoggedRecordStore(options);
     await store.refresh();
+    if (store.#sizes.usage === null) await log.count(id, store.#position, owner, await usageOf(view));
     return store;
   }
 
   /** `false` while a checkpoint is written; closing would break it off. */
   get settled(): boolean {
     return this.#options.checkpoints?.isWriting !== true;
+  }
+
+  /** Of the values of its records, as they are counted; `null`: they are not. */
+  get keptBytes(): number | null {
+    return this.#sizes.usage?.bytes ?? null;
   }
 
   /** One at most. */
@@ -159,16 +174,28 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** `false`: it is to be planned again, on what others have written meanwhile. */
   async #append(batch: string, change: StoreChange): Promise<boolean> {
-    const { id, log } = this.#options;
-    const bodies = await runInTurns(encodeBatch(change));
+    const { id, log, quota } = this.#options;
+    let bytes = -(await runInTurns(replacedBytes(this.#view, change)));
+    const bodies = await runInTurns(encodeBatch(change, { onValue: (more) => (bytes += more) }));
+    const usage = { records: addedRecords(this.#view, change), bytes };
     const { sequence } = change.head;
     const parts = bodies.map((body) => ({ partition: 0, body }));
-    const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE };
+    const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE, usage, quota };
     const outcome = await log.append(id, this.#position, append);
     if (outcome === "gone") throw gone(id);
     if (outcome === "full") throw this.#full();
+    if (outcome === "over") {
+      requireFits(usage, await log.usageOf(quota.owner), quota.most);
+      // Others have made room meanwhile.
+      return false;
+    }
     if (outcome !== "done") return this.#pull({ id: batch, change });
-    this.#sizes = { ...this.#sizes, bytes: this.#sizes.bytes + bytesOf(append.batches) };
+    const { bytes: logBytes, usage: kept } = this.#sizes;
+    this.#sizes = {
+      ...this.#sizes,
+      bytes: logBytes + bytesOf(append.batches),
+      usage: kept && { records: kept.records + usage.records, bytes: kept.bytes + usage.bytes },
+    };
     await this.#store(() => change, { ...this.#position, sequence, batch });
     return true;
   }
@@ -293,6 +320,37 @@ async function readWhole(log: CommitLog, id: string, view: LogView): Promise<voi
 /** A view with records that is of no log is of no state of one. */
 function positionOf({ head, batch }: LogView, epoch: string): LogHead {
   return { epoch, sequence: head.sequence, batch: batch ?? "" };
+}
+
+/** Of the values that a change takes away or puts others in the place of. */
+function* replacedBytes(view: LogView, { puts, removes }: StoreChange): Generator<void, number> {
+  let bytes = 0;
+  for (const { offset } of [...removes, ...puts]) {
+    bytes += view.storedBytes(offset);
+    yield;
+  }
+  return bytes;
+}
+
+function addedRecords({ head: { nextOffset } }: LogView, { puts, removes }: StoreChange): number {
+  return puts.filter(({ offset }) => offset >= nextOffset).length - removes.length;
+}
+
+/** Goes through all records. */
+async function usageOf(view: LogView): Promise<Usage> {
+  let [records, bytes, from] = [0, 0, 0];
+  for (let isMore = true; isMore;) {
+    isMore = false;
+    for (const { offset } of view.scan(from)) {
+      records += 1;
+      bytes += view.storedBytes(offset);
+      from = offset + 1;
+      isMore = true;
+      if (records % COUNTED_AT_ONCE === 0) break;
+    }
+    await nextTurn();
+  }
+  return { records, bytes };
 }
 
 /** Only operations get into the log. */

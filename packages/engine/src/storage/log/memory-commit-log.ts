@@ -6,7 +6,9 @@ import {
   type FoundHead,
   type LogAppend,
   type LogBatch,
+  type LogCopy,
   type LogHead,
+  type LogOwner,
   type LogSizes,
   LogTrimmed,
   bytesOf,
@@ -15,6 +17,7 @@ import {
   isSameHead,
   newCheckpointLog,
 } from "./commit-log.ts";
+import { type Usage, fits } from "../usage.ts";
 
 interface Log {
   head: FoundHead;
@@ -22,6 +25,8 @@ interface Log {
   trimmed: LogHead;
   checkpoint: Checkpoint | null;
   batches: readonly LogBatch[];
+  readonly owner: string | null;
+  usage: Usage | null;
   /** Of all batches, also of those that were trimmed. */
   readonly sequences: Map<string, number>;
 }
@@ -37,7 +42,7 @@ export class MemoryCommitLog implements CommitLog {
 
   async create(
     collection: string,
-    { epoch, state }: Pick<FoundHead, "epoch" | "state">,
+    { epoch, state, owner }: Pick<FoundHead, "epoch" | "state"> & { readonly owner?: string },
   ): Promise<"done" | "exists"> {
     if (this.#logs.has(collection)) return "exists";
     const head = firstHead(epoch);
@@ -45,25 +50,25 @@ export class MemoryCommitLog implements CommitLog {
       head: { ...head, state: Buffer.from(state) },
       ...{ trimmed: head, checkpoint: null },
       batches: [],
+      ...{ owner: owner ?? null, usage: NOTHING },
       sequences: new Map(),
     };
     this.#logs.set(collection, log);
     return "done";
   }
 
-  async copy(
-    from: string,
-    { collection, epoch }: { readonly collection: string; readonly epoch: string },
-  ): Promise<"done" | "gone"> {
+  async copy(from: string, { collection, epoch, quota }: LogCopy): Promise<"done" | "gone" | "over"> {
     const source = this.#logs.get(from);
     if (this.#logs.has(collection)) return "done";
     if (source === undefined) return "gone";
-    const { head, trimmed, batches, sequences } = source;
+    const { head, trimmed, batches, sequences, owner, usage } = source;
+    if (quota !== undefined && !this.#fits(quota, usage ?? NOTHING)) return "over";
     const checkpoint = this.#copyCheckpoint(source.checkpoint, { collection, epoch });
     this.#logs.set(collection, {
       head: { ...head, epoch },
       ...{ trimmed: { ...trimmed, epoch }, checkpoint },
       batches,
+      ...{ owner, usage },
       sequences: new Map(sequences),
     });
     return "done";
@@ -79,16 +84,19 @@ export class MemoryCommitLog implements CommitLog {
     return collections.map((collection) => {
       const log = this.#logs.get(collection);
       if (log === undefined) return null;
-      return { ...log.head, bytes: bytesOf(log.batches), checkpointBytes: log.checkpoint?.bytes ?? 0 };
+      const sizes = { bytes: bytesOf(log.batches), checkpointBytes: log.checkpoint?.bytes ?? 0 };
+      return { ...log.head, ...sizes, usage: log.usage };
     });
   }
 
   async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
-    const { batches, state, unbounded = false } = append;
+    const { batches, state, usage = NOTHING, quota, unbounded = false } = append;
     const log = this.#logs.get(collection);
     if (log === undefined || log.head.epoch !== from.epoch) return "gone";
     if (!isSameHead(log.head, from) || batches.some(({ id }) => log.sequences.has(id))) return "moved";
     if (!unbounded && bytesOf(log.batches) + bytesOf(batches) > this.#maxBytes) return "full";
+    if (quota !== undefined && !this.#fits(quota, usage)) return "over";
+    log.usage = log.usage && sumOf(log.usage, usage);
     log.batches = [...log.batches, ...batches.map(copyOf)];
     for (const { id, sequence } of batches) log.sequences.set(id, sequence);
     log.head = { ...headAfter(from.epoch, batches), state: Buffer.from(state) };
@@ -123,6 +131,22 @@ export class MemoryCommitLog implements CommitLog {
     }
   }
 
+  async usageOf(owner: string): Promise<Usage> {
+    const logs = [...this.#logs.values()].filter((log) => log.owner === owner);
+    return logs.reduce((sum, { usage }) => sumOf(sum, usage ?? NOTHING), NOTHING);
+  }
+
+  async count(collection: string, head: LogHead, _owner: string, usage: Usage): Promise<void> {
+    const log = this.#logs.get(collection);
+    if (log?.usage === null && isSameHead(log.head, head)) log.usage = usage;
+  }
+
+  #fits({ owner, most }: LogOwner, more: Usage): boolean {
+    let kept = NOTHING;
+    for (const log of this.#logs.values()) if (log.owner === owner) kept = sumOf(kept, log.usage ?? NOTHING);
+    return fits(more, kept, most);
+  }
+
   async find(collection: string, batch: string): Promise<number | null> {
     return this.#logs.get(collection)?.sequences.get(batch) ?? null;
   }
@@ -146,6 +170,12 @@ export class MemoryCommitLog implements CommitLog {
   async sweep(): Promise<void> {}
 
   async close(): Promise<void> {}
+}
+
+const NOTHING: Usage = Object.freeze({ records: 0, bytes: 0 });
+
+function sumOf(one: Usage, other: Usage): Usage {
+  return { records: one.records + other.records, bytes: one.bytes + other.bytes };
 }
 
 function copyOf({ id, sequence, parts }: LogBatch): LogBatch {

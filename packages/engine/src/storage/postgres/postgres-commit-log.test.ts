@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { batch, commitLogSuite, readAll } from "../log/commit-log.suite.ts";
 import { type LogHead, firstHead, headAfter } from "../log/commit-log.ts";
+import { addOne, openLogged } from "../log/logged-record-store.suite.ts";
 import { PostgresCommitLog } from "./postgres-commit-log.ts";
 import { PostgresDatabase } from "./postgres-database.ts";
 import { type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
@@ -27,7 +28,7 @@ describe("an append whose connection is cut", () => {
     async (cut) => {
       const proxy = await CuttingProxy.start(server.port);
       onTestFinished(() => proxy.close());
-      proxy.cutsAt = "with moved as";
+      proxy.cutsAt = "with kept as";
       const log = new PostgresCommitLog(new PostgresDatabase(server.settings(proxy.port)));
       onTestFinished(() => log.close());
       await log.create("c", { epoch: "epoch", state: STATE });
@@ -112,4 +113,60 @@ it("sweeps logs whose collection is long gone and what a drop has left, and no o
     const rows = await database.read(`select collection from ${settings.schema}.${table} order by 1`);
     expect(rows.map(({ collection }) => collection)).toEqual([kept, forked].toSorted());
   }
+});
+
+it("keeps the bounds of an owner where many append at once, some before they are counted", async () => {
+  const settings = server.settings();
+  const database = new PostgresDatabase(settings);
+  const logs = [settings, settings].map((one) => new PostgresCommitLog(new PostgresDatabase(one)));
+  onTestFinished(async () => {
+    for (const closed of [...logs, database]) await closed.close();
+  });
+  const collections = Array.from({ length: 6 }, () => randomUUID());
+  for (const collection of collections)
+    await logs[0]!.create(collection, { epoch: "epoch", state: STATE, owner: "o" });
+  const most = { records: 20, bytes: 0 };
+  let isBounded = false;
+  let done = 0;
+  const write = async (log: PostgresCommitLog, collection: string): Promise<void> => {
+    for (let over = 0; over < 3;) {
+      const [head] = await log.heads([collection]);
+      const quota = { owner: "o", most: isBounded ? most : { records: 0, bytes: 0 } };
+      const usage = { records: 1, bytes: 3 };
+      const append = { batches: [batch(head!.sequence + 1)], state: STATE, usage, quota };
+      const outcome = await log.append(collection, head!, append);
+      if (outcome === "done") done += 1;
+      if (outcome === "over") over += 1;
+      isBounded ||= done >= 5;
+    }
+  };
+  await Promise.all(collections.flatMap((collection) => logs.map((log) => write(log, collection))));
+  expect(done).toBe(20);
+  expect(await logs[1]!.usageOf("o")).toEqual({ records: 20, bytes: 60 });
+  await Promise.all(collections.map((collection) => logs[0]!.drop(collection)));
+  expect(await logs[1]!.usageOf("o")).toEqual({ records: 0, bytes: 0 });
+  const rows = await database.read(`select records::int, bytes::int from ${settings.schema}.log_owner`);
+  expect(rows).toEqual([{ records: 0, bytes: 0 }]);
+});
+
+it("counts what was written before anything was, with the next opening", async () => {
+  const settings = server.settings();
+  const database = new PostgresDatabase(settings);
+  const log = new PostgresCommitLog(new PostgresDatabase(settings));
+  const store = await openLogged(log);
+  await addOne(store, "a");
+  await addOne(store, "b");
+  await store.close();
+  const counted = await log.usageOf("tenant");
+  expect(counted).toMatchObject({ records: 2 });
+  await database.change(
+    `update ${settings.schema}.log_head set owner = null, kept_records = null, kept_bytes = null`,
+    [],
+  );
+  expect(await log.usageOf("tenant")).toEqual({ records: 0, bytes: 0 });
+  const again = await openLogged(log);
+  onTestFinished(async () => {
+    for (const closed of [again, log, database]) await closed.close();
+  });
+  expect(await log.usageOf("tenant")).toEqual(counted);
 });

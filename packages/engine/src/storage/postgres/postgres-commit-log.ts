@@ -10,16 +10,20 @@ import {
   type FoundHead,
   type LogAppend,
   type LogBatch,
+  type LogCopy,
   type LogHead,
   type LogPart,
   type LogSizes,
   LogTrimmed,
   bytesOf,
   headAfter,
+  isSameHead,
   CHECKPOINT_EPOCH,
   newCheckpointLog,
 } from "../log/commit-log.ts";
+import { type Usage, isBounded } from "../usage.ts";
 import { byteaArray } from "./bytea-array.ts";
+import { LogOwners } from "./log-owners.ts";
 import type { Connection, PostgresDatabase, Row, Verdict } from "./postgres-database.ts";
 import { CommitUnknown, isDuplicate } from "./postgres-errors.ts";
 
@@ -35,6 +39,7 @@ const MOST_COPIES = 8;
 
 export class PostgresCommitLog implements CommitLog {
   readonly #database: PostgresDatabase;
+  readonly #owners: LogOwners;
   readonly #maxBytes: number;
 
   /**
@@ -43,22 +48,22 @@ export class PostgresCommitLog implements CommitLog {
    */
   constructor(database: PostgresDatabase, maxBytes = MAX_LOG_BYTES) {
     this.#database = database;
+    this.#owners = new LogOwners(database);
     this.#maxBytes = maxBytes;
   }
 
   async create(
     collection: string,
-    { epoch, state }: Pick<FoundHead, "epoch" | "state">,
+    { epoch, state, owner }: Parameters<CommitLog["create"]>[1],
   ): Promise<"done" | "exists"> {
-    const rows = await this.#change(this.#sql.create, [collection, epoch, Buffer.from(state)]);
+    const values = [collection, epoch, Buffer.from(state), owner ?? null];
+    const rows = await this.#change(this.#sql.create, values);
     return rows.length > 0 ? "done" : "exists";
   }
 
   /** One transaction of several statements, for a log may be large. */
-  async copy(
-    from: string,
-    to: { readonly collection: string; readonly epoch: string },
-  ): Promise<"done" | "gone"> {
+  async copy(from: string, to: LogCopy): Promise<"done" | "gone" | "over"> {
+    if (to.quota !== undefined && isBounded(to.quota.most)) await this.#owners.ensure(to.quota.owner);
     for (let attempt = 0; attempt < MOST_COPIES; attempt++) {
       const outcome = await this.#database.retry(() =>
         this.#database.transact((connection) => this.#copy(connection, from, to)),
@@ -71,17 +76,33 @@ export class PostgresCommitLog implements CommitLog {
   async #copy(
     { query }: Connection,
     from: string,
-    { collection, epoch }: { readonly collection: string; readonly epoch: string },
-  ): Promise<Verdict<"done" | "gone" | "trimmed">> {
+    { collection, epoch, quota }: LogCopy,
+  ): Promise<Verdict<"done" | "gone" | "over" | "trimmed">> {
     const { copySource, copyBatches, copyHead } = this.#sql;
     if ((await query(copySource, [collection])).length > 0) return { commit: false, value: "done" };
+    const owner = (await query(copySource, [from]))[0]?.["owner"];
+    const add = await this.#owners.lock({ query }, owner);
     const [source] = await query(copySource, [from]);
     if (source === undefined) return { commit: false, value: "gone" };
+    const { kept_records: records, kept_bytes: keptBytes } = source;
+    if (!(await add(usageOf(records, keptBytes), quota?.most))) return { commit: false, value: "over" };
     const { seq, batch, state, trimmed_seq: trimmed, checkpoint_bytes: bytes } = source;
     const checkpoint = await this.#copyCheckpoint({ query }, source["checkpoint"], collection);
     await this.#copyBodies({ query }, { from, to: collection, after: trimmed, until: seq });
     await query(copyBatches, [from, collection, seq]);
-    const values = [from, collection, epoch, seq, batch, state, trimmed, checkpoint, bytes];
+    const values = [
+      from,
+      collection,
+      epoch,
+      seq,
+      batch,
+      state,
+      trimmed,
+      checkpoint,
+      bytes,
+      records,
+      keptBytes,
+    ];
     const isDone = (await query(copyHead, values)).length > 0;
     return { commit: isDone, value: isDone ? "done" : "trimmed" };
   }
@@ -95,7 +116,7 @@ export class PostgresCommitLog implements CommitLog {
     const { seq, batch, state, trimmed_seq: trimmed } = source;
     const to = newCheckpointLog(collection);
     await this.#copyBodies({ query }, { from, to, after: trimmed, until: seq });
-    await query(copyHead, [from, to, CHECKPOINT_EPOCH, seq, batch, state, trimmed, null, 0]);
+    await query(copyHead, [from, to, CHECKPOINT_EPOCH, seq, batch, state, trimmed, null, 0, null, null]);
     return to;
   }
 
@@ -122,7 +143,7 @@ export class PostgresCommitLog implements CommitLog {
   }
 
   async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
-    const { batches, state, unbounded = false } = append;
+    const { batches, state, usage = NOTHING, quota, unbounded = false } = append;
     const most = unbounded ? Number.MAX_SAFE_INTEGER : this.#maxBytes;
     const to = headAfter(from.epoch, batches);
     const values = [
@@ -130,11 +151,13 @@ export class PostgresCommitLog implements CommitLog {
       ...[to.sequence, to.batch, Buffer.from(state), bytesOf(batches), most],
       ...[batches.map(({ id }) => id), batches.map(({ sequence }) => sequence)],
       ...columnsOf(from.sequence, batches),
+      ...[quota?.owner ?? null, usage.records, usage.bytes],
+      ...[quota?.most.records || null, quota?.most.bytes || null],
     ];
     const attempt = async (): Promise<AppendOutcome> => {
       try {
         const [row] = await this.#database.change(this.#sql.append, values);
-        return Number(row?.["moved"]) > 0 ? "done" : await this.#refusal(collection, from);
+        return Number(row?.["moved"]) > 0 ? "done" : await this.#refusal(collection, from, append);
       } catch (error) {
         if (error instanceof CommitUnknown) return "unknown";
         if (isDuplicate(error)) return "moved";
@@ -142,6 +165,16 @@ export class PostgresCommitLog implements CommitLog {
       }
     };
     return this.#database.retry(attempt);
+  }
+
+  usageOf(owner: string): Promise<Usage> {
+    return this.#owners.usageOf(owner);
+  }
+
+  async count(collection: string, head: LogHead, owner: string, usage: Usage): Promise<void> {
+    const { epoch, sequence, batch } = head;
+    const { records, bytes } = usage;
+    await this.#change(this.#sql.countHead, [collection, epoch, sequence, batch, owner, records, bytes]);
   }
 
   async read(collection: string, after: LogHead): Promise<AsyncIterable<LogBatch> | "trimmed"> {
@@ -218,10 +251,15 @@ export class PostgresCommitLog implements CommitLog {
     return this.#database.retry(() => this.#database.change(text, values));
   }
 
-  async #refusal(collection: string, from: LogHead): Promise<AppendOutcome> {
+  async #refusal(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
+    const { batches, quota, unbounded = false } = append;
     const [head] = await this.heads([collection]);
     if (head?.epoch !== from.epoch) return "gone";
-    return head.sequence === from.sequence && head.batch === from.batch ? "full" : "moved";
+    if (!isSameHead(head, from)) return "moved";
+    if (!unbounded && head.bytes + bytesOf(batches) > this.#maxBytes) return "full";
+    if (quota === undefined || !isBounded(quota.most)) return "moved";
+    // The first write of an owner who is to be counted from now on.
+    return (await this.#owners.ensure(quota.owner)) ? "moved" : "over";
   }
 
   async *#readAfter(collection: string, from: number): AsyncGenerator<LogBatch> {
@@ -254,6 +292,7 @@ export class PostgresCommitLog implements CommitLog {
 }
 
 const MAX_INT = 2 ** 31 - 1;
+const NOTHING: Usage = Object.freeze({ records: 0, bytes: 0 });
 
 /** Rows of a log, by their sequence numbers. */
 interface CopiedRows {
@@ -291,7 +330,12 @@ function headOf(row: Row): FoundHead & LogSizes {
     state,
     bytes,
     checkpointBytes: Number(row["checkpoint_bytes"]),
+    usage: row["kept_records"] === null ? null : usageOf(row["kept_records"], row["kept_bytes"]),
   };
+}
+
+function usageOf(records: unknown, bytes: unknown): Usage {
+  return { records: Number(records), bytes: Number(bytes) };
 }
 
 function rowOf(row: Row) {

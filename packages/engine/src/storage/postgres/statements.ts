@@ -44,6 +44,15 @@ const MIGRATIONS: readonly Migration[] = [
       `create index log_head_checkpoint on ${schema}.log_head (checkpoint)`,
     ],
   },
+  {
+    // A program that does not know what is counted would write without counting.
+    oldest: 4,
+    statements: (schema) => [
+      `alter table ${schema}.log_head add column owner text, add column kept_records bigint, add column kept_bytes bigint`,
+      `create index log_head_owner on ${schema}.log_head (owner)`,
+      `create table ${schema}.log_owner (owner text primary key, records bigint not null, bytes bigint not null)`,
+    ],
+  },
 ];
 
 export type Statements = ReturnType<typeof statementsIn>;
@@ -55,7 +64,7 @@ export function statementsIn(schema: string) {
     begin: BEGIN,
     ...migrationsIn(schema),
     catalog: catalogIn(schema),
-    log: { ...logIn(schema), ...wholeLogIn(schema) },
+    log: { ...logIn(schema), ...wholeLogIn(schema), ...ownersIn(schema) },
   };
 }
 
@@ -110,16 +119,32 @@ function catalogIn(schema: string) {
 
 function logIn(schema: string) {
   const [head, log, batch] = [`${schema}.log_head`, `${schema}.log`, `${schema}.log_batch`];
+  const owners = `${schema}.log_owner`;
   return {
-    create: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch)
-      values ($1::text, $2::text, 0, '', $3::bytea, 0, 0, '') on conflict do nothing returning collection`,
-    heads: `select collection, epoch, seq, batch, state, bytes, checkpoint_bytes from ${head} where collection = any ($1::text[])`,
-    /** The head is what is compared and set; without it the other parts find nothing to do. One statement, one commit. */
-    append: `with moved as (
-        update ${head} set seq = $5::bigint, batch = $6::text, state = $7::bytea, bytes = bytes + $8::bigint, at = now()
+    create: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch, owner,
+        kept_records, kept_bytes)
+      values ($1::text, $2::text, 0, '', $3::bytea, 0, 0, '', $4::text, 0, 0) on conflict do nothing returning collection`,
+    heads: `select collection, epoch, seq, batch, state, bytes, checkpoint_bytes, kept_records, kept_bytes from ${head}
+      where collection = any ($1::text[])`,
+    /**
+     * The head is what is compared and set; without it the other parts find nothing to do. One statement, one commit. An
+     * owner who is counted is locked before the head, here and where a log is copied or dropped. $19: whose bounds are
+     * to be kept, or null; $22, $23: the bounds, or null.
+     */
+    append: `with kept as (
+        select ($22::bigint is null or $20::bigint <= 0 or records + $20::bigint <= $22::bigint)
+          and ($23::bigint is null or $21::bigint <= 0 or bytes + $21::bigint <= $23::bigint) as fits
+        from ${owners} where owner = $19::text for update
+      ), moved as (
+        update ${head} set seq = $5::bigint, batch = $6::text, state = $7::bytea, bytes = bytes + $8::bigint, at = now(),
+          kept_records = kept_records + $20::bigint, kept_bytes = kept_bytes + $21::bigint
         where collection = $1::text and epoch = $2::text and seq = $3::bigint and batch = $4::text
           and bytes + $8::bigint <= $9::bigint
-        returning collection
+          and (select coalesce(bool_or(fits), $22::bigint is null and $23::bigint is null) from kept)
+        returning collection, owner
+      ), counted as (
+        update ${owners} o set records = o.records + $20::bigint, bytes = o.bytes + $21::bigint
+        from moved m where o.owner = m.owner
       ), ids as (
         insert into ${batch} (collection, batch, seq)
         select m.collection, b.batch, b.seq from moved m, unnest($10::text[], $11::bigint[]) as b (batch, seq)
@@ -146,6 +171,7 @@ function logIn(schema: string) {
 /** What becomes of a whole log: it is trimmed, copied, dropped. */
 function wholeLogIn(schema: string) {
   const [head, log, batch] = [`${schema}.log_head`, `${schema}.log`, `${schema}.log_batch`];
+  const owners = `${schema}.log_owner`;
   return {
     checkpoint: `select epoch, trimmed_seq as seq, trimmed_batch as batch, checkpoint, checkpoint_bytes from ${head}
       where collection = $1::text and checkpoint is not null`,
@@ -171,8 +197,8 @@ function wholeLogIn(schema: string) {
       and at < now() - interval '1 hour' order by collection limit 256`,
     lostBodies: withoutHead(log, head),
     lostBatches: withoutHead(batch, head),
-    copySource: `select seq, batch, state, trimmed_seq, checkpoint, checkpoint_bytes from ${head}
-      where collection = $1::text`,
+    copySource: `select seq, batch, state, trimmed_seq, checkpoint, checkpoint_bytes, owner, kept_records, kept_bytes
+      from ${head} where collection = $1::text`,
     /** A part of them, in their order, behind ($3, $4, $5); the rows of a log never change. */
     copyBodies: `with page as (
         select seq, part, chunk, partition, previous, batch, body from ${log}
@@ -187,17 +213,53 @@ function wholeLogIn(schema: string) {
       select $2::text, batch, seq, at from ${batch} where collection = $1::text and seq <= $3::bigint`,
     /** Nothing where the log was trimmed meanwhile. */
     copyHead: `insert into ${head} (collection, epoch, seq, batch, state, bytes, trimmed_seq, trimmed_batch, checkpoint,
-        checkpoint_bytes)
+        checkpoint_bytes, owner, kept_records, kept_bytes)
       select $2::text, $3::text, $4::bigint, $5::text, $6::bytea,
         (select coalesce(sum(length(body)), 0) from ${log} where collection = $2::text), trimmed_seq, trimmed_batch,
-        $8::text, $9::bigint
+        $8::text, $9::bigint, owner, $10::bigint, $11::bigint
       from ${head} where collection = $1::text and trimmed_seq = $7::bigint returning 1 as one`,
-    dropHead: `delete from ${head} where collection = $1::text returning checkpoint`,
+    dropHead: `with kept as (
+        select 1 from ${owners} where owner = (select owner from ${head} where collection = $1::text) for update
+      ), dropped as (
+        delete from ${head} where collection = $1::text and (select count(*) from kept) >= 0
+        returning owner, kept_records, kept_bytes, checkpoint
+      ), counted as (
+        update ${owners} o set records = o.records - coalesce(d.kept_records, 0), bytes = o.bytes - coalesce(d.kept_bytes, 0)
+        from dropped d where o.owner = d.owner
+      )
+      select checkpoint from dropped`,
     /** A part of them: a large log is dropped in steps. */
     dropBodies: `delete from ${log} where (collection, seq, part, chunk) in (
         select collection, seq, part, chunk from ${log} where collection = $1::text limit 1000) returning 1 as one`,
     dropBatches: `delete from ${batch} where (collection, batch) in (
         select collection, batch from ${batch} where collection = $1::text limit 1000) returning 1 as one`,
+  };
+}
+
+/** What all collections of an owner keep. There is a row for owners with bounds only: all that write for them wait for it. */
+function ownersIn(schema: string) {
+  const [head, owners] = [`${schema}.log_head`, `${schema}.log_owner`];
+  return {
+    isCounted: `select 1 from ${owners} where owner = $1::text`,
+    usage: `select records, bytes from ${owners} where owner = $1::text
+      union all
+      select coalesce(sum(kept_records), 0), coalesce(sum(kept_bytes), 0) from ${head} where owner = $1::text
+        and not exists (select 1 from ${owners} where owner = $1::text)`,
+    /** So that no append is between the sum and the row. */
+    lockHeads: `lock table ${head} in share mode`,
+    countOwner: `insert into ${owners} (owner, records, bytes)
+      select $1::text, coalesce(sum(kept_records), 0), coalesce(sum(kept_bytes), 0) from ${head} where owner = $1::text
+      on conflict do nothing`,
+    lockOwner: `select records, bytes from ${owners} where owner = $1::text for update`,
+    addToOwner: `update ${owners} set records = records + $2::bigint, bytes = bytes + $3::bigint where owner = $1::text`,
+    /** Of what was written before anything was counted. */
+    countHead: `with found as (
+        update ${head} set owner = $5::text, kept_records = $6::bigint, kept_bytes = $7::bigint
+        where collection = $1::text and epoch = $2::text and seq = $3::bigint and batch = $4::text and kept_records is null
+        returning owner
+      )
+      update ${owners} o set records = o.records + $6::bigint, bytes = o.bytes + $7::bigint
+      from found f where o.owner = f.owner`,
   };
 }
 

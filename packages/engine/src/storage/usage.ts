@@ -1,0 +1,32 @@
+/** How much somebody keeps, and whether more of it fits. */
+import { SheafError } from "@sheaf/protocol";
+
+export interface Usage {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** `most`: 0 is no bound. What does not grow always fits. */
+export function fits(more: Usage, kept: Usage, most: Usage): boolean {
+  const names = ["records", "bytes"] as const;
+  return names.every((name) => most[name] === 0 || more[name] <= 0 || kept[name] + more[name] <= most[name]);
+}
+
+/** Throws 422 unless `more` fits beside what is `kept`. */
+export function requireFits(more: Usage, kept: Usage, most: Usage): void {
+  if (!fits({ ...more, bytes: 0 }, kept, most))
+    throw exceeded(`the limit of this tenant is ${most.records} record${most.records === 1 ? "" : "s"}`);
+  if (!fits(more, kept, most))
+    throw exceeded(
+      `the limit of this tenant is ${most.bytes} bytes; it keeps ${kept.bytes}, and ${more.bytes} more do not fit`,
+    );
+}
+
+/** Whether there is any bound. */
+export function isBounded(most: Usage): boolean {
+  return most.records !== 0 || most.bytes !== 0;
+}
+
+function exceeded(what: string): SheafError {
+  return new SheafError("unprocessable", `Quota exceeded: ${what}`);
+}
