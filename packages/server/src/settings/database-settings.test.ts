@@ -28,15 +28,28 @@ describe("--database", () => {
 
   it("is a URL, with the rest from PostgreSQL's variables", () => {
     expect(databaseFrom("postgres://sheaf@127.0.0.1:5433/data", { PGPASSWORD: "secret" })).toEqual({
-      ...{ host: "127.0.0.1", port: 5433, database: "data", schema: "sheaf", user: "sheaf" },
+      ...{ hosts: [{ host: "127.0.0.1", port: 5433 }], database: "data", schema: "sheaf", user: "sheaf" },
       ...{ password: "secret", tls: null },
     });
     const found = databaseFrom("postgresql://db.example.org/a%20b?schema=two", { PGUSER: "u" });
-    expect(found).toMatchObject({ host: "db.example.org", port: 5432, database: "a b", user: "u" });
+    expect(found).toMatchObject({ hosts: [{ host: "db.example.org", port: 5432 }] });
+    expect(found).toMatchObject({ database: "a b", user: "u" });
     expect(found).toMatchObject({ schema: "two", tls: {} });
     expect(found).not.toHaveProperty("password");
-    expect(databaseFrom("postgres://u@[::1]/d")).toMatchObject({ host: "::1", tls: null });
+    expect(databaseFrom("postgres://u@[::1]/d")).toMatchObject({ hosts: [{ host: "::1" }], tls: null });
     expect(databaseFrom("postgres://u@localhost/d?sslmode=verify-full")).toMatchObject({ tls: {} });
+  });
+
+  it("has several hosts, of which the one that takes writes is used", () => {
+    const url = "postgres://u@a.example.org,[::1]:5433,c.example.org:6000/d";
+    const hosts = [
+      { host: "a.example.org", port: 5432 },
+      { host: "::1", port: 5433 },
+      { host: "c.example.org", port: 6000 },
+    ];
+    for (const text of [url, `${url}?target_session_attrs=read-write`])
+      expect(databaseFrom(text)).toMatchObject({ hosts, tls: {} });
+    expect(databaseFrom("postgres://u@127.0.0.1:1,localhost:2/d")).toMatchObject({ tls: null });
   });
 
   it("takes password and authorities from files", () => {
@@ -58,6 +71,12 @@ describe("--database", () => {
     ["postgres://u@127.0.0.1/%zz", "escape"],
     ["postgres://u@127.0.0.1/d?sslmode=require", "must be verify-full"],
     ["postgres://u@db.example.org/d?sslmode=disable", "has to be verify-full"],
+    ["postgres://u@127.0.0.1,db.example.org/d?sslmode=disable", "on db.example.org"],
+    ["postgres://u@127.0.0.1,/d", "must be a URL"],
+    ["postgres://u@127.0.0.1,:1/d", "must be a URL"],
+    ["postgres://u@a:1,b:hidden/d", "must be a URL"],
+    ["postgres://u@a,b/d?target_session_attrs=any", "can only be read-write"],
+    [`postgres://u@${"a,".repeat(8)}b/d`, "at most 8 hosts"],
   ])("refuses %s and shows no password", (text, message) => {
     let thrown: unknown;
     try {

@@ -22,8 +22,7 @@ export interface DatabaseSettings {
 
 /** What a URL says. */
 export interface DatabasePlace {
-  readonly host: string;
-  readonly port: number;
+  readonly hosts: HostedDatabase["hosts"];
   readonly name: string;
   /** `null`: the URL has none. */
   readonly user: string | null;
@@ -35,6 +34,9 @@ type HostedDatabase = NonNullable<HostedEngineOptions["database"]>;
 
 const DEFAULT_PORT = 5432;
 const DEFAULT_SCHEMA = "sheaf";
+/** Of `target_session_attrs`, as libpq has it. */
+const TAKES_WRITES = "read-write";
+const MOST_HOSTS = 8;
 /** It reaches the engine in an argument of a command. */
 const MOST_CA_BYTES = 64 * 1024;
 
@@ -45,7 +47,7 @@ export const DATABASE_SETTINGS: {
     env: "SHEAF_DATABASE",
     flag: { name: "database", operand: "url" },
     default: null,
-    doc: "Experimental. PostgreSQL database that keeps catalog and records, so that several servers serve them: postgres://user@host:5432/name, and ?schema=name for another schema than sheaf. The data folder is then a cache that may be lost. The password does not belong in the URL.",
+    doc: "Experimental. PostgreSQL database that keeps catalog and records, so that several servers serve them: postgres://user@host:5432/name, and ?schema=name for another schema than sheaf. Of several hosts, host1:5432,host2:5432, the one that takes writes is used. The data folder is then a cache that may be lost. The password does not belong in the URL.",
     parse: parseDatabase,
   },
   databaseUser: {
@@ -89,20 +91,24 @@ export const DATABASE_SETTINGS: {
 export function databaseOf(settings: Settings): Pick<HostedEngineOptions, "database"> {
   const { database, databaseUser, databasePassword, databasePasswordFile, databaseTls } = settings;
   if (database === null) return {};
-  const { host, port, name, schema } = database;
+  const { hosts, name, schema } = database;
   const password = databasePasswordFile === null ? databasePassword : readSecretFile(databasePasswordFile);
   return {
     database: {
-      ...{ host, port, database: name, schema, user: database.user ?? databaseUser ?? userInfo().username },
-      tls: tlsOf(database.tls ?? databaseTls, host, settings.databaseCa),
+      ...{ hosts, database: name, schema, user: database.user ?? databaseUser ?? userInfo().username },
+      tls: tlsOf(database.tls ?? databaseTls, hosts, settings.databaseCa),
       ...(password !== null && { password }),
     },
   };
 }
 
-function tlsOf(mode: string | null, host: string, caFile: string | null): HostedDatabase["tls"] {
-  const isHere = isLoopback(host);
-  switch (mode ?? (isHere ? "disable" : "verify-full")) {
+function tlsOf(
+  mode: string | null,
+  hosts: DatabasePlace["hosts"],
+  caFile: string | null,
+): HostedDatabase["tls"] {
+  const away = hosts.find(({ host }) => !isLoopback(host));
+  switch (mode ?? (away === undefined ? "disable" : "verify-full")) {
     case "verify-full": {
       if (caFile === null) return {};
       const ca = readSmallFile(caFile);
@@ -111,9 +117,9 @@ function tlsOf(mode: string | null, host: string, caFile: string | null): Hosted
       return { ca };
     }
     case "disable":
-      if (isHere) return null;
+      if (away === undefined) return null;
       throw new SettingError(
-        `the connection to PostgreSQL on ${host} must be encrypted and verified: sslmode has to be verify-full`,
+        `the connection to PostgreSQL on ${away.host} must be encrypted and verified: sslmode has to be verify-full`,
       );
     default:
       throw new SettingError("sslmode of --database must be verify-full, or disable on a loopback address");
@@ -123,23 +129,43 @@ function tlsOf(mode: string | null, host: string, caFile: string | null): Hosted
 /** What it throws never has the text, which may hold a password all the same. */
 function parseDatabase(text: string): DatabasePlace {
   const form = "must be a URL such as postgres://user@host:5432/name";
-  if (!/^postgres(?:ql)?:\/\//u.test(text) || !URL.canParse(text)) throw new SettingError(form);
-  const url = new URL(text);
+  const parts = /^postgres(?:ql)?:\/\/((?:[^/?#]*@)?)([^/?#@]+)(.*)$/su.exec(text);
+  const [, account, hosts = "", rest] = parts ?? [];
+  const one = `postgres://${account}host${rest}`;
+  if (parts === null || !URL.canParse(one)) throw new SettingError(form);
+  const url = new URL(one);
   if (url.password !== "")
     throw new SettingError(
       "must not have a password, which others could read: set PGPASSWORD or --database-password-file",
     );
-  const { schema = DEFAULT_SCHEMA, sslmode = null, ...rest } = Object.fromEntries(url.searchParams);
-  const [unknown] = Object.keys(rest);
+  const {
+    schema = DEFAULT_SCHEMA,
+    sslmode = null,
+    target_session_attrs: target = TAKES_WRITES,
+    ...others
+  } = Object.fromEntries(url.searchParams);
+  const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw new SettingError(`has a parameter ${unknown}; those that count are schema and sslmode`);
+    throw new SettingError(
+      `has a parameter ${unknown}; those that count are schema, sslmode and target_session_attrs`,
+    );
+  if (target !== TAKES_WRITES) throw new SettingError(`target_session_attrs can only be ${TAKES_WRITES}`);
   if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(schema))
     throw new SettingError("must have a schema of lower-case letters, digits and underscores");
   const [name, user] = [decoded(url.pathname.slice(1)), decoded(url.username)];
-  const host = decoded(url.hostname).replace(/^\[|\]$/gu, "");
-  if (host === "" || name === "" || url.hash !== "") throw new SettingError(form);
-  const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
-  return { host, port, name, user: user === "" ? null : user, tls: sslmode, schema };
+  if (name === "" || url.hash !== "") throw new SettingError(form);
+  const places = hosts.split(",").map((place) => hostOf(place, form));
+  if (places.length > MOST_HOSTS) throw new SettingError(`must have at most ${MOST_HOSTS} hosts`);
+  return { hosts: places, name, user: user === "" ? null : user, tls: sslmode, schema };
+}
+
+function hostOf(place: string, form: string): DatabasePlace["hosts"][number] {
+  const text = `postgres://${place}`;
+  if (place === "" || !URL.canParse(text)) throw new SettingError(form);
+  const { hostname, port } = new URL(text);
+  const host = decoded(hostname).replace(/^\[|\]$/gu, "");
+  if (host === "") throw new SettingError(form);
+  return { host, port: port === "" ? DEFAULT_PORT : Number(port) };
 }
 
 function decoded(text: string): string {

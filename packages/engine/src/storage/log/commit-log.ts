@@ -122,7 +122,10 @@ export interface CommitLog {
   usageOf(owner: string): Promise<Usage>;
   /** Says what a collection keeps that was never counted, at this head; nothing where it was, or the head has moved. */
   count(collection: string, head: LogHead, owner: string, usage: Usage): Promise<void>;
-  /** Sequence number of the batch with this id, kept for a day after it was trimmed; `null`: it is not there. */
+  /**
+   * Sequence number of the batch with this id, kept for a day after it was trimmed; `null`: it is not there. What is found is as
+   * durable as an append that is done, which a batch that `read` gives need not be.
+   */
   find(collection: string, batch: string): Promise<number | null>;
   /** `null`: the log has everything. */
   checkpoint(collection: string): Promise<Checkpoint | null>;

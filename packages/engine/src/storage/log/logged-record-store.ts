@@ -189,7 +189,9 @@ export class LoggedRecordStore extends ForwardingStore {
       // Others have made room meanwhile.
       return false;
     }
-    if (outcome !== "done") return this.#pull({ id: batch, change });
+    // A primary that was started again shows what its standby may not have; only `find` waits for that.
+    if (outcome !== "done")
+      return (await this.#pull({ id: batch, change })) && (await log.find(id, batch)) !== null;
     const { bytes: logBytes, usage: kept } = this.#sizes;
     this.#sizes = {
       ...this.#sizes,

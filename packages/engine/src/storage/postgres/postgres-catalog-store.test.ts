@@ -232,7 +232,13 @@ describe("a catalog in PostgreSQL", () => {
 
 describe("the settings of a database", () => {
   it("are refused for another machine without encryption, unless an operator says so", () => {
-    const away = { ...server.settings(), host: "db.example" };
+    const away = {
+      ...server.settings(),
+      hosts: [
+        { host: "127.0.0.1", port: 1 },
+        { host: "db.example", port: 1 },
+      ],
+    };
     expect(() => new PostgresDatabase(away)).toThrow(/verify-full/);
     expect(() => new PostgresDatabase({ ...away, tls: {} })).not.toThrow();
     expect(() => new PostgresDatabase({ ...away, allowPlaintext: true })).not.toThrow();

@@ -184,7 +184,7 @@ export class PostgresCommitLog implements CommitLog {
   }
 
   async find(collection: string, batch: string): Promise<number | null> {
-    const [row] = await this.#database.read(this.#sql.find, [collection, batch]);
+    const [row] = await this.#change(this.#sql.find, [collection, batch]);
     return row === undefined ? null : Number(row["seq"]);
   }
 

@@ -3,7 +3,7 @@
  * certainly done nothing, or nobody can tell: `CommitUnknown`. Only a COMMIT whose answer was lost is the last, because a
  * COMMIT is sent once every statement before it was answered.
  */
-import { Pool, type PoolClient, type PoolConfig, type QueryResult } from "pg";
+import { type ClientBase, Pool, type PoolClient, type PoolConfig, type QueryResult } from "pg";
 import { SheafError } from "@sheaf/protocol";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -14,12 +14,12 @@ import {
   isWarning,
   meaningOf,
 } from "./postgres-errors.ts";
+import { type PostgresHost, PrimaryFinder, requirePrimary } from "./primary-finder.ts";
 import { type Statements, statementsIn } from "./statements.ts";
 
 export interface PostgresSettings {
-  /** A name, an address, or the folder of a socket. */
-  readonly host: string;
-  readonly port: number;
+  /** At least one. Of several, the one that takes writes is used; which one that is may change at any time. */
+  readonly hosts: readonly PostgresHost[];
   readonly database: string;
   readonly user: string;
   readonly password?: string | undefined;
@@ -71,6 +71,8 @@ export class PostgresDatabase {
   readonly statements: Statements;
   readonly #limits: PostgresLimits;
   readonly #pool: Pool;
+  /** `null`: there is one host, and it is the primary. */
+  readonly #primary: PrimaryFinder | null;
   #migrated: Promise<void> | null = null;
 
   /** Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be. */
@@ -78,7 +80,13 @@ export class PostgresDatabase {
     requireEncryption(settings);
     this.statements = statementsIn(settings.schema);
     this.#limits = { ...POSTGRES_LIMITS, ...settings.limits };
-    this.#pool = new Pool(poolConfig(settings, this.#limits));
+    const [first, ...others] = settings.hosts;
+    const config = poolConfig(settings, this.#limits);
+    const isOne = others.length === 0;
+    this.#primary = isOne ? null : new PrimaryFinder(settings.hosts, config);
+    // The pool waits for the promise, which its types do not say.
+    const onConnect = requirePrimary as (client: ClientBase) => void;
+    this.#pool = new Pool({ ...config, ...first, ...(!isOne && { onConnect }) });
     // A connection that ends while it is idle, or between two statements, is found out by its next use.
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => void client.on("error", () => {}));
@@ -149,7 +157,7 @@ export class PostgresDatabase {
       throw new SheafError("unavailable", "too many requests wait for the database", {
         retryAfterSeconds: 1,
       });
-    const client = await this.#pool.connect();
+    const client = await this.#connect();
     try {
       const value = await use(client);
       client.release();
@@ -158,6 +166,18 @@ export class PostgresDatabase {
       // Whatever state it is in. It is also what rolls back.
       client.release(true);
       throw error;
+    }
+  }
+
+  /** To another host where the one that was the primary fails. */
+  async #connect(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      const found = await this.#primary?.find();
+      if (!found) throw error;
+      Object.assign(this.#pool.options, found);
+      return this.#pool.connect();
     }
   }
 
@@ -226,9 +246,9 @@ async function rowsOf(
 }
 
 function poolConfig(settings: PostgresSettings, limits: PostgresLimits): PoolConfig {
-  const { host, port, database, user, password, tls } = settings;
+  const { database, user, password, tls } = settings;
   return {
-    ...{ host, port, database, user, password, application_name: "sheaf", keepAlive: true },
+    ...{ database, user, password, application_name: "sheaf", keepAlive: true },
     ssl: tls === null ? false : { ...tls, rejectUnauthorized: true },
     ...{ max: limits.connections, idleTimeoutMillis: IDLE_MS, connectionTimeoutMillis: limits.connectMs },
     ...{ statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: limits.statementMs },
@@ -236,9 +256,11 @@ function poolConfig(settings: PostgresSettings, limits: PostgresLimits): PoolCon
   };
 }
 
-function requireEncryption({ host, tls, allowPlaintext = false }: PostgresSettings): void {
-  if (tls !== null || allowPlaintext || host.startsWith("/") || isLoopback(host)) return;
-  const reason = `the connection to PostgreSQL on ${host} must be encrypted and verified (verify-full)`;
+function requireEncryption({ hosts, tls, allowPlaintext = false }: PostgresSettings): void {
+  if (tls !== null || allowPlaintext) return;
+  const away = hosts.find(({ host }) => !host.startsWith("/") && !isLoopback(host));
+  if (away === undefined) return;
+  const reason = `the connection to PostgreSQL on ${away.host} must be encrypted and verified (verify-full)`;
   throw new SheafError("invalid_argument", reason);
 }
 

@@ -30,7 +30,7 @@ describe("a write whose connection is cut", () => {
     proxy.cutsAt = "with kept as";
     const settings = server.settings(proxy.port);
     const one = await openLogged(openLog(undefined, settings));
-    const two = await openLogged(openLog(undefined, { ...settings, port: server.port }));
+    const two = await openLogged(openLog(undefined, { ...settings, hosts: server.settings().hosts }));
     onTestFinished(async () => {
       await one.close();
       await two.close();

@@ -68,6 +68,9 @@ export function statementsIn(schema: string) {
   };
 }
 
+/** As libpq asks it. */
+export const IS_READ_ONLY = "show transaction_read_only";
+
 /** Each statement sees what was committed before it; what must not change meanwhile is locked by name. */
 const BEGIN = "begin isolation level read committed";
 
@@ -164,7 +167,8 @@ function logIn(schema: string) {
       where collection = $1::text and (seq, part, chunk) > ($2::bigint, $3::int, $4::int)
       order by seq, part, chunk limit $5::int`,
     trimmed: `select trimmed_seq from ${head} where collection = $1::text`,
-    find: `select seq from ${batch} where collection = $1::text and batch = $2::text`,
+    /** A change, for its commit waits for the standby, which then has the batch, too. */
+    find: `update ${batch} set seq = seq where collection = $1::text and batch = $2::text returning seq`,
   };
 }
 

@@ -3,6 +3,7 @@
  * root; then it runs as the user `nobody`, and where there is none the tests fail. It ends with the process that started it.
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
   chownSync,
@@ -19,12 +20,15 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { Client } from "pg";
 import type { PostgresSettings } from "../postgres-database.ts";
 
 const USER = "sheaf";
 export const PASSWORD = "only-for-tests";
 const DATABASE = "postgres";
+const STANDBY = "standby";
 /** Tells slow from broken. */
 const START_MS = 60_000;
 /** Ends the server once the input of the shell ends, which it also does where its parent is killed. */
@@ -35,16 +39,24 @@ interface Account {
   readonly gid?: number;
 }
 
+/** Where a server and its standbys have their programs and their data. */
+interface Home {
+  readonly folder: string;
+  readonly account: Account;
+}
+
 export class PostgresServer {
   readonly port: number;
-  readonly #folder: string;
-  readonly #account: Account;
+  readonly #home: Home;
+  readonly #data: string;
+  readonly #isStandby: boolean;
   #process: ChildProcess | null = null;
   #schemas = 0;
 
-  private constructor(folder: string, account: Account, port: number) {
-    this.#folder = folder;
-    this.#account = account;
+  private constructor(home: Home, port: number, { isStandby }: { readonly isStandby: boolean }) {
+    this.#home = home;
+    this.#data = join(home.folder, isStandby ? `data-${randomUUID()}` : "data");
+    this.#isStandby = isStandby;
     this.port = port;
   }
 
@@ -55,13 +67,13 @@ export class PostgresServer {
       install(folder);
       writeFileSync(join(folder, "password"), PASSWORD);
       if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid);
+      const server = new PostgresServer({ folder, account }, await freePort(), { isStandby: false });
       const options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"];
-      const where = ["-D", join(folder, "data"), "-U", USER, `--pwfile=${join(folder, "password")}`];
+      const where = ["-D", server.#data, "-U", USER, `--pwfile=${join(folder, "password")}`];
       await promisify(execFile)(join(folder, "bin/initdb"), [...where, ...options], {
         ...account,
         cwd: folder,
       });
-      const server = new PostgresServer(folder, account, await freePort());
       await server.resume();
       return server;
     } catch (error) {
@@ -72,28 +84,31 @@ export class PostgresServer {
 
   /** Without the password. */
   get url(): string {
-    return `postgres://${USER}@127.0.0.1:${this.port}/${DATABASE}`;
+    return urlOf([this.port]);
   }
 
-  /** Where a store with nothing in it may go. @param port Of what stands before the server. */
-  settings(port = this.port): PostgresSettings {
+  /** Where a store with nothing in it may go. @param ports Of what stands before the server, or of several servers. */
+  settings(...ports: readonly number[]): PostgresSettings {
     this.#schemas += 1;
     const schema = `test_${this.#schemas}`;
     const limits = { connections: 4 };
     const account = { user: USER, password: PASSWORD, database: DATABASE };
-    return { host: "127.0.0.1", port, ...account, schema, tls: null, limits };
+    const hosts = (ports.length === 0 ? [this.port] : ports).map((port) => ({ host: "127.0.0.1", port }));
+    return { hosts, ...account, schema, tls: null, limits };
   }
 
   /** Starts it again. */
   async resume(): Promise<void> {
+    const { folder, account } = this.#home;
     const settings = [
       ...["listen_addresses=127.0.0.1", `port=${this.port}`, "unix_socket_directories="],
       ...["fsync=off", "full_page_writes=off", "shared_buffers=32MB"],
+      ...["wal_keep_size=256MB", "wal_retrieve_retry_interval=50ms"],
     ].flatMap((setting) => ["-c", setting]);
-    const command = [join(this.#folder, "bin/postgres"), "-D", join(this.#folder, "data"), ...settings];
+    const command = [join(folder, "bin/postgres"), "-D", this.#data, ...settings];
     const started = spawn("/bin/sh", ["-c", TIED, ...command], {
-      ...this.#account,
-      cwd: this.#folder,
+      ...account,
+      cwd: folder,
       stdio: ["pipe", "ignore", "pipe"],
     });
     this.#process = started;
@@ -110,10 +125,174 @@ export class PostgresServer {
     await ended;
   }
 
-  async close(): Promise<void> {
-    await this.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+  /** As a machine that is switched off: none of its processes does anything after this. */
+  async kill(): Promise<void> {
+    const running = this.#process;
+    this.#process = null;
+    if (running === null) return;
+    const ended = once(running, "exit");
+    const killed = this.#stopped();
+    for (const pid of killed) send(pid, "SIGKILL");
+    running.stdin?.end();
+    await ended;
+    // Their memory goes with them; a server that starts earlier refuses to.
+    while (killed.some(isAlive)) await sleep(5);
   }
+
+  /** Stops all of its processes where they are. */
+  pause(): void {
+    for (const pid of this.#stopped()) send(pid, "SIGSTOP");
+  }
+
+  unpause(): void {
+    for (const pid of this.#processes()) send(pid, "SIGCONT");
+  }
+
+  /**
+   * A standby with all that this server has, on a port of its own or that of one that is gone. This server then
+   * acknowledges a commit once the standby has it.
+   */
+  async startStandby(port?: number): Promise<PostgresServer> {
+    const standby = new PostgresServer(this.#home, port ?? (await freePort()), { isStandby: true });
+    await this.query("alter system reset synchronous_standby_names", "select pg_reload_conf()");
+    await this.#copyTo(standby);
+    const source = `host=127.0.0.1 port=${this.port} user=${USER} password=${PASSWORD}`;
+    const settings = `primary_conninfo = '${source} application_name=${STANDBY}'\n`;
+    standby.#write("postgresql.auto.conf", settings);
+    standby.#write("standby.signal", "");
+    await standby.resume();
+    await this.query(`alter system set synchronous_standby_names = '${STANDBY}'`, "select pg_reload_conf()");
+    const isSynchronous = `select 1 from pg_stat_replication where sync_state = 'sync'`;
+    const until = performance.now() + START_MS;
+    while ((await this.query(isSynchronous)).length === 0) {
+      if (performance.now() > until) throw new Error("the standby does not follow");
+      await sleep(10);
+    }
+    return standby;
+  }
+
+  /** Makes a standby a primary, which waits for no standby. The one that was must be gone. */
+  async promote(): Promise<void> {
+    await this.query("select pg_promote()");
+  }
+
+  /** Keeps what the server holds, for `rollBack`. It is away meanwhile. */
+  async keep(): Promise<void> {
+    await this.stop();
+    await copy(this.#data, this.#kept);
+    await this.resume();
+  }
+
+  /** To what was kept last, as a backup is restored. */
+  async rollBack(): Promise<void> {
+    await this.stop();
+    rmSync(this.#data, { recursive: true });
+    await copy(this.#kept, this.#data);
+    await this.resume();
+  }
+
+  /** The rows of the last one. With the rights of the owner of everything. */
+  async query(...statements: readonly string[]): Promise<readonly unknown[]> {
+    const client = await this.#connect();
+    try {
+      let rows: readonly unknown[] = [];
+      for (const statement of statements) ({ rows } = await client.query(statement));
+      return rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** A standby leaves the programs, which are those of the server it was made from. */
+  async close(): Promise<void> {
+    await this.kill();
+    rmSync(this.#isStandby ? this.#data : this.#home.folder, { recursive: true, force: true });
+  }
+
+  get #kept(): string {
+    return `${this.#data}-kept`;
+  }
+
+  async #connect(): Promise<Client> {
+    const account = { user: USER, password: PASSWORD, database: DATABASE };
+    const client = new Client({ ...account, host: "127.0.0.1", port: this.port });
+    client.on("error", () => {});
+    await client.connect();
+    return client;
+  }
+
+  /** As `pg_basebackup`, which the package lacks (https://www.postgresql.org/docs/current/continuous-archiving.html). */
+  async #copyTo(standby: PostgresServer): Promise<void> {
+    const data = standby.#data;
+    const client = await this.#connect();
+    try {
+      await client.query("select pg_backup_start('standby', true)");
+      await copy(this.#data, data);
+      const { rows } = await client.query<{ labelfile: string }>("select * from pg_backup_stop(false)");
+      standby.#write("backup_label", rows[0]!.labelfile);
+    } finally {
+      await client.end();
+    }
+    for (const name of ["postmaster.pid", "postmaster.opts"]) rmSync(join(data, name), { force: true });
+    for (const name of readdirSync(join(data, "pg_wal")).filter((name) => /^[0-9A-F]{24}$/u.test(name)))
+      rmSync(join(data, "pg_wal", name));
+  }
+
+  #write(name: string, text: string): void {
+    const path = join(this.#data, name);
+    writeFileSync(path, text);
+    const { uid, gid = uid } = this.#home.account;
+    if (uid !== undefined) chownSync(path, uid, gid!);
+  }
+
+  /** Once it cannot start any more. */
+  #stopped(): readonly number[] {
+    const [server] = this.#processes();
+    if (server !== undefined) send(server, "SIGSTOP");
+    return this.#processes();
+  }
+
+  /** The server, whose id is the first line of its file, and what it has started; none where it has ended. */
+  #processes(): readonly number[] {
+    try {
+      const server = Number.parseInt(readFileSync(join(this.#data, "postmaster.pid"), "utf8"), 10);
+      const children = readFileSync(`/proc/${server}/task/${server}/children`, "utf8");
+      return [server, ...children.trim().split(" ").filter(Boolean).map(Number)];
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+      return [];
+    }
+  }
+}
+
+/** Of a database that several servers may be the primary of. Without the password. */
+export function urlOf(ports: readonly number[]): string {
+  return `postgres://${USER}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${DATABASE}`;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) Z/u.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** With its owners. What a server removes meanwhile is not missed. */
+async function copy(from: string, to: string): Promise<void> {
+  rmSync(to, { recursive: true, force: true });
+  await promisify(execFile)("cp", ["-a", from, to]).catch((error: { readonly stderr?: string }) => {
+    const lines = (error.stderr ?? "").trim().split("\n");
+    if (!lines.every((line) => line.endsWith("No such file or directory"))) throw error;
+  });
 }
 
 /** Copies it, because another user may not reach the packages, and makes the links that npm cannot pack. */
@@ -164,7 +343,8 @@ async function saysReady(started: ChildProcess): Promise<void> {
     started.once("exit", fail);
     started.stderr?.on("data", (part: Buffer) => {
       log = (log + part.toString()).slice(-4_000);
-      if (!log.includes("ready to accept connections")) return;
+      if (log.includes("database system is shut down")) fail();
+      if (!/ready to accept (?:read-only )?connections/u.test(log)) return;
       clearTimeout(timer);
       started.off("exit", fail);
       resolve();
