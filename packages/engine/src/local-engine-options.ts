@@ -10,6 +10,8 @@ import type { ShareLimits } from "./collection/store-mover.ts";
 import type { TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { EngineLog } from "./engine-log.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
+import type { PublicationLimits, PublishedIndexes } from "./publication/published-indexes.ts";
+import type { ObjectStoreSettings } from "./storage/objects/object-store.ts";
 import type { PostgresSettings } from "./storage/postgres/postgres-database.ts";
 import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
 import type { TurnLock } from "./storage/turn-lock.ts";
@@ -21,6 +23,12 @@ export interface EngineDatabase extends PostgresSettings {
   readonly checkpointAfterBytes?: number;
   /** How often this server looks for what others have dropped, in milliseconds; a minute by default. */
   readonly lookMs?: number;
+}
+
+/** An object store beside a database. */
+export interface EngineObjects extends ObjectStoreSettings {
+  /** When indexes are published, and how long files stay that nobody needs. */
+  readonly publication?: Partial<PublicationLimits>;
 }
 
 export interface LocalEngineOptions {
@@ -47,6 +55,8 @@ export interface LocalEngineOptions {
   readonly unsealedMemory?: number;
   /** Where catalog and records are that other servers serve, too; the data folder is then a cache, and may be lost. */
   readonly database?: EngineDatabase;
+  /** Where servers of a database find the indexes that others have made; by default each makes its own. */
+  readonly objects?: EngineObjects;
   /** Until bytes of deleted records have left the files; by default they may stay. */
   readonly purgeAfterMs?: number;
 }
@@ -72,6 +82,8 @@ export interface EngineParts {
   readonly logs: CollectionLogs | null;
   /** As `logs`. */
   readonly others: OthersCatalog | null;
+  /** With a database and an object store; else `null`. */
+  readonly published: PublishedIndexes | null;
   /** After what uses them. */
   readonly close: () => Promise<void>;
 }

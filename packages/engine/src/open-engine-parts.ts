@@ -1,4 +1,5 @@
 /** Opens what an engine is made of: the data folder's catalog, and what collections share. */
+import { SheafError } from "@sheaf/protocol";
 import { Archive } from "./archive/archive.ts";
 import { openCatalog } from "./catalog/open-catalog.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
@@ -13,17 +14,18 @@ import { TurnLock } from "./storage/turn-lock.ts";
 export async function openEngineParts(options: OpenOptions): Promise<EngineParts> {
   const folder = new DataFolder(options.dataFolder);
   const disk = createDiskSpace(folder.path, options);
-  const { archive, catalog, logs, others } =
+  const { archive, catalog, logs, others, published } =
     options.database === undefined
       ? await openFolder(folder, disk, options)
       : // Of no use, and none of its memory, on a server without a database.
         await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
   const largeWrites = new TurnLock();
   const shares = new SharedStores({ path: folder.path, disk, largeWrites });
-  return { folder, disk, catalog, logs, others, largeWrites, shares, archive, close };
+  return { folder, disk, catalog, logs, others, published, largeWrites, shares, archive, close };
 
   async function close(): Promise<void> {
     await shares.close();
+    await published?.close();
     await logs?.close();
     await catalog.close();
     await archive?.close();
@@ -31,21 +33,23 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
 }
 
 /** What is neither in a database nor shared by collections. */
-type Kept = Pick<EngineParts, "archive" | "catalog" | "logs" | "others">;
+type Kept = Pick<EngineParts, "archive" | "catalog" | "logs" | "others" | "published">;
 
 async function openFolder(
   folder: DataFolder,
   disk: EngineParts["disk"],
   options: OpenOptions,
 ): Promise<Kept> {
-  const { quotas = NO_QUOTAS, shareStores, log } = options;
+  const { quotas = NO_QUOTAS, shareStores, log, objects } = options;
+  if (objects !== undefined)
+    throw new SheafError("failed_precondition", "an object store is of use beside a database only");
   const archive = openArchive(folder.path, options);
   const catalogOptions = { quotas, shares: shareStores !== null, log, archive };
   const catalog = await openCatalog(folder, disk, catalogOptions).catch(async (error: unknown) => {
     await archive?.close();
     throw error;
   });
-  return { archive, catalog, logs: null, others: null };
+  return { archive, catalog, logs: null, others: null, published: null };
 }
 
 /** `null`: there is none, and what is written from now on will be in none. */

@@ -36,6 +36,7 @@ import type { KeptIndexFiles } from "./index-keeper.ts";
 import type { ViewCopy } from "../storage/log/log-checkpoints.ts";
 import type { CollectionLogs } from "./logged/collection-logs.ts";
 import { lineageOf } from "./lineage.ts";
+import type { PublishedIndexes } from "../publication/published-indexes.ts";
 import { OpenCollection } from "./open-collection.ts";
 import { SHARE_LIMITS, type ShareLimits, StoreMover } from "./store-mover.ts";
 import type { OpeningProgress } from "./opening/opening-progress.ts";
@@ -70,6 +71,8 @@ interface CollectionOpenerOptions {
   readonly largeWrites: TurnLock;
   /** Where other servers keep the same collections; else `null`. */
   readonly logs: CollectionLogs | null;
+  /** Where they find indexes of each other; else `null`. */
+  readonly published: PublishedIndexes | null;
   readonly scanPool: ScanPool;
   readonly regexPool: RegexPool;
   readonly rowReader: RowReader;
@@ -159,6 +162,7 @@ export class CollectionOpener {
       // Each takes milliseconds, and one caller may have hundreds of them opened at a time.
       await takeSlice(known.tenant);
       const { stored, logged } = await this.#openRecords(known);
+      if (logged !== undefined) indexFiles?.published?.follow(() => logged.position);
       const store = logged ?? (budget === null ? stored : new QuotaStore(id, stored, budget));
       try {
         await takeSlice(known.tenant);
@@ -227,8 +231,10 @@ export class CollectionOpener {
 
   /** Files that nobody keeps up with the records are removed: they would be wrong some day. */
   async #indexFiles(known: CollectionEntry): Promise<KeptIndexFiles | undefined> {
-    const files = this.filesOf(known.id);
-    if (files !== null) return { files, lineage: lineageOf(known) };
+    const [files, lineage] = [this.filesOf(known.id), lineageOf(known)];
+    const published = files && (await this.#options.published?.of({ id: known.id, lineage, folder: files }));
+    if (files !== null)
+      return { files: published?.files ?? files, lineage, published: published ?? undefined };
     const path = this.#options.folder.collectionIndex(known.id);
     if (existsSync(path)) await rm(path, { recursive: true, force: true });
     return undefined;

@@ -20,6 +20,7 @@ import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import type { RecordStore, StoreChange } from "../storage/record-store.ts";
 import { LOGGED_ROWS, type OpeningProgress, secondsSince } from "./opening/opening-progress.ts";
 import { replayChanges } from "./opening/replay-changes.ts";
+import type { PublishedIndex } from "../publication/published-indexes.ts";
 import { putLostRows, withLiveRows } from "./opening/restore-lost-rows.ts";
 import type { SchemaInference } from "./schema-inference.ts";
 import { RecordVerification } from "./opening/verify-records.ts";
@@ -33,6 +34,8 @@ export interface KeptIndexFiles {
   readonly delays?: FileDelays | undefined;
   /** Has segments written by the indexer process; by this one if left out. */
   readonly writeElsewhere?: WriteElsewhere | undefined;
+  /** Where other servers find the index, and this one if it has lost it. */
+  readonly published?: PublishedIndex | undefined;
 }
 
 /** The open collection, as its keeper sees it. */
@@ -90,8 +93,12 @@ export class IndexKeeper {
       readVector: (segment, docId) => index.readVector(segment, docId),
       isReplacedSoon: (segment) => index.isReplacedSoon(segment),
       onCovered: (covers) => store.keepChangesAfter(covers),
+      onInstalled: (manifest) => source.published?.publish(manifest),
       onDamaged: (damage) => this.fail(damage),
     });
+    if (source.published === undefined) return;
+    source.published.onSpent = (names) => this.#files.renew(names);
+    source.published.onDamaged = (damage) => this.fail(damage);
   }
 
   /**
@@ -102,6 +109,7 @@ export class IndexKeeper {
     const { index, store, onProblem } = this.#collection;
     /** Files that were found damaged once they were open. */
     const setAside = new Set<string>();
+    await this.#adopt(signal);
     for (;;) {
       try {
         const isRestored = await this.#open(progress, signal);
@@ -120,8 +128,19 @@ export class IndexKeeper {
       }
     }
     index.reset();
+    this.#source.published?.useless();
     await this.#files.discard().catch(onProblem);
     return false;
+  }
+
+  /** The records have everything, whatever becomes of it. */
+  async #adopt(signal: CancelSignal): Promise<void> {
+    try {
+      await this.#source.published?.adopt(signal);
+    } catch (error) {
+      throwIfAborted(signal);
+      this.#collection.onProblem(error);
+    }
   }
 
   get health(): IndexHealth {
@@ -145,6 +164,8 @@ export class IndexKeeper {
       this.#verification = new RecordVerification({ store, index, isSettled });
       this.#verified = this.#verify(this.#verification);
     }
+    const { installed } = this.#files;
+    if (installed !== null) this.#source.published?.publish(installed);
     this.#files.changed();
   }
 
@@ -184,6 +205,7 @@ export class IndexKeeper {
     if (this.#broken || this.#closing.aborted) return;
     this.#broken = true;
     this.#collection.onProblem(error);
+    if (!(error instanceof SegmentDamaged)) this.#source.published?.useless();
     this.#files.abandon(error);
     this.#collection.onBroken();
   }
@@ -192,6 +214,7 @@ export class IndexKeeper {
   async close(): Promise<void> {
     this.#closing.abort(new SheafError("unavailable", "the collection is being closed"));
     await this.#verified;
+    await this.#source.published?.close();
     await this.#files.close();
   }
 
@@ -200,15 +223,18 @@ export class IndexKeeper {
     const restored = await this.#files.restore({ head: store.head, plan: plan(), signal });
     if (restored === null) return false;
     const { manifest } = restored;
-    const lost = lostFiles(restored);
+    // Of a view that was made anew only newer operations are known, not which records older ones have changed.
+    const isReplayed = store.changesAfter(manifest.covers) !== "trimmed";
+    const lost = lostFiles(restored, isReplayed);
     const onRestored = lost === null ? null : progress.restoringLost(lost);
-    index.restore(await this.#withLiveRows(restored, signal), manifest.head.nextOffset);
+    const live = isReplayed ? restored : { ...restored, isLiveUnknown: true };
+    index.restore(await this.#withLiveRows(live, signal), manifest.head.nextOffset);
     kinds.add(kindsOf(manifest));
     store.keepChangesAfter(manifest.covers);
     progress.replaying(index.size, store.head.sequence - manifest.covers);
     const target = { index, kinds, progress };
-    if (!(await replayChanges(store, manifest.covers, target, signal))) return false;
-    if (onRestored !== null) onRestored(await putLostRows(store, { index, progress }, signal));
+    if (isReplayed && !(await replayChanges(store, manifest.covers, target, signal))) return false;
+    if (onRestored !== null) onRestored(await putLostRows(store, target, signal));
     return true;
   }
 
@@ -256,10 +282,11 @@ function kindsOf({ kinds }: Manifest): Map<string, Set<KeyKinds["kinds"][number]
 }
 
 /** In words; `null`: all files are there. */
-function lostFiles({ lost, isLiveUnknown }: RestoredIndex): string | null {
+function lostFiles({ lost, isLiveUnknown }: RestoredIndex, isReplayed: boolean): string | null {
   const rows = lost.reduce((sum, file) => sum + file.rows, 0);
   const parts = lost.length > 0 ? [`segments: ${lost.length}, rows: ${rows} at most`] : [];
   if (isLiveUnknown) parts.push("the list of dead rows");
+  if (!isReplayed) parts.push("the list of later operations");
   return parts.length > 0 ? parts.join("; ") : null;
 }
 

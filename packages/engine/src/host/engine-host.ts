@@ -11,6 +11,7 @@ import { DataFolder } from "../storage/folder/data-folder.ts";
 import type { ResultBatch } from "../engine.ts";
 import { CallerErrors } from "./caller-errors.ts";
 import { registerHost } from "./data-lock.ts";
+import { objectsOfHost } from "./host-arguments.ts";
 import { INHERITED_LOCK_FD } from "./host-process.ts";
 import {
   type DamageEvent,
@@ -28,7 +29,8 @@ const FAREWELL_MS = 100;
 optimizeEarly();
 // Everything that LMDB makes in the data folder is the owner's alone.
 process.umask(0o077);
-const { lockToken, ...engineOptions } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
+const { lockToken, objects, ...told } = JSON.parse(process.argv[2] ?? "{}") as HostArguments;
+const engineOptions = { ...told, ...objectsOfHost(objects, process.env) };
 let opened: LocalEngine | null = null;
 const memory = new IdleGc();
 const errors = new CallerErrors(log);

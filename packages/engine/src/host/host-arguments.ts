@@ -1,7 +1,8 @@
 /** What an engine host is started with: settings as an argument, which others can read, and secrets in its environment. */
 import { NO_QUOTAS } from "../collection/tenant-quotas.ts";
 import { HOST_PROCESS } from "./host-process.ts";
-import type { HostArguments } from "./host-protocol.ts";
+import type { EngineObjects } from "../local-engine-options.ts";
+import type { HostArguments, ObjectSecret } from "./host-protocol.ts";
 import type { HostedEngineOptions } from "./hosted-engine-options.ts";
 
 interface HostStart {
@@ -12,14 +13,45 @@ interface HostStart {
 
 export function hostStart(options: HostedEngineOptions, lockToken: string): HostStart {
   const { dataFolder, quotas = NO_QUOTAS, indexMemory, unsealedMemory, purgeAfterMs } = options;
-  const { index, shareStores, diskReserve, archive, database } = options;
+  const { index, shareStores, diskReserve, archive, database, objects } = options;
   const { password, ...place } = database ?? {};
-  const stored = { index, shareStores, diskReserve, archive, database: database && place };
+  const { accessKeyId: _id, secretAccessKey: _key, sessionToken: _token, ...store } = objects ?? {};
+  const stored = { index, shareStores, diskReserve, archive };
+  const shared = { database: database && place, objects: objects && store };
   const settings = {
     ...{ dataFolder, lockToken, quotas, indexMemory, unsealedMemory, purgeAfterMs },
-    ...stored,
+    ...{ ...stored, ...shared },
   } satisfies { [name in Exclude<keyof HostArguments, "damaged">]-?: unknown };
   // PostgreSQL's client finds it there.
-  const env = { ...HOST_PROCESS.env, ...(password !== undefined && { PGPASSWORD: password }) };
+  const env = {
+    ...HOST_PROCESS.env,
+    ...(password !== undefined && { PGPASSWORD: password }),
+    ...environmentOf(objects),
+  };
   return { settings: settings as HostStart["settings"], env };
+}
+
+function environmentOf(objects: Pick<EngineObjects, ObjectSecret> | undefined): HostStart["env"] {
+  if (objects === undefined) return {};
+  const { accessKeyId, secretAccessKey, sessionToken = "" } = objects;
+  return {
+    ...{ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
+    // The gateway's own may be another one.
+    AWS_SESSION_TOKEN: sessionToken,
+  };
+}
+
+/** In the host: what its arguments say, with the keys of its environment. */
+export function objectsOfHost(
+  objects: HostArguments["objects"],
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly objects?: EngineObjects } {
+  if (objects === undefined) return {};
+  const sessionToken = env["AWS_SESSION_TOKEN"] ?? "";
+  const keys = {
+    accessKeyId: env["AWS_ACCESS_KEY_ID"] ?? "",
+    secretAccessKey: env["AWS_SECRET_ACCESS_KEY"] ?? "",
+    ...(sessionToken !== "" && { sessionToken }),
+  };
+  return { objects: { ...objects, ...keys } };
 }

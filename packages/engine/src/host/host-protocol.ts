@@ -3,9 +3,11 @@ import type { ArchiveSettings } from "../archive/archive.ts";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
-import type { EngineDatabase } from "../local-engine-options.ts";
+import type { EngineDatabase, EngineObjects } from "../local-engine-options.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
+
+export type ObjectSecret = "accessKeyId" | "secretAccessKey" | "sessionToken";
 
 /** `process.argv[2]` of an engine host, as JSON. */
 export interface HostArguments {
@@ -22,6 +24,8 @@ export interface HostArguments {
   readonly archive?: ArchiveSettings;
   /** The password is in the environment: others can read arguments. */
   readonly database?: Omit<EngineDatabase, "password">;
+  /** So are its keys. */
+  readonly objects?: Omit<EngineObjects, ObjectSecret>;
   /** As `LocalEngineOptions` has it. */
   readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; the default where it is left out. */

@@ -5,7 +5,7 @@ import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
 import type { EngineLog } from "../engine-log.ts";
-import type { EngineDatabase } from "../local-engine-options.ts";
+import type { EngineDatabase, EngineObjects } from "../local-engine-options.ts";
 import type { DiskReserve } from "../storage/folder/disk-space.ts";
 
 export interface HostedEngineOptions {
@@ -28,6 +28,8 @@ export interface HostedEngineOptions {
   readonly archive?: ArchiveSettings;
   /** Keeps catalog and records, for other servers too. */
   readonly database?: EngineDatabase;
+  /** Keeps index files, for other servers too. */
+  readonly objects?: EngineObjects;
   /** New collections share environments while they hold no more than this; `null`: each has one of its own. */
   readonly shareStores?: ShareLimits | null;
   /** To keep free on the data folder's disk; by default 32 MiB. */

@@ -13,12 +13,15 @@ import { lowerBound } from "../../segment/lower-bound.ts";
 import type { RecordStore } from "../../storage/record-store.ts";
 import { runInTurns } from "../../storage/steps.ts";
 import type { StoredRecord } from "../../storage/stored-record.ts";
+import type { SchemaInference } from "../schema-inference.ts";
 import type { OpeningProgress } from "./opening-progress.ts";
 
 type Records = Pick<RecordStore, "head" | "readVector" | "scan">;
 
 export interface LostRowsTarget {
   readonly index: CollectionIndex;
+  /** What is learnt of the records. */
+  readonly kinds: Pick<SchemaInference, "know">;
   readonly progress: OpeningProgress;
 }
 
@@ -66,8 +69,8 @@ function* liveSteps(
   return live;
 }
 
-function* lostRowsSteps(store: Records, { index, progress }: LostRowsTarget): Generator<void, number> {
-  const lost = new LostRows(store, index.segments);
+function* lostRowsSteps(store: Records, { index, kinds, progress }: LostRowsTarget): Generator<void, number> {
+  const lost = new LostRows(store, index.segments, kinds);
   const { sequence, nextOffset } = store.head;
   // Nothing else is written meanwhile, so the records stay as they are between two steps.
   while (!lost.isDone) {
@@ -82,6 +85,7 @@ function* lostRowsSteps(store: Records, { index, progress }: LostRowsTarget): Ge
 /** Goes through the offsets that no live row has. */
 class LostRows {
   readonly #store: Records;
+  readonly #kinds: LostRowsTarget["kinds"];
   /** As they were: what is put meanwhile is put once. */
   readonly #segments: readonly LiveSegment[];
   readonly #into: Float32Array;
@@ -93,8 +97,9 @@ class LostRows {
   count = 0;
   isDone = false;
 
-  constructor(store: Records, segments: readonly LiveSegment[]) {
+  constructor(store: Records, segments: readonly LiveSegment[], kinds: LostRowsTarget["kinds"]) {
     this.#store = store;
+    this.#kinds = kinds;
     this.#segments = segments;
     this.#into = new Float32Array(store.head.dimension ?? 0);
   }
@@ -111,6 +116,7 @@ class LostRows {
       if (this.#absentFrom(record.offset) !== record.offset) continue;
       this.next++;
       this.count++;
+      this.#kinds.know(record);
       yield record;
     }
   }

@@ -38,6 +38,8 @@ export interface IndexFilesOptions {
   readonly isReplacedSoon: (segment: SealedSegment) => boolean;
   /** Told up to which operation the installed manifest covers; infinite: there is none any more. */
   readonly onCovered?: ((covers: number) => void) | undefined;
+  /** Told of each manifest once it is installed. */
+  readonly onInstalled?: ((manifest: Manifest) => void) | undefined;
   readonly onProblem: (error: unknown) => void;
   /** A file that the index is read from was found damaged as another was written of it. */
   readonly onDamaged: (damage: SegmentDamaged) => void;
@@ -96,6 +98,11 @@ export class IndexFiles {
           });
   }
 
+  /** `null`: there is none. */
+  get installed(): Manifest | null {
+    return this.#installed;
+  }
+
   /** Up to which operation the installed manifest covers; `null`: there is none. */
   get covers(): number | null {
     return this.#installed?.covers ?? null;
@@ -136,6 +143,16 @@ export class IndexFiles {
   seal(request: SealRequest): AwaitedSegment | null {
     const state = this.#options.state();
     return state === null ? null : (this.#sealer?.seal(request, state.plan) ?? null);
+  }
+
+  /** These files may have no longer the names that they have: they are written anew, and a manifest of them. */
+  renew(names: ReadonlySet<string>): void {
+    for (const { segment } of this.#options.state()?.entries ?? [])
+      if (segment.isSealed && names.has(this.#written.get(segment)?.name ?? ""))
+        this.#written.delete(segment);
+    // Also where it is one of dead rows.
+    this.#installedLive = null;
+    this.#schedule(this.#delays.sealedMs);
   }
 
   /** Segments were sealed. */
@@ -268,6 +285,7 @@ export class IndexFiles {
     this.#installed = manifest;
     this.#installedAt = performance.now();
     this.#installedLive = draft.live;
+    this.#options.onInstalled?.(manifest);
   }
 
   #isNews({ manifest, live }: ManifestDraft): boolean {

@@ -55,6 +55,9 @@ export interface RestoreResult {
   readonly nextN: number;
 }
 
+/** Of one file: the one that is here, and one that is fetched. */
+const MOST_COPIES = 2;
+
 export async function restoreIndex(request: RestoreRequest): Promise<RestoreResult> {
   const { files, signal } = request;
   await files.removeUnfinished();
@@ -83,15 +86,21 @@ function fits(manifest: Manifest, { lineage, head, plan }: RestoreRequest): bool
   return manifest.space === plan.space && plan.sparse.every(({ key }) => manifest.sparse.includes(key));
 }
 
-/** What `work` reads; `null`: its file is damaged, which was reported, and set aside, now or before. */
-async function orLost<T>(work: Promise<T>, request: RestoreRequest): Promise<T | null> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof SegmentDamaged)) throw error;
-    const isKnown = error instanceof SegmentMissing && (await request.files.isQuarantined(error.file));
-    if (!isKnown) await setAside(request, error);
-    return null;
+/**
+ * What `work` reads; `null`: its file is damaged, which was reported, and set aside, now or before. Once it is set aside there
+ * may be another copy of it.
+ */
+async function orLost<T>(work: () => Promise<T>, request: RestoreRequest): Promise<T | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof SegmentDamaged)) throw error;
+      const isMissing = error instanceof SegmentMissing;
+      const isKnown = isMissing && (await request.files.isQuarantined(error.file));
+      if (!isKnown) await setAside(request, error);
+      if (isMissing || attempt === MOST_COPIES) return null;
+    }
   }
 }
 
@@ -102,13 +111,13 @@ async function setAside({ files, onProblem }: RestoreRequest, damage: SegmentDam
 
 async function openSegments(manifest: Manifest, request: RestoreRequest): Promise<RestoredIndex> {
   const { files, signal } = request;
-  const dead = await orLost(readDeadRows(files, manifest, { signal }), request);
+  const dead = await orLost(() => readDeadRows(files, manifest, { signal }), request);
   const segments: RestoredSegment[] = [];
   const lost: SegmentEntry[] = [];
   try {
     for (const file of manifest.segments) {
-      const opening = openRestored(file, { id: segments.length, dead, manifest, request });
-      const segment = await orLost(opening, request);
+      const options = { id: segments.length, dead, manifest, request };
+      const segment = await orLost(() => openRestored(file, options), request);
       if (segment === null) lost.push(file);
       else segments.push(segment);
     }

@@ -87,8 +87,8 @@ export class FiledCollection extends TestCollection {
       const live = isLiveUnknown ? await withLiveRows(this, segments, signal) : segments;
       this.index.restore(live, manifest.head.nextOffset);
       this.#replay(manifest.covers);
-      const progress = new OpeningProgress(() => {});
-      if (lost.length > 0) this.restored = await putLostRows(this, { index: this.index, progress }, signal);
+      const target = { index: this.index, kinds: { know() {} }, progress: new OpeningProgress(() => {}) };
+      if (lost.length > 0) this.restored = await putLostRows(this, target, signal);
     }
     return restored === null ? "rebuilt" : "restored";
   }

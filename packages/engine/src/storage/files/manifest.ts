@@ -54,6 +54,11 @@ export interface FoundManifest {
   readonly nextN: number;
 }
 
+/** Segments and dead rows. */
+export function filesOf({ segments, deadRows }: Manifest): readonly FileIdentity[] {
+  return deadRows === null ? segments : [...segments, deadRows];
+}
+
 const SECTION = "manifest";
 const NAME = /^manifest-(0|[1-9][0-9]{0,14})$/;
 

@@ -119,6 +119,11 @@ export class LoggedRecordStore extends ForwardingStore {
     return store;
   }
 
+  /** The state of the log that the view has come to. */
+  get position(): LogHead {
+    return this.#position;
+  }
+
   /** `false` while a checkpoint is written; closing would break it off. */
   get settled(): boolean {
     return this.#options.checkpoints?.isWriting !== true;

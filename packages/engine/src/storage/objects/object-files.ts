@@ -24,12 +24,13 @@ const MAX_QUARANTINED = 8;
 
 export class ObjectFiles implements SegmentFiles {
   readonly #store: ObjectStore;
-  readonly #cache: BlockCache;
+  readonly #cache: BlockCache | null;
   readonly #open = new Set<WeakRef<ObjectFile>>();
   /** Blocks that are being fetched, by their name in the cache. */
   readonly #fetches = new Map<string, Promise<Buffer>>();
 
-  constructor(store: ObjectStore, cache: BlockCache) {
+  /** @param cache `null`: every read is a request. Closed with this. */
+  constructor(store: ObjectStore, cache: BlockCache | null) {
     this.#store = store;
     this.#cache = cache;
   }
@@ -57,13 +58,13 @@ export class ObjectFiles implements SegmentFiles {
   async remove(name: string): Promise<void> {
     if (!isFileName(name)) return;
     await this.#store.remove(name);
-    await this.#cache.forget(`${name}.`);
+    await this.#cache?.forget(`${name}.`);
   }
 
   /** Under another name of the bucket, behind the time. The object itself is what is damaged: blocks on disk are checked. */
   async quarantine(name: string): Promise<void> {
     if (!isFileName(name)) return;
-    await this.#cache.forget(`${name}.`);
+    await this.#cache?.forget(`${name}.`);
     const time = new Date().toISOString().replaceAll(":", "-").toLowerCase();
     if (!(await this.#store.copy(name, `${QUARANTINE}${time}.${name}`))) return;
     await this.#store.remove(name);
@@ -82,7 +83,7 @@ export class ObjectFiles implements SegmentFiles {
     for (const file of this.#open) await file.deref()?.close();
     this.#open.clear();
     await Promise.allSettled(this.#fetches.values());
-    await this.#cache.close();
+    await this.#cache?.close();
   }
 
   #blocksOf(name: string, { size, tag }: ObjectRange): ObjectBlocks {
@@ -90,7 +91,7 @@ export class ObjectFiles implements SegmentFiles {
     const version = createHash("sha256").update(tag).digest("hex").slice(0, 16);
     const nameOf = (index: number): string => `${name}.${version}.${index}`;
     return {
-      tryRead: (index, into, from) => this.#cache.tryRead(nameOf(index), into, from),
+      tryRead: (index, into, from) => this.#cache?.tryRead(nameOf(index), into, from) ?? false,
       read: (first, count) =>
         Promise.all(
           Array.from({ length: count }, (_, i) => {
@@ -112,7 +113,7 @@ export class ObjectFiles implements SegmentFiles {
   }
 
   async #readOrFetch(cached: string, { name, tag, start, end }: WantedBlock): Promise<Buffer> {
-    const known = await this.#cache.read(cached);
+    const known = await this.#cache?.read(cached);
     if (known?.length === end - start) return known;
     const found = await this.#store.get(name, `${start}-${end - 1}`);
     if (found === null) throw new SegmentMissing(name);
@@ -120,7 +121,7 @@ export class ObjectFiles implements SegmentFiles {
     if (found.tag !== tag) throw new SegmentDamaged(name, null, "the object is another one now");
     if (found.start > start || bytes.length !== end - start)
       throw new SegmentDamaged(name, null, `the object store has no bytes ${start} to ${end} of it`);
-    await this.#cache.put(cached, bytes);
+    await this.#cache?.put(cached, bytes);
     return bytes;
   }
 }

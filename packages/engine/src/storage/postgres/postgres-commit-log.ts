@@ -79,9 +79,11 @@ export class PostgresCommitLog implements CommitLog {
     { collection, epoch, quota }: LogCopy,
   ): Promise<Verdict<"done" | "gone" | "over" | "trimmed">> {
     const { copySource, copyBatches, copyHead } = this.#sql;
+    const { lockSource, copy, copyRefs } = this.#database.statements.manifests;
     if ((await query(copySource, [collection])).length > 0) return { commit: false, value: "done" };
     const owner = (await query(copySource, [from]))[0]?.["owner"];
     const add = await this.#owners.lock({ query }, owner);
+    await query(lockSource, [from]);
     const [source] = await query(copySource, [from]);
     if (source === undefined) return { commit: false, value: "gone" };
     const { kept_records: records, kept_bytes: keptBytes } = source;
@@ -90,6 +92,8 @@ export class PostgresCommitLog implements CommitLog {
     const checkpoint = await this.#copyCheckpoint({ query }, source["checkpoint"], collection);
     await this.#copyBodies({ query }, { from, to: collection, after: trimmed, until: seq });
     await query(copyBatches, [from, collection, seq]);
+    await query(copy, [from, collection, epoch]);
+    await query(copyRefs, [from, collection]);
     const values = [
       from,
       collection,
@@ -134,6 +138,9 @@ export class PostgresCommitLog implements CommitLog {
     if (typeof checkpoint === "string") await this.drop(checkpoint);
     for (const statement of [this.#sql.dropBodies, this.#sql.dropBatches])
       while ((await this.#change(statement, [collection])).length > 0) await sleep(STEP_PAUSE_MS);
+    const { remove, removeRefs } = this.#database.statements.manifests;
+    await this.#change(remove, [collection]);
+    await this.#change(removeRefs, [collection, []]);
   }
 
   async heads(collections: readonly string[]): Promise<readonly ((FoundHead & LogSizes) | null)[]> {

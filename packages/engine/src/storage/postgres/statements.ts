@@ -53,6 +53,21 @@ const MIGRATIONS: readonly Migration[] = [
       `create table ${schema}.log_owner (owner text primary key, records bigint not null, bytes bigint not null)`,
     ],
   },
+  {
+    // A program that does not know manifests drops and copies collections without them: garbage that a sweep finds.
+    oldest: 4,
+    statements: (schema) => [
+      `create table ${schema}.manifest (collection text primary key, n bigint not null, epoch text not null,
+        seq bigint not null, batch text not null, token text not null, body text not null,
+        at timestamptz not null default now())`,
+      `create table ${schema}.segment (id text primary key, state text not null, bytes bigint not null,
+        at timestamptz not null default now())`,
+      `create index segment_at on ${schema}.segment (at)`,
+      `create table ${schema}.segment_ref (collection text not null, segment text not null,
+        primary key (collection, segment))`,
+      `create index segment_ref_segment on ${schema}.segment_ref (segment)`,
+    ],
+  },
 ];
 
 export type Statements = ReturnType<typeof statementsIn>;
@@ -65,6 +80,7 @@ export function statementsIn(schema: string) {
     ...migrationsIn(schema),
     catalog: catalogIn(schema),
     log: { ...logIn(schema), ...wholeLogIn(schema), ...ownersIn(schema) },
+    manifests: { ...manifestsIn(schema), ...objectsIn(schema) },
   };
 }
 
@@ -277,4 +293,65 @@ function withoutHead(table: string, head: string): string {
     )
     select collection from ids where collection is not null
       and not exists (select 1 from ${head} h where h.collection = ids.collection) limit 1000`;
+}
+
+/** Which index files are a collection's index, for any server. */
+function manifestsIn(schema: string) {
+  const [head, manifest] = [`${schema}.log_head`, `${schema}.manifest`];
+  const [segment, ref] = [`${schema}.segment`, `${schema}.segment_ref`];
+  const columns = "n, epoch, seq, batch, token, body, at";
+  return {
+    read: `select n, epoch, token, body, (extract(epoch from now() - at) * 1000)::float8 as age from ${manifest}
+      where collection = $1::text`,
+    /** Keeps the collection from being dropped, and no append from anything. */
+    keepHead: `select 1 from ${head} where collection = $1::text for key share`,
+    newest: `select n, token from ${manifest} where collection = $1::text for update`,
+    insert: `insert into ${manifest} (collection, ${columns})
+      values ($1::text, $2::bigint, $3::text, $4::bigint, $5::text, $6::text, $7::text, now())
+      on conflict do nothing returning n`,
+    replace: `update ${manifest} set (${columns}) =
+        ($2::bigint, $3::text, $4::bigint, $5::text, $6::text, $7::text, now())
+      where collection = $1::text and n = $8::bigint returning n`,
+    /** In one order for all, so that two that share files do not wait for each other. */
+    lockFiles: `select id from ${segment} where id = any ($1::text[]) order by id for update`,
+    /** Also of those that are live: a sweep that has looked before finds the time changed, and leaves them. */
+    revive: `update ${segment} set state = 'live', at = now()
+      where id = any ($1::text[]) and state in ('staged', 'live') returning id`,
+    addRefs: `insert into ${ref} (collection, segment) select $1::text, unnest($2::text[]) on conflict do nothing`,
+    /** All but these. */
+    removeRefs: `with gone as (delete from ${ref} where collection = $1::text and segment <> all ($2::text[])
+        returning segment)
+      update ${segment} s set at = now() from gone where s.id = gone.segment`,
+    remove: `delete from ${manifest} where collection = $1::text`,
+    /** For as long as the source's log is copied, nobody replaces its manifest. */
+    lockSource: `select 1 from ${manifest} where collection = $1::text for share`,
+    copy: `insert into ${manifest} (collection, ${columns})
+      select $2::text, 1, $3::text, seq, batch, token, body, now() from ${manifest} where collection = $1::text`,
+    copyRefs: `with copied as (insert into ${ref} (collection, segment)
+        select $2::text, segment from ${ref} where collection = $1::text returning segment)
+      update ${segment} s set at = now() from copied where s.id = copied.segment`,
+    lost: `select collection from ${manifest} m
+      where not exists (select 1 from ${head} h where h.collection = m.collection) limit 100`,
+  };
+}
+
+/** Objects of index files, from before the first is written to long after the last is gone. */
+function objectsIn(schema: string) {
+  const [segment, ref] = [`${schema}.segment`, `${schema}.segment_ref`];
+  const isUnused = (s: string): string => `${s}.state in ('staged', 'live')
+    and ${s}.at < now() - $1::float8 * interval '1 millisecond'
+    and not exists (select 1 from ${ref} r where r.segment = ${s}.id)`;
+  return {
+    /** Nothing where the name is spent. */
+    stage: `insert into ${segment} as s (id, state, bytes) values ($1::text, 'staged', $2::bigint)
+      on conflict (id) do update set at = now() where s.state in ('staged', 'live') returning state`,
+    /** The condition stands twice: rows that others hold are looked at again once these are done. */
+    doom: `update ${segment} s set state = 'doomed', at = now()
+      where s.id in (select c.id from ${segment} c where ${isUnused("c")} order by c.at limit 100) and ${isUnused("s")}
+      returning s.id`,
+    doomed: `select id from ${segment} where state = 'doomed' order by at limit 100`,
+    removed: `update ${segment} set state = 'removed', at = now() where id = $1::text and state = 'doomed'`,
+    /** Until then a removal that comes late finds no object of the name. */
+    forget: `delete from ${segment} where state = 'removed' and at < now() - interval '7 days'`,
+  };
 }

@@ -1,0 +1,194 @@
+/**
+ * The indexes of collections as any server can have them: files in an object store, and in the database which of them are
+ * whose. A server publishes what it has sealed, and a collection that has no files in the data folder begins with what was
+ * published. All of it can be had from the records again, so whatever is wrong with it never makes an answer wrong.
+ */
+import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import type { FolderFiles } from "../storage/files/folder-files.ts";
+import { type Manifest, filesOf, installManifest, readManifest } from "../storage/files/manifest.ts";
+import type { LogHead } from "../storage/log/commit-log.ts";
+import type { ObjectFiles } from "../storage/objects/object-files.ts";
+import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
+import { Slots } from "../storage/objects/slots.ts";
+import type { PostgresManifests, PublishedManifest } from "../storage/postgres/postgres-manifests.ts";
+import { UpkeepRounds } from "../upkeep-rounds.ts";
+import { PublishedFiles } from "./published-files.ts";
+import { Publisher, type PublishingLimits } from "./publisher.ts";
+
+export interface PublicationLimits extends PublishingLimits {
+  /** How long a file stays that nothing refers to, or that was never finished. Who fetches a file has so long. */
+  readonly graceMs: number;
+  /** Between two sweeps of one server. */
+  readonly sweepMs: number;
+}
+
+export const PUBLICATION_LIMITS: PublicationLimits = {
+  ...{ operations: 8_192, afterMs: 600_000, retryMs: 30_000 },
+  ...{ graceMs: 3_600_000, sweepMs: 600_000 },
+};
+
+/** Collections that publish at a time, and files that are fetched. */
+const PUBLISHING = 2;
+const FETCHING = 4;
+
+export interface PublishedIndexesOptions {
+  /** Closed with this. */
+  readonly objects: ObjectFiles;
+  readonly manifests: PostgresManifests;
+  readonly limits?: Partial<PublicationLimits> | undefined;
+  /** `collection` is left out where it is about none. */
+  readonly onProblem: (error: unknown, collection?: string) => void;
+}
+
+export interface PublishedCollection {
+  readonly id: string;
+  /** UUID of its log. */
+  readonly lineage: string;
+  readonly folder: FolderFiles;
+}
+
+export class PublishedIndexes {
+  readonly #options: PublishedIndexesOptions;
+  readonly #limits: PublicationLimits;
+  readonly #publishing = new Slots(PUBLISHING);
+  readonly #fetching = new Slots(FETCHING);
+  /** By collection, the newest published manifest that was of no use here. */
+  readonly #rejected = new Map<string, number>();
+  readonly #sweeps: UpkeepRounds;
+
+  constructor(options: PublishedIndexesOptions) {
+    this.#options = options;
+    this.#limits = { ...PUBLICATION_LIMITS, ...options.limits };
+    const { sweepMs } = this.#limits;
+    // Servers that start together do not sweep together.
+    this.#sweeps = new UpkeepRounds(sweepMs * Math.random(), async () => {
+      await this.sweep().catch((error: unknown) => options.onProblem(error));
+      return sweepMs * (0.5 + Math.random());
+    });
+  }
+
+  /** As published now; so whoever reads the collection's log afterwards is not behind it. */
+  async of(collection: PublishedCollection): Promise<PublishedIndex> {
+    const { objects, manifests, onProblem } = this.#options;
+    const { id, folder } = collection;
+    const found = await manifests.read(id);
+    const reject = (): void => void (found !== null && this.#rejected.set(id, found.n));
+    const files = new PublishedFiles({
+      ...{ objects, folder, inTurn: (work) => this.#fetching.run(work) },
+      onProblem: (error) => {
+        if (error instanceof SegmentDamaged) reject();
+        onProblem(error, id);
+      },
+    });
+    const publisher = new Publisher({
+      ...{ objects, files: folder, collection: id, manifests, limits: this.#limits },
+      onProblem: (error) => onProblem(error, id),
+      inTurn: (work) => this.#publishing.run(work),
+      rejected: () => this.#rejected.get(id) ?? 0,
+      onSpent: (names) => index.onSpent(names),
+      onDamaged: (damage) => index.onDamaged(damage),
+    });
+    const isOfUse = found?.epoch === collection.lineage && found.n > (this.#rejected.get(id) ?? 0);
+    const index = new PublishedIndex({
+      ...collection,
+      files,
+      publisher,
+      reject,
+      found: isOfUse ? found : null,
+    });
+    return index;
+  }
+
+  /** Removes what nothing refers to. Several servers may do it at once. */
+  async sweep(): Promise<void> {
+    const { manifests, objects } = this.#options;
+    await manifests.doom(this.#limits.graceMs);
+    for (let names = await manifests.doomed(); names.length > 0; names = await manifests.doomed())
+      for (const name of names) {
+        if (this.#sweeps.closing.aborted) return;
+        await objects.remove(name);
+        await manifests.removed(name);
+      }
+  }
+
+  /** After what is under way. The collections are closed. */
+  async close(): Promise<void> {
+    await this.#sweeps.close();
+    await this.#options.objects.close();
+  }
+}
+
+interface PublishedIndexOptions extends PublishedCollection {
+  readonly files: PublishedFiles;
+  readonly publisher: Publisher;
+  readonly reject: () => void;
+  /** What can be had; `null`: nothing. */
+  readonly found: PublishedManifest | null;
+}
+
+/** Of one open collection. */
+export class PublishedIndex {
+  readonly #options: PublishedIndexOptions;
+  #isAdopted = false;
+  #position: (() => LogHead) | null = null;
+  /** Told of files that have to be written under other names. */
+  onSpent: (names: ReadonlySet<string>) => void = () => {};
+  /** Told of a file that is. */
+  onDamaged: (damage: SegmentDamaged) => void = () => {};
+
+  constructor(options: PublishedIndexOptions) {
+    this.#options = options;
+    if (options.found?.manifest) options.files.know(filesOf(options.found.manifest));
+  }
+
+  get files(): PublishedFiles {
+    return this.#options.files;
+  }
+
+  /** Has the folder begin with what is published, where it lacks a file of its own index or has none. */
+  async adopt(signal: CancelSignal): Promise<void> {
+    const { folder, found, lineage } = this.#options;
+    if (!found?.manifest) return;
+    const { manifest, nextN } = await readManifest(folder, { signal });
+    if (manifest?.lineage === lineage && (await this.#canBeOpened(manifest))) return;
+    throwIfAborted(signal);
+    await this.#fetchAll(found.manifest, signal);
+    await installManifest(folder, { ...found.manifest, n: nextN, lineage });
+    this.#isAdopted = true;
+  }
+
+  /** `position`: the state of the log that the records have come to. */
+  follow(position: () => LogHead): void {
+    this.#position = position;
+  }
+
+  /** The index is in its files as this manifest says. */
+  publish(manifest: Manifest): void {
+    if (this.#position !== null) this.#options.publisher.publish(manifest, this.#position());
+  }
+
+  /** What the folder had was not the index of these records, or could not be used: if it was published, nobody should. */
+  useless(): void {
+    if (this.#isAdopted) this.#options.reject();
+  }
+
+  close(): Promise<void> {
+    return this.#options.publisher.close();
+  }
+
+  /** All files are here or published. */
+  async #canBeOpened(manifest: Manifest): Promise<boolean> {
+    const { folder, found } = this.#options;
+    const there = new Set([...(await folder.list()), ...filesOf(found!.manifest!).map(({ name }) => name)]);
+    return filesOf(manifest).every(({ name }) => there.has(name));
+  }
+
+  /** Several at a time; what cannot be had is found to be missing when it is opened. */
+  async #fetchAll(manifest: Manifest, signal: CancelSignal): Promise<void> {
+    const { files, folder } = this.#options;
+    const here = new Set(await folder.list());
+    await Promise.all(
+      filesOf(manifest).flatMap(({ name }) => (here.has(name) ? [] : [files.fetch(name, signal)])),
+    );
+  }
+}

@@ -1,0 +1,146 @@
+/** A database and an object store for engines that share them, and what these say of the published indexes. */
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CollectionRef } from "@sheaf/protocol";
+import { expect, onTestFinished } from "vitest";
+import { createLocalEngine } from "../../create-local-engine.ts";
+import type { Engine } from "../../engine.ts";
+import type { EngineLogEntry } from "../../engine-log.ts";
+import type { EngineDatabase, EngineObjects } from "../../local-engine-options.ts";
+import { DataFolder } from "../../storage/folder/data-folder.ts";
+import { ObjectFiles } from "../../storage/objects/object-files.ts";
+import { ObjectStore, type ObjectStoreSettings } from "../../storage/objects/object-store.ts";
+import { PostgresDatabase, type PostgresSettings } from "../../storage/postgres/postgres-database.ts";
+import { PostgresManifests } from "../../storage/postgres/postgres-manifests.ts";
+import { makeCollection, readAll, write } from "../../testing/engine-fixtures.ts";
+import { INDEX, ROWS, nearest, row } from "../../testing/indexed-folder.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { PublishedIndexes } from "../published-indexes.ts";
+
+/** Whatever is new is published at once. */
+export const EAGER = { operations: 1, afterMs: 0, retryMs: 50, sweepMs: 1e9 };
+
+const QUIET_MS = 1_500;
+
+export interface ClusterOptions extends Pick<EngineDatabase, "checkpointAfterBytes"> {
+  readonly publication?: EngineObjects["publication"];
+}
+
+export class ObjectCluster {
+  readonly database: EngineDatabase;
+  readonly objects: EngineObjects;
+  readonly store: ObjectStore;
+  readonly log: EngineLogEntry[] = [];
+  readonly manifests: PostgresManifests;
+  readonly #sql: PostgresDatabase;
+  readonly #open = new Set<Engine>();
+
+  constructor(
+    database: PostgresSettings,
+    objects: ObjectStoreSettings,
+    { publication, ...more }: ClusterOptions = {},
+  ) {
+    this.database = { ...database, ...more };
+    const settings = { ...objects, limits: { attempts: 2 } };
+    this.objects = { ...settings, publication: { ...EAGER, ...publication } };
+    this.store = new ObjectStore(settings);
+    this.#sql = new PostgresDatabase(database);
+    this.manifests = new PostgresManifests(this.#sql);
+    onTestFinished(() => this.#sql.close());
+  }
+
+  async open(dataFolder = temporaryFolder()): Promise<Engine> {
+    const { database, objects } = this;
+    const log = (entry: EngineLogEntry): void => void this.log.push(entry);
+    const engine = await createLocalEngine({ dataFolder, database, objects, index: INDEX, log });
+    this.#open.add(engine);
+    onTestFinished(() => this.close(engine));
+    return engine;
+  }
+
+  /** Once. */
+  async close(engine: Engine): Promise<void> {
+    if (this.#open.delete(engine)) await engine.close();
+  }
+
+  /** A collection of which every sealed segment is published. */
+  async published(engine: Engine): Promise<CollectionRef> {
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", ...Array.from({ length: ROWS }, (_, i) => row(i)));
+    await settled(this, ref, ROWS - INDEX.sizes.sizes.mutableRows);
+    // Small segments are merged, and published again.
+    for (let before = -1, n = 0; n !== before; await sleep(QUIET_MS))
+      [before, n] = [n, (await this.manifests.read(ref.id))?.n ?? 0];
+    return ref;
+  }
+
+  async covers({ id }: CollectionRef): Promise<number> {
+    return (await this.manifests.read(id))?.manifest?.covers ?? 0;
+  }
+
+  /** Names of the segments that are published for a collection. */
+  async segments({ id }: CollectionRef): Promise<readonly string[]> {
+    const found = await this.manifests.read(id);
+    return found?.manifest?.segments.map(({ name }) => name).toSorted() ?? [];
+  }
+
+  async rows(table: string, where = "true"): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    return this.#sql.read(`select * from ${this.database.schema}.${table} where ${where}`);
+  }
+
+  async change(statement: (schema: string) => string): Promise<void> {
+    await this.#sql.change(statement(this.database.schema), []);
+  }
+
+  /** Removes what nothing refers to at this moment. */
+  async sweep(): Promise<void> {
+    const indexes = new PublishedIndexes({
+      ...{ objects: new ObjectFiles(this.store, null), manifests: this.manifests },
+      limits: { graceMs: 0, sweepMs: 1e9 },
+      onProblem: (error) => expect.fail(String(error)),
+    });
+    await indexes.sweep();
+    await indexes.close();
+  }
+
+  async object(name: string): Promise<Buffer> {
+    return (await this.store.get(name, "0-"))!.bytes;
+  }
+
+  async replaceObject(name: string, bytes: Buffer): Promise<void> {
+    await this.store.put(name, bytes, createHash("md5").update(bytes).digest());
+  }
+
+  errors(): readonly string[] {
+    return this.log.flatMap(({ level, error }) => (level === "error" ? [error ?? ""] : []));
+  }
+}
+
+/** Once what is published covers so many operations. */
+export async function settled(cluster: ObjectCluster, ref: CollectionRef, covers: number): Promise<void> {
+  await expect.poll(() => cluster.covers(ref)).toBeGreaterThanOrEqual(covers);
+}
+
+export function indexOf(dataFolder: string, { id }: CollectionRef): string {
+  return new DataFolder(dataFolder).collectionIndex(id);
+}
+
+export function segmentsIn(folder: string): readonly string[] {
+  return existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => name.endsWith(".seg"))
+        .toSorted()
+    : [];
+}
+
+export function flipped(bytes: Uint8Array): Buffer {
+  const changed = Buffer.from(bytes);
+  changed[changed.length >> 1]! ^= 0x10;
+  return changed;
+}
+
+export async function expectSame(one: Engine, two: Engine, ref: CollectionRef): Promise<void> {
+  expect(await readAll(two, ref)).toEqual(await readAll(one, ref));
+  for (const i of [0, 17, 150, ROWS]) expect(await nearest(two, ref, i)).toEqual(await nearest(one, ref, i));
+}
