@@ -13,7 +13,7 @@ import type { Choices } from "./choices.ts";
 import { type SeenCollection, ask } from "./observe.ts";
 import { COLLECTIONS, SHARED } from "./routes.ts";
 import { DIMENSION, TAGS, type TortureRecord } from "./torture-record.ts";
-import type { TorturedServer } from "./tortured-server.ts";
+import type { Target } from "./tortured-server.ts";
 import { Violation } from "./violation.ts";
 
 const SELECT = { keys: ["#score"] };
@@ -28,7 +28,7 @@ interface Hits {
 
 /** Gives the number of searches made. */
 export async function checkSearches(
-  server: TorturedServer,
+  server: Target,
   collection: SeenCollection,
   choices: Choices,
 ): Promise<number> {
@@ -84,7 +84,7 @@ function makeSearches({ variant, records }: SeenCollection, choices: Choices): o
 }
 
 async function checkQuery(
-  server: TorturedServer,
+  server: Target,
   collection: SeenCollection,
   { oracle, vector }: { readonly oracle: OracleCollection; readonly vector: readonly number[] },
 ): Promise<void> {

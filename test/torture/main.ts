@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { SingleBar } from "cli-progress";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { temporaryFolder } from "../e2e/testing/served-sheaf.ts";
+import { reportCluster } from "./cluster/report-cluster.ts";
 import { Tally } from "./tally.ts";
 import { type CycleReport, type TortureOptions, torture } from "./torture.ts";
 import { Violation } from "./violation.ts";
@@ -19,6 +20,8 @@ interface Flags {
   readonly sharedStores: string;
   readonly loseIndexFiles?: boolean;
   readonly keepData?: boolean;
+  readonly cluster?: boolean;
+  readonly servers: number;
 }
 
 const LARGEST_SEED = 2 ** 31;
@@ -38,11 +41,16 @@ const flags = new Command("torture")
   .option("--index-files <on|off|sizes>", "as SHEAF_INDEX_FILES", "on")
   .option("--shared-stores <on|off|limits>", "as SHEAF_SHARED_STORES; of a,b each start takes the next", "on")
   .option("--lose-index-files", "damage index files before each cycle, while the server uses them")
+  .option(
+    "--cluster",
+    "several servers on one PostgreSQL database; --kill and what follows it does not count",
+  )
+  .option("--servers <number>", "with --cluster", parseCount, 3)
   .option("--keep-data", "keep the data folder of a run without violations too")
   .parse()
   .opts<Flags>();
 
-process.exitCode = await main(flags);
+process.exitCode = flags.cluster === true ? await reportCluster(flags) : await main(flags);
 
 async function main({ keepData = false, loseIndexFiles = false, ...run }: Flags): Promise<number> {
   const { cycles, seed, writers, kill, indexFiles, sharedStores } = run;

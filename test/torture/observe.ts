@@ -6,7 +6,7 @@ import { type Holding, type IssuedKey, type OwnCollection, type OwnKey, type Var
 import { BASE, BASE_RECORDS } from "./base-records.ts";
 import { COLLECTIONS, IDENTITY, KEYS, SHARED, SHARED_NAMES } from "./routes.ts";
 import { type RecordMetadata, type TortureRecord, canonicalRecord, makeRecord } from "./torture-record.ts";
-import type { Answer, Request, TorturedServer } from "./tortured-server.ts";
+import type { Answer, Request, Target } from "./tortured-server.ts";
 import { Violation } from "./violation.ts";
 
 /** The engine is restarting, or the gateway is gone: nothing can be said now. */
@@ -71,7 +71,7 @@ const MOST_TRIES = 100;
 const TRASH_MS = 10_000;
 
 /** Asks and expects a success. */
-export async function ask<T>(server: TorturedServer, request: Request): Promise<T> {
+export async function ask<T>(server: Target, request: Request): Promise<T> {
   let answer = await server.send(request);
   for (
     let tries = 0;
@@ -99,7 +99,7 @@ export interface Glance {
 
 /** Everything of one writer, or of all. */
 export async function observe(
-  server: TorturedServer,
+  server: Target,
   { owner, secrets, base = false }: Glance,
 ): Promise<ServerState> {
   const isOwn = (name: string): boolean => owner === null || name.startsWith(`${owner}-`);
@@ -157,7 +157,7 @@ async function staysInTrash(data: string): Promise<readonly string[]> {
   return staying;
 }
 
-async function takenOf(server: TorturedServer, secrets: Iterable<string>): Promise<ReadonlySet<string>> {
+async function takenOf(server: Target, secrets: Iterable<string>): Promise<ReadonlySet<string>> {
   const taken = new Set<string>();
   await Promise.all(
     [...secrets].map(async (key) => {
@@ -172,7 +172,7 @@ async function takenOf(server: TorturedServer, secrets: Iterable<string>): Promi
 }
 
 async function readCollection(
-  server: TorturedServer,
+  server: Target,
   reply: CollectionReply,
   { owner, base }: { readonly owner: string | null; readonly base: boolean },
 ): Promise<SeenCollection> {
@@ -206,7 +206,7 @@ async function readCollection(
  * What first records teach the catalog is there before they are acknowledged. Where the engine died over them it is
  * there once the collection has been opened, which reading it does; so it is asked for again.
  */
-async function checkLearnt(server: TorturedServer, listed: CollectionReply, size: number): Promise<void> {
+async function checkLearnt(server: Target, listed: CollectionReply, size: number): Promise<void> {
   if (size === 0 || lacking(listed).length === 0) return;
   const path = `${COLLECTIONS}/by-id/${listed.id}`;
   const lacks = lacking(await ask<CollectionReply>(server, { method: "GET", path }));

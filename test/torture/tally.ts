@@ -41,19 +41,24 @@ export class Tally {
   }
 
   /** Markdown. */
-  table(violations: number): string {
+  operationsTable(): string {
     const outcomes: readonly Outcome[] = ["acknowledged", "refused", "unknown"];
     const row = (name: string, count: (outcome: Outcome) => number): string[] => [
       name,
       ...outcomes.map((outcome) => format(count(outcome))),
     ];
-    const operations = textTable(
+    return textTable(
       ["operation", ...outcomes],
       [
         ...OPERATION_KINDS.map((kind) => row(kind, (outcome) => this.#operation(kind, outcome))),
         row("all", (outcome) => this.operations(outcome)),
       ],
     );
+  }
+
+  /** Markdown. */
+  table(violations: number): string {
+    const operations = this.operationsTable();
     const kills = textTable(
       ["killed", "under load", "while it starts"],
       VICTIMS.map((victim) => [

@@ -14,7 +14,7 @@ import { type ServerState, ask, checkFolders, observe } from "./observe.ts";
 import { COLLECTIONS, PROBE, SHARED, SHARED_NAMES } from "./routes.ts";
 import { Tally } from "./tally.ts";
 import { columnsOf } from "./torture-record.ts";
-import { TorturedServer, type Victim } from "./tortured-server.ts";
+import { type Target, TorturedServer, type Victim } from "./tortured-server.ts";
 import { Violation } from "./violation.ts";
 import { watchGroups } from "./watcher.ts";
 import { Writer } from "./writer.ts";
@@ -103,7 +103,7 @@ class TortureRun {
     const choices = new Choices(this.#options.seed, "begin");
     for (let kill = 0; kill < FRESH_KILLS; kill++) await this.#killBoot(this.#options.data, choices);
     await this.#boot(choices, 0);
-    this.#sharedIds = await this.#seed();
+    this.#sharedIds = await makeShared(this.#running);
     const { writers, seed } = this.#options;
     this.#writers = Array.from(
       { length: writers },
@@ -242,19 +242,6 @@ class TortureRun {
     await this.#killOnce(server, victim, "boot");
   }
 
-  /** Collections that are there before the first writer. */
-  async #seed(): Promise<ReadonlyMap<string, string>> {
-    const ids = new Map<string, string>();
-    for (const name of Object.values(SHARED)) {
-      const json = collectionBody(name, "bm25 cosine", 100);
-      const { id } = await ask<{ id: string }>(this.#running, { method: "POST", path: COLLECTIONS, json });
-      ids.set(name, id);
-    }
-    const path = `${COLLECTIONS}/${ids.get(SHARED.large)}/add`;
-    await ask(this.#running, { method: "POST", path, json: columnsOf(BASE_RECORDS) });
-    return ids;
-  }
-
   /** Everything that is on the server, against everything that the logs say. */
   async #check(cycle: number, choices: Choices): Promise<void> {
     const server = this.#running;
@@ -290,8 +277,21 @@ class TortureRun {
   }
 }
 
+/** Makes the collections that are there before the first writer. */
+export async function makeShared(server: Target): Promise<ReadonlyMap<string, string>> {
+  const ids = new Map<string, string>();
+  for (const name of Object.values(SHARED)) {
+    const json = collectionBody(name, "bm25 cosine", 100);
+    const { id } = await ask<{ id: string }>(server, { method: "POST", path: COLLECTIONS, json });
+    ids.set(name, id);
+  }
+  const path = `${COLLECTIONS}/${ids.get(SHARED.large)}/add`;
+  await ask(server, { method: "POST", path, json: columnsOf(BASE_RECORDS) });
+  return ids;
+}
+
 /** Beside what the writers' logs say, the shared collections and the keys hold nothing, and nothing is missing. */
-function checkTotals({ collections, keys }: ServerState, writers: readonly Writer[]): void {
+export function checkTotals({ collections, keys }: ServerState, writers: readonly Writer[]): void {
   for (const { name, records } of collections) {
     if (!SHARED_NAMES.includes(name)) continue;
     const own = writers.reduce((sum, writer) => sum + writer.recordsIn(name), 0);

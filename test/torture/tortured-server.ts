@@ -22,6 +22,13 @@ export type Answer =
   | { readonly outcome: "answered"; readonly status: number; readonly body: unknown }
   | { readonly outcome: "unavailable" | "broken" };
 
+/** What requests are sent to: a server, or several of them. */
+export interface Target {
+  /** Collections may be closed for a moment, and are opened again. */
+  readonly isInterrupted: boolean;
+  send(request: Request): Promise<Answer>;
+}
+
 interface LockFile {
   readonly gateway: { readonly pid: number };
   readonly host: { readonly pid: number } | null;
@@ -39,6 +46,8 @@ const HOST_MODULE = "engine-host";
 const EXPECTED_ERROR = /^the engine host ended with SIGKILL$/u;
 /** What it says of an index file that is damaged. */
 const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
+/** What it says of work in the background while the database is away. */
+const DATABASE_AWAY = /"error":"the database (?:is too busy|cannot be reached|was lost)/u;
 
 let starts = 0;
 
@@ -49,10 +58,11 @@ export interface TorturedOptions {
   readonly sharedStores: string;
   /** Index files are damaged while it runs. */
   readonly losesIndexFiles: boolean;
+  /** More of the environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-export class TorturedServer {
-  /** Collections may be closed for a moment, and are opened again. */
+export class TorturedServer implements Target {
   readonly isInterrupted: boolean;
   readonly #served: ServedSheaf;
   readonly #losesIndexFiles: boolean;
@@ -73,6 +83,7 @@ export class TorturedServer {
       SHEAF_SHARED_STORES: choices[starts++ % choices.length] ?? "on",
       // Shared files are copied all the time, too: each of them every second.
       ...(movesOften(sharedStores) && { SHEAF_PURGE_AFTER: "0.0001" }),
+      ...options.env,
     };
     return new TorturedServer(await ServedSheaf.launch({ data, env, group: true }), options);
   }
@@ -107,6 +118,20 @@ export class TorturedServer {
     const sent = signal(victim === "group" ? -pid : pid);
     await exited;
     return sent;
+  }
+
+  /** What it has logged. */
+  get output(): string {
+    return this.#served.output;
+  }
+
+  /** All of its processes, where they are. */
+  pause(): void {
+    process.kill(-this.#served.pid, "SIGSTOP");
+  }
+
+  unpause(): void {
+    process.kill(-this.#served.pid, "SIGCONT");
   }
 
   /** The engine host that runs, as the lock of the data folder has it, or one that starts; `null`: there is none. */
@@ -168,6 +193,7 @@ export class TorturedServer {
       if (entry === null) return !line.startsWith("Sheaf listens on");
       if (this.#losesIndexFiles && EXPECTED_LOSS.test(entry.msg))
         return !line.includes("index file is damaged");
+      if (EXPECTED_LOSS.test(entry.msg) && DATABASE_AWAY.test(line)) return false;
       return entry.level >= ERROR_LEVEL && !EXPECTED_ERROR.test(entry.msg);
     });
     if (errors.length > 0) throw new Violation("the server logged errors", errors);

@@ -5,7 +5,7 @@ import { NoAnswer, ask } from "./observe.ts";
 import { COLLECTIONS } from "./routes.ts";
 import type { Tally } from "./tally.ts";
 import { type RecordMetadata, groupIds } from "./torture-record.ts";
-import type { TorturedServer } from "./tortured-server.ts";
+import type { Target } from "./tortured-server.ts";
 import { Violation } from "./violation.ts";
 
 const PAUSE_MS = 10;
@@ -20,7 +20,7 @@ export interface WatcherOptions {
 
 /** Reads until told to stop or until the gateway is gone. */
 export async function watchGroups(
-  server: TorturedServer,
+  server: Target,
   { collections, owners, choices, tally }: WatcherOptions,
   stop: AbortSignal,
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function watchGroups(
   }
 }
 
-async function getNonces(server: TorturedServer, path: string, ids: readonly string[]): Promise<number[]> {
+async function getNonces(server: Target, path: string, ids: readonly string[]): Promise<number[]> {
   const { metadatas } = await ask<{ metadatas: RecordMetadata[] }>(server, {
     method: "POST",
     path: `${path}/get`,
@@ -50,7 +50,7 @@ async function getNonces(server: TorturedServer, path: string, ids: readonly str
   return metadatas.map(({ n }) => n);
 }
 
-async function searchNonces(server: TorturedServer, path: string, ids: readonly string[]): Promise<number[]> {
+async function searchNonces(server: Target, path: string, ids: readonly string[]): Promise<number[]> {
   const { metadatas } = await ask<{ metadatas: RecordMetadata[][] }>(server, {
     method: "POST",
     path: `${path}/search`,

@@ -17,11 +17,11 @@ import { type Holding, adopt, differences, secretsOf } from "./holding.ts";
 import { keyOperation, revokeUnknown } from "./key-operations.ts";
 import { NoAnswer, type ServerState, ask, holdingOf, observe } from "./observe.ts";
 import type { Desk, Operation } from "./operation.ts";
-import { type Target, ownTarget, recordOperation, sharedTarget } from "./record-operations.ts";
+import { type Target as WriteTarget, ownTarget, recordOperation, sharedTarget } from "./record-operations.ts";
 import { COLLECTIONS, SHARED } from "./routes.ts";
 import type { Outcome, Tally } from "./tally.ts";
 import type { RecordMetadata } from "./torture-record.ts";
-import type { Answer, TorturedServer } from "./tortured-server.ts";
+import type { Answer, Target } from "./tortured-server.ts";
 import { Violation } from "./violation.ts";
 
 const WEIGHTS = {
@@ -44,6 +44,8 @@ export interface WriterOptions {
   /** Id of each shared collection by its name. */
   readonly sharedIds: ReadonlyMap<string, string>;
   readonly tally: Tally;
+  /** It also makes, rotates and revokes keys. */
+  readonly keys?: boolean;
 }
 
 export class Writer {
@@ -77,8 +79,19 @@ export class Writer {
     return this.#holding.shared.get(shared)?.size ?? 0;
   }
 
+  /** What the log says. */
+  get holding(): Holding {
+    return this.#holding;
+  }
+
+  /** To what the log said before, for the server was set back, too. */
+  rollBack(holding: Holding): void {
+    this.#holding = holding;
+    this.#pending = null;
+  }
+
   /** Writes until told to stop or until the gateway is gone. */
-  async run(server: TorturedServer, cycle: number, stop: AbortSignal): Promise<void> {
+  async run(server: Target, cycle: number, stop: AbortSignal): Promise<void> {
     const choices = new Choices(this.#options.seed, `${this.owner}/${cycle}`);
     while (!stop.aborted) {
       try {
@@ -117,11 +130,11 @@ export class Writer {
     return this.#pending === null ? [this.#holding] : [this.#holding, this.#pending];
   }
 
-  async #look(server: TorturedServer): Promise<void> {
+  async #look(server: Target): Promise<void> {
     this.settle(await observe(server, { owner: this.owner, secrets: this.secrets }));
   }
 
-  async #act(server: TorturedServer, choices: Choices): Promise<void> {
+  async #act(server: Target, choices: Choices): Promise<void> {
     const desk: Desk = {
       owner: this.owner,
       choices,
@@ -141,7 +154,8 @@ export class Writer {
   #operation(kind: Exclude<keyof typeof WEIGHTS, "read">, desk: Desk): Operation {
     const names = [...desk.holding.collections.keys()];
     const name = names.length === 0 ? null : desk.choices.one(names);
-    const made = kind === "records" ? null : this.#otherOperation(kind, desk, name);
+    const isOfRecords = kind === "records" || (kind === "key" && this.#options.keys === false);
+    const made = isOfRecords ? null : this.#otherOperation(kind, desk, name);
     return made ?? recordOperation(desk, this.#target(desk));
   }
 
@@ -163,7 +177,7 @@ export class Writer {
     return kind === "fork" ? forkCollection(desk, name) : modifyCollection(desk, name);
   }
 
-  #target(desk: Desk): Target {
+  #target(desk: Desk): WriteTarget {
     const { choices, holding } = desk;
     const kind = choices.weighted(TARGETS);
     const own = [...holding.collections.keys()];
@@ -200,7 +214,7 @@ export class Writer {
   }
 
   /** What was acknowledged is there for the next read already. */
-  async #read(server: TorturedServer, target: Target): Promise<void> {
+  async #read(server: Target, target: WriteTarget): Promise<void> {
     const { ids, metadatas } = await ask<{ ids: string[]; metadatas: RecordMetadata[] }>(server, {
       method: "POST",
       path: `${COLLECTIONS}/${target.id}/get`,

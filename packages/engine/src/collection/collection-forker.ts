@@ -110,7 +110,7 @@ export class CollectionForker {
       await this.#takeFiles(ref, { id, epoch }, signal);
       const shared = await this.#copyStore(source.id, id, signal);
       const head = await this.#head({ id, shared });
-      requireCaughtUp(head, source, collectionName(source.id));
+      if (logs === null) requireCaughtUp(head, source, collectionName(source.id));
       await this.#archive({ id, shared });
       const { sequence, dimension } = head;
       // It may have more than the copied view, which reads the rest when it is opened.

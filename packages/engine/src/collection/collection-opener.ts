@@ -166,11 +166,12 @@ export class CollectionOpener {
       const store = logged ?? (budget === null ? stored : new QuotaStore(id, stored, budget));
       try {
         await takeSlice(known.tenant);
-        requireCaughtUp(store.head, known, collectionName(id));
+        // What a log holds is all there is. What the catalog says may be of before the database was set back.
+        if (logged === undefined) requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
-        const dirty = (await checkpoints.isDirty(id)) || isAhead(store.head, known);
+        const dirty = (await checkpoints.isDirty(id)) || differs(store.head, known);
         // What is counted by the catalog was archived before.
         if (dirty) await this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
@@ -366,6 +367,6 @@ export class CollectionOpener {
 }
 
 /** A write and its mark in the catalog are two commits: a process may die with the first done and the second not. */
-function isAhead(head: StoreHead, { logPosition, dimension }: CollectionEntry): boolean {
-  return head.sequence > logPosition || head.dimension !== dimension;
+function differs(head: StoreHead, { logPosition, dimension }: CollectionEntry): boolean {
+  return head.sequence !== logPosition || head.dimension !== dimension;
 }

@@ -52,7 +52,8 @@ export class CuttingProxy {
     }
     const pass = (part: Buffer): void => void client.write(part);
     server.on("data", pass).on("close", () => client.destroy());
-    client.on("end", () => server.end());
+    // As one that is killed: the server rolls back what it had begun.
+    client.on("end", () => server.end()).on("close", () => server.destroy());
     client.on("data", (part: Buffer) => {
       const cut = part.includes(this.cutsAt) ? this.onCommit() : null;
       if (cut === null) server.write(part);
@@ -65,6 +66,7 @@ export class CuttingProxy {
     { client, server, part }: { readonly client: Socket; readonly server: Socket; readonly part: Buffer },
   ): void {
     server.removeAllListeners("data").resume();
+    client.removeAllListeners("close").on("close", () => this.#sockets.delete(client));
     if (cut === "before") server.destroy();
     if (cut === "during") server.end(part);
     if (cut === "late") setTimeout(() => server.end(part), LATE_MS);

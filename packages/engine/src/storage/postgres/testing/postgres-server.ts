@@ -43,6 +43,7 @@ interface Account {
 interface Home {
   readonly folder: string;
   readonly account: Account;
+  readonly isDurable: boolean;
 }
 
 export class PostgresServer {
@@ -60,14 +61,17 @@ export class PostgresServer {
     this.port = port;
   }
 
-  static async start(): Promise<PostgresServer> {
+  /** @param isDurable A commit is on the disk when it is acknowledged, which tests do not need. */
+  static async start(isDurable = false): Promise<PostgresServer> {
     const folder = mkdtempSync(join(tmpdir(), "sheaf-postgres-"));
     const account = unprivileged();
     try {
       install(folder);
       writeFileSync(join(folder, "password"), PASSWORD);
       if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid);
-      const server = new PostgresServer({ folder, account }, await freePort(), { isStandby: false });
+      const server = new PostgresServer({ folder, account, isDurable }, await freePort(), {
+        isStandby: false,
+      });
       const options = ["--no-sync", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"];
       const where = ["-D", server.#data, "-U", USER, `--pwfile=${join(folder, "password")}`];
       await promisify(execFile)(join(folder, "bin/initdb"), [...where, ...options], {
@@ -99,16 +103,18 @@ export class PostgresServer {
 
   /** Starts it again. */
   async resume(): Promise<void> {
-    const { folder, account } = this.#home;
+    const { folder, account, isDurable } = this.#home;
     const settings = [
       ...["listen_addresses=127.0.0.1", `port=${this.port}`, "unix_socket_directories="],
-      ...["fsync=off", "full_page_writes=off", "shared_buffers=32MB"],
+      ...(isDurable ? [] : ["fsync=off", "full_page_writes=off", "shared_buffers=32MB"]),
       ...["wal_keep_size=256MB", "wal_retrieve_retry_interval=50ms"],
     ].flatMap((setting) => ["-c", setting]);
     const command = [join(folder, "bin/postgres"), "-D", this.#data, ...settings];
     const started = spawn("/bin/sh", ["-c", TIED, ...command], {
       ...account,
       cwd: folder,
+      // Ctrl-C in a terminal reaches those that use it first.
+      detached: true,
       stdio: ["pipe", "ignore", "pipe"],
     });
     this.#process = started;
@@ -191,9 +197,18 @@ export class PostgresServer {
     await this.resume();
   }
 
-  /** The rows of the last one. With the rights of the owner of everything. */
+  /** With the rights of the owner of everything. Whoever called ends it. */
+  async connect(): Promise<Client> {
+    const account = { user: USER, password: PASSWORD, database: DATABASE };
+    const client = new Client({ ...account, host: "127.0.0.1", port: this.port });
+    client.on("error", () => {});
+    await client.connect();
+    return client;
+  }
+
+  /** The rows of the last one. */
   async query(...statements: readonly string[]): Promise<readonly unknown[]> {
-    const client = await this.#connect();
+    const client = await this.connect();
     try {
       let rows: readonly unknown[] = [];
       for (const statement of statements) ({ rows } = await client.query(statement));
@@ -213,18 +228,10 @@ export class PostgresServer {
     return `${this.#data}-kept`;
   }
 
-  async #connect(): Promise<Client> {
-    const account = { user: USER, password: PASSWORD, database: DATABASE };
-    const client = new Client({ ...account, host: "127.0.0.1", port: this.port });
-    client.on("error", () => {});
-    await client.connect();
-    return client;
-  }
-
   /** As `pg_basebackup`, which the package lacks (https://www.postgresql.org/docs/current/continuous-archiving.html). */
   async #copyTo(standby: PostgresServer): Promise<void> {
     const data = standby.#data;
-    const client = await this.#connect();
+    const client = await this.connect();
     try {
       await client.query("select pg_backup_start('standby', true)");
       await copy(this.#data, data);

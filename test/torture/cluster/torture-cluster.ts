@@ -1,0 +1,182 @@
+/**
+ * Torture of several servers on one database. In each cycle one thing happens while writers write through all servers; then
+ * each server is held to the writers' logs: nothing acknowledged is lost or doubled, no batch is there in half, and no server
+ * reads less than was acknowledged anywhere.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { checkSearches } from "../check-searches.ts";
+import { Choices } from "../choices.ts";
+import { observe } from "../observe.ts";
+import { SHARED } from "../routes.ts";
+import type { Tally } from "../tally.ts";
+import { checkTotals, makeShared } from "../torture.ts";
+import { Violation } from "../violation.ts";
+import { watchGroups } from "../watcher.ts";
+import { Writer } from "../writer.ts";
+import { MISHAPS, MISHAP_NAMES, type MishapName } from "./mishaps.ts";
+import { TorturedCluster } from "./tortured-cluster.ts";
+
+/** Longest that writers write before something happens, and after. */
+const LOAD_MS = 400;
+/** Deadline of a write after something has happened. It tells a slow cluster from one that hangs. */
+const GOES_ON_MS = 60_000;
+const LOG_CHARACTERS = 4_000;
+const BASE_EVERY = 10;
+const SEARCHED_COLLECTIONS = 2;
+
+export interface ClusterTortureOptions {
+  readonly cycles: number;
+  readonly seed: number;
+  readonly writers: number;
+  readonly servers: number;
+  /** Of the caches; it must be empty. */
+  readonly data: string;
+  readonly tally: Tally;
+  readonly onCycle?: (cycle: ClusterCycle) => void;
+}
+
+export interface ClusterCycle {
+  readonly cycle: number;
+  readonly mishap: MishapName;
+  readonly acknowledged: number;
+  readonly unknown: number;
+  /** From the end of the mishap to the next operation that was acknowledged. */
+  readonly goesOnMs: number;
+  readonly ms: number;
+}
+
+/** Resolves when all cycles went well; throws the first `Violation`. Leaves nothing running. */
+export async function tortureCluster(options: ClusterTortureOptions): Promise<void> {
+  const { cycles, seed, tally } = options;
+  const cluster = await TorturedCluster.start(options.data, options.servers);
+  try {
+    const run = new ClusterRun(options, cluster);
+    await run.begin();
+    for (let cycle = 1; cycle <= cycles; cycle++) await run.cycle(cycle);
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error;
+    const logs = cluster.servers.map(({ output }) => `log of a server: ${output.slice(-LOG_CHARACTERS)}`);
+    throw new Violation(`cycle ${tally.cycles + 1}, seed ${seed}: ${error.message}`, logs);
+  } finally {
+    await cluster.close();
+  }
+}
+
+class ClusterRun {
+  readonly #options: ClusterTortureOptions;
+  readonly #cluster: TorturedCluster;
+  #writers: readonly Writer[] = [];
+  #sharedIds: ReadonlyMap<string, string> = new Map();
+
+  constructor(options: ClusterTortureOptions, cluster: TorturedCluster) {
+    this.#options = options;
+    this.#cluster = cluster;
+  }
+
+  async begin(): Promise<void> {
+    const { seed, tally, writers } = this.#options;
+    const sharedIds = await makeShared(this.#cluster.target(new Choices(seed, "begin")));
+    this.#sharedIds = sharedIds;
+    // Keys take effect on other servers a moment later, which is tried elsewhere.
+    this.#writers = Array.from(
+      { length: writers },
+      (_, i) => new Writer({ owner: `w${i}`, seed, sharedIds, tally, keys: false }),
+    );
+  }
+
+  async cycle(cycle: number): Promise<void> {
+    const { seed, tally, onCycle } = this.#options;
+    const started = performance.now();
+    const before = { acknowledged: tally.operations("acknowledged"), unknown: tally.operations("unknown") };
+    const choices = new Choices(seed, `cycle/${cycle}`);
+    const mishap = this.#mishapOf(cycle);
+    const setsBack = mishap === "the database is set back";
+    const kept = this.#writers.map(({ holding }) => holding);
+    if (setsBack) await this.#cluster.database.primary.keep();
+    const stop = new AbortController();
+    const running = this.#load(cycle, stop.signal);
+    const goesOnMs = await Promise.race([this.#during(mishap, choices), running.then(() => 0)]);
+    stop.abort();
+    await running;
+    if (setsBack) {
+      await this.#cluster.database.rollBack();
+      for (const [i, writer] of this.#writers.entries()) writer.rollBack(kept[i]!);
+    }
+    await this.#cluster.database.restoreStandby();
+    await this.#cluster.restartServers();
+    await this.#check(cycle, choices);
+    tally.cycles += 1;
+    onCycle?.({
+      ...{ cycle, mishap, goesOnMs, ms: performance.now() - started },
+      acknowledged: tally.operations("acknowledged") - before.acknowledged,
+      unknown: tally.operations("unknown") - before.unknown,
+    });
+  }
+
+  /** All of them in as many cycles as there are, in another order each time. */
+  #mishapOf(cycle: number): MishapName {
+    const round = Math.floor((cycle - 1) / MISHAP_NAMES.length);
+    const order = new Choices(this.#options.seed, `round/${round}`).some(MISHAP_NAMES, MISHAP_NAMES.length);
+    return order[(cycle - 1) % order.length]!;
+  }
+
+  /** How long it took until a write was acknowledged again. */
+  async #during(mishap: MishapName, choices: Choices): Promise<number> {
+    await this.#untilAcknowledged();
+    await sleep(choices.unit() * LOAD_MS);
+    await MISHAPS[mishap](this.#cluster, choices);
+    const ended = performance.now();
+    await this.#untilAcknowledged();
+    const goesOnMs = performance.now() - ended;
+    await sleep(choices.unit() * LOAD_MS);
+    return goesOnMs;
+  }
+
+  async #untilAcknowledged(): Promise<void> {
+    const { tally } = this.#options;
+    const count = tally.operations("acknowledged");
+    const deadline = performance.now() + GOES_ON_MS;
+    while (tally.operations("acknowledged") === count) {
+      if (performance.now() > deadline) throw new Violation(`no write was acknowledged in ${GOES_ON_MS} ms`);
+      await sleep(1);
+    }
+  }
+
+  /** All writers and a reader beside them, until they are told to stop. */
+  async #load(cycle: number, stop: AbortSignal): Promise<void> {
+    const { seed, tally } = this.#options;
+    const watcher = {
+      collections: [...this.#sharedIds.values()],
+      owners: this.#writers.map(({ owner }) => owner),
+      choices: new Choices(seed, `watcher/${cycle}`),
+      tally,
+    };
+    const target = (who: string) => this.#cluster.target(new Choices(seed, `${who}/servers/${cycle}`));
+    await Promise.all([
+      ...this.#writers.map((writer) => writer.run(target(writer.owner), cycle, stop)),
+      watchGroups(target("watcher"), watcher, stop),
+    ]);
+  }
+
+  /** Everything that each server says, against everything that the logs say. */
+  async #check(cycle: number, choices: Choices): Promise<void> {
+    const { tally } = this.#options;
+    const { servers } = this.#cluster;
+    const searching = choices.one(servers);
+    // The first one settles what was not answered; the others have to say the same.
+    for (const server of servers) {
+      const target = { isInterrupted: true, send: server.send.bind(server) };
+      const state = await observe(target, { owner: null, secrets: [], base: cycle % BASE_EVERY === 0 });
+      for (const writer of this.#writers) writer.settle(state);
+      checkTotals(state, this.#writers);
+      server.checkLog();
+      if (server !== searching) continue;
+      const [shared, own] = [
+        state.collections.filter(({ name }) => name === SHARED.small || name === SHARED.large),
+        state.collections.filter(({ id }) => ![...this.#sharedIds.values()].includes(id)),
+      ];
+      const searched = [...shared, ...choices.some(own, SEARCHED_COLLECTIONS)];
+      for (const collection of searched) tally.searches += await checkSearches(target, collection, choices);
+    }
+  }
+}
