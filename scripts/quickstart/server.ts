@@ -23,9 +23,10 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-export async function startServer(): Promise<RunningServer> {
+/** @param env More of the environment, such as a root key of the caller's. */
+export async function startServer(env: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
   const data = await mkdtemp(join(tmpdir(), "sheaf-quickstart-"));
-  const key = randomBytes(24).toString("base64url");
+  const key = env["SHEAF_ROOT_KEY"] ?? randomBytes(24).toString("base64url");
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const args = [COMMAND, "serve", "--host", "127.0.0.1", "--port", String(port), "--data", data];
@@ -36,6 +37,7 @@ export async function startServer(): Promise<RunningServer> {
       SHEAF_ROOT_KEY: key,
       SHEAF_LOG_LEVEL: "error",
       SHEAF_DISK_RESERVE: String(DISK_RESERVE_BYTES),
+      ...env,
     },
   });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
