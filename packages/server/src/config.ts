@@ -12,6 +12,7 @@ import { type ConfigFile, readConfigFile } from "./settings/config-file.ts";
 import { DATABASE_SETTINGS, type DatabaseSettings } from "./settings/database-settings.ts";
 import { parseRootKey, readSecretFile } from "./settings/secret-file.ts";
 import { TLS_SETTINGS, type TlsSettings } from "./settings/tls-settings.ts";
+import { OBJECT_SETTINGS, type ObjectSettings } from "./settings/object-settings.ts";
 import { REPLY_SETTINGS, type ReplySettings } from "./settings/reply-settings.ts";
 import { MODEL_SETTINGS, type ModelSettings } from "./settings/model-settings.ts";
 import { countSetting } from "./settings/count-setting.ts";
@@ -35,6 +36,7 @@ export interface Settings
     ConnectionSettings,
     DatabaseSettings,
     ModelSettings,
+    ObjectSettings,
     ReplySettings,
     StoreSettings,
     TlsSettings {
@@ -181,6 +183,7 @@ export const SETTINGS: SettingTable = {
   ...BACKUP_SETTINGS,
   ...STORE_SETTINGS,
   ...DATABASE_SETTINGS,
+  ...OBJECT_SETTINGS,
   slowRequestMs: countSetting("slow-request-ms", {
     operand: "milliseconds",
     initial: 1_000,

@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
 import { type HostedEngine, type TenantQuotas, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
 import { databaseOf } from "./settings/database-settings.ts";
+import { objectsOf } from "./settings/object-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
 import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
@@ -246,6 +247,7 @@ function startEngine(
     ...archiveOf(settings),
     ...databaseOf(settings),
     ...(catalog !== null && { onCatalog: catalog.tell }),
+    ...objectsOf(settings),
     shareStores: settings.shareStores,
     diskReserve: settings.diskReserve,
     log: ({ level, message, ...details }) => logger[level](details, message),

@@ -59,6 +59,7 @@ function refuseTwice(settings: Settings, source: (name: keyof Settings) => strin
     ["rootKey", "rootKeyFile"],
     ["hfToken", "hfTokenFile"],
     ["databasePassword", "databasePasswordFile"],
+    ["objectsSecretKey", "objectsSecretKeyFile"],
   ] as const;
   for (const [secret, file] of pairs) {
     if (settings[secret] !== null && settings[file] !== null)

@@ -5,6 +5,7 @@ import { SETTINGS, type Setting, type Settings } from "../config.ts";
 import { CONNECTION_SETTINGS } from "./connection-settings.ts";
 import { DATABASE_SETTINGS } from "./database-settings.ts";
 import { MODEL_SETTINGS } from "./model-settings.ts";
+import { OBJECT_SETTINGS } from "./object-settings.ts";
 import { REPLY_SETTINGS } from "./reply-settings.ts";
 import { STORE_SETTINGS } from "./store-settings.ts";
 import { TLS_SETTINGS } from "./tls-settings.ts";
@@ -23,6 +24,7 @@ const TABLES: Readonly<Record<string, object>> = {
   Backups: BACKUP_SETTINGS,
   Storage: STORE_SETTINGS,
   Database: DATABASE_SETTINGS,
+  "Object store": OBJECT_SETTINGS,
 };
 
 /** What stands in no table of its own comes first. */
