@@ -232,6 +232,22 @@ describe("engines on one database and one object store", () => {
     await expectSame(one, await shared.open(), ref);
   });
 
+  it("publish nothing that does not come back as it was sent", async () => {
+    const shared = cluster();
+    const one = await shared.open();
+    let bad = "";
+    server.fault = (call) => {
+      const name = call.startsWith("GET") ? (/[0-9a-f-]{36}\.seg/u.exec(call)?.[0] ?? "") : "";
+      if (bad === "") bad = name;
+      return name !== "" && name === bad ? "flip" : null;
+    };
+    const ref = await shared.published(one);
+    expect(bad).not.toBe("");
+    expect(await shared.segments(ref)).not.toContain(bad);
+    expect(await shared.rows("segment", `id = '${bad}'`)).toMatchObject([{ state: "staged" }]);
+    await expectSame(one, await shared.open(), ref);
+  });
+
   it("publish one after another where several have news, and a sweep leaves what one of them has", async () => {
     const shared = cluster();
     const engines = [await shared.open(), await shared.open(), await shared.open()];

@@ -20,7 +20,7 @@ import { join } from "node:path";
 import type { ObjectStoreSettings } from "../object-store.ts";
 import { startVersitygw } from "./versitygw.ts";
 
-/** `busy`: 503. `cut`: the connection ends. `flip`: one byte of the body is another one. `lost`: done, and not answered. */
+/** `busy`: 503. `cut`: the connection ends. `flip`: one byte of what is sent or read is another one. `lost`: done, and not answered. */
 export type Fault = "busy" | "cut" | "flip" | "lost";
 
 interface S3rver {
@@ -110,6 +110,7 @@ export class ObjectServer {
     }
     if (fault === "flip" && body.length > 0) body[body.length >> 1]! ^= 1;
     const answer = await this.#answer(asked, body);
+    if (fault === "flip" && asked.method === "GET") answer.body[answer.body.length >> 1]! ^= 1;
     if (fault === "lost") reply.destroy();
     else reply.writeHead(answer.status, answer.headers).end(answer.body);
   }
