@@ -22,6 +22,7 @@ import {
   isSignalled,
 } from "./host-protocol.ts";
 import { packIfLong } from "./pack-if-long.ts";
+import { tenantOf } from "./tenant-of.ts";
 
 /** Long enough for the last message to leave before the process does. */
 const FAREWELL_MS = 100;
@@ -84,14 +85,6 @@ async function call(
   } catch (error) {
     throw errors.translate(error);
   }
-}
-
-/** Calls name their tenant first, by itself or within a reference; those of none are the operator's. */
-function tenantOf([first]: readonly unknown[]): string {
-  if (typeof first === "string") return first;
-  const tenant: unknown =
-    typeof first === "object" && first !== null && "tenant" in first ? first.tenant : "";
-  return typeof tenant === "string" ? tenant : "";
 }
 
 function isHostMethod(method: string): method is HostMethod {

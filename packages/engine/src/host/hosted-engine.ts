@@ -4,51 +4,16 @@
  */
 import { availableParallelism } from "node:os";
 import { type CallOptions, type ChildDeath, ChildSupervisor, siblingModule } from "@sheaf/process";
-import {
-  type Collection,
-  type CollectionModels,
-  type CollectionRef,
-  type CommitRequest,
-  type CommitResult,
-  type CreateCollection,
-  type Database,
-  type DeleteRequest,
-  type Facet,
-  type FacetsRequest,
-  type GetRequest,
-  type ModelIdentity,
-  type QueryRequest,
-  type ReadToken,
-  type SearchRequest,
-  type Selector,
-  SheafError,
-  type Tenant,
-  type UpdateCollection,
-  type WriteRequest,
-} from "@sheaf/protocol";
-import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
+import { type CollectionRef, type SearchRequest, SheafError } from "@sheaf/protocol";
 import type { CatalogReport } from "../catalog/catalog-watch.ts";
 import type { EngineLog, EngineLogEntry } from "../engine-log.ts";
-import type {
-  Activity,
-  CollectionName,
-  DatabaseRef,
-  Engine,
-  EngineOptions,
-  EngineStatistics,
-  IndexingStatus,
-  KeyReplacement,
-  ListBatch,
-  ListPage,
-  ResultBatch,
-  StoredKey,
-  TokenUsage,
-} from "../engine.ts";
+import type { Engine, EngineOptions, ResultBatch } from "../engine.ts";
 import type { LocalEngine } from "../local-engine.ts";
 import { hasSeveralLeaves } from "../query/rank/leaves.ts";
 import { cannotStart } from "./caller-errors.ts";
 import type { DataLock } from "./data-lock.ts";
 import { endCause, endedAtStart } from "./end-cause.ts";
+import { type EngineMethod, EngineProxy } from "./engine-proxy.ts";
 import { hostStart } from "./host-arguments.ts";
 import { HOST_PROCESS } from "./host-process.ts";
 import type { DamageEvent, HostMethod, TouchEvent } from "./host-protocol.ts";
@@ -60,7 +25,7 @@ const HANG_AFTER_MS = 120_000;
 
 const CORES = availableParallelism();
 
-export class HostedEngine implements Engine {
+export class HostedEngine extends EngineProxy {
   readonly #supervisor: ChildSupervisor;
   readonly #lock: DataLock;
   readonly #log: EngineLog;
@@ -79,6 +44,7 @@ export class HostedEngine implements Engine {
   #hung = false;
 
   constructor(options: HostedEngineOptions, lock: DataLock) {
+    super();
     const { dataFolder, log = () => {}, onHostDeath = () => {} } = options;
     this.#lock = lock;
     this.#log = log;
@@ -129,185 +95,9 @@ export class HostedEngine implements Engine {
     }
   }
 
-  createTenant(name: string): Promise<void> {
-    return this.#call("createTenant", [name]);
-  }
-
-  getTenant(name: string): Promise<Tenant> {
-    return this.#call("getTenant", [name]);
-  }
-
-  listTenants(page: ListPage): Promise<ListBatch<Tenant>> {
-    return this.#call("listTenants", [page]);
-  }
-
-  updateTenant(name: string, resourceName: string): Promise<void> {
-    return this.#call("updateTenant", [name, resourceName]);
-  }
-
-  resolveTenant(resourceName: string): Promise<string | null> {
-    return this.#call("resolveTenant", [resourceName]);
-  }
-
-  deleteTenant(name: string): Promise<void> {
-    return this.#call("deleteTenant", [name]);
-  }
-
-  createDatabase(ref: DatabaseRef): Promise<void> {
-    return this.#call("createDatabase", [ref]);
-  }
-
-  getDatabase(ref: DatabaseRef): Promise<Database> {
-    return this.#call("getDatabase", [ref]);
-  }
-
-  listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>> {
-    return this.#call("listDatabases", [tenant, page]);
-  }
-
-  deleteDatabase(ref: DatabaseRef): Promise<void> {
-    return this.#call("deleteDatabase", [ref]);
-  }
-
-  createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
-    return this.#call("createCollection", [request], options);
-  }
-
-  getCollection(ref: CollectionRef): Promise<Collection> {
-    return this.#call("getCollection", [ref]);
-  }
-
-  getCollectionByName(name: CollectionName): Promise<Collection> {
-    return this.#call("getCollectionByName", [name]);
-  }
-
-  listCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>> {
-    return this.#call("listCollections", [ref, page]);
-  }
-
-  countCollections(ref: DatabaseRef): Promise<number> {
-    return this.#call("countCollections", [ref]);
-  }
-
-  collectionUsage(ref: DatabaseRef, page: ListPage): ReturnType<Engine["collectionUsage"]> {
-    return this.#call("collectionUsage", [ref, page]);
-  }
-
-  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
-    return this.#call("updateCollection", [ref, change]);
-  }
-
-  rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
-    return this.#call("rememberModels", [ref, models]);
-  }
-
-  acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
-    return this.#call("acceptModels", [ref, models]);
-  }
-
-  deleteCollection(name: CollectionName): Promise<void> {
-    return this.#call("deleteCollection", [name]);
-  }
-
-  listKeys(page: ListPage): Promise<ListBatch<StoredKey>> {
-    return this.#call("listKeys", [page]);
-  }
-
-  findKeys(digests: readonly string[]): Promise<readonly (StoredKey | null)[]> {
-    return this.#call("findKeys", [digests]);
-  }
-
-  createKey(key: StoredKey): Promise<void> {
-    return this.#call("createKey", [key]);
-  }
-
-  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey> {
-    return this.#call("rotateKey", [id, replacement]);
-  }
-
-  deleteKey(id: string): Promise<void> {
-    return this.#call("deleteKey", [id]);
-  }
-
-  recordActivity(activity: Activity): Promise<void> {
-    return this.#call("recordActivity", [activity]);
-  }
-
-  listTokenUsage(): Promise<readonly TokenUsage[]> {
-    return this.#call("listTokenUsage", []);
-  }
-
-  statistics(): Promise<EngineStatistics> {
-    return this.#call("statistics", []);
-  }
-
-  makeBackup(request: BackupRequest, options?: EngineOptions): Promise<MadeBackup> {
-    return this.#call("makeBackup", [request], options);
-  }
-
-  backupProgress(): Promise<BackupProgress | null> {
-    return this.#call("backupProgress", []);
-  }
-
-  reset(): Promise<void> {
-    return this.#call("reset", []);
-  }
-
-  forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection> {
-    return this.#onCollection("forkCollection", ref, [newName], options);
-  }
-
-  forkCount(ref: CollectionRef): Promise<number> {
-    return this.#call("forkCount", [ref]);
-  }
-
-  readToken(ref: CollectionRef): Promise<ReadToken> {
-    return this.#onCollection("readToken", ref, []);
-  }
-
-  commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
-    return this.#onCollection("commit", ref, [request], options);
-  }
-
-  write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
-    return this.#onCollection("write", ref, [request], options);
-  }
-
-  delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
-    return this.#onCollection("delete", ref, [request], options);
-  }
-
-  get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#onCollection("get", ref, [request], options);
-  }
-
-  query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#onCollection("query", ref, [request], options);
-  }
-
-  search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
+  override search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
     const takesCores = CORES < 3 && request.searches.some(hasSeveralLeaves);
-    return this.#onCollection("search", ref, [request], { ...options, takesCores });
-  }
-
-  nextBatch(ref: CollectionRef, cursor: number, options?: EngineOptions): Promise<ResultBatch> {
-    return this.#onCollection("nextBatch", ref, [cursor], options);
-  }
-
-  closeRead(cursor: number): Promise<void> {
-    return this.#call("closeRead", [cursor]);
-  }
-
-  count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
-    return this.#onCollection("count", ref, [selector], options);
-  }
-
-  facets(ref: CollectionRef, request: FacetsRequest, options?: EngineOptions): Promise<readonly Facet[]> {
-    return this.#onCollection("facets", ref, [request], options);
-  }
-
-  indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
-    return this.#onCollection("indexingStatus", ref, []);
+    return this.onCollection("search", ref, [request], { ...options, takesCores });
   }
 
   /** As `ChildSupervisor.expectCall`: the host waits awake for the next call, and the gateway for its answer. */
@@ -321,23 +111,22 @@ export class HostedEngine implements Engine {
     this.#lock.release();
   }
 
-  #call<M extends HostMethod>(
+  protected call<M extends EngineMethod>(
     method: M,
     args: readonly unknown[],
     options: EngineOptions = {},
-  ): ReturnType<LocalEngine[M]> {
-    return this.#toHost(method, args, options) as ReturnType<LocalEngine[M]>;
+  ): ReturnType<Engine[M]> {
+    return this.#toHost(method, args, options) as ReturnType<Engine[M]>;
   }
 
-  /** A call that opens the collection. */
-  #onCollection<M extends HostMethod>(
+  protected onCollection<M extends EngineMethod>(
     method: M,
     ref: CollectionRef,
     args: readonly unknown[],
     options: CallOptions = {},
-  ): ReturnType<LocalEngine[M]> {
+  ): ReturnType<Engine[M]> {
     const call = (): Promise<unknown> => this.#toHost(method, [ref, ...args], options);
-    return this.#recovery.run(ref, options.signal, call) as ReturnType<LocalEngine[M]>;
+    return this.#recovery.run(ref, options.signal, call) as ReturnType<Engine[M]>;
   }
 
   /** Where no host can start, to be told to come back is of no use. */
@@ -391,9 +180,14 @@ export class HostedEngine implements Engine {
       get ready() {
         return isReady();
       },
-      setQuarantined: (collections) => this.#call("setQuarantined", [collections]),
-      dirtyCollections: () => this.#call("dirtyCollections", []),
-      revive: (id) => this.#call("revive", [id]),
+      setQuarantined: (collections) => this.#own("setQuarantined", [collections]),
+      dirtyCollections: () => this.#own("dirtyCollections", []),
+      revive: (id) => this.#own("revive", [id]),
     };
+  }
+
+  /** What the host has beside the engine's methods. */
+  #own<M extends HostMethod>(method: M, args: readonly unknown[]): ReturnType<LocalEngine[M]> {
+    return this.#toHost(method, args, {}) as ReturnType<LocalEngine[M]>;
   }
 }

@@ -1,0 +1,238 @@
+/** The engine's methods as calls by name, for whatever carries them to an engine elsewhere. */
+import type {
+  Collection,
+  CollectionModels,
+  CollectionRef,
+  CommitRequest,
+  CommitResult,
+  CreateCollection,
+  Database,
+  DeleteRequest,
+  Facet,
+  FacetsRequest,
+  GetRequest,
+  ModelIdentity,
+  QueryRequest,
+  ReadToken,
+  SearchRequest,
+  Selector,
+  Tenant,
+  UpdateCollection,
+  WriteRequest,
+} from "@sheaf/protocol";
+import type { BackupProgress, BackupRequest, MadeBackup } from "../backup/make-backup.ts";
+import type {
+  Activity,
+  CollectionName,
+  DatabaseRef,
+  Engine,
+  EngineOptions,
+  EngineStatistics,
+  IndexingStatus,
+  KeyReplacement,
+  ListBatch,
+  ListPage,
+  ResultBatch,
+  StoredKey,
+  TokenUsage,
+} from "../engine.ts";
+
+export type EngineMethod = Exclude<keyof Engine, "close">;
+
+export abstract class EngineProxy implements Engine {
+  createTenant(name: string): Promise<void> {
+    return this.call("createTenant", [name]);
+  }
+
+  getTenant(name: string): Promise<Tenant> {
+    return this.call("getTenant", [name]);
+  }
+
+  listTenants(page: ListPage): Promise<ListBatch<Tenant>> {
+    return this.call("listTenants", [page]);
+  }
+
+  updateTenant(name: string, resourceName: string): Promise<void> {
+    return this.call("updateTenant", [name, resourceName]);
+  }
+
+  resolveTenant(resourceName: string): Promise<string | null> {
+    return this.call("resolveTenant", [resourceName]);
+  }
+
+  deleteTenant(name: string): Promise<void> {
+    return this.call("deleteTenant", [name]);
+  }
+
+  createDatabase(ref: DatabaseRef): Promise<void> {
+    return this.call("createDatabase", [ref]);
+  }
+
+  getDatabase(ref: DatabaseRef): Promise<Database> {
+    return this.call("getDatabase", [ref]);
+  }
+
+  listDatabases(tenant: string, page: ListPage): Promise<ListBatch<Database>> {
+    return this.call("listDatabases", [tenant, page]);
+  }
+
+  deleteDatabase(ref: DatabaseRef): Promise<void> {
+    return this.call("deleteDatabase", [ref]);
+  }
+
+  createCollection(request: CreateCollection, options?: EngineOptions): Promise<Collection> {
+    return this.call("createCollection", [request], options);
+  }
+
+  getCollection(ref: CollectionRef): Promise<Collection> {
+    return this.call("getCollection", [ref]);
+  }
+
+  getCollectionByName(name: CollectionName): Promise<Collection> {
+    return this.call("getCollectionByName", [name]);
+  }
+
+  listCollections(ref: DatabaseRef, page: ListPage): Promise<ListBatch<Collection>> {
+    return this.call("listCollections", [ref, page]);
+  }
+
+  countCollections(ref: DatabaseRef): Promise<number> {
+    return this.call("countCollections", [ref]);
+  }
+
+  collectionUsage(ref: DatabaseRef, page: ListPage): ReturnType<Engine["collectionUsage"]> {
+    return this.call("collectionUsage", [ref, page]);
+  }
+
+  updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<void> {
+    return this.call("updateCollection", [ref, change]);
+  }
+
+  rememberModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.call("rememberModels", [ref, models]);
+  }
+
+  acceptModels(ref: CollectionRef, models: readonly ModelIdentity[]): Promise<CollectionModels> {
+    return this.call("acceptModels", [ref, models]);
+  }
+
+  deleteCollection(name: CollectionName): Promise<void> {
+    return this.call("deleteCollection", [name]);
+  }
+
+  listKeys(page: ListPage): Promise<ListBatch<StoredKey>> {
+    return this.call("listKeys", [page]);
+  }
+
+  findKeys(digests: readonly string[]): Promise<readonly (StoredKey | null)[]> {
+    return this.call("findKeys", [digests]);
+  }
+
+  createKey(key: StoredKey): Promise<void> {
+    return this.call("createKey", [key]);
+  }
+
+  rotateKey(id: string, replacement: KeyReplacement): Promise<StoredKey> {
+    return this.call("rotateKey", [id, replacement]);
+  }
+
+  deleteKey(id: string): Promise<void> {
+    return this.call("deleteKey", [id]);
+  }
+
+  recordActivity(activity: Activity): Promise<void> {
+    return this.call("recordActivity", [activity]);
+  }
+
+  listTokenUsage(): Promise<readonly TokenUsage[]> {
+    return this.call("listTokenUsage", []);
+  }
+
+  statistics(): Promise<EngineStatistics> {
+    return this.call("statistics", []);
+  }
+
+  makeBackup(request: BackupRequest, options?: EngineOptions): Promise<MadeBackup> {
+    return this.call("makeBackup", [request], options);
+  }
+
+  backupProgress(): Promise<BackupProgress | null> {
+    return this.call("backupProgress", []);
+  }
+
+  reset(): Promise<void> {
+    return this.call("reset", []);
+  }
+
+  forkCollection(ref: CollectionRef, newName: string, options?: EngineOptions): Promise<Collection> {
+    return this.onCollection("forkCollection", ref, [newName], options);
+  }
+
+  forkCount(ref: CollectionRef): Promise<number> {
+    return this.call("forkCount", [ref]);
+  }
+
+  readToken(ref: CollectionRef): Promise<ReadToken> {
+    return this.onCollection("readToken", ref, []);
+  }
+
+  commit(ref: CollectionRef, request: CommitRequest, options?: EngineOptions): Promise<CommitResult> {
+    return this.onCollection("commit", ref, [request], options);
+  }
+
+  write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
+    return this.onCollection("write", ref, [request], options);
+  }
+
+  delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
+    return this.onCollection("delete", ref, [request], options);
+  }
+
+  get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.onCollection("get", ref, [request], options);
+  }
+
+  query(ref: CollectionRef, request: QueryRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.onCollection("query", ref, [request], options);
+  }
+
+  search(ref: CollectionRef, request: SearchRequest, options?: EngineOptions): Promise<ResultBatch> {
+    return this.onCollection("search", ref, [request], options);
+  }
+
+  nextBatch(ref: CollectionRef, cursor: number, options?: EngineOptions): Promise<ResultBatch> {
+    return this.onCollection("nextBatch", ref, [cursor], options);
+  }
+
+  closeRead(cursor: number): Promise<void> {
+    return this.call("closeRead", [cursor]);
+  }
+
+  count(ref: CollectionRef, selector: Selector, options?: EngineOptions): Promise<number> {
+    return this.onCollection("count", ref, [selector], options);
+  }
+
+  facets(ref: CollectionRef, request: FacetsRequest, options?: EngineOptions): Promise<readonly Facet[]> {
+    return this.onCollection("facets", ref, [request], options);
+  }
+
+  indexingStatus(ref: CollectionRef): Promise<IndexingStatus> {
+    return this.onCollection("indexingStatus", ref, []);
+  }
+
+  abstract close(): Promise<void>;
+
+  protected abstract call<M extends EngineMethod>(
+    method: M,
+    args: readonly unknown[],
+    options?: EngineOptions,
+  ): ReturnType<Engine[M]>;
+
+  /** A call that opens the collection. */
+  protected abstract onCollection<M extends EngineMethod>(
+    method: M,
+    ref: CollectionRef,
+    args: readonly unknown[],
+    options?: EngineOptions,
+  ): ReturnType<Engine[M]>;
+}
