@@ -11,6 +11,11 @@ export { type RestoreRequest, type RestoredFolder, restoreBackup } from "./backu
 export { type VerifiedBackup, verifyBackup } from "./backup/verify-backup.ts";
 export { type ExportedCollection, exportCollection } from "./export/export-collection.ts";
 export { EXPORT_MANIFEST, type ExportedTenant, exportTenant } from "./export/export-tenant.ts";
+export { ClusterEngine, type ClusterEngineOptions } from "./cluster/cluster-engine.ts";
+export { engineService } from "./cluster/engine-service.ts";
+export { NodeDirectory } from "./cluster/node-directory.ts";
+export { watchSharedCatalog } from "./cluster/watch-shared-catalog.ts";
+export type { KnownNode, NodeRole } from "./storage/postgres/postgres-node-table.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export { SHARE_LIMITS, type ShareLimits } from "./collection/store-mover.ts";
 export type { TenantQuotas } from "./collection/tenant-quotas.ts";

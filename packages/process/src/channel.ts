@@ -34,6 +34,8 @@ interface Part {
 
 export class Channel {
   readonly #socket: Duplex;
+  readonly #maxBytes: number;
+  readonly #maxPartBytes: number;
   readonly #encoder = new MessageEncoder();
   readonly #decoder = new MessageDecoder();
   /** Frames, by owner. */
@@ -50,10 +52,15 @@ export class Channel {
   /** What the piece at hand belongs to, once its header is read. */
   #part: Part | null = null;
   readonly #parts = new Map<number, Part>();
+  /** Of all of them, once they are whole. */
+  #partBytes = 0;
   #nextPart = 0;
 
-  constructor(socket: Duplex) {
+  /** @param maxBytes Of a message that comes, and of all parts together that no message has named: more closes the channel. */
+  constructor(socket: Duplex, maxBytes = Infinity) {
     this.#socket = socket;
+    this.#maxBytes = Math.min(maxBytes, MAX_FRAME_BYTES);
+    this.#maxPartBytes = maxBytes;
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     // The close event follows and does the work; without a listener an error would end the process.
     socket.on("error", () => socket.destroy());
@@ -170,7 +177,7 @@ export class Channel {
     if (part === undefined || part.filled !== part.bytes.length) {
       throw new RangeError(`part ${number} of a message has not come`);
     }
-    this.#parts.delete(number);
+    this.#forget(number);
     return part.bytes;
   }
 
@@ -215,7 +222,7 @@ export class Channel {
     const length = isPiece ? header - PART_BIT : header;
     const isSound = isPiece
       ? length >= PART_HEADER_BYTES && length <= PART_HEADER_BYTES + PIECE_BYTES
-      : length > 0 && length <= MAX_FRAME_BYTES;
+      : length > 0 && length <= this.#maxBytes;
     if (!isSound) {
       this.#socket.destroy();
       return false;
@@ -241,17 +248,27 @@ export class Channel {
 
   #beginPiece(number: number, length: number, pieceBytes: number): void {
     if (length === 0) {
-      this.#parts.delete(number);
+      this.#forget(number);
       return;
     }
     let part = this.#parts.get(number);
     if (part === undefined) {
+      this.#partBytes += length;
+      if (this.#partBytes > this.#maxPartBytes) {
+        this.#socket.destroy();
+        return;
+      }
       // Memory of its own, for typed arrays of the message lie in it and outlive the others.
       part = { bytes: Buffer.allocUnsafeSlow(length), filled: 0 };
       this.#parts.set(number, part);
     }
     if (part.bytes.length !== length || pieceBytes > length - part.filled) this.#socket.destroy();
     else if (pieceBytes > 0) this.#part = part;
+  }
+
+  #forget(number: number): void {
+    this.#partBytes -= this.#parts.get(number)?.bytes.length ?? 0;
+    this.#parts.delete(number);
   }
 
   /** To where it will be used: it is not copied again. */

@@ -31,3 +31,12 @@ export {
 export { Turns } from "./turns.ts";
 export { ChildSupervisor, type ChildDeath, type SupervisorOptions } from "./supervisor.ts";
 export { YOUNG_SPACE_ARGS, keepYoungSpaceSmall } from "./young-space.ts";
+export { CallBudget } from "./peer/call-budget.ts";
+export { ClusterSecret, LEAST_SECRET_CHARACTERS } from "./peer/cluster-secret.ts";
+export { Handshakes } from "./peer/handshakes.ts";
+export { HedgeDelay } from "./peer/hedge-delay.ts";
+export { type PeerCallRules, type Repeat, callPeers } from "./peer/peer-call.ts";
+export type { PeerLink } from "./peer/peer-link.ts";
+export { PeerPool } from "./peer/peer-pool.ts";
+export { type PeerAddress, PeerListener, peerName } from "./peer/peer-sockets.ts";
+export { type PeerService, type PeerSession, ServedPeers } from "./peer/serve-peer.ts";

@@ -286,6 +286,12 @@ export class RpcServer {
     });
   }
 
+  /** Nobody waits for an answer any more. */
+  abortAll(): void {
+    for (const signal of this.#running.values())
+      signal.abort(new SheafError("cancelled", "the caller has gone"));
+  }
+
   async #unpacked(
     args: readonly unknown[],
     packed: NonNullable<CallFrame["packed"]>,

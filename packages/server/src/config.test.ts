@@ -86,6 +86,11 @@ describe("readSettings", () => {
       databasePasswordFile: null,
       databaseTls: null,
       databaseCa: null,
+      nodeListen: null,
+      nodeAdvertise: null,
+      clusterSecret: null,
+      clusterSecretFile: null,
+      readReplicas: 2,
       metricsPort: null,
     });
   });

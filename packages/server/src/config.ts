@@ -7,6 +7,7 @@ import type { DiskReserve, IndexSettings } from "@sheaf/engine";
 import { LIMITS } from "@sheaf/protocol";
 import { BACKUP_SETTINGS, type BackupSettings } from "./settings/backup-settings.ts";
 import { BOUND_SETTINGS, type BoundSettings } from "./settings/bound-settings.ts";
+import { CLUSTER_SETTINGS, type ClusterSettings, type Role, parseRole } from "./settings/cluster-settings.ts";
 import { CONNECTION_SETTINGS, type ConnectionSettings } from "./settings/connection-settings.ts";
 import { type ConfigFile, readConfigFile } from "./settings/config-file.ts";
 import { DATABASE_SETTINGS, type DatabaseSettings } from "./settings/database-settings.ts";
@@ -26,13 +27,13 @@ import { refuseConflicts } from "./settings/setting-conflicts.ts";
 import { STORE_SETTINGS, type StoreSettings } from "./settings/store-settings.ts";
 import { SettingError } from "./settings/setting-error.ts";
 
-type Role = "all" | "embed" | "search";
 type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "silent";
 
 export interface Settings
   extends
     BackupSettings,
     BoundSettings,
+    ClusterSettings,
     ConnectionSettings,
     DatabaseSettings,
     ModelSettings,
@@ -123,8 +124,8 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_ROLE",
     flag: { name: "role", operand: "role" },
     default: "all",
-    doc: "What this server does: all, embed (stores no collections) or search (runs no models).",
-    parse: (text) => parseChoice(text, ["all", "embed", "search"]),
+    doc: "What this server does: all, embed (stores no collections), search (runs no models) or gateway (experimental: stores nothing itself, and asks search nodes).",
+    parse: parseRole,
   },
   rootKey: {
     env: "SHEAF_ROOT_KEY",
@@ -182,8 +183,7 @@ export const SETTINGS: SettingTable = {
   ...REPLY_SETTINGS,
   ...BACKUP_SETTINGS,
   ...STORE_SETTINGS,
-  ...DATABASE_SETTINGS,
-  ...OBJECT_SETTINGS,
+  ...{ ...DATABASE_SETTINGS, ...OBJECT_SETTINGS, ...CLUSTER_SETTINGS },
   slowRequestMs: countSetting("slow-request-ms", {
     operand: "milliseconds",
     initial: 1_000,

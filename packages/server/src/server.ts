@@ -2,12 +2,22 @@
  * One running server: the HTTP app, the engine host and the embedder, started together and stopped in order. It answers
  * 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
-import { rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo, Server } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
-import { type HostedEngine, type TenantQuotas, createHostedEngine, prepareDataFolder } from "@sheaf/engine";
+import {
+  type ClusterEngine,
+  type HostedEngine,
+  type TenantQuotas,
+  createHostedEngine,
+  engineService,
+  prepareDataFolder,
+} from "@sheaf/engine";
+import { ClusterGateway } from "./cluster/cluster-gateway.ts";
+import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
 import { databaseOf } from "./settings/database-settings.ts";
 import { objectsOf } from "./settings/object-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
@@ -43,7 +53,11 @@ const LAST_ANSWERS_MS = 300;
 interface Parts {
   readonly embedder: Embedder;
   readonly memory: IdleGc;
-  engine: HostedEngine | null;
+  /** Of a server that keeps nothing. */
+  readonly gateway: ClusterGateway | null;
+  /** What gateways call. */
+  node: ClusterNode | null;
+  engine: HostedEngine | ClusterEngine | null;
   metricsListener: MetricsListener | null;
 }
 
@@ -71,6 +85,24 @@ export async function startServer(
   logger: Logger,
   embedding: EmbedderOptions = {},
 ): Promise<RunningServer> {
+  if (settings.role !== "gateway") return start(settings, logger, embedding);
+  // For replies that do not fit into memory, and files of models. Nothing of it is missed afterwards.
+  const dataFolder = await mkdtemp(join(tmpdir(), "sheaf-gateway-"));
+  const remove = (): Promise<void> => rm(dataFolder, { recursive: true, force: true });
+  try {
+    const server = await start({ ...settings, dataFolder }, logger, embedding);
+    const stopped = async (): Promise<void> => {
+      await server.stop();
+      await remove();
+    };
+    return { ...server, stop: stopped };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function start(settings: Settings, logger: Logger, embedding: EmbedderOptions): Promise<RunningServer> {
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
   const models = await embedderOptions(settings);
   const tls = tlsFiles(settings);
@@ -79,7 +111,8 @@ export async function startServer(
   collectDefaultMetrics({ register: metrics.registry });
   await requireFreePorts(settings);
   const catalog = settings.database === null ? null : new CatalogFeed();
-  const starting = startEngine(settings, logger, metrics, catalog);
+  const gateway = settings.role === "gateway" ? new ClusterGateway(settings, logger) : null;
+  const starting = startEngine(settings, { logger, metrics, gateway, catalog });
   // Its process comes up while the framework is loaded, which takes as long as all other modules, and the app is made.
   await nextTurn();
   const { createApp } = await import("./app.ts");
@@ -91,7 +124,7 @@ export async function startServer(
   const embedder = settings.role === "search" ? refuseModels(local) : local;
   const lifecycle = new Lifecycle();
   const [slot, rootKeySlot] = [new EngineSlot(), new RootKeySlot()];
-  const parts: Parts = { embedder: local, memory: new IdleGc(), engine: null, metricsListener: null };
+  const parts = partsOf(local, gateway);
   const app = createApp({
     ...settings,
     tls: identity,
@@ -105,7 +138,7 @@ export async function startServer(
     ...{ spoolFolder: spoolOf(settings), catalog },
     usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
-    ...(settings.busyWait && hasSpareCore() && { expectCall: () => parts.engine?.expectCall() }),
+    ...(settings.busyWait && hasSpareCore() && gateway === null && { expectCall: () => expectCall(parts) }),
   });
   let rootKey: RootKey | null = null;
   try {
@@ -119,6 +152,8 @@ export async function startServer(
       await rm(spoolOf(settings), { recursive: true, force: true });
       slot.set(parts.engine);
     }
+    if (settings.nodeListen !== null && parts.engine !== null)
+      parts.node = await ClusterNode.start(settings, engineService(parts.engine), logger);
     // Last: whoever is shown a new key has a server that uses it.
     if (settings.auth && settings.rootKey === null) rootKey = await loadRootKey(settings.dataFolder);
     rootKeySlot.set(settings.rootKey ?? rootKey?.key ?? "");
@@ -135,6 +170,10 @@ export async function startServer(
     reloadTls: () => reloadTls(tls, app, logger),
     stop: () => stop(app, lifecycle, parts),
   };
+}
+
+function partsOf(embedder: Embedder, gateway: ClusterGateway | null): Parts {
+  return { embedder, memory: new IdleGc(), gateway, node: null, engine: null, metricsListener: null };
 }
 
 function firstIdentity(tls: TlsFiles, logger: Logger): TlsIdentity {
@@ -223,39 +262,54 @@ function quotasOf(settings: Settings): TenantQuotas & UsageBounds {
   };
 }
 
+interface EngineSurroundings {
+  readonly logger: Logger;
+  readonly metrics: ServerMetrics;
+  readonly gateway: ClusterGateway | null;
+  readonly catalog: CatalogFeed | null;
+}
+
 /** Gives `null` on a server that keeps nothing. */
 function startEngine(
   settings: Settings,
-  logger: Logger,
-  metrics: ServerMetrics,
-  catalog: CatalogFeed | null,
-): Promise<HostedEngine | null> {
+  { logger, metrics, gateway, catalog }: EngineSurroundings,
+): Promise<HostedEngine | ClusterEngine | null> {
   for (const warning of prepareDataFolder(settings.dataFolder, settings.diskReserve)) logger.warn(warning);
   if (settings.vectorMemory !== null)
     logger.warn(
       "--vector-memory (SHEAF_VECTOR_MEMORY) is deprecated: use --index-memory (SHEAF_INDEX_MEMORY)",
     );
   if (settings.role === "embed") return Promise.resolve(null);
+  if (gateway !== null) return heard(gateway.start(catalog));
   metrics.childStarted("engine host");
-  const starting = createHostedEngine({
-    dataFolder: settings.dataFolder,
-    quotas: quotasOf(settings),
-    indexMemory: settings.indexMemory,
-    ...(settings.unsealedMemory !== null && { unsealedMemory: settings.unsealedMemory }),
-    ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
-    index: settings.index,
-    ...archiveOf(settings),
-    ...databaseOf(settings),
-    ...(catalog !== null && { onCatalog: catalog.tell }),
-    ...objectsOf(settings),
-    shareStores: settings.shareStores,
-    diskReserve: settings.diskReserve,
-    log: ({ level, message, ...details }) => logger[level](details, message),
-    onHostDeath: () => metrics.childEnded("engine host"),
-  });
-  // Whoever waits for it hears why it failed.
+  return heard(
+    createHostedEngine({
+      dataFolder: settings.dataFolder,
+      quotas: quotasOf(settings),
+      indexMemory: settings.indexMemory,
+      ...(settings.unsealedMemory !== null && { unsealedMemory: settings.unsealedMemory }),
+      ...(settings.purgeAfterMs !== null && { purgeAfterMs: settings.purgeAfterMs }),
+      index: settings.index,
+      ...archiveOf(settings),
+      ...databaseOf(settings),
+      ...(catalog !== null && { onCatalog: catalog.tell }),
+      ...objectsOf(settings),
+      shareStores: settings.shareStores,
+      diskReserve: settings.diskReserve,
+      log: engineLog(logger),
+      onHostDeath: () => metrics.childEnded("engine host"),
+    }),
+  );
+}
+
+/** Whoever waits for it later hears why it failed. */
+function heard<T>(starting: Promise<T>): Promise<T> {
   starting.catch(() => {});
   return starting;
+}
+
+function expectCall({ engine }: Readonly<Parts>): void {
+  if (engine !== null && "expectCall" in engine) engine.expectCall();
 }
 
 async function stop(
@@ -264,6 +318,7 @@ async function stop(
   parts: Readonly<Parts>,
 ): Promise<void> {
   lifecycle.advance("draining");
+  const left = parts.node?.leave(DRAIN_MS);
   const closed = http.close();
   const grace = setTimeout(() => {
     deadlines.abortAll(new SheafError("unavailable", "the server is shutting down"));
@@ -277,6 +332,8 @@ async function stop(
   parts.memory.stop();
   await ledger.close();
   await parts.metricsListener?.close();
+  await left;
+  await Promise.all([parts.node?.close(), parts.gateway?.close()]);
   await Promise.all([parts.engine?.close(), parts.embedder.close()]);
 }
 

@@ -13,11 +13,10 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
-import { shortenTurn } from "@sheaf/process";
+import { Handshakes, shortenTurn } from "@sheaf/process";
 import { SheafError } from "@sheaf/protocol";
 import { type TrustedProxies, addressGroup, plainAddress } from "./client-address.ts";
 import { Connection, type Exchange } from "./connection.ts";
-import { Handshakes } from "../tls/handshakes.ts";
 import type { TlsIdentity } from "../tls/tls-identity.ts";
 import type { ConnectionBounds } from "./connection-bounds.ts";
 

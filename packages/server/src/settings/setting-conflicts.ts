@@ -19,6 +19,7 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
   }
   refuseTwice(settings, source);
   refuseBesideDatabase(settings, source);
+  refuseLonelyNode(settings, source);
   if ((settings.tlsCert === null) !== (settings.tlsKey === null)) {
     const [given, missing] =
       settings.tlsKey === null ? (["tlsCert", "tlsKey"] as const) : (["tlsKey", "tlsCert"] as const);
@@ -53,6 +54,24 @@ function refuseBesideDatabase(settings: Settings, source: (name: keyof Settings)
   }
 }
 
+/** What servers that call each other need. */
+function refuseLonelyNode(settings: Settings, source: (name: keyof Settings) => string): void {
+  const { role, nodeListen, nodeAdvertise, database, clusterSecret, clusterSecretFile } = settings;
+  if (nodeAdvertise !== null && nodeListen === null)
+    throw new SettingError(`${source("nodeAdvertise")} needs --node-listen beside it`);
+  if (role !== "gateway" && nodeListen === null) return;
+  const what = role === "gateway" ? "a gateway" : source("nodeListen");
+  if (role === "gateway" && nodeListen !== null)
+    throw new SettingError(`${source("nodeListen")}: a gateway is called by no other server`);
+  if (database === null)
+    throw new SettingError(`${what} needs --database, through which servers find each other`);
+  if (clusterSecret === null && clusterSecretFile === null) {
+    throw new SettingError(
+      `${what} needs a secret that all servers of the cluster know: set SHEAF_CLUSTER_SECRET or --cluster-secret-file`,
+    );
+  }
+}
+
 /** A secret that is given as such and as a file: one of them would be ignored. */
 function refuseTwice(settings: Settings, source: (name: keyof Settings) => string): void {
   const pairs = [
@@ -60,6 +79,7 @@ function refuseTwice(settings: Settings, source: (name: keyof Settings) => strin
     ["hfToken", "hfTokenFile"],
     ["databasePassword", "databasePasswordFile"],
     ["objectsSecretKey", "objectsSecretKeyFile"],
+    ["clusterSecret", "clusterSecretFile"],
   ] as const;
   for (const [secret, file] of pairs) {
     if (settings[secret] !== null && settings[file] !== null)

@@ -1,6 +1,7 @@
 /** The settings by what they are about, for `--help` and the page of settings. */
 import { BACKUP_SETTINGS } from "./backup-settings.ts";
 import { BOUND_SETTINGS } from "./bound-settings.ts";
+import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
 import { SETTINGS, type Setting, type Settings } from "../config.ts";
 import { CONNECTION_SETTINGS } from "./connection-settings.ts";
 import { DATABASE_SETTINGS } from "./database-settings.ts";
@@ -25,6 +26,7 @@ const TABLES: Readonly<Record<string, object>> = {
   Storage: STORE_SETTINGS,
   Database: DATABASE_SETTINGS,
   "Object store": OBJECT_SETTINGS,
+  Cluster: CLUSTER_SETTINGS,
 };
 
 /** What stands in no table of its own comes first. */

@@ -68,6 +68,14 @@ const MIGRATIONS: readonly Migration[] = [
       `create index segment_ref_segment on ${schema}.segment_ref (segment)`,
     ],
   },
+  {
+    // Programs that know no nodes have no use for them.
+    oldest: 4,
+    statements: (schema) => [
+      `create table ${schema}.node (id text primary key, url text not null, role text not null,
+        seen timestamptz not null default now())`,
+    ],
+  },
 ];
 
 export type Statements = ReturnType<typeof statementsIn>;
@@ -81,6 +89,7 @@ export function statementsIn(schema: string) {
     catalog: catalogIn(schema),
     log: { ...logIn(schema), ...wholeLogIn(schema), ...ownersIn(schema) },
     manifests: { ...manifestsIn(schema), ...objectsIn(schema) },
+    node: nodesIn(schema),
   };
 }
 
@@ -353,5 +362,20 @@ function objectsIn(schema: string) {
     removed: `update ${segment} set state = 'removed', at = now() where id = $1::text and state = 'doomed'`,
     /** Until then a removal that comes late finds no object of the name. */
     forget: `delete from ${segment} where state = 'removed' and at < now() - interval '7 days'`,
+  };
+}
+
+/** Servers that others call. Time is the database's. */
+function nodesIn(schema: string) {
+  const node = `${schema}.node`;
+  return {
+    /** One that starts again at its address takes the place of the one before. */
+    register: `with replaced as (
+        delete from ${node} where id <> $1::text and (url = $2::text or seen < now() - interval '1 hour')
+      )
+      insert into ${node} (id, url, role) values ($1::text, $2::text, $3::text)
+      on conflict (id) do update set seen = now()`,
+    leave: `delete from ${node} where id = $1::text`,
+    seen: `select url, role from ${node} where seen > now() - interval '15 seconds' order by url limit 1000`,
   };
 }

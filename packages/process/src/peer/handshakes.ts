@@ -12,11 +12,16 @@ type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 export class Handshakes {
   /** By address and port of the peer, which TLS leaves as they are; in the order in which they came. */
   readonly #open = new Map<string, Socket>();
+  readonly #most: number;
+
+  constructor(most = MOST_HANDSHAKES) {
+    this.#most = most;
+  }
 
   /** @param socket As it was accepted, before TLS. */
   begin(socket: Socket): void {
     const [oldest] = this.#open.keys();
-    if (oldest !== undefined && this.#open.size >= MOST_HANDSHAKES) {
+    if (oldest !== undefined && this.#open.size >= this.#most) {
       this.#open.get(oldest)?.destroy();
       this.#open.delete(oldest);
     }

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ClusterSecret, PeerListener, ServedPeers } from "@sheaf/process";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { createLocalEngine } from "../create-local-engine.ts";
+import { engineSuite } from "../engine.suite.ts";
+import type { Engine } from "../engine.ts";
+import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { ClusterEngine } from "./cluster-engine.ts";
+import { engineService } from "./engine-service.ts";
+
+const SECRET = new ClusterSecret("a-secret-of-32-characters-or-more");
+const HOST = "127.0.0.1";
+
+const suiteFolder = mkdtempSync(join(tmpdir(), "sheaf-cluster-"));
+afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
+
+interface Node {
+  readonly listener: PeerListener;
+  /** Of its engine's methods, as they are called. */
+  readonly calls: string[];
+}
+
+/** What is beside it makes the engine one that others call. */
+async function nodeOf(engine: Engine): Promise<Node> {
+  const calls: string[] = [];
+  const seen = new Proxy(engine, {
+    get(target, name): unknown {
+      if (name === "responsive") return true;
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return (...args: readonly unknown[]): unknown => {
+        calls.push(String(name));
+        return Reflect.apply(value, target, args);
+      };
+    },
+  }) as Engine & { readonly responsive: boolean };
+  const served = new ServedPeers(engineService(seen), (error) => {
+    throw error;
+  });
+  const listener = await PeerListener.open({
+    ...{ host: HOST, port: 0, secret: SECRET, onPeer: (channel) => served.serve(channel) },
+  });
+  return { listener, calls };
+}
+
+async function gatewayOf(nodes: readonly Node[]): Promise<ClusterEngine> {
+  const gateway = new ClusterEngine({ secret: SECRET, readReplicas: 2, log: () => {} });
+  gateway.update(nodes.map(({ listener: { port } }) => ({ host: HOST, port })));
+  while (gateway.openNodes < nodes.length) await sleep(5);
+  return gateway;
+}
+
+engineSuite("engine of a gateway", async () => {
+  const engine = await createLocalEngine({ dataFolder: suiteFolder });
+  const node = await nodeOf(engine);
+  const gateway = await gatewayOf([node]);
+  return new Proxy(gateway, {
+    get(target, name): unknown {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== "close") return typeof value === "function" ? value.bind(target) : value;
+      return async () => {
+        await target.close();
+        await node.listener.close();
+        await engine.close();
+      };
+    },
+  });
+});
+
+describe("the engine of a gateway", () => {
+  const open = async (count: number) => {
+    const engine = await createLocalEngine({ dataFolder: temporaryFolder() });
+    onTestFinished(() => engine.close());
+    const nodes = await Promise.all(Array.from({ length: count }, () => nodeOf(engine)));
+    onTestFinished(async () => void (await Promise.all(nodes.map(({ listener }) => listener.close()))));
+    const gateway = await gatewayOf(nodes);
+    onTestFinished(() => gateway.close());
+    return { engine, nodes, gateway };
+  };
+
+  it("spreads collections over nodes, and writes each through one of them", async () => {
+    const { nodes, gateway } = await open(3);
+    for (let i = 0; i < 24; i++) {
+      const ref = await makeCollection(gateway);
+      await write(gateway, ref, "add", record("a"));
+      await write(gateway, ref, "add", record("b"));
+    }
+    const writes = nodes.map(({ calls }) => calls.filter((call) => call === "write").length);
+    expect(writes.reduce((sum, count) => sum + count)).toBe(48);
+    for (const count of writes) {
+      expect(count).toBeGreaterThan(0);
+      expect(count % 2).toBe(0);
+    }
+  });
+
+  it("reads on where a node ends, and says of a read on it that it is over", async () => {
+    const { engine, nodes, gateway } = await open(2);
+    const ref = await makeCollection(gateway);
+    const documents = Array.from({ length: 8 }, (_, i) => record(`r${i}`, { document: "x".repeat(400_000) }));
+    await write(gateway, ref, "add", ...documents);
+    const include = { documents: true, embeddings: false, metadatas: false, uris: false } as never;
+    const request = { ids: null, where: null, whereDocument: null, limit: null, offset: 0, include } as never;
+    const before = nodes.map(({ calls }) => calls.filter((call) => call === "get").length);
+    const { cursor } = await gateway.get(ref, request);
+    expect(cursor).not.toBeNull();
+    const holder = nodes.find(
+      ({ calls }, i) => calls.filter((call) => call === "get").length > (before[i] ?? 0),
+    );
+    await holder?.listener.close();
+    await expect(gateway.nextBatch(ref, cursor ?? 0)).rejects.toMatchObject({ code: "unavailable" });
+    // What the connection had begun has ended with it.
+    await expect.poll(async () => (await engine.statistics()).openReads).toBe(0);
+    expect(await readAll(gateway, ref)).toHaveLength(8);
+    await gateway.closeRead(cursor ?? 0);
+  });
+
+  it("has no backups, and refuses calls that a node does not know", async () => {
+    const { gateway, nodes } = await open(1);
+    await expect(gateway.makeBackup()).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(await gateway.backupProgress()).toBeNull();
+    expect(nodes[0]?.calls).not.toContain("makeBackup");
+  });
+});

@@ -1,0 +1,46 @@
+/** The nodes of a cluster, in the database that they share. */
+import { PostgresDatabase, type PostgresSettings } from "./postgres-database.ts";
+
+/** What a node does for gateways; `all`: everything that the others do. */
+export type NodeRole = "search" | "embed" | "all";
+
+export interface KnownNode {
+  /** Host and port, as in a URL. */
+  readonly url: string;
+  readonly role: NodeRole;
+}
+
+/** One statement at a time, and nobody waits as long as for a write: the next one comes soon. */
+const LIMITS = { connections: 1, waiting: 8, retryMs: 5_000 } as const;
+
+export class PostgresNodeTable {
+  readonly #database: PostgresDatabase;
+
+  constructor(settings: PostgresSettings) {
+    this.#database = new PostgresDatabase({ ...settings, limits: { ...settings.limits, ...LIMITS } });
+  }
+
+  /** Makes the node known, or says that it is still there. */
+  async register(id: string, { url, role }: KnownNode): Promise<void> {
+    await this.#change(this.#database.statements.node.register, [id, url, role]);
+  }
+
+  async leave(id: string): Promise<void> {
+    await this.#change(this.#database.statements.node.leave, [id]);
+  }
+
+  /** Those that have said so within the last 15 s. */
+  async seen(): Promise<readonly KnownNode[]> {
+    const rows = await this.#database.read(this.#database.statements.node.seen);
+    return rows.map((row) => ({ url: String(row["url"]), role: row["role"] as NodeRole }));
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+
+  /** All of them may be done twice. */
+  async #change(text: string, values: readonly unknown[]): Promise<void> {
+    await this.#database.retry(() => this.#database.change(text, values));
+  }
+}

@@ -1,0 +1,212 @@
+import { once } from "node:events";
+import { type Socket, connect } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { SheafError } from "@sheaf/protocol";
+import { CallBudget } from "./call-budget.ts";
+import { ClusterSecret } from "./cluster-secret.ts";
+import { HedgeDelay } from "./hedge-delay.ts";
+import { type Repeat, callPeers } from "./peer-call.ts";
+import type { PeerLink } from "./peer-link.ts";
+import { PeerPool } from "./peer-pool.ts";
+import { type PeerLimits, PeerListener } from "./peer-sockets.ts";
+import { type PeerSession, ServedPeers } from "./serve-peer.ts";
+
+const SECRET = new ClusterSecret("a-secret-of-32-characters-or-more");
+const OTHER = new ClusterSecret("another-secret-of-32-or-more-chars");
+const HOST = "127.0.0.1";
+
+interface Peer {
+  readonly address: { readonly host: string; readonly port: number };
+  readonly listener: PeerListener;
+  readonly served: ServedPeers;
+  readonly refused: string[];
+  readonly calls: string[];
+  isReady: boolean;
+}
+
+async function peer(
+  handle: PeerSession["handle"],
+  limits: Partial<PeerLimits> = {},
+  port = 0,
+): Promise<Peer> {
+  const refused: string[] = [];
+  const calls: string[] = [];
+  const session: PeerSession = {
+    handle: (method, args, options) => {
+      calls.push(method);
+      return handle(method, args, options);
+    },
+  };
+  const served = new ServedPeers({ isReady: () => made.isReady, connect: () => session }, () =>
+    expect.unreachable(),
+  );
+  const listener = await PeerListener.open({
+    ...{ host: HOST, port, secret: SECRET, limits },
+    onPeer: (channel) => served.serve(channel),
+    onRefused: (reason) => refused.push(reason),
+  });
+  onTestFinished(() => listener.close());
+  const made: Peer = {
+    ...{ address: { host: HOST, port: listener.port }, listener, served, refused, calls },
+    isReady: true,
+  };
+  return made;
+}
+
+function poolOf(peers: readonly Peer[], secret = SECRET): PeerPool {
+  const pool = new PeerPool(secret);
+  onTestFinished(() => pool.close());
+  pool.update(peers.map(({ address }) => address));
+  return pool;
+}
+
+async function linksTo(...peers: readonly Peer[]): Promise<readonly PeerLink[]> {
+  const pool = poolOf(peers);
+  await expect.poll(() => pool.open.length).toBe(peers.length);
+  return peers.map(({ address }) => pool.open.find(({ name }) => name.endsWith(`:${address.port}`))!);
+}
+
+function call(links: readonly PeerLink[], repeat: Repeat, budget = new CallBudget()): Promise<unknown> {
+  const rules = { what: "node", budget, delay: new HedgeDelay() };
+  return callPeers(links, { method: "do", args: [], options: {}, repeat }, rules).then(({ value }) => value);
+}
+
+const echo: PeerSession["handle"] = (_method, args) => Promise.resolve(args[0] ?? "echo");
+const never: PeerSession["handle"] = () => new Promise(() => {});
+
+describe("the port of a peer", () => {
+  it("serves who knows the secret, and nobody else", async () => {
+    const there = await peer(echo);
+    const [link] = await linksTo(there);
+    expect(await link!.call("do", [new Float32Array([1, 2])])).toEqual(new Float32Array([1, 2]));
+    const strange = poolOf([there], OTHER);
+    await expect.poll(() => there.refused.length).toBeGreaterThan(1);
+    expect(strange.open).toEqual([]);
+    const plain = connect(there.address);
+    const received: Buffer[] = [];
+    plain.on("data", (chunk) => received.push(chunk)).on("error", () => {});
+    plain.write("GET / HTTP/1.1\r\n\r\n");
+    await once(plain, "close");
+    // An alert of TLS at most.
+    expect(Buffer.concat(received).length).toBeLessThan(16);
+    const withoutKey = connectTls({ ...there.address, rejectUnauthorized: false });
+    expect(await once(withoutKey, "secureConnect").catch((error: Error) => error.message)).toContain("alert");
+    expect(there.calls).toEqual(["do"]);
+  });
+
+  it("is reached by nobody who takes its place without the secret", async () => {
+    const impostor = await PeerListener.open({
+      ...{ host: HOST, port: 0, secret: OTHER, onPeer: () => expect.unreachable() },
+    });
+    onTestFinished(() => impostor.close());
+    const problems: (string | null)[] = [];
+    const pool = new PeerPool(SECRET, { onChange: (_link, problem) => problems.push(problem) });
+    onTestFinished(() => pool.close());
+    pool.update([{ host: HOST, port: impostor.port }]);
+    await expect.poll(() => problems.length).toBeGreaterThan(0);
+    expect(problems).not.toContain(null);
+  });
+
+  it("bounds connections that have shown nothing, in number and time", async () => {
+    const there = await peer(echo, { handshakes: 4, handshakeMs: 500 });
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 12; i++) {
+      const socket = connect(there.address).on("error", () => {});
+      onTestFinished(() => void socket.destroy());
+      sockets.push(socket);
+      await once(socket, "connect");
+    }
+    const open = (): number => sockets.filter(({ closed }) => !closed).length;
+    for (const socket of sockets) socket.resume();
+    await expect.poll(open).toBeLessThanOrEqual(4);
+    await expect.poll(open).toBe(0);
+    const [link] = await linksTo(there);
+    expect(await link!.call("do", [])).toBe("echo");
+  });
+
+  it("closes a connection whose message is larger than it may be", async () => {
+    const there = await peer(echo, { messageBytes: 100_000 });
+    const [link] = await linksTo(there);
+    expect(await link!.call("do", ["x".repeat(50_000)])).toHaveLength(50_000);
+    await expect(link!.call("do", ["x".repeat(200_000)])).rejects.toMatchObject({ fate: "lost" });
+  });
+});
+
+describe("calls of peers", () => {
+  it("go on to the next one where a peer takes none, also those that change something", async () => {
+    const [first, second] = [await peer(echo), await peer(echo)];
+    const links = await linksTo(first, second);
+    first.isReady = false;
+    expect(await call(links, "once")).toBe("echo");
+    expect([first.calls, second.calls]).toEqual([[], ["do"]]);
+    await first.served.leave(0);
+    await expect.poll(() => links[0]!.isOpen).toBe(false);
+    expect(await call(links, "once")).toBe("echo");
+  });
+
+  it("that may have changed something are not sent again, others are", async () => {
+    const [first, second] = [await peer(never), await peer(echo)];
+    const links = await linksTo(first, second);
+    const [changing, reading] = [call(links, "once"), call(links, "again")];
+    await expect.poll(() => first.calls.length).toBe(2);
+    await first.listener.close();
+    await expect(changing).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("cannot be told"),
+    });
+    expect(await reading).toBe("echo");
+    expect(second.calls).toEqual(["do"]);
+  });
+
+  it("are sent to a second peer where the first is slow, and the loser is cancelled", async () => {
+    let isCancelled = false;
+    const slow: PeerSession["handle"] = (_method, _args, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener(
+          "abort",
+          () => {
+            isCancelled = true;
+            reject(new SheafError("cancelled", "it was"));
+          },
+          { once: true },
+        );
+      });
+    const links = await linksTo(await peer(slow), await peer(echo));
+    expect(await call(links, "hedged")).toBe("echo");
+    await expect.poll(() => isCancelled).toBe(true);
+  });
+
+  it("are sent again only while the budget lasts", async () => {
+    const lost: PeerSession["handle"] = () => Promise.reject(new SheafError("unavailable", "gone"));
+    const budget = new CallBudget();
+    const rules = { what: "node", budget, delay: new HedgeDelay(), isOfPeer: () => true };
+    const second = await peer(lost);
+    const links = await linksTo(await peer(lost), second);
+    for (let i = 0; i < 200; i++)
+      await callPeers(links, { method: "do", args: [], options: {}, repeat: "again" }, rules).catch(() => {});
+    expect(second.calls.length).toBeGreaterThanOrEqual(100);
+    expect(second.calls.length).toBeLessThanOrEqual(121);
+  });
+
+  it("end with an error of the call itself at the first peer", async () => {
+    const refuse: PeerSession["handle"] = () => Promise.reject(new SheafError("not_found", "no"));
+    const second = await peer(echo);
+    const links = await linksTo(await peer(refuse), second);
+    await expect(call(links, "again")).rejects.toMatchObject({ code: "not_found", message: "no" });
+    expect(second.calls).toEqual([]);
+    await expect(call([], "again")).rejects.toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+  });
+
+  it("reach a peer again that has come back at its address", async () => {
+    const before = await peer(echo);
+    const pool = poolOf([before]);
+    await expect.poll(() => pool.open.length).toBe(1);
+    await before.listener.close();
+    await expect.poll(() => pool.open.length).toBe(0);
+    await peer(echo, {}, before.address.port);
+    await expect.poll(() => pool.open.length).toBe(1);
+    pool.update([]);
+    expect(pool.open).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+/** What a server has that keeps nothing itself: an engine that asks search nodes, and the directory where it finds them. */
+import { ClusterEngine, type KnownNode, NodeDirectory, watchSharedCatalog } from "@sheaf/engine";
+import type { PeerAddress } from "@sheaf/process";
+import type { Logger } from "pino";
+import type { Settings } from "../config.ts";
+import type { CatalogFeed } from "../services/catalog-feed.ts";
+import { clusterSecretOf } from "../settings/cluster-settings.ts";
+import { databaseOf } from "../settings/database-settings.ts";
+import { engineLog } from "./cluster-node.ts";
+
+/** How long a gateway that starts waits for its first node; later callers hear 503 until there is one. */
+const FIRST_NODE_MS = 3_000;
+const LOOK_MS = 20;
+
+export class ClusterGateway {
+  readonly engine: ClusterEngine;
+  readonly #settings: Settings;
+  readonly #logger: Logger;
+  #directory: NodeDirectory | null = null;
+  #catalogWatch: { close(): Promise<void> } | null = null;
+
+  constructor(settings: Settings, logger: Logger) {
+    this.#settings = settings;
+    this.#logger = logger;
+    const { readReplicas } = settings;
+    this.engine = new ClusterEngine({
+      ...{ secret: clusterSecretOf(settings), readReplicas, log: engineLog(logger) },
+    });
+  }
+
+  /**
+   * Rejects where the database cannot be reached.
+   *
+   * @param catalog Hears of what other servers change.
+   */
+  async start(catalog: CatalogFeed | null): Promise<ClusterEngine> {
+    const { database } = databaseOf(this.#settings);
+    if (database === undefined) throw new RangeError("a gateway needs a database");
+    this.#directory = await NodeDirectory.open(database, engineLog(this.#logger));
+    await this.#directory.watch((nodes) => this.engine.update(addressesOf(nodes, "search")));
+    if (catalog !== null) this.#catalogWatch = await watchSharedCatalog(database, catalog.tell);
+    const until = performance.now() + FIRST_NODE_MS;
+    while (!this.engine.responsive && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    if (!this.engine.responsive) this.#logger.warn("no search node can be reached yet");
+    return this.engine;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#catalogWatch?.close(), this.#directory?.close(), this.engine.close()]);
+  }
+}
+
+/** Of the nodes that do this; some do everything. */
+function addressesOf(nodes: readonly KnownNode[], task: "search" | "embed"): readonly PeerAddress[] {
+  return nodes
+    .filter(({ url, role }) => (role === task || role === "all") && URL.canParse(`tcp://${url}`))
+    .map(({ url }) => new URL(`tcp://${url}`))
+    .map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/gu, ""), port: Number(port) }));
+}

@@ -1,0 +1,302 @@
+/** Gateways that keep nothing, and search nodes that are killed, stopped, paused and added while they are asked. */
+import { once } from "node:events";
+import { type Socket, connect } from "node:net";
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import {
+  PASSWORD,
+  PostgresServer,
+} from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
+import { freePort } from "../../scripts/free-port.ts";
+import { ROOT_KEY, type ServeOptions, ServedSheaf, descendants } from "../e2e/testing/served-sheaf.ts";
+
+const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+const SECRET = "cluster-secret-for-tests-only-0123456789";
+/** Tells slow from hung; what is measured is printed, not asserted. */
+const PASSES_AFTER_MS = 60_000;
+
+let database: PostgresServer;
+let gateways: readonly [ServedSheaf, ServedSheaf];
+const nodes = new Map<number, ServedSheaf>();
+/** Everything that was started, for what must not be in its arguments and its log. */
+const started: ServedSheaf[] = [];
+
+async function start(args: readonly string[], options: ServeOptions = {}): Promise<ServedSheaf> {
+  const served = await ServedSheaf.launch({
+    ...options,
+    args: ["--database", `${database.url}?schema=roles`, ...args],
+    env: { PGPASSWORD: PASSWORD, SHEAF_CLUSTER_SECRET: SECRET, SHEAF_LOG_LEVEL: "info", ...options.env },
+    group: true,
+  });
+  started.push(served);
+  await served.waitUntilReady();
+  return served;
+}
+
+async function startNode(port: number, data?: string): Promise<ServedSheaf> {
+  const args = ["--role", "search", "--node-listen", String(port)];
+  const node = await start(args, data === undefined ? {} : { data });
+  nodes.set(port, node);
+  return node;
+}
+
+const startGateway = (): Promise<ServedSheaf> => start(["--role", "gateway", "--log-level", "info"]);
+
+/** To the server and all of its children. */
+function signal(served: ServedSheaf, name: NodeJS.Signals): void {
+  process.kill(-served.pid, name);
+}
+
+async function kill(served: ServedSheaf): Promise<void> {
+  const exited = once(served.process, "exit");
+  signal(served, "SIGKILL");
+  await exited;
+}
+
+beforeAll(async () => {
+  database = await PostgresServer.start();
+  const ports = await Promise.all([freePort(), freePort(), freePort()]);
+  for (const port of ports) await startNode(port);
+  gateways = [await startGateway(), await startGateway()];
+});
+afterAll(async () => {
+  await Promise.all(started.map((served) => served.dispose()));
+  await database?.close();
+});
+
+async function makeCollection(name: string): Promise<string> {
+  const { id } = await gateways[0].ask<{ id: string }>(COLLECTIONS, { name });
+  return `${COLLECTIONS}/${id}`;
+}
+
+const add = (server: ServedSheaf, collection: string, ids: readonly string[]): Promise<unknown> =>
+  server.ask(`${collection}/add`, { ids, embeddings: ids.map((_, i) => [1, i]) });
+
+const idsIn = async (server: ServedSheaf, collection: string): Promise<readonly string[]> =>
+  (await server.ask<{ ids: string[] }>(`${collection}/get`, { include: [] })).ids;
+
+/** Writes and reads of both gateways over several collections, until it is ended. */
+class Load {
+  readonly acknowledged = new Map<string, Set<string>>();
+  /** Statuses of what was refused, and what was said. */
+  readonly refused: string[] = [];
+  answers = 0;
+  #isOver = false;
+  #workers: Promise<void>[] = [];
+
+  constructor(collections: readonly string[]) {
+    for (const collection of collections) {
+      this.acknowledged.set(collection, new Set());
+      for (const gateway of gateways) this.#workers.push(this.#work(gateway, collection));
+    }
+  }
+
+  /** Until so many more requests were answered. */
+  async answered(more: number): Promise<void> {
+    const until = this.answers + more;
+    const deadline = performance.now() + PASSES_AFTER_MS;
+    while (this.answers < until) {
+      if (performance.now() > deadline)
+        throw new Error(`no answers any more; refused: ${this.refused.at(-1)}`);
+      await sleep(5);
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#workers);
+  }
+
+  async #work(gateway: ServedSheaf, collection: string): Promise<void> {
+    for (let i = 0; !this.#isOver; i++) {
+      const id = `${gateway.pid}:${i}`;
+      const json = { ids: [id], embeddings: [[1, i]] };
+      const written = await gateway.request(`${collection}/add`, { json });
+      if (written.ok) this.acknowledged.get(collection)?.add(id);
+      await this.#count(written);
+      const query = { query_embeddings: [[1, i]], n_results: 3, include: ["distances"] };
+      await this.#count(await gateway.request(`${collection}/query`, { json: query }));
+    }
+  }
+
+  async #count(response: Response): Promise<void> {
+    const body = await response.text();
+    if (response.ok) this.answers += 1;
+    else this.refused.push(`${response.status} ${body}`);
+    if (!response.ok) await sleep(20);
+  }
+}
+
+async function loaded(
+  name: string,
+): Promise<{ readonly load: Load; readonly collections: readonly string[] }> {
+  const collections = await Promise.all([0, 1, 2, 3].map((i) => makeCollection(`${name}-${i}`)));
+  for (const collection of collections) await add(gateways[0], collection, ["first"]);
+  const load = new Load(collections);
+  await load.answered(40);
+  return { load, collections };
+}
+
+/** What was answered with anything but 503 or a success, and what was acknowledged and is not there once through a gateway. */
+async function wrongsOf({ refused, acknowledged }: Load): Promise<readonly string[]> {
+  const wrongs = refused.filter((refusal) => !refusal.startsWith("503"));
+  for (const [collection, ids] of acknowledged) {
+    for (const gateway of gateways) {
+      const found = await idsIn(gateway, collection);
+      const times = countsOf(found);
+      for (const id of ids)
+        if (times.get(id) !== 1) wrongs.push(`${id} is ${times.get(id)} times in ${collection}`);
+    }
+  }
+  return wrongs;
+}
+
+function countsOf(ids: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return counts;
+}
+
+const anyNode = (): readonly [number, ServedSheaf] => [...nodes][0]!;
+
+describe("two gateways and three search nodes", () => {
+  it("answer as one server: what one gateway has done, the other one sees", async () => {
+    const collection = await makeCollection("seen");
+    await add(gateways[0], collection, ["a", "b"]);
+    expect(await idsIn(gateways[1], collection)).toEqual(["a", "b"]);
+    await gateways[1].ask(`${collection}/delete`, { ids: ["a"] });
+    expect(await idsIn(gateways[0], collection)).toEqual(["b"]);
+    const missing = await gateways[0].request(`${COLLECTIONS}/absent`);
+    expect(missing.status).toBe(404);
+    const bad = await gateways[0].request(`${collection}/query`, { json: { query_embeddings: [["x"]] } });
+    expect(bad.status).toBeGreaterThanOrEqual(400);
+    expect(bad.status).toBeLessThan(500);
+  });
+
+  it("hand on replies of many batches", async () => {
+    const collection = await makeCollection("large");
+    const documents = Array.from({ length: 40 }, (_, i) => `${i} `.padEnd(100_000, "x"));
+    const ids = documents.map((_, i) => String(i));
+    await gateways[0].ask(`${collection}/add`, { ids, documents, embeddings: ids.map((_, i) => [1, i]) });
+    const got = await gateways[1].ask<{ documents: string[] }>(`${collection}/get`, {
+      include: ["documents"],
+    });
+    expect(got.documents).toEqual(documents);
+  });
+
+  it("lose nothing that was acknowledged where a node is killed, and go on", async () => {
+    const { load } = await loaded("killed");
+    const [port, victim] = anyNode();
+    await kill(victim);
+    await load.answered(100);
+    await startNode(port, victim.data);
+    await load.answered(100);
+    await load.end();
+    expect(await wrongsOf(load)).toEqual([]);
+  });
+
+  it("refuse nothing where a node is stopped and one is added", async () => {
+    const { load } = await loaded("stopped");
+    const [port, leaving] = anyNode();
+    expect(await leaving.stop()).toBe(0);
+    nodes.delete(port);
+    await load.answered(100);
+    await startNode(await freePort());
+    await load.answered(100);
+    await load.end();
+    expect(load.refused).toEqual([]);
+    expect(await wrongsOf(load)).toEqual([]);
+  });
+
+  it("go on where a node is paused, whose late writes change nothing that was acknowledged", async () => {
+    const { load } = await loaded("paused");
+    const [, paused] = anyNode();
+    signal(paused, "SIGSTOP");
+    await load.answered(200);
+    signal(paused, "SIGCONT");
+    await load.answered(100);
+    await load.end();
+    expect(await wrongsOf(load)).toEqual([]);
+  });
+
+  it("answer 503 while there is no node, and go on when there is one", async () => {
+    const collection = await makeCollection("none");
+    await add(gateways[0], collection, ["a"]);
+    const all = [...nodes];
+    for (const [, node] of all) signal(node, "SIGSTOP");
+    onTestFinished(() => {
+      for (const [, node] of all) signal(node, "SIGCONT");
+    });
+    await expect
+      .poll(async () => {
+        const response = await gateways[0].request(`${collection}/get`, { json: {} });
+        await response.body?.cancel();
+        return [response.status, response.headers.get("retry-after")];
+      })
+      .toEqual([503, "1"]);
+    for (const [, node] of all) signal(node, "SIGCONT");
+    await expect.poll(() => idsIn(gateways[0], collection).catch(() => null)).toEqual(["a"]);
+  });
+
+  it("give nothing on the node port to who does not know the secret, whatever it sends", async () => {
+    const [port, node] = anyNode();
+    const memory = async (): Promise<number> =>
+      Number(/VmRSS:\s+(\d+)/u.exec(await readFile(`/proc/${node.pid}/status`, "utf8"))?.[1]) * 1_024;
+    const before = await memory();
+    const received: Buffer[] = [];
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 500; i++) {
+      const socket = connect(port, "127.0.0.1").on("error", () => {});
+      socket.on("data", (chunk) => received.push(chunk));
+      // A length of 2 GiB, then bytes.
+      socket.write(Buffer.concat([Buffer.from([255, 255, 255, 127]), Buffer.alloc(256 * 1024, i)]));
+      sockets.push(socket);
+    }
+    for (const socket of sockets) await expect.poll(() => socket.closed).toBe(true);
+    expect(Math.max(0, ...received.map(({ length }) => length))).toBeLessThan(16);
+    expect((await memory()) - before).toBeLessThan(64 * 1024 * 1024);
+    const stranger = await start(["--role", "gateway"], {
+      env: { SHEAF_CLUSTER_SECRET: "x".repeat(40) },
+    });
+    const response = await stranger.request(`${COLLECTIONS}/seen`);
+    expect(response.status).toBe(503);
+    await response.body?.cancel();
+    expect(node.output).toContain("refused connections to the node port");
+    await stranger.stop();
+  });
+
+  it("have no credential in an argument or a line of the log, and a gateway has no child and no data folder", async () => {
+    const trees = await Promise.all(started.map(({ pid }) => descendants(pid)));
+    expect(trees.flat().some(({ command }) => command.includes("engine-host"))).toBe(true);
+    for (const gateway of gateways)
+      expect((await descendants(gateway.pid)).filter(({ command }) => command.includes("host"))).toEqual([]);
+    const own = await Promise.all(
+      [...gateways, ...nodes.values()].map(({ pid }) => readFile(`/proc/${pid}/cmdline`, "utf8")),
+    );
+    const said = [
+      ...own,
+      ...trees.flat().map(({ command }) => command),
+      ...started.map(({ output }) => output),
+    ];
+    for (const credential of [SECRET, PASSWORD, ROOT_KEY])
+      expect(said.filter((text) => text.includes(credential))).toEqual([]);
+  });
+
+  it("do not start half-configured", async () => {
+    const refusal = async (args: readonly string[], env = {}): Promise<string> => {
+      const served = await ServedSheaf.launch({ args, env });
+      onTestFinished(() => served.dispose());
+      if (served.process.exitCode === null) await once(served.process, "exit");
+      expect(served.process.exitCode).not.toBe(0);
+      return served.output;
+    };
+    const url = ["--database", database.url];
+    expect(await refusal(["--role", "gateway"])).toContain("needs --database");
+    expect(await refusal(["--role", "gateway", ...url])).toContain("SHEAF_CLUSTER_SECRET");
+    expect(await refusal(["--role", "index"])).toContain("no role yet");
+    const short = await refusal([...url, "--node-listen", "0"], { SHEAF_CLUSTER_SECRET: "short-secret" });
+    expect(short).toContain("32 to 512");
+    expect(short).not.toContain("short-secret");
+  });
+});
