@@ -116,4 +116,22 @@ describe("Channel", () => {
     await closed;
     expect(() => sender.send("nobody")).not.toThrow();
   });
+
+  it("closes where parts that no message has named take more than it allows, and not where they are taken", async () => {
+    const [near, far] = await socketPair();
+    const sender = new Channel(near);
+    const receiver = new Channel(far, 100_000);
+    const closed = new Promise<string>((resolve) => receiver.onClose(() => resolve("closed")));
+    const part = new Uint8Array(60_000);
+    for (let round = 0; round < 3; round++) {
+      const received = receive(receiver, 1);
+      const [number] = await sender.sendParts([part]);
+      sender.send("named");
+      await received;
+      expect(receiver.takePart(number!)).toHaveLength(part.length);
+    }
+    expect(receiver.closed).toBe(false);
+    await sender.sendParts([part, part]);
+    expect(await closed).toBe("closed");
+  });
 });

@@ -108,21 +108,28 @@ describe("the port of a peer", () => {
     expect(problems).not.toContain(null);
   });
 
-  it("bounds connections that have shown nothing, in number and time", async () => {
-    const there = await peer(echo, { handshakes: 4, handshakeMs: 500 });
+  const silent = async ({ address }: Peer, count: number): Promise<() => number> => {
     const sockets: Socket[] = [];
-    for (let i = 0; i < 12; i++) {
-      const socket = connect(there.address).on("error", () => {});
+    for (let i = 0; i < count; i++) {
+      const socket = connect(address).on("error", () => {});
       onTestFinished(() => void socket.destroy());
-      sockets.push(socket);
+      sockets.push(socket.resume());
       await once(socket, "connect");
     }
-    const open = (): number => sockets.filter(({ closed }) => !closed).length;
-    for (const socket of sockets) socket.resume();
-    await expect.poll(open).toBeLessThanOrEqual(4);
-    await expect.poll(open).toBe(0);
+    return () => sockets.filter(({ closed }) => !closed).length;
+  };
+
+  it("bounds how many connections have shown nothing, and lets others in beside them", async () => {
+    const there = await peer(echo, { handshakes: 4, handshakeMs: 600_000 });
+    const open = await silent(there, 12);
+    await expect.poll(open).toBe(4);
     const [link] = await linksTo(there);
     expect(await link!.call("do", [])).toBe("echo");
+  });
+
+  it("bounds how long a connection shows nothing", async () => {
+    const open = await silent(await peer(echo, { handshakeMs: 300 }), 3);
+    await expect.poll(open).toBe(0);
   });
 
   it("closes a connection whose message is larger than it may be", async () => {
