@@ -60,7 +60,7 @@ import type { EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { openEngineParts } from "./open-engine-parts.ts";
 import { DocumentMemory } from "./index/document-memory.ts";
 import { IndexMemory } from "./storage/files/index-memory.ts";
-import { HistoryMemory } from "./storage/version-history.ts";
+import { HistoryMemory, historyBounds } from "./storage/version-history.ts";
 
 export class LocalEngine implements Engine {
   readonly #parts: EngineParts;
@@ -89,7 +89,7 @@ export class LocalEngine implements Engine {
       ...{ shareLimits: options.shareStores, onLeft },
       ...this.#workers,
       indexMemory: new IndexMemory(options.indexMemory, options.unsealedMemory),
-      historyMemory: new HistoryMemory(),
+      historyMemory: new HistoryMemory(historyBounds(options.indexMemory)),
       documents: new DocumentMemory(options.indexMemory),
       listeners: options,
       index: options.index ?? {},

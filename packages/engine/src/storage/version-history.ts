@@ -22,14 +22,23 @@ export interface HistoryBounds {
 /** What a version takes beside its contents: objects, its place in the maps, small buffers. */
 const VERSION_BYTES = 512;
 
-export const HISTORY_BOUNDS: HistoryBounds = { perCollection: 64 * 1024 * 1024, whole: 256 * 1024 * 1024 };
+const MOST_PER_COLLECTION = 64 * 1024 * 1024;
+const MOST_BYTES = 256 * 1024 * 1024;
+/** Of the memory of indexes. */
+const INDEX_SHARE = 1 / 8;
+
+/** @param indexMemory Of all indexes, in bytes. */
+export function historyBounds(indexMemory = Infinity): HistoryBounds {
+  const whole = Math.min(MOST_BYTES, indexMemory * INDEX_SHARE);
+  return { perCollection: Math.min(MOST_PER_COLLECTION, whole), whole };
+}
 
 /** What all collections of an engine hold together. */
 export class HistoryMemory {
   readonly bounds: HistoryBounds;
   held = 0;
 
-  constructor(bounds: HistoryBounds = HISTORY_BOUNDS) {
+  constructor(bounds = historyBounds()) {
     this.bounds = bounds;
   }
 }
