@@ -288,9 +288,10 @@ export class CollectionIndex {
   *#write(record: StoredRecord): Generator<void, void> {
     const vector = prepare(this.#plan.space, record.embedding);
     const segment = this.#segmentFor(vector.length);
-    const old = record.offset > this.#maxOffset ? null : this.#segments.ofOffset(record.offset);
-    for (const former of [old, this.#segments.ofId(record.id)])
-      if (former !== null) this.#segments.kill(former);
+    // A record that the store has just made has no row: looking through all segments for its id takes longest of all.
+    if (record.offset <= this.#maxOffset)
+      for (const former of [this.#segments.ofOffset(record.offset), this.#segments.ofId(record.id)])
+        if (former !== null) this.#segments.kill(former);
     this.#maxOffset = Math.max(this.#maxOffset, record.offset);
     this.#newest = Math.max(this.#newest, record.sequence);
     const { offset, sequence, id, document, metadata } = record;
