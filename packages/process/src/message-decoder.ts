@@ -15,6 +15,9 @@ import {
 import type { Turns } from "./turns.ts";
 
 const BYTES_PER_STEP = 4 * 1024;
+/** A container that ends within so many is read in one step: promises for each part of a record take longer than the parts. */
+const SHORT_BYTES = 16 * 1024;
+const TOO_LONG = new RangeError("a part of a message is to be read in turns");
 
 /** Reads what one `MessageEncoder` wrote. */
 export class MessageDecoder {
@@ -42,6 +45,8 @@ class MessageReader {
   #at = 1;
   /** Where the clock was thought of last. */
   #steppedAt = 1;
+  /** Where a container that is read in one step has to have begun its last part. */
+  #mostAt = Infinity;
 
   constructor(bytes: Buffer, names: string[], detached: readonly Uint8Array[] = []) {
     this.#bytes = bytes;
@@ -75,7 +80,7 @@ class MessageReader {
     this.#at++;
     const list: unknown[] = [];
     for (let left = this.#uint32(); left > 0; left--) {
-      list.push(this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
+      list.push(this.#isContainer() ? (this.#short() ?? (await this.#valueInTurns(turns))) : this.#value());
       if (this.#isDue(turns)) await turns.take();
     }
     return list;
@@ -86,7 +91,11 @@ class MessageReader {
     const members: Record<string, unknown> = {};
     for (let left = this.#uint32(); left > 0; left--) {
       const name = this.#name();
-      setMember(members, name, this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
+      setMember(
+        members,
+        name,
+        this.#isContainer() ? (this.#short() ?? (await this.#valueInTurns(turns))) : this.#value(),
+      );
       if (this.#isDue(turns)) await turns.take();
     }
     return members;
@@ -97,10 +106,33 @@ class MessageReader {
     const map = new Map<unknown, unknown>();
     for (let left = this.#uint32(); left > 0; left--) {
       const key = this.#value();
-      map.set(key, this.#isContainer() ? await this.#valueInTurns(turns) : this.#value());
+      map.set(
+        key,
+        this.#isContainer() ? (this.#short() ?? (await this.#valueInTurns(turns))) : this.#value(),
+      );
       if (this.#isDue(turns)) await turns.take();
     }
     return map;
+  }
+
+  /** The container that comes next; `undefined`: it is long, and nothing was read. */
+  #short(): unknown {
+    const [at, names] = [this.#at, this.#names.length];
+    this.#mostAt = at + SHORT_BYTES;
+    try {
+      return this.#value();
+    } catch (error) {
+      if (error !== TOO_LONG) throw error;
+      this.#at = at;
+      this.#names.length = names;
+      return undefined;
+    } finally {
+      this.#mostAt = Infinity;
+    }
+  }
+
+  #requireShort(): void {
+    if (this.#at > this.#mostAt) throw TOO_LONG;
   }
 
   /** Long strings take as long as many short ones. */
@@ -161,13 +193,17 @@ class MessageReader {
 
   #list(): unknown[] {
     const list: unknown[] = [];
-    for (let left = this.#uint32(); left > 0; left--) list.push(this.#value());
+    for (let left = this.#uint32(); left > 0; left--) {
+      this.#requireShort();
+      list.push(this.#value());
+    }
     return list;
   }
 
   #object(): object {
     const members: Record<string, unknown> = {};
     for (let left = this.#uint32(); left > 0; left--) {
+      this.#requireShort();
       const name = this.#name();
       setMember(members, name, this.#value());
     }
@@ -177,6 +213,7 @@ class MessageReader {
   #map(): Map<unknown, unknown> {
     const map = new Map<unknown, unknown>();
     for (let left = this.#uint32(); left > 0; left--) {
+      this.#requireShort();
       const key = this.#value();
       map.set(key, this.#value());
     }

@@ -15,6 +15,8 @@ const MESSAGE = {
     metadata: new Map([["k", BigInt(i)]]),
     gone: null,
   })),
+  /** A long part within a part, of names that are new. */
+  nested: [Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`name ${i}`, { value: [i] }]))],
   short: Int16Array.of(1, -2),
   long: Int8Array.from({ length: 100_000 }, (_, i) => i),
   longest: BigInt64Array.from({ length: 300_000 }, (_, i) => BigInt(i) << 40n),
