@@ -85,8 +85,7 @@ export class ValueWriter {
 
   /** A non-negative safe integer. */
   u64(value: number): this {
-    this.#position = this.#reserve(8).writeBigUInt64LE(BigInt(value), this.#position);
-    return this;
+    return this.u32(value % 2 ** 32).u32(Math.floor(value / 2 ** 32));
   }
 
   i64(value: bigint): this {
