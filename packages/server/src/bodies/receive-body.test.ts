@@ -75,6 +75,17 @@ describe("a body", () => {
     expect(textOf(await receive(stream("")).body)).toBe("");
   });
 
+  it("that is large keeps the memory of long chunks, and short ones in few pieces", async () => {
+    const chunks = Array.from({ length: 8 }, (_, i) => Buffer.from(new Uint8Array(64 * 1024).fill(97 + i)));
+    const long = await receive(Readable.from(chunks, { objectMode: false })).body;
+    expect(long instanceof LargeBody && long.pieces.includes(chunks.at(-1)!.buffer)).toBe(true);
+    expect(textOf(long)).toBe(Buffer.concat(chunks).toString());
+    const bytes = LARGE.match(/.{1,16}/gu)!.map((part) => Buffer.from(part));
+    const short = await receive(Readable.from(bytes, { objectMode: false })).body;
+    expect(short instanceof LargeBody && short.pieces.length < 32).toBe(true);
+    expect(textOf(short)).toBe(LARGE);
+  });
+
   it("is refused where it is too large before it is inflated, though it inflates to nothing", async () => {
     const empty = gzipSync("");
     const within = Math.floor(MOST_BYTES / empty.length);

@@ -11,12 +11,8 @@ import type { RequestHold } from "../request/request-hold.ts";
 import type { BodyTurns } from "./body-turns.ts";
 import { ChunkJoiner } from "./chunk-joiner.ts";
 
-/**
- * A body of more bytes is parsed by another thread, and is kept in pieces of a fixed size until it is there. Parsing this
- * many takes up to some 10 ms.
- */
+/** A body of more bytes is parsed by another thread. Parsing this many takes up to some 10 ms. */
 export const LARGE_BODY_BYTES = 256 * 1024;
-const PIECE_BYTES = 1024 * 1024;
 /** How long a body waits for room. */
 const MOST_WAIT_MS = 10_000;
 const RETRY_MS = 20;
@@ -140,10 +136,9 @@ class Receiver {
   #hasEnded = false;
   #chunks: Buffer[] = [];
   readonly #joiner = new ChunkJoiner();
-  /** Once it is large: full pieces, and the one that is being filled. */
+  /** Once it is large; joined once more, where the chunks were short. */
   readonly #pieces: ArrayBuffer[] = [];
-  #piece: Uint8Array | null = null;
-  #filled = 0;
+  readonly #pieceJoiner = new ChunkJoiner();
   #timer: NodeJS.Timeout | undefined;
   #stop: () => void = () => {};
 
@@ -179,8 +174,8 @@ class Receiver {
     this.#keep(this.#joiner.take());
     // With these it may have become large.
     if (this.#isPaused) return;
-    if (this.#piece !== null) {
-      this.#pieces.push(this.#piece.buffer.slice(0, this.#filled) as ArrayBuffer);
+    if (this.#length > LARGE_BODY_BYTES) {
+      this.#pieces.push(memoryOf(this.#pieceJoiner.take()));
       this.#finish(null, new LargeBody(this.#pieces));
     } else {
       const [first] = this.#chunks;
@@ -259,9 +254,10 @@ class Receiver {
   }
 
   #keepLarge(chunk: Buffer): void {
-    for (const early of this.#chunks) this.#append(early);
-    this.#chunks = [];
-    this.#append(chunk);
+    for (const part of [...this.#chunks.splice(0), chunk]) {
+      const piece = this.#pieceJoiner.add(part);
+      if (piece !== null) this.#pieces.push(memoryOf(piece));
+    }
     this.awaitTurn();
   }
 
@@ -292,20 +288,6 @@ class Receiver {
     }, waitMs);
   }
 
-  #append(chunk: Buffer): void {
-    for (let from = 0; from < chunk.length;) {
-      if (this.#piece === null || this.#filled === PIECE_BYTES) {
-        if (this.#piece !== null) this.#pieces.push(this.#piece.buffer as ArrayBuffer);
-        this.#piece = new Uint8Array(PIECE_BYTES);
-        this.#filled = 0;
-      }
-      const taken = chunk.subarray(from, from + PIECE_BYTES - this.#filled);
-      this.#piece.set(taken, this.#filled);
-      this.#filled += taken.length;
-      from += taken.length;
-    }
-  }
-
   #finish(error: Error | null, body?: ReceivedBody): void {
     clearTimeout(this.#timer);
     this.#stream.off("data", this.#onData);
@@ -318,4 +300,14 @@ class Receiver {
     if (error !== null) this.#stop();
     this.#done(error, body);
   }
+}
+
+/**
+ * Of these bytes alone. Most chunks have some of their own: it goes to the thread that parses without a copy, and leaves no
+ * garbage here, of which V8 collects each 16 MiB.
+ */
+function memoryOf(chunk: Buffer): ArrayBuffer {
+  const { buffer, byteLength } = chunk;
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) return buffer;
+  return new Uint8Array(chunk).buffer;
 }
