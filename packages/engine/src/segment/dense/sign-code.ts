@@ -20,6 +20,7 @@ export interface SignCode {
 
 /** Writes one bit per element to `codes` from `at` on, set where positive. */
 export function encodeSigns(rotated: Float32Array, codes: Uint8Array, at: number): SignCode {
+  const patterns = new Int32Array(rotated.buffer, rotated.byteOffset, rotated.length);
   let bits = 0;
   let absolute = 0;
   let square = 0;
@@ -28,13 +29,12 @@ export function encodeSigns(rotated: Float32Array, codes: Uint8Array, at: number
     for (let bit = 0; bit < 8; bit++) {
       const x = rotated[byte * 8 + bit]!;
       square += x * x;
-      if (x > 0) {
-        code |= 1 << bit;
-        bits++;
-        absolute += x;
-      } else {
-        absolute -= x;
-      }
+      absolute += Math.abs(x);
+      // Without a branch, which the signs would make unforeseeable: 1 for positive numbers, 0 for negative ones and both zeros.
+      const pattern = patterns[byte * 8 + bit]!;
+      const isPositive = (~pattern & -pattern) >>> 31;
+      code |= isPositive << bit;
+      bits += isPositive;
     }
     codes[at + byte] = code;
   }
