@@ -148,6 +148,22 @@ describe("two servers on one database", () => {
     expect(one.output + two.output).not.toContain(PASSWORD);
   });
 
+  it("have the limits of their settings, and measure what they do", async () => {
+    const args = ["--database-lock-ms", "1234", "--database-log-bytes", String(2 ** 28)];
+    const limited = await start({ args, env: { SHEAF_DATABASE_CONNECTIONS: "5" } });
+    const commands = (await descendants(limited.pid)).map(({ command }) => command);
+    const host = commands.find((command) => command.includes("engine-host"));
+    for (const part of ['"lockMs":1234', '"maxLogBytes":268435456', '"connections":5'])
+      expect(host).toContain(part);
+    const collection = await makeCollection(limited, "limited");
+    await add(limited, collection, ["a"]);
+    const metrics = await limited.request("/metrics");
+    const text = await metrics.text();
+    expect(text).toMatch(/^sheaf_database_appends [1-9]/m);
+    expect(text).toMatch(/^sheaf_database_append_seconds 0\.\d/m);
+    await limited.dispose();
+  });
+
   it("refuse what does not work with a database yet", async () => {
     const backup = await one.request("/api/v2/backups", { json: { name: "b" } });
     expect(backup.status).toBe(412);

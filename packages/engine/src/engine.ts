@@ -165,6 +165,22 @@ export interface EngineStatistics {
   readonly archiveBytes: number;
   /** 1 while the archive cannot be written. */
   readonly archiveFailing: number;
+  /** Appends to logs of a database, since the engine started; 0 without one, as are the others… */
+  readonly databaseAppends: number;
+  /** … how long they took together, with the wait for a standby… */
+  readonly databaseAppendSeconds: number;
+  /** … those that other servers were faster than, and those that were not answered. */
+  readonly databaseMoved: number;
+  readonly databaseUnknown: number;
+  /** Callers that wait for a connection now, and that had to, since the engine started. */
+  readonly databaseWaiting: number;
+  readonly databaseWaits: number;
+  /** Since the moment of which the state of the catalog is known. */
+  readonly databaseCatalogSeconds: number;
+  /** Bytes of the longest log of an open collection. */
+  readonly databaseLongestLog: number;
+  /** For how long a checkpoint of an open collection has been due and is not written. */
+  readonly databaseCheckpointDueSeconds: number;
   /** What indexes keep in memory of vectors, of codes, of copies of codes that filters use, and of other parts of files. */
   readonly indexVectorBytes: number;
   readonly indexCodeBytes: number;

@@ -21,6 +21,10 @@ import type { DiskReserve, DiskSpace, DiskUsage } from "./storage/folder/disk-sp
 export interface EngineDatabase extends PostgresSettings {
   /** How large the log of a collection gets before its records are written down and it is trimmed; 64 MiB by default. */
   readonly checkpointAfterBytes?: number;
+  /** Beyond which a log takes no more until it is trimmed; 1 GiB by default. */
+  readonly maxLogBytes?: number;
+  /** How often a write is planned anew because others were faster; 64 times by default. */
+  readonly appendAttempts?: number;
   /** How often this server looks for what others have dropped, in milliseconds; a minute by default. */
   readonly lookMs?: number;
 }

@@ -35,6 +35,7 @@ import { CollectionForker } from "./collection/collection-forker.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
 import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
+import { NO_DATABASE } from "./collection/logged/database-measure.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
 import { NO_QUOTAS, TenantBudgets } from "./collection/tenant-quotas.ts";
@@ -249,6 +250,7 @@ export class LocalEngine implements Engine {
     return {
       ...(await collectionStatistics(this.#parts.folder, this.#catalog, this.#pool, this.#opener)),
       ...(this.#parts.archive?.measure ?? NO_ARCHIVE),
+      ...(this.#parts.others?.measure() ?? NO_DATABASE),
       rowsScanned: this.#calls.meter.rowsScanned,
       runningCalls: this.#calls.meter.running,
       openReads: this.#calls.open.size,

@@ -118,6 +118,16 @@ describe("engines on one database", () => {
       ),
     );
     await Promise.all(writes);
+    const measures = await Promise.all(engines.map((engine) => engine.statistics()));
+    const total = (name: "databaseAppends" | "databaseAppendSeconds" | "databaseMoved"): number =>
+      measures.reduce((sum, measure) => sum + measure[name], 0);
+    expect(total("databaseAppends") - total("databaseMoved")).toBe(36);
+    expect(total("databaseMoved")).toBeGreaterThan(0);
+    expect(total("databaseAppendSeconds")).toBeGreaterThan(0);
+    for (const { databaseLongestLog, databaseCheckpointDueSeconds } of measures) {
+      expect(databaseLongestLog).toBeGreaterThan(36 * 8);
+      expect(databaseCheckpointDueSeconds).toBe(0);
+    }
     const deletes = engines.map((engine) => engine.delete(ref, { ids: null, where: even, limit: 5 }));
     expect(await Promise.all(deletes)).toEqual([5, 5, 5]);
     const left = await idsOf(engines[0]!, ref);

@@ -91,6 +91,14 @@ describe("readSettings", () => {
       clusterSecret: null,
       clusterSecretFile: null,
       readReplicas: 2,
+      ...{ databaseConnections: 16, databaseWaiting: 1_000, databaseAppendAttempts: 64 },
+      ...{
+        databaseConnectMs: 3_000,
+        databaseStatementMs: 10_000,
+        databaseLockMs: 5_000,
+        databaseRetryMs: 10_000,
+      },
+      ...{ databaseCheckpointBytes: 2 ** 26, databaseLogBytes: 2 ** 30 },
       metricsPort: null,
     });
   });

@@ -235,6 +235,43 @@ function archiveGauges(
   };
 }
 
+function databaseGauges(
+  gauge: MakeGauge,
+): Readonly<Record<keyof EngineStatistics & `database${string}`, Gauge>> {
+  return {
+    databaseAppends: gauge(
+      "database_appends",
+      "Appends to logs of --database, since the engine started; 0 without one, as are the others.",
+    ),
+    databaseAppendSeconds: gauge(
+      "database_append_seconds",
+      "Time that these appends took together, with the wait for a synchronous standby.",
+    ),
+    databaseMoved: gauge(
+      "database_appends_moved",
+      "Appends that another server was faster than, so that their writes were planned anew.",
+    ),
+    databaseUnknown: gauge("database_appends_unknown", "Appends whose answer was lost."),
+    databaseWaiting: gauge("database_waiting", "Callers that wait for a connection to --database."),
+    databaseWaits: gauge(
+      "database_connection_waits",
+      "Callers that had to wait for a connection, since the engine started.",
+    ),
+    databaseCatalogSeconds: gauge(
+      "database_catalog_age_seconds",
+      "Time since the state of the catalog was last asked for; more than a second: the database is slow or away.",
+    ),
+    databaseLongestLog: gauge(
+      "database_longest_log_bytes",
+      "Longest log of an open collection; at --database-log-bytes its writes get 503.",
+    ),
+    databaseCheckpointDueSeconds: gauge(
+      "database_checkpoint_due_seconds",
+      "For how long a log of an open collection has needed a checkpoint that is not written.",
+    ),
+  };
+}
+
 /** One for each of the engine's statistics. */
 function engineGauges(gauge: MakeGauge): Readonly<Record<keyof EngineStatistics, Settable>> {
   const memory = gauge("index_memory_bytes", "What indexes keep in memory, by what it is.", ["kind"]);
@@ -265,6 +302,7 @@ function engineGauges(gauge: MakeGauge): Readonly<Record<keyof EngineStatistics,
       "Index files that were found damaged and set aside, since the engine started.",
     ),
     ...archiveGauges(gauge),
+    ...databaseGauges(gauge),
     indexUnsealedBytes: memory.labels("unsealed"),
     indexVectorBytes: memory.labels("vectors"),
     indexCodeBytes: memory.labels("codes"),

@@ -20,7 +20,31 @@ function file(text: string): string {
   return path;
 }
 
+const POSTGRES_LIMITS = {
+  ...{ connections: 16, waiting: 1_000 },
+  ...{ connectMs: 3_000, statementMs: 10_000, lockMs: 5_000, retryMs: 10_000 },
+};
+
 describe("--database", () => {
+  it("has limits that an operator sets", () => {
+    const names = ["CONNECTIONS", "WAITING", "CONNECT_MS", "STATEMENT_MS", "LOCK_MS", "RETRY_MS"];
+    const environment = Object.fromEntries(
+      names.map((name, i) => [`SHEAF_DATABASE_${name}`, String(100 + i)]),
+    );
+    const sizes = { SHEAF_DATABASE_CHECKPOINT_BYTES: "70000", SHEAF_DATABASE_LOG_BYTES: String(2 ** 28) };
+    const all = { ...environment, ...sizes, SHEAF_DATABASE_APPEND_ATTEMPTS: "7" };
+    expect(databaseFrom("postgres://u@127.0.0.1/d", all)).toMatchObject({
+      limits: {
+        ...{ connections: 100, waiting: 101 },
+        ...{ connectMs: 102, statementMs: 103, lockMs: 104, retryMs: 105 },
+      },
+      ...{ appendAttempts: 7, checkpointAfterBytes: 70_000, maxLogBytes: 2 ** 28 },
+    });
+    expect(() => databaseFrom("postgres://u@127.0.0.1/d", { SHEAF_DATABASE_CONNECTIONS: "2" })).toThrow(
+      SettingError,
+    );
+  });
+
   it("is none by default, whatever is set for other programs", () => {
     const environment = { PGPASSWORD: "p", PGSSLMODE: "prefer", PGUSER: "u", PGSSLROOTCERT: "/none" };
     expect(databaseOf(readSettings({}, environment))).toEqual({});
@@ -30,6 +54,8 @@ describe("--database", () => {
     expect(databaseFrom("postgres://sheaf@127.0.0.1:5433/data", { PGPASSWORD: "secret" })).toEqual({
       ...{ hosts: [{ host: "127.0.0.1", port: 5433 }], database: "data", schema: "sheaf", user: "sheaf" },
       ...{ password: "secret", tls: null },
+      limits: POSTGRES_LIMITS,
+      ...{ appendAttempts: 64, checkpointAfterBytes: 64 * 2 ** 20, maxLogBytes: 2 ** 30 },
     });
     const found = databaseFrom("postgresql://db.example.org/a%20b?schema=two", { PGUSER: "u" });
     expect(found).toMatchObject({ hosts: [{ host: "db.example.org", port: 5432 }] });

@@ -2,6 +2,7 @@
 import { userInfo } from "node:os";
 import type { HostedEngineOptions } from "@sheaf/engine";
 import type { Setting, Settings } from "../config.ts";
+import { countSetting } from "./count-setting.ts";
 import { isLoopback } from "../is-loopback.ts";
 import { readSecretFile, readSmallFile } from "./secret-file.ts";
 import { SettingError } from "./setting-error.ts";
@@ -18,6 +19,16 @@ export interface DatabaseSettings {
   readonly databaseTls: string | null;
   /** PEM file. */
   readonly databaseCa: string | null;
+  readonly databaseConnections: number;
+  readonly databaseWaiting: number;
+  readonly databaseConnectMs: number;
+  readonly databaseStatementMs: number;
+  readonly databaseLockMs: number;
+  readonly databaseRetryMs: number;
+  readonly databaseAppendAttempts: number;
+  /** Bytes. */
+  readonly databaseCheckpointBytes: number;
+  readonly databaseLogBytes: number;
 }
 
 /** What a URL says. */
@@ -32,6 +43,8 @@ export interface DatabasePlace {
 
 type HostedDatabase = NonNullable<HostedEngineOptions["database"]>;
 
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
 const DEFAULT_PORT = 5432;
 const DEFAULT_SCHEMA = "sheaf";
 /** Of `target_session_attrs`, as libpq has it. */
@@ -85,7 +98,51 @@ export const DATABASE_SETTINGS: {
     doc: "PEM file with the authorities that the certificate of --database may be from; by default those that Node.js knows.",
     parse: (text) => text,
   },
+  databaseConnections: countSetting("database-connections", {
+    ...{ operand: "number", initial: 16, least: 3, most: 1_000 },
+    doc: "Connections to --database at most, a quarter of them for the catalog. With all servers together, less than max_connections of PostgreSQL.",
+  }),
+  databaseWaiting: countSetting("database-waiting", {
+    ...{ operand: "number", initial: 1_000, least: 1, most: 100_000 },
+    doc: "Calls that may wait for a connection to --database; more get 503.",
+  }),
+  databaseConnectMs: milliseconds(
+    "database-connect-ms",
+    3_000,
+    "Time that connecting to --database may take, and waiting for a connection.",
+  ),
+  databaseStatementMs: milliseconds(
+    "database-statement-ms",
+    10_000,
+    "Time that one statement may take in --database, and that a transaction may do nothing.",
+  ),
+  databaseLockMs: milliseconds(
+    "database-lock-ms",
+    5_000,
+    "Time that a statement may wait for a lock in --database, which other servers hold; then 503.",
+  ),
+  databaseRetryMs: milliseconds(
+    "database-retry-ms",
+    10_000,
+    "How long a call is tried again while --database is away, and a change of the catalog that others were faster with; then 503, or 429.",
+  ),
+  databaseAppendAttempts: countSetting("database-append-attempts", {
+    ...{ operand: "number", initial: 64, least: 1, most: 10_000 },
+    doc: "How often a write is planned anew because other servers have written the collection; then 429.",
+  }),
+  databaseCheckpointBytes: countSetting("database-checkpoint-bytes", {
+    ...{ operand: "bytes", initial: 64 * MIB, least: 64 * 1024, most: 1024 * GIB },
+    doc: "Size of the log of a collection at which its records are written down and it is trimmed; later where they are larger, but before half of --database-log-bytes.",
+  }),
+  databaseLogBytes: countSetting("database-log-bytes", {
+    ...{ operand: "bytes", initial: GIB, least: 128 * MIB, most: 1024 * GIB },
+    doc: "Largest log of a collection in --database; writes get 503 until it is trimmed.",
+  }),
 };
+
+function milliseconds(flag: string, initial: number, doc: string): Setting<number> {
+  return countSetting(flag, { operand: "ms", initial, least: 10, most: 10 * 60_000, doc });
+}
 
 /** Nothing where there is none. Reads files; throws a `SettingError`. */
 export function databaseOf(settings: Settings): Pick<HostedEngineOptions, "database"> {
@@ -96,6 +153,17 @@ export function databaseOf(settings: Settings): Pick<HostedEngineOptions, "datab
   return {
     database: {
       ...{ hosts, database: name, schema, user: database.user ?? databaseUser ?? userInfo().username },
+      limits: {
+        connections: settings.databaseConnections,
+        waiting: settings.databaseWaiting,
+        connectMs: settings.databaseConnectMs,
+        statementMs: settings.databaseStatementMs,
+        lockMs: settings.databaseLockMs,
+        retryMs: settings.databaseRetryMs,
+      },
+      appendAttempts: settings.databaseAppendAttempts,
+      checkpointAfterBytes: settings.databaseCheckpointBytes,
+      maxLogBytes: settings.databaseLogBytes,
       tls: tlsOf(database.tls ?? databaseTls, hosts, settings.databaseCa),
       ...(password !== null && { password }),
     },

@@ -28,29 +28,49 @@ const MOST_VIEWS = 4;
 /** Each finds that it is too much, and that there is room right after. */
 const MOST_COPIES = 8;
 
+/** Openings. */
+const COUNTED_AFTER = 256;
+
+export interface CollectionLogsOptions {
+  /** What a tenant may keep. */
+  readonly most: Usage;
+  /** Of a log, before which no checkpoint is written. */
+  readonly checkpointAfterBytes?: number | undefined;
+  /** As the log's own. */
+  readonly maxLogBytes?: number | undefined;
+  readonly appendAttempts?: number | undefined;
+}
+
 export class CollectionLogs {
   readonly #log: CommitLog;
   readonly #heads: HeadReader;
-  readonly #most: Usage;
-  readonly #checkpointAfterBytes: number | undefined;
+  readonly #options: CollectionLogsOptions;
+  readonly #open = new Set<LoggedRecordStore>();
 
-  /**
-   * @param log Closed with this.
-   * @param most What a tenant may keep.
-   * @param checkpointAfterBytes Of a log, before which no checkpoint is written.
-   */
-  constructor(log: CommitLog, most: Usage, checkpointAfterBytes?: number) {
+  /** @param log Closed with this. */
+  constructor(log: CommitLog, options: CollectionLogsOptions) {
     this.#log = log;
-    this.#most = most;
+    this.#options = options;
     this.#heads = new HeadReader(log);
-    this.#checkpointAfterBytes = checkpointAfterBytes;
+  }
+
+  /** The longest log of an open collection, and for how long the oldest checkpoint has been due that one needs. */
+  measure(): { readonly longestLog: number; readonly checkpointDueMs: number } {
+    let [longestLog, checkpointDueMs] = [0, 0];
+    for (const store of this.#open) {
+      const { measure } = store;
+      if (measure === null) this.#open.delete(store);
+      longestLog = Math.max(longestLog, measure?.logBytes ?? 0);
+      checkpointDueMs = Math.max(checkpointDueMs, measure?.checkpointDueMs ?? 0);
+    }
+    return { longestLog, checkpointDueMs };
   }
 
   /** With all that is in the log. A view that is void is removed, and made anew. */
   async open(name: LogName, place: ViewPlace): Promise<LoggedRecordStore> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#open(name, place);
+        return await this.#openOnce(name, place);
       } catch (error) {
         if (!(error instanceof ViewVoid) || attempt === MOST_VIEWS) throw error;
       }
@@ -60,13 +80,17 @@ export class CollectionLogs {
 
   /** 404 where there is no such log, 422 where the tenant may not keep so much more. */
   async fork(source: string, { id, epoch, tenant }: LogName): Promise<void> {
-    const quota = { owner: tenant, most: this.#most };
+    const quota = { owner: tenant, most: this.#options.most };
     for (let attempt = 0; attempt < MOST_COPIES; attempt++) {
       const outcome = await this.#log.copy(source, { collection: id, epoch, quota });
       if (outcome === "done") return;
       const [head] = await this.#log.heads([source]);
       if (outcome === "gone" || head == null) throw unknownCollection(source);
-      requireFits(head.usage ?? { records: 0, bytes: 0 }, await this.#log.usageOf(tenant), this.#most);
+      requireFits(
+        head.usage ?? { records: 0, bytes: 0 },
+        await this.#log.usageOf(tenant),
+        this.#options.most,
+      );
     }
     throw new SheafError("rate_limited", "others write too much at the same time", { retryAfterSeconds: 1 });
   }
@@ -84,16 +108,21 @@ export class CollectionLogs {
     return this.#log.close();
   }
 
-  async #open(
+  async #openOnce(
     { tenant, ...name }: LogName,
     { open, copy, onProblem }: ViewPlace,
   ): Promise<LoggedRecordStore> {
     const [view, log, heads] = [open(), this.#log, this.#heads];
-    const leastBytes = this.#checkpointAfterBytes;
-    const quota = { owner: tenant, most: this.#most };
-    const checkpoints = new LogCheckpoints({ ...name, log, copy, leastBytes, onProblem });
+    const { most, checkpointAfterBytes: leastBytes, maxLogBytes, appendAttempts } = this.#options;
+    const quota = { owner: tenant, most };
+    const checkpoints = new LogCheckpoints({ ...name, log, copy, leastBytes, maxLogBytes, onProblem });
     try {
-      return await LoggedRecordStore.open({ ...name, log, heads, view, checkpoints, quota });
+      const places = { ...name, log, heads, view, checkpoints, quota, appendAttempts };
+      const store = await LoggedRecordStore.open(places);
+      // Those that were closed go when they are counted.
+      if (this.#open.size % COUNTED_AFTER === 0) this.measure();
+      this.#open.add(store);
+      return store;
     } catch (error) {
       await view.close();
       throw error;

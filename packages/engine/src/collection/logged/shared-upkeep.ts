@@ -8,6 +8,7 @@ import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { type DiscardingParts, discardCollections } from "../removal/discard-collections.ts";
 import type { CollectionPool } from "../collection-pool.ts";
 import type { CollectionLogs } from "./collection-logs.ts";
+import type { DatabaseMeasure } from "./database-measure.ts";
 
 /** The catalog that other servers change, as far as upkeep needs it. */
 export interface OthersCatalog {
@@ -15,6 +16,7 @@ export interface OthersCatalog {
   readonly news: () => Promise<CatalogNews>;
   /** Those of some ids that no collection has. */
   readonly absentOf: (ids: readonly string[]) => Promise<readonly string[]>;
+  readonly measure: () => DatabaseMeasure;
   /** Between two looks at the disk, in milliseconds; by default a minute. */
   readonly lookMs?: number | undefined;
 }

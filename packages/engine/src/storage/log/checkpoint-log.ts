@@ -12,6 +12,7 @@ import { recordBytes } from "../values/record-bytes.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
 import {
   CHECKPOINT_EPOCH,
+  MAX_LOG_BYTES,
   type Checkpoint,
   type CommitLog,
   type LogBatch,
@@ -30,15 +31,17 @@ const UNFINISHED = "checkpoint";
 
 /** A small log is read faster than records are written down. */
 export const CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024;
-/** Well below the bound of a log, so that writes go on while the checkpoint is written. */
-const MOST_LOG_BYTES = 512 * 1024 * 1024;
 
-/** @param leastBytes Of a log that needs one. */
+/**
+ * @param leastBytes Of a log that needs one.
+ * @param maxLogBytes From half of that on it does, so that writes go on while the checkpoint is written.
+ */
 export function isCheckpointDue(
   { bytes, checkpointBytes }: LogSizes,
   leastBytes = CHECKPOINT_AFTER_BYTES,
+  maxLogBytes = MAX_LOG_BYTES,
 ): boolean {
-  return bytes >= Math.min(MOST_LOG_BYTES, Math.max(leastBytes, checkpointBytes));
+  return bytes >= Math.min(maxLogBytes / 2, Math.max(leastBytes, checkpointBytes));
 }
 
 /**

@@ -152,6 +152,9 @@ export class LogTrimmed extends Error {
   }
 }
 
+/** Of the bodies in one log. */
+export const MAX_LOG_BYTES = 1024 * 1024 * 1024;
+
 /** Of every log of a checkpoint: what is in it does not depend on the collection's. */
 export const CHECKPOINT_EPOCH = "checkpoint";
 

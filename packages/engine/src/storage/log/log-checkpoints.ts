@@ -18,6 +18,8 @@ export interface LogCheckpointsOptions {
   readonly copy: () => Promise<ViewCopy>;
   /** Of a log that needs one; the default where it is left out. */
   readonly leastBytes?: number | undefined;
+  /** As the log's own; the default where it is left out. */
+  readonly maxLogBytes?: number | undefined;
   /** Told of a checkpoint that was not written. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -31,6 +33,7 @@ export class LogCheckpoints {
   /** `null`: none is being written. Never rejects. */
   #writing: Promise<void> | null = null;
   #notBefore = 0;
+  #dueSince: number | null = null;
 
   constructor(options: LogCheckpointsOptions) {
     this.#options = options;
@@ -40,9 +43,17 @@ export class LogCheckpoints {
     return this.#writing !== null;
   }
 
+  /** For how long one has been due, in milliseconds, as far as writes here have shown; 0: none is. */
+  get dueMs(): number {
+    return this.#dueSince === null ? 0 : performance.now() - this.#dueSince;
+  }
+
   /** Begins where it is due. */
   consider(sizes: LogSizes): void {
-    if (!isCheckpointDue(sizes, this.#options.leastBytes)) return;
+    const { leastBytes, maxLogBytes } = this.#options;
+    const isDue = isCheckpointDue(sizes, leastBytes, maxLogBytes);
+    this.#dueSince = isDue ? (this.#dueSince ?? performance.now()) : null;
+    if (!isDue) return;
     if (this.#writing !== null || this.#closing.aborted || performance.now() < this.#notBefore) return;
     this.#writing = this.#write().finally(() => (this.#writing = null));
   }
@@ -61,6 +72,7 @@ export class LogCheckpoints {
         const { batch, head } = view;
         const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
         const outcome = await writeCheckpoint(log, { collection, state }, view, this.#closing);
+        this.#dueSince = null;
         if (outcome === "moved") this.#notBefore = performance.now() + PAUSE_MS;
       } finally {
         await remove();

@@ -29,7 +29,7 @@ import type { HeadReader } from "./head-reader.ts";
 import type { LogCheckpoints } from "./log-checkpoints.ts";
 
 /** Each lost to another writer, or not answered. */
-const MOST_ATTEMPTS = 64;
+const APPEND_ATTEMPTS = 64;
 /** After some that were lost, a random share of this: of writers that do the same, one comes first. */
 const PAUSE_MS = 16;
 const WITHOUT_PAUSE = 4;
@@ -73,6 +73,8 @@ export interface LoggedStoreOptions {
   readonly view: LogView;
   /** Whose collection it is, and what all of theirs may keep together. */
   readonly quota: LogOwner;
+  /** How often a write is planned anew; the default where it is left out. */
+  readonly appendAttempts?: number | undefined;
   /** Left out: the log is never trimmed by this store. */
   readonly checkpoints?: LogCheckpoints | undefined;
 }
@@ -134,6 +136,12 @@ export class LoggedRecordStore extends ForwardingStore {
     return this.#sizes.usage?.bytes ?? null;
   }
 
+  /** `null`: it is closed, or of no use any more. */
+  get measure(): { readonly logBytes: number; readonly checkpointDueMs: number } | null {
+    if (this.#isVoid) return null;
+    return { logBytes: this.#sizes.bytes, checkpointDueMs: this.#options.checkpoints?.dueMs ?? 0 };
+  }
+
   /** One at most. */
   follow(follower: LogFollower): void {
     this.#follower = follower;
@@ -157,7 +165,8 @@ export class LoggedRecordStore extends ForwardingStore {
     return this.#alone(async () => {
       // The same in each attempt: it tells whether one that was not answered is in the log.
       const batch = randomUUID();
-      for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const { appendAttempts = APPEND_ATTEMPTS } = this.#options;
+      for (let attempt = 0; attempt < appendAttempts; attempt++) {
         const change = await this.#planned(plan);
         if (change.head.sequence === this.#position.sequence) return requireNothing(change);
         if (await this.#append(batch, change)) {

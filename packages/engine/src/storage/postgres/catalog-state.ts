@@ -70,16 +70,21 @@ export class CatalogState {
     if (this.#commits > 0) return null;
     if (this.#isOutdated || this.#now() - this.#knownAt >= POLL_MS) await this.#poll();
     if (this.#commits > 0) return null;
-    const age = this.#now() - this.#knownAt;
+    const age = this.ageMs;
     if (!this.#isAway) return this.#isOutdated || age >= POLL_MS + ANSWER_MS ? null : this.#number;
     if (age < AWAY_MS) return this.#number;
     throw new SheafError("unavailable", "the database cannot be reached", { retryAfterSeconds: 1 });
   }
 
+  /** Since the moment of which the state is known, in milliseconds. */
+  get ageMs(): number {
+    return this.#now() - this.#knownAt;
+  }
+
   /** Asks now, unless that is under way. */
   async news(): Promise<CatalogNews> {
     await this.#poll();
-    return { state: this.#number, ageMs: this.#now() - this.#knownAt, isAway: this.#isAway };
+    return { state: this.#number, ageMs: this.ageMs, isAway: this.#isAway };
   }
 
   /** Ends when the poll does, or when it has taken too long to wait for; while the database is away, at once. */

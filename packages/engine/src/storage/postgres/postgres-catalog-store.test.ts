@@ -249,3 +249,36 @@ describe("the settings of a database", () => {
       expect(() => new PostgresDatabase({ ...server.settings(), schema })).toThrow(RangeError);
   });
 });
+
+describe("limits of a database", () => {
+  it("reach PostgreSQL, which ends what goes over them", async () => {
+    const settings = server.settings();
+    const limits = { connections: 2, statementMs: 4_321, lockMs: 123, retryMs: 50, waiting: 1 };
+    const [bounded, other] = [
+      new PostgresDatabase({ ...settings, limits }),
+      new PostgresDatabase({ ...settings, limits: { lockMs: 60_000 } }),
+    ];
+    onTestFinished(async () => {
+      await bounded.close();
+      await other.close();
+    });
+    const shown = async (name: string): Promise<unknown> => (await bounded.read(`show ${name}`))[0]?.[name];
+    expect(await shown("statement_timeout")).toBe("4321ms");
+    expect(await shown("lock_timeout")).toBe("123ms");
+    expect(await shown("idle_in_transaction_session_timeout")).toBe("4321ms");
+    const lock = `select 1 from ${settings.schema}.catalog_version for update`;
+    await other.transact(async ({ query }) => {
+      await query(lock);
+      const asked = Array.from({ length: 6 }, () => bounded.read(lock));
+      const words: string[] = [];
+      for (const outcome of await Promise.allSettled(asked)) {
+        expect(outcome).toMatchObject({ reason: { code: "unavailable" } });
+        words.push((outcome as { reason: Error }).reason.message);
+      }
+      expect(words).toContain("too many requests wait for the database");
+      expect(words).toContain("the database is too busy");
+      return { commit: false, value: null };
+    });
+    expect(bounded.waits.now).toBe(0);
+  });
+});

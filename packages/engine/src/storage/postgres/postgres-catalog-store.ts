@@ -82,6 +82,11 @@ export class PostgresCatalogStore implements CatalogStore {
     return this.#state.version();
   }
 
+  /** As `CatalogNews`, without asking. */
+  get ageMs(): number {
+    return this.#state.ageMs;
+  }
+
   /** Asks the database. Never rejects. */
   news(): Promise<CatalogNews> {
     return this.#state.news();

@@ -15,6 +15,7 @@ import {
   type LogPart,
   type LogSizes,
   LogTrimmed,
+  MAX_LOG_BYTES,
   bytesOf,
   headAfter,
   isSameHead,
@@ -22,6 +23,7 @@ import {
   newCheckpointLog,
 } from "../log/commit-log.ts";
 import { type Usage, isBounded } from "../usage.ts";
+import { AppendMeter } from "../log/append-meter.ts";
 import { byteaArray } from "./bytea-array.ts";
 import { LogOwners } from "./log-owners.ts";
 import type { Connection, PostgresDatabase, Row, Verdict } from "./postgres-database.ts";
@@ -31,13 +33,13 @@ import { CommitUnknown, isDuplicate } from "./postgres-errors.ts";
 const ROW_BYTES = 512 * 1024;
 /** Of one answer, so at most 16 MiB. */
 const PAGE_ROWS = 32;
-const MAX_LOG_BYTES = 1024 * 1024 * 1024;
 /** Between two steps of a drop: what others do comes first. */
 const STEP_PAUSE_MS = 1;
 /** A log that is trimmed while it is copied is copied again. */
 const MOST_COPIES = 8;
 
 export class PostgresCommitLog implements CommitLog {
+  readonly meter = new AppendMeter();
   readonly #database: PostgresDatabase;
   readonly #owners: LogOwners;
   readonly #maxBytes: number;
@@ -171,7 +173,7 @@ export class PostgresCommitLog implements CommitLog {
         throw error;
       }
     };
-    return this.#database.retry(attempt);
+    return this.meter.measure(() => this.#database.retry(attempt));
   }
 
   usageOf(owner: string): Promise<Usage> {

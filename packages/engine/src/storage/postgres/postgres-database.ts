@@ -45,7 +45,7 @@ export interface PostgresLimits {
 }
 
 export const POSTGRES_LIMITS: PostgresLimits = {
-  ...{ connections: 8, waiting: 1_000 },
+  ...{ connections: 16, waiting: 1_000 },
   ...{ connectMs: 3_000, statementMs: 10_000, lockMs: 5_000, retryMs: 10_000 },
 };
 
@@ -74,6 +74,7 @@ export class PostgresDatabase {
   /** `null`: there is one host, and it is the primary. */
   readonly #primary: PrimaryFinder | null;
   #migrated: Promise<void> | null = null;
+  #waits = 0;
 
   /** Connects when it is first used. Throws `invalid_argument` for a connection that is not encrypted and should be. */
   constructor(settings: PostgresSettings) {
@@ -152,7 +153,13 @@ export class PostgresDatabase {
     }
   }
 
+  /** Callers that wait for a connection now, and how many have had to, since the start. */
+  get waits(): { readonly now: number; readonly ever: number } {
+    return { now: this.#pool.waitingCount, ever: this.#waits };
+  }
+
   async #withClient<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
+    if (this.#pool.idleCount === 0 && this.#pool.totalCount >= this.#limits.connections) this.#waits += 1;
     if (this.#pool.waitingCount >= this.#limits.waiting)
       throw new SheafError("unavailable", "too many requests wait for the database", {
         retryAfterSeconds: 1,
