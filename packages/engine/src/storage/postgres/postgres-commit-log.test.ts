@@ -170,3 +170,35 @@ it("counts what was written before anything was, with the next opening", async (
   });
   expect(await log.usageOf("tenant")).toEqual(counted);
 });
+
+it("judges appends that come at once one after the other", async () => {
+  const settings = server.settings();
+  const database = new PostgresDatabase(settings);
+  const log = new PostgresCommitLog(new PostgresDatabase(settings));
+  onTestFinished(async () => {
+    await log.close();
+    await database.close();
+  });
+  const quota = { owner: "o", most: { records: 2, bytes: 0 } };
+  const usage = { records: 1, bytes: 1 };
+  const append = (collection: string): Promise<string> =>
+    log.append(collection, START, { batches: [batch(1)], state: STATE, usage, quota });
+  const [first, ...rest] = ["a", "b", "c", "d"] as const;
+  for (const collection of [first, ...rest])
+    await log.create(collection, { epoch: "epoch", state: STATE, owner: "o" });
+  expect([await append(first), await append(first)]).toEqual(["moved", "done"]);
+  const waiting = async (): Promise<number> => {
+    const query =
+      "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
+    return (await database.read(query, [settings.schema])).length;
+  };
+  let appends: Promise<string[]> = Promise.resolve([]);
+  await database.transact(async ({ query }) => {
+    await query(database.statements.log.lockOwner, ["o"]);
+    appends = Promise.all(rest.map(append));
+    await expect.poll(waiting).toBe(rest.length);
+    return { commit: true, value: null };
+  });
+  expect((await appends).toSorted()).toEqual(["done", "over", "over"]);
+  expect(await log.usageOf("o")).toEqual({ records: 2, bytes: 2 });
+});
