@@ -124,7 +124,7 @@ export const DATABASE_SETTINGS: {
   databaseRetryMs: milliseconds(
     "database-retry-ms",
     10_000,
-    "How long a call is tried again while --database is away, and a change of the catalog that others were faster with; then 503, or 429.",
+    "How long a call is tried again while --database is away; then 503.",
   ),
   databaseAppendAttempts: countSetting("database-append-attempts", {
     ...{ operand: "number", initial: 64, least: 1, most: 10_000 },
