@@ -28,6 +28,8 @@ const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
 const LARGEST = ["test/hostile/{checks,chunking,diversity,explain,large-requests,metadata-reads}.test.ts"];
 /** Killed at any moment, or damaged in every way, again and again. */
 const KILLED = ["test/damage/{compact,index-files,shared-files}.test.ts"];
+/** Carries 200 MB from one place to another. */
+const LARGE = ["test/e2e/large-export.test.ts"];
 /** Each starts PostgreSQL, or an object store and uploads of many parts. */
 const DATABASES = ["packages/engine/src/**/{postgres,object}-*.test.ts"];
 const ORACLE = ["packages/engine/src/query/{differential,reopened,explain/explain}.test.ts"];
@@ -74,7 +76,7 @@ export default defineConfig({
             "test/e2e/!(quickstart).test.ts",
             ...WAITING,
           ],
-          exclude: [...configDefaults.exclude, ...KILLED],
+          exclude: [...configDefaults.exclude, ...KILLED, ...LARGE],
           maxWorkers,
         },
       },
@@ -84,7 +86,10 @@ export default defineConfig({
           ...deadlines,
           name: "long",
           env: { ...env, SHEAF_DIFFERENTIAL_CASES: ORACLE_CASES },
-          include: ["test/{cluster,fuzz,soak,torture}/**/*.test.ts", ...KILLED, ...ORACLE, ...DATABASES],
+          include: [
+            "test/{cluster,fuzz,soak,torture}/**/*.test.ts",
+            ...[...KILLED, ...LARGE, ...ORACLE, ...DATABASES],
+          ],
           maxWorkers,
         },
       },

@@ -188,7 +188,7 @@ describe("sheaf import FOLDER", () => {
     const exited = once(child, "exit");
     try {
       await said(child, "3 files written");
-      const next = said(child, "1 files written");
+      const next = said(child, "1 file written");
       await writeFile(join(folder, "new.txt"), "Something new.");
       await next;
       const gone = said(child, "1 removed");
@@ -214,7 +214,7 @@ describe("sheaf import FOLDER", () => {
       await first.stop();
       await waits;
       await writeFile(join(folder, "new.txt"), "Something new.");
-      const next = said(child, "1 files written");
+      const next = said(child, "1 file written");
       const { port } = new URL(first.url);
       again = await ServedSheaf.launch({ data: first.data, args: ["--port", port] });
       await next;

@@ -88,7 +88,7 @@ describe("sheaf import qdrant", () => {
     source.scrollsLeft = Number.POSITIVE_INFINITY;
     expect(await moved(...args)).toMatchObject({
       code: 0,
-      output: expect.stringContaining("1 collections with 250 records; all the same on both sides"),
+      output: expect.stringContaining("1 collection with 250 records; all the same on both sides"),
     });
     // The page that was stored before the interruption is not read again.
     expect(source.offsets).toEqual([null, 100, 200]);
@@ -111,8 +111,8 @@ describe("sheaf import qdrant", () => {
   it("makes a collection of each dense vector, with the sparse ones, and says what it cannot hold", async () => {
     const { code, output } = await moved();
     expect(code).toBe(1);
-    expect(output).toContain("named/image: 1 records, checksum");
-    expect(output).toContain("named/text: 1 records were refused");
+    expect(output).toContain("named/image: 1 record, checksum");
+    expect(output).toContain("named/text: 1 record refused");
     expect(output).toContain("far: its distance is Manhattan, which is not supported");
     expect(output).toContain("late: its points have several vectors under one name");
     expect(await recordOf("named.image", "1")).toMatchObject({
@@ -134,7 +134,7 @@ describe("sheaf import qdrant", () => {
   it("copies one vector under the name of the collection, and says what it does not find", async () => {
     const state = ["--state", join(folder, "one.json")];
     const one = await moved("--collection", "named", "--vector", "image", ...state);
-    expect(one).toMatchObject({ code: 0, output: expect.stringContaining("1 collections with 1 records") });
+    expect(one).toMatchObject({ code: 0, output: expect.stringContaining("1 collection with 1 record") });
     expect(await recordOf("named", "1")).toMatchObject({ ids: ["1"] });
     const none = await moved(
       "--collection",

@@ -110,7 +110,9 @@ export function isBackup(folder: string): boolean {
 /** Throws `invalid_argument` where there is no complete backup, `failed_precondition` for one that cannot be used. */
 export async function readHeader(folder: string): Promise<BackupHeader> {
   if (!isBackup(folder)) {
-    const why = existsSync(join(folder, UNFINISHED)) ? "it was not finished" : `it has no ${HEADER}`;
+    const isBegun = existsSync(join(folder, UNFINISHED));
+    const missing = existsSync(folder) ? `it has no ${HEADER}` : "there is no such folder";
+    const why = isBegun ? "it was not finished" : missing;
     throw new SheafError("invalid_argument", `${folder} is no complete backup of Sheaf: ${why}`);
   }
   const text = await readFile(join(folder, HEADER), "utf8");

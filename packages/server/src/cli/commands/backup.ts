@@ -11,6 +11,7 @@ import { byteCount } from "../byte-count.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, askServer } from "../server-request.ts";
+import { several } from "../several.ts";
 
 /** As the server describes a backup. */
 interface BackupReply {
@@ -27,7 +28,9 @@ interface BackupReply {
 }
 
 const BACKUPS = "/api/v2/backups";
-const POLL_MS = 200;
+/** Each is a request, and a line of the server's log: a long backup is asked about less and less often. */
+const FIRST_POLL_MS = 200;
+const LAST_POLL_MS = 2_000;
 const DONE = 0;
 const FAILED = 1;
 
@@ -71,8 +74,8 @@ async function ofServer(options: OptionTexts, name: string): Promise<number> {
   const json = { name, incremental, tenant, keys: keys === undefined ? undefined : true };
   let made = await askServer<BackupReply>({ method: "POST", path: BACKUPS, json }, options);
   const tell = progressLines();
-  while (made.state === "running") {
-    await sleep(POLL_MS);
+  for (let waitMs = FIRST_POLL_MS; made.state === "running"; waitMs = Math.min(1.5 * waitMs, LAST_POLL_MS)) {
+    await sleep(waitMs);
     made = await askServer<BackupReply>(
       { method: "GET", path: `${BACKUPS}/${encodeURIComponent(name)}` },
       options,
@@ -114,7 +117,7 @@ async function telling<T>(work: Promise<T>, line: () => Promise<string | null>):
     () => true,
     () => true,
   );
-  while (!(await Promise.race([over, sleep(POLL_MS, false)]))) {
+  while (!(await Promise.race([over, sleep(LAST_POLL_MS, false, { ref: false })]))) {
     const text = await line();
     if (text !== null) tell(() => text);
   }
@@ -134,13 +137,19 @@ function summary(
   { collections, bytes, damaged }: Pick<MadeBackup, "collections" | "bytes" | "damaged">,
 ): string {
   const lost = damaged === 0 ? "" : `; NOT copied, because they are damaged: ${damaged}`;
-  return `${name}: ${collections} collections, ${byteCount(bytes)}${lost}`;
+  return `${name}: ${several(collections, "collection")}, ${byteCount(bytes)}${lost}`;
 }
 
 function describe({ name, state, started_at: started, tenant, incremental, ...made }: BackupReply): string {
   const what = tenant === null ? "all tenants" : `tenant ${tenant}`;
   const base = incremental === null ? "whole" : `adds to ${incremental}`;
-  return [name, state, started, what, base, `${made.collections} collections`, byteCount(made.bytes)].join(
-    "  ",
-  );
+  return [
+    name,
+    state,
+    started,
+    what,
+    base,
+    several(made.collections, "collection"),
+    byteCount(made.bytes),
+  ].join("  ");
 }

@@ -9,6 +9,7 @@ import { readSettings, SETTINGS } from "../../config.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
+import { several } from "../several.ts";
 
 const FOLDER = SETTINGS.dataFolder;
 const HEALTHY = 0;
@@ -66,7 +67,7 @@ async function save(options: OptionTexts, collection: string): Promise<number> {
     return IN_USE;
   }
   if (options["json"] === undefined) {
-    console.log(`${saved.records} records of ${saved.id} saved to ${to}`);
+    console.log(`${several(saved.records, "record")} of ${saved.id} saved to ${to}`);
     for (const problem of saved.problems) console.log(`not read: ${problem}`);
   } else console.log(JSON.stringify({ ...saved, to }, null, 2));
   return saved.problems.length === 0 ? HEALTHY : FOUND_SOMETHING;
@@ -129,8 +130,4 @@ function verdict(findings: readonly Finding[]): string {
   const found = new Set(findings.map(({ severity }) => severity));
   if (found.has("damage")) return "NOT healthy";
   return found.has("warning") ? "healthy, with warnings" : "healthy";
-}
-
-function several(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -6,6 +6,7 @@ import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
 import { progressLines } from "../progress-lines.ts";
+import { several } from "../several.ts";
 
 export const exportRecords: Command = {
   name: "export",
@@ -36,7 +37,7 @@ export const exportRecords: Command = {
     if (options["json"] !== undefined) console.log(JSON.stringify({ ...exported, to }, null, 2));
     else
       console.log(
-        `${exported.records} records of ${exported.id} written to ${to}, its schema to ${to}.collection.json`,
+        `${several(exported.records, "record")} of ${exported.id} written to ${to}, its schema to ${to}.collection.json`,
       );
     return 0;
   },
@@ -56,7 +57,7 @@ async function runTenantExport(backup: string, to: string, options: OptionTexts)
   const { databases, collections, records, missing } = exported;
   if (options["json"] !== undefined) console.log(JSON.stringify({ ...exported, to }, null, 2));
   else {
-    const what = `${databases} databases and ${collections} collections with ${records} records`;
+    const what = `${several(databases, "database")} and ${several(collections, "collection")} with ${several(records, "record")}`;
     console.log(`${what} of ${tenant} written to ${to}`);
     for (const one of missing) console.log(`NOT exported: ${one}`);
   }

@@ -13,6 +13,7 @@ import { isTable, readTable } from "../import/table-lines.ts";
 import { runTenantImport } from "../import/tenant/tenant-command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
+import { several } from "../several.ts";
 
 export const importRecords: Command = {
   name: "import",
@@ -91,7 +92,7 @@ export const importRecords: Command = {
     else {
       const from = imported.resumedAt === 0 ? "" : ` (from line ${imported.resumedAt + 1} on)`;
       const refused = imported.refused === 0 ? "" : `; refused: ${imported.refused}, see ${imported.report}`;
-      console.log(`${imported.written} records written to ${name}${from}${refused}`);
+      console.log(`${several(imported.written, "record")} written to ${name}${from}${refused}`);
     }
     return imported.refused === 0 ? 0 : 1;
   },

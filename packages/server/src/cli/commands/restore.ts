@@ -14,6 +14,7 @@ import { byteCount } from "../byte-count.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { progressLines } from "../progress-lines.ts";
+import { several } from "../several.ts";
 
 const FOLDER = SETTINGS.dataFolder;
 /** As in every body. */
@@ -82,7 +83,7 @@ export const restore: Command = {
       tenant: options["tenant"] ?? null,
       onVerify: ({ bytes, totalBytes }) =>
         tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
-      onRestore: (done) => tell(() => `restoring: ${done} collections`),
+      onRestore: (done) => tell(() => `restoring: ${several(done, "collection")}`),
     });
     const { missing } = verified;
     if (options["json"] !== undefined)
@@ -95,7 +96,7 @@ export const restore: Command = {
       );
     else {
       const at = replay === null ? new Date(verified.header.started).toISOString() : momentOf(replay);
-      console.log(`${dataFolder}: restored ${collections} collections as of ${at}`);
+      console.log(`${dataFolder}: restored ${several(collections, "collection")} as of ${at}`);
       for (const one of missing) console.log(`NOT restored: ${one}`);
     }
     return missing.length === 0 ? DONE : FAILED;
@@ -132,7 +133,7 @@ function describe(
   for (const problem of problems) console.log(`damaged: ${problem}`);
   for (const one of missing) console.log(`not in it, because it was damaged: ${one}`);
   const below = backups === 1 ? "" : ` (with the ${backups - 1} that it adds to)`;
-  const made = `made ${new Date(header.started).toISOString()}, ${header.collections} collections`;
+  const made = `made ${new Date(header.started).toISOString()}, ${several(header.collections, "collection")}`;
   const state = problems.length === 0 ? "can be restored" : "DAMAGED";
-  console.log(`${folder}: ${state}; ${made}; ${files} files, ${byteCount(bytes)} read${below}`);
+  console.log(`${folder}: ${state}; ${made}; ${several(files, "file")}, ${byteCount(bytes)} read${below}`);
 }

@@ -5,6 +5,7 @@ import { SheafError } from "@sheaf/protocol";
 import { isAboutRecords } from "../upsert-lines.ts";
 import { type CopySource, copyCollection } from "./copy-collection.ts";
 import type { CollectionProgress, ImportState } from "./import-state.ts";
+import { several } from "../../several.ts";
 
 export interface StatedCopy {
   readonly client: SheafClient;
@@ -47,7 +48,7 @@ export async function copyWithState(copy: StatedCopy): Promise<void> {
 }
 
 function problemOf({ source, target, refused, absent = 0 }: CollectionProgress): string | null {
-  if (refused > 0) return `${refused} records were refused`;
+  if (refused > 0) return `${several(refused, "record")} refused`;
   if (source === (target ?? 0) + absent) return null;
   const others = absent === 0 ? "" : `, beside ${absent} without such a vector`;
   return `${source} records at the source and ${target} at Sheaf${others}: were there others, or was it written to meanwhile?`;

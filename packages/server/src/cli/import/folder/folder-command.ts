@@ -15,6 +15,7 @@ import {
 } from "./import-folder.ts";
 import { existingCollection } from "../open-for-lines.ts";
 import { loadImporters } from "./load-importers.ts";
+import { several } from "../../several.ts";
 
 /** Options of `sheaf import` that are about a folder of files alone. */
 export const FOLDER_OPTIONS = ["watch", "keep", "chunking", "tokens", "overlap", "state"];
@@ -106,7 +107,7 @@ function sentence(
   report: string,
 ): string {
   const parts = [
-    `${files} files written to ${name}, which has ${records} records now`,
+    `${several(files, "file")} written to ${name}, which has ${several(records, "record")} now`,
     ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
     ...(removed > 0 ? [`${removed} removed`] : []),
     ...(refused > 0 ? [`${refused} refused by the server, see ${report}`] : []),

@@ -8,6 +8,7 @@ import { FOLDER_OPTIONS } from "../folder/folder-command.ts";
 import { importTenant } from "./import-tenant.ts";
 import { readHead } from "./tenant-manifest.ts";
 import { TenantState } from "./tenant-state.ts";
+import { several } from "../../several.ts";
 
 /** Options of `sheaf import` that are about one collection. */
 const OF_ONE = ["database", "create", ...FOLDER_OPTIONS];
@@ -30,7 +31,9 @@ export async function runTenantImport(folder: string, options: OptionTexts): Pro
     console.log(JSON.stringify({ tenant, collections, written, refused }, null, 2));
   else {
     const more = refused === 0 ? "" : `; refused: ${refused}, see collections/*.refused.jsonl`;
-    console.log(`${collections} collections with ${written} records written to ${tenant}${more}`);
+    console.log(
+      `${several(collections, "collection")} with ${several(written, "record")} written to ${tenant}${more}`,
+    );
   }
   return refused === 0 ? 0 : 1;
 }
