@@ -1,8 +1,9 @@
 /** Writes and deletes as every engine does them. */
-import type { CollectionRef, Where } from "@sheaf/protocol";
+import { randomUUID } from "node:crypto";
+import { type CollectionRef, type Where, parseCreateCollection } from "@sheaf/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Engine } from "./engine.ts";
-import { idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
+import { AT, idsOf, makeCollection, readAll, record, write } from "./testing/engine-fixtures.ts";
 
 /** `current` gives the engine under test. */
 export function engineRecordsSuite(current: () => Engine, mayOvertake: boolean): void {
@@ -31,6 +32,19 @@ export function engineRecordsSuite(current: () => Engine, mayOvertake: boolean):
       expect(await readAll(engine, ref)).toEqual([full, record("b")]);
       const [first] = await readAll(engine, ref);
       expect(Object.is(first?.metadata?.get("negative zero"), -0)).toBe(true);
+    });
+
+    it("stores records as they are given only where the schema has nothing made of them", async () => {
+      const records = [record("a")];
+      expect(await engine.writeAsGiven(ref, { kind: "add", records })).toBe(true);
+      expect(await readAll(engine, ref)).toEqual(records);
+      const index = { sparse_vector_index: { enabled: true, config: {} } };
+      for (const schema of [{ keys: { words: { sparse_vector: index } } }, { chunking: { by: "none" } }]) {
+        const body = parseCreateCollection({ name: `c-${randomUUID()}`, schema }, AT);
+        const other = { ...AT, id: (await engine.createCollection(body)).id };
+        expect(await engine.writeAsGiven(other, { kind: "add", records })).toBe(false);
+        expect(await readAll(engine, other)).toEqual([]);
+      }
     });
 
     it("add ignores ids that exist, in the store and in the batch", async () => {

@@ -276,6 +276,11 @@ export interface Engine {
 
   /** Durable when it resolves, whole or not at all; the next read sees it. */
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void>;
+  /**
+   * `write` for a caller that has not looked at the schema, of records that lack no dense vector. `false`: nothing was
+   * written, for the schema has sparse vectors or chunks made of records.
+   */
+  writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean>;
   /** How many records really existed and are gone. */
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number>;
   /** Names the newest state; a read that comes after it sees that one or a later one. */

@@ -305,6 +305,10 @@ export class LocalEngine implements Engine {
     return this.#calls.use(ref, options, (collection) => collection.write(request));
   }
 
+  writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
+    return this.#calls.use(ref, options, (collection) => collection.writeAsGiven(request));
+  }
+
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
     return this.#calls.use(ref, options, (collection, signal, times) =>
       collection.delete(request, signal, times),

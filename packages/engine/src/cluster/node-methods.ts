@@ -40,6 +40,7 @@ export const NODE_METHODS = {
   statistics: "again",
   reset: "once",
   write: "once",
+  writeAsGiven: "once",
   delete: "once",
   commit: "once",
   readToken: "hedged",

@@ -184,6 +184,10 @@ export abstract class EngineProxy implements Engine {
     return this.onCollection("write", ref, [request], options);
   }
 
+  writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
+    return this.onCollection("writeAsGiven", ref, [request], options);
+  }
+
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
     return this.onCollection("delete", ref, [request], options);
   }

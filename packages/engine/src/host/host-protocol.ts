@@ -86,6 +86,7 @@ const METHODS = {
   readToken: false,
   commit: true,
   write: true,
+  writeAsGiven: true,
   delete: true,
   get: true,
   query: true,

@@ -39,7 +39,13 @@ it("asks once for many writes, and again after a change, whose outcome may be un
   await engine.updateCollection(ref, { name: "renamed" });
   expect((await plans.of(ref)).name).toBe("renamed");
   expect(asked).toBe(2);
+  await make("taken");
+  await expect(engine.updateCollection(ref, { name: "taken" })).rejects.toThrow();
+  await plans.of(ref);
+  expect(asked).toBe(3);
+  // Neither another collection that changes nor a new tenant has it forgotten.
   await expect(engine.updateCollection({ ...ref, id: "nothing" }, { name: "x" })).rejects.toThrow();
+  await engine.createTenant("beside");
   await plans.of(ref);
   expect(asked).toBe(3);
   // What was asked for before a change is not kept after it.

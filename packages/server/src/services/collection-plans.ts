@@ -1,9 +1,9 @@
 /**
  * What writes need to know of their collection, so that a write costs one call of the engine and not two: its schema's
- * functions, its models and, once it has one, its dimension. Whatever may change them passes `watch` and has all forgotten,
- * even where its outcome is unknown because the engine died over it. What other servers change has them forgotten once the
- * engine reports it, and nothing is kept for longer than a second then. Keys that metadata has taught the schema since may
- * be missing.
+ * functions, its models and, once it has one, its dimension. Whatever may change them passes `watch` and has what it may
+ * change forgotten, even where its outcome is unknown because the engine died over it. What other servers change has all
+ * forgotten once the engine reports it, and nothing is kept for longer than a second then. Keys that metadata has taught
+ * the schema since may be missing.
  */
 import type { Engine } from "@sheaf/engine";
 import { type Collection, type CollectionRef, heapBytes } from "@sheaf/protocol";
@@ -29,6 +29,7 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
   "listTokenUsage",
   "statistics",
   "write",
+  "writeAsGiven",
   "delete",
   "readToken",
   "commit",
@@ -38,7 +39,25 @@ const HARMLESS: ReadonlySet<string> = new Set<keyof Engine>([
   "nextBatch",
   "closeRead",
   "count",
+  "facets",
   "indexingStatus",
+  "backupProgress",
+  "makeBackup",
+  // What they make is not known yet.
+  "createTenant",
+  "updateTenant",
+  "createDatabase",
+  "createCollection",
+  "forkCollection",
+  "createKey",
+  "rotateKey",
+  "deleteKey",
+]);
+/** Calls that change what their first argument names, and no other collection. */
+const OF_ONE: ReadonlySet<string> = new Set<keyof Engine>([
+  "updateCollection",
+  "rememberModels",
+  "acceptModels",
 ]);
 /** Of what is known; an ordinary collection takes some 5 KiB. */
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -64,10 +83,15 @@ export class CollectionPlans {
     this.#known = new LRUCache<string, Known>({ maxSize: maxBytes, sizeCalculation: heapBytes, ...ttl });
   }
 
+  /** `of` would not ask the engine. */
+  knows(ref: CollectionRef): boolean {
+    return this.#find(ref) !== null;
+  }
+
   /** Throws what the engine throws, 404 say. */
   async of(ref: CollectionRef): Promise<Collection> {
-    const known = this.#known.get(ref.id);
-    if (known?.ref.tenant === ref.tenant && known.ref.database === ref.database) return known.collection;
+    const known = this.#find(ref);
+    if (known !== null) return known;
     const forgotten = this.#forgotten;
     const collection = await this.#engine().getCollection(ref);
     if (forgotten !== this.#forgotten || collection.dimension === null) return collection;
@@ -75,25 +99,34 @@ export class CollectionPlans {
     return collection;
   }
 
-  /** The engine, with all forgotten before and after each call that may change what is known. */
+  /** The engine, with what a call may change forgotten before and after it. */
   watch(engine: Engine): Engine {
-    return intercept(engine, (name, method) =>
-      HARMLESS.has(name) ? method : (...args) => this.#changing(() => method(...args)),
-    );
+    return intercept(engine, (name, method) => {
+      if (HARMLESS.has(name)) return method;
+      const isOfOne = OF_ONE.has(name);
+      return (...args) =>
+        this.#changing(isOfOne ? (args[0] as CollectionRef).id : null, () => method(...args));
+    });
   }
 
-  async #changing(call: () => unknown): Promise<unknown> {
-    this.forget();
+  #find({ id, tenant, database }: CollectionRef): Collection | null {
+    const known = this.#known.get(id);
+    return known?.ref.tenant === tenant && known.ref.database === database ? known.collection : null;
+  }
+
+  async #changing(id: string | null, call: () => unknown): Promise<unknown> {
+    this.forget(id);
     try {
       return await call();
     } finally {
-      this.forget();
+      this.forget(id);
     }
   }
 
-  /** Of all collections. */
-  forget(): void {
+  /** Without an id, all. */
+  forget(id: string | null = null): void {
     this.#forgotten++;
-    this.#known.clear();
+    if (id === null) this.#known.clear();
+    else this.#known.delete(id);
   }
 }

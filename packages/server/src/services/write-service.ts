@@ -11,7 +11,7 @@
  * too early, never vectors of weights that nobody knows.
  */
 import type { Embedder } from "@sheaf/inference";
-import { packInTurns } from "@sheaf/process";
+import { packInTurns, packedFormOf } from "@sheaf/process";
 import {
   type Collection,
   type CollectionRef,
@@ -67,6 +67,8 @@ export class WriteService {
 
   async write(ref: CollectionRef, request: WriteRequest, budget: RequestBudget): Promise<void> {
     const engine = this.#engine();
+    const mayBeGiven = !this.#plans.knows(ref) && isGiven(request);
+    if (mayBeGiven && (await engine.writeAsGiven(ref, request, budget))) return;
     const embedder = new CollectionEmbedder(this.#embedder, await this.#plans.of(ref));
     const present = new PresentRecords(this.#get, ref, budget);
     const cutter = new DocumentCutter(this.#embedder, budget);
@@ -292,6 +294,12 @@ function plannedTexts(
 }
 
 /** Its dense vector is left to the server. */
+/** Nothing is made of its records, whatever the function of the collection; a large one is not sent on the chance of that. */
+function isGiven(request: WriteRequest): boolean {
+  const { records, chunking = "none" } = request;
+  return chunking === "none" && packedFormOf(request) === undefined && !records.some(lacksDense);
+}
+
 function lacksDense(record: WriteRecord): record is WriteRecord & { readonly document: DocumentText } {
   return record.embedding === null && record.document !== null;
 }
