@@ -57,6 +57,7 @@ import {
   listDatabases,
   removeDatabase,
 } from "./database-entries.ts";
+import { type DecodeCollection, decodingOnce } from "./decoded-collections.ts";
 import { addFork, forkEdges, requireForkRoom } from "./fork-trees.ts";
 import { KeyCatalog, removeKeysBoundTo } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
@@ -96,6 +97,7 @@ export class Catalog {
   readonly #counts: TenantCounts;
   /** Every call on a collection begins with looking it up. */
   readonly #known: LookupCache<Collection>;
+  readonly #decode: DecodeCollection;
 
   private constructor(store: CatalogStore, options: CatalogOptions) {
     const { quotas = NO_CATALOG_QUOTAS, shares = false, cache } = options;
@@ -105,7 +107,8 @@ export class Catalog {
     this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
     this.#known = new LookupCache(store);
     this.keys = new KeyCatalog(store, this.#transactions, quotas.keys);
-    this.checkpoints = new CheckpointCatalog(store, this.#transactions, cache);
+    const decode = (this.#decode = decodingOnce());
+    this.checkpoints = new CheckpointCatalog(store, this.#transactions, { decode, cache });
     this.shares = new ShareCatalog(store, this.#transactions);
   }
 
@@ -262,12 +265,12 @@ export class Catalog {
 
   /** As every server has left it before. */
   async newestCollection(ref: CollectionRef): Promise<Collection> {
-    return toCollection(await requireCollection(this.#store, ref));
+    return toCollection(await requireCollection(this.#store, ref, this.#decode));
   }
 
   /** For what was looked up before; 404 once it is gone. */
   async entry(id: string): Promise<CollectionEntry> {
-    const entry = await readCollection(this.#store, id);
+    const entry = await readCollection(this.#store, id, this.#decode);
     if (entry === null) throw unknownCollection(id);
     return entry;
   }

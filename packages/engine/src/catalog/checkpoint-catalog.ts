@@ -7,8 +7,9 @@ import type { HeldRecords } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
 import { ALL_DIRTY, dirtyKey, idBytes } from "./catalog-keys.ts";
 import { allEntries } from "./catalog-transaction.ts";
+import type { DecodeCollection } from "./decoded-collections.ts";
 import type { CatalogTransactions } from "./catalog-transactions.ts";
-import { hasCollection, putCollection, readCollection } from "./collection-entries.ts";
+import { hasCollection, readCollection, replaceCollection } from "./collection-entries.ts";
 import { formatUuid } from "../storage/format-uuid.ts";
 
 const ID_BYTES = 16;
@@ -27,16 +28,23 @@ export interface CollectionProgress {
   readonly dirty?: boolean;
 }
 
+export interface CheckpointOptions {
+  readonly decode: DecodeCollection;
+  /** Id of this server's cache; left out where no other server writes. */
+  readonly cache?: string | undefined;
+}
+
 export class CheckpointCatalog {
   readonly #store: CatalogStore;
   readonly #transactions: CatalogTransactions;
   /** Behind the id of the collection in its mark. */
   readonly #cache: Buffer;
+  readonly #decode: DecodeCollection;
 
-  /** @param cache Id of this server's cache; left out where no other server writes. */
-  constructor(store: CatalogStore, transactions: CatalogTransactions, cache?: string) {
+  constructor(store: CatalogStore, transactions: CatalogTransactions, { decode, cache }: CheckpointOptions) {
     this.#store = store;
     this.#transactions = transactions;
+    this.#decode = decode;
     this.#cache = cache === undefined ? Buffer.alloc(0) : idBytes(cache);
   }
 
@@ -61,10 +69,10 @@ export class CheckpointCatalog {
   /** Records progress and raises `version` when `logPosition` rises; does nothing if the collection is gone. */
   advance(id: string, progress: CollectionProgress): Promise<void> {
     return this.#transactions.transact(async (transaction) => {
-      const entry = await readCollection(transaction, id);
+      const entry = await readCollection(transaction, id, this.#decode);
       if (entry === null) return;
       const logPosition = Math.max(entry.logPosition, progress.logPosition ?? 0);
-      putCollection(transaction, {
+      replaceCollection(transaction, {
         ...entry,
         schema: progress.extend?.(entry.schema) ?? entry.schema,
         dimension: progress.dimension ?? entry.dimension,

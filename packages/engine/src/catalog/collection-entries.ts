@@ -33,6 +33,7 @@ import { leaveForkTree } from "./fork-trees.ts";
 import { type ListedItem, readBatch } from "./list-batch.ts";
 import { markShare } from "./share-marks.ts";
 import type { TenantCounts } from "./tenant-counts.ts";
+import type { DecodeCollection } from "./decoded-collections.ts";
 import { formatUuid } from "../storage/format-uuid.ts";
 
 export async function hasCollection(view: CatalogView, id: string): Promise<boolean> {
@@ -60,10 +61,14 @@ export async function mentionsCollection(view: CatalogView, id: string): Promise
 }
 
 /** `null`: there is none with this id. */
-export async function readCollection(view: CatalogView, id: string): Promise<CollectionEntry | null> {
+export async function readCollection(
+  view: CatalogView,
+  id: string,
+  decode: DecodeCollection = decodeCollection,
+): Promise<CollectionEntry | null> {
   const bytes = parseUuid(id);
   const value = bytes === null ? null : await view.get(collectionKey(bytes));
-  return value === null ? null : decodeCollection(value, view.origin(collectionKey(bytes!)));
+  return value === null ? null : decode(value, view.origin(collectionKey(bytes!)));
 }
 
 /** `null`: the database has none with this id; of one elsewhere nothing is read. */
@@ -71,9 +76,10 @@ export async function findCollection(
   view: CatalogView,
   databaseId: string,
   id: string,
+  decode?: DecodeCollection,
 ): Promise<CollectionEntry | null> {
   const bytes = parseUuid(id);
-  return bytes === null ? null : readBehind(view, memberKey(idBytes(databaseId), bytes));
+  return bytes === null ? null : readBehind(view, memberKey(idBytes(databaseId), bytes), decode);
 }
 
 export function findCollectionByName(
@@ -95,9 +101,13 @@ export async function requireCollectionByName(
 }
 
 /** The id must lie under the tenant and database it was asked for. */
-export async function requireCollection(view: CatalogView, ref: CollectionRef): Promise<CollectionEntry> {
+export async function requireCollection(
+  view: CatalogView,
+  ref: CollectionRef,
+  decode?: DecodeCollection,
+): Promise<CollectionEntry> {
   const owner = await findDatabase(view, ref);
-  const entry = owner === null ? null : await findCollection(view, owner.id, ref.id);
+  const entry = owner === null ? null : await findCollection(view, owner.id, ref.id, decode);
   if (entry === null) throw unknownCollection(ref.id);
   return entry;
 }
@@ -191,12 +201,17 @@ export async function insertCollection(
   return { entry, bytes: putCollection(transaction, entry) };
 }
 
-/** Writes an entry anew under the keys it has; how many bytes it takes. */
+/** Writes an entry and what leads to it by its database; how many bytes it takes. */
 export function putCollection(transaction: CatalogTransaction, entry: CollectionEntry): number {
   const id = idBytes(entry.id);
-  const value = encodeCollection(entry);
-  transaction.put(collectionKey(id), value);
   transaction.put(memberKey(idBytes(entry.databaseId), id), id);
+  return replaceCollection(transaction, entry);
+}
+
+/** Writes an entry that is there anew; how many bytes it takes. */
+export function replaceCollection(transaction: CatalogTransaction, entry: CollectionEntry): number {
+  const value = encodeCollection(entry);
+  transaction.put(collectionKey(idBytes(entry.id)), value);
   return value.length;
 }
 
@@ -277,13 +292,17 @@ async function completeMembers(transaction: CatalogTransaction): Promise<void> {
 }
 
 /** For a key that leads to a collection; `null`: it does not, or not any more. */
-async function readBehind(view: CatalogView, leading: Uint8Array): Promise<CollectionEntry | null> {
+async function readBehind(
+  view: CatalogView,
+  leading: Uint8Array,
+  decode: DecodeCollection = decodeCollection,
+): Promise<CollectionEntry | null> {
   const id = await view.get(leading);
   if (id === null) return null;
   const key = collectionKey(id);
   const value = await view.get(key);
   if (value === null) await requireGone(view, leading, id);
-  return value === null ? null : decodeCollection(value, view.origin(key));
+  return value === null ? null : decode(value, view.origin(key));
 }
 
 /** An entry and what leads to it go together: where that is still there, the entry was lost. */

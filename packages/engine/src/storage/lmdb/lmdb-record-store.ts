@@ -36,6 +36,7 @@ import {
   isLongValue,
   peekDocumentBytes,
 } from "../values/value-codec.ts";
+import { decodeOrReport } from "../values/decode-or-report.ts";
 import { ValueWriter } from "../values/value-writer.ts";
 import { forgetUpTo, writeBatch } from "./write-batch.ts";
 
@@ -46,6 +47,10 @@ export class LmdbRecordStore implements RecordStore {
   #space: EntrySpace | null;
   /** While a plan is made, which asks for it several times. */
   #planned: StoreHead | null = null;
+  /** As it was read last; `null`: it is to be read. An opening and a small write ask for it ten times. */
+  #known: HeadValue | null = null;
+  /** Batches under way: what is read meanwhile may be another head a moment later. */
+  #writing = 0;
   #keptFrom = Infinity;
 
   constructor(source: EntrySource) {
@@ -62,6 +67,11 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   #readHead(): HeadValue {
+    if (this.#writing > 0) return this.#headNow();
+    return (this.#known ??= this.#headNow());
+  }
+
+  #headNow(): HeadValue {
     const space = this.#space;
     const value = space?.get(RECORD_KEYS.head) ?? null;
     if (space !== null && value !== null) return decodeHead(value, space.origin(RECORD_KEYS.head));
@@ -203,12 +213,11 @@ export class LmdbRecordStore implements RecordStore {
    * As the seam says; `admit` is told by how many bytes the batch makes the entries larger at most, unless it only removes,
    * and nothing is written if it throws.
    */
-  async apply(
+  apply(
     plan: (view: StoreView) => Steps<StoreChange>,
     admit?: (growth: number) => void,
   ): Promise<StoreChange> {
-    const space = (this.#space ??= this.#source.make());
-    return space.transact(() => {
+    return this.#transact((space) => {
       const before = this.#readHead();
       return this.#apply(space, this.#plan(plan, before.head), before, admit);
     });
@@ -216,12 +225,22 @@ export class LmdbRecordStore implements RecordStore {
 
   /** `apply` of a batch of a log that this store follows. */
   async follow(plan: (view: StoreView) => Steps<StoreChange>, batch: string): Promise<void> {
-    const space = (this.#space ??= this.#source.make());
-    await space.transact(() => {
+    await this.#transact((space) => {
       const before = this.#readHead();
       space.put(RECORD_KEYS.batch, Buffer.from(batch));
       return this.#apply(space, this.#plan(plan, before.head), before, undefined);
     });
+  }
+
+  async #transact<T>(action: (space: EntrySpace) => Steps<T>): Promise<T> {
+    const space = (this.#space ??= this.#source.make());
+    this.#writing++;
+    this.#known = null;
+    try {
+      return await space.transact(() => action(space));
+    } finally {
+      this.#writing--;
+    }
   }
 
   /** Of the log that this store follows, the batch that it has come to; `null`: it has none yet, or follows none. */
@@ -362,15 +381,15 @@ export class LmdbRecordStore implements RecordStore {
     }
     this.#source = source;
     this.#space = space;
+    this.#known = null;
     await before?.close();
     return true;
   }
 
   /** What operations up to this one changed is not known any more; ids of removed records are nowhere else. */
   async forgetUpTo(sequence: number): Promise<void> {
-    const space = this.#space;
-    if (space === null || sequence <= this.completeFrom) return;
-    await space.transact(() =>
+    if (this.#space === null || sequence <= this.completeFrom) return;
+    await this.#transact((space) =>
       forgetUpTo(space, sequence, { writer: this.#writer, before: this.#readHead() }),
     );
   }
