@@ -58,6 +58,25 @@ describe("the mark of a collection with writes that are not checkpointed", () =>
   });
 });
 
+describe("a checkpoint", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it("comes one to two ticks after the write, with those of other collections", async () => {
+    vi.useFakeTimers();
+    await vi.advanceTimersByTimeAsync(1_000 - (performance.now() % 1_000) + 5);
+    const [one, other] = [progress(), progress()];
+    await one.progress.track(async () => 1);
+    await vi.advanceTimersByTimeAsync(30);
+    await other.progress.track(async () => 1);
+    const done = ["mark", "checkpoint 1 complete"];
+    await vi.advanceTimersByTimeAsync(400);
+    expect([one.events, other.events]).toEqual([["mark"], ["mark"]]);
+    for (let waited = 0; one.events.length < 2 && waited < 370; waited++)
+      await vi.advanceTimersByTimeAsync(1);
+    expect([one.events, other.events]).toEqual([done, done]);
+  });
+});
+
 describe("closing", () => {
   afterEach(() => void vi.useRealTimers());
 

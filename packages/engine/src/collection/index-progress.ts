@@ -7,6 +7,8 @@
 
 /** A write is checkpointed one to two ticks after it, at most 0.8 s. */
 const TICK_MS = 400;
+/** Ticks of all collections are due at multiples of it, so that their checkpoints share commits of the catalog. */
+const GRID_MS = 50;
 
 export interface IndexProgressHooks {
   /** The mark is durable before anything is written: it leads to what a killed process has not archived. */
@@ -86,10 +88,11 @@ export class IndexProgress {
 
   #schedule(): void {
     // A tick that is under way at the close would set the timer again, and the next one would meet a closed store.
-    if (this.#closing) return;
-    this.#timer ??= setTimeout(() => {
+    if (this.#closing || this.#timer !== null) return;
+    const delay = Math.ceil(TICK_MS - ((performance.now() + TICK_MS) % GRID_MS));
+    this.#timer = setTimeout(() => {
       this.#ticking = this.#tick();
-    }, TICK_MS).unref();
+    }, delay).unref();
   }
 
   async #tick(): Promise<void> {
