@@ -2,7 +2,8 @@
  * `npm run bench:tenants -- [--tenants 100000] [--searches 10000] [--seconds 10] [--shared on|off]`: many tenants, each with a
  * key, a database, a collection and 10 records of 384 dimensions, on a server that may have 1,024 files open. Says what they
  * take of memory and files, how long tenants and their first writes, searches of cold and warm collections and a start take, and
- * what writers of many collections reach compared with writers of one.
+ * what writers of many collections reach compared with writers of one. The floor of a tenant and its first write is what the
+ * same four requests take of a bare Node server, and four single commits.
  * Exit code 1 where a goal is missed.
  */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -12,7 +13,8 @@ import { createDiskSpace } from "../../packages/engine/src/storage/folder/disk-s
 import { LmdbEnvironment } from "../../packages/engine/src/storage/lmdb/lmdb-environment.ts";
 import { ROOT_KEY, ServedSheaf } from "../../test/e2e/testing/served-sheaf.ts";
 import { HttpClient, succeeded } from "../search/http-client.ts";
-import { ownMebibytes } from "../measure/process-tree.ts";
+import { floorPath, startFloor } from "../search/servers/floor-server.ts";
+import { cpuSeconds, ownMebibytes } from "../measure/process-tree.ts";
 import { seededRandom } from "../measure/random.ts";
 import { readOptions } from "../measure/read-options.ts";
 import { median } from "../measure/statistics.ts";
@@ -30,6 +32,8 @@ interface Tenant {
   readonly key: string;
   /** Of its collection. */
   readonly path: string;
+  /** What the server has said of its collection. */
+  readonly answerBytes: number;
 }
 
 interface Figure {
@@ -80,23 +84,19 @@ async function measureAll(): Promise<readonly Figure[]> {
     if (tenants.length % 1_000 === 0) console.log(`${tenants.length} tenants`);
   });
   const metricsAfter = await metricsTime(client);
-  const times: number[] = [];
-  const commits: number[] = [];
-  for (let n = 0; n < TIMED_TENANTS; n++) {
-    tenants.push(await makeTenant(client, count + n, times));
-    if (n % 10 === 0) commits.push(await commitTime());
-  }
-  const commitMs = median(commits);
+  const { times, floorTimes, commitMs, tenantCpuMs } = await timeTenants(client, tenants);
   const { cold, warm } = await searchSome(client, tenants);
   const memory = await ownMebibytes(served.pid);
-  const one = await writesPerSecond(client, () => tenants[0]!);
-  const many = await writesPerSecond(client, () => anyOf(tenants));
+  const one = await writeFor(client, () => tenants[0]!);
+  const many = await writeFor(client, () => anyOf(tenants));
   const files = readdirSync(served.data, { recursive: true, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
   ).length;
   client.close();
   const startMs = await restart(tenants);
-  const factor = median(times) / (COMMITS_PER_TENANT * commitMs);
+  const commitsMs = COMMITS_PER_TENANT * commitMs;
+  const factor = median(times) / commitsMs;
+  const floorMs = median(floorTimes) + commitsMs;
   return [
     { what: "memory of gateway and children", value: memory, goal: 2_048, unit: "MiB" },
     { what: "files of the data folder", value: files, goal: 2_000, unit: "" },
@@ -105,14 +105,19 @@ async function measureAll(): Promise<readonly Figure[]> {
     { what: "tenant, database, collection and first write", value: median(times), goal: null, unit: "ms" },
     { what: "the same, right after the start", value: median(firstTimes), goal: null, unit: "ms" },
     { what: "the former, compared with four single commits", value: factor, goal: 1.5, unit: "x" },
-    { what: "writes a second of 32 writers of one tenant", value: one, goal: null, unit: "" },
+    { what: "floor: a bare Node server, and four commits", value: floorMs, goal: null, unit: "ms" },
+    { what: "the former, compared with the floor", value: median(times) / floorMs, goal: null, unit: "x" },
+    { what: "processor time of the server for it and a key", value: tenantCpuMs, goal: null, unit: "ms" },
+    { what: "writes a second of 32 writers of one tenant", value: one.perSecond, goal: null, unit: "" },
+    { what: "processor time of the server for each", value: one.cpuMs, goal: null, unit: "ms" },
     {
       what: "of random tenants, compared with these",
-      value: many / one,
+      value: many.perSecond / one.perSecond,
       goal: 0.5,
       unit: "x",
       atLeast: true,
     },
+    { what: "processor time of the server for each", value: many.cpuMs, goal: null, unit: "ms" },
     { what: "cold search, p50", value: median(cold), goal: 5, unit: "ms" },
     { what: "warm search, p50", value: median(warm), goal: 1, unit: "ms" },
     {
@@ -145,20 +150,58 @@ async function makeTenant(client: HttpClient, n: number, times: number[]): Promi
   const databases = `/api/v2/tenants/${name}/databases`;
   await client.ask(databases, { name: "main" }, withKey(key));
   const collections = `${databases}/main/collections`;
-  const { id } = await client.ask<{ id: string }>(collections, { name: "texts" }, withKey(key));
-  const tenant = { key, path: `${collections}/${id}` };
+  const collection = await client.ask<{ id: string }>(collections, { name: "texts" }, withKey(key));
+  const path = `${collections}/${collection.id}`;
+  const tenant = { key, path, answerBytes: JSON.stringify(collection).length };
   await write(client, tenant, RECORDS);
   times.push(performance.now() - startedAt - keyMs);
   return tenant;
 }
 
+/** Some more tenants one after the other, each compared with single commits and with what is asked of the floor. */
+async function timeTenants(
+  client: HttpClient,
+  tenants: Tenant[],
+): Promise<{
+  readonly times: readonly number[];
+  readonly floorTimes: readonly number[];
+  readonly commitMs: number;
+  readonly tenantCpuMs: number;
+}> {
+  const floor = await startFloor("alone");
+  const [times, floorTimes, commits]: [number[], number[], number[]] = [[], [], []];
+  const cpuBefore = await cpuSeconds(served.pid);
+  for (let n = 0; n < TIMED_TENANTS; n++) {
+    const tenant = await makeTenant(client, count + n, times);
+    tenants.push(tenant);
+    floorTimes.push(await askFloor(floor.client, tenant));
+    if (n % 10 === 0) commits.push(await commitTime());
+  }
+  const tenantCpuMs = (1_000 * ((await cpuSeconds(served.pid)) - cpuBefore)) / TIMED_TENANTS;
+  await floor.stop();
+  return { times, floorTimes, commitMs: median(commits), tenantCpuMs };
+}
+
+/** As `makeTenant`, of a server that does nothing for it. Returns milliseconds. */
+async function askFloor(floor: HttpClient, { key, answerBytes }: Tenant): Promise<number> {
+  const startedAt = performance.now();
+  await floor.ask(floorPath(2), { name: "tenant" }, withKey(key));
+  await floor.ask(floorPath(2), { name: "main" }, withKey(key));
+  await floor.ask(floorPath(answerBytes), { name: "texts" }, withKey(key));
+  await floor.ask(floorPath(2), writeBody(RECORDS), withKey(key));
+  return performance.now() - startedAt;
+}
+
 async function write(client: HttpClient, { key, path }: Tenant, records: number): Promise<void> {
-  const body = {
+  await client.ask(`${path}/upsert`, writeBody(records), withKey(key));
+}
+
+function writeBody(records: number): object {
+  return {
     ids: Array.from({ length: records }, () => `r${written++ % RECORDS}`),
     embeddings: Array.from({ length: records }, vector),
     metadatas: Array.from({ length: records }, (_, i) => ({ n: i })),
   };
-  await client.ask(`${path}/upsert`, body, withKey(key));
 }
 
 async function search(client: HttpClient, { key, path }: Tenant): Promise<number> {
@@ -182,16 +225,21 @@ async function searchSome(
   return { cold, warm };
 }
 
-async function writesPerSecond(client: HttpClient, pick: () => Tenant): Promise<number> {
+async function writeFor(
+  client: HttpClient,
+  pick: () => Tenant,
+): Promise<{ readonly perSecond: number; readonly cpuMs: number }> {
   const until = performance.now() + Number(values.seconds) * 1_000;
   let done = 0;
+  const cpuBefore = await cpuSeconds(served.pid);
   const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: WRITERS }, async () => {
       for (; performance.now() < until; done++) await write(client, pick(), 1);
     }),
   );
-  return (1_000 * done) / (performance.now() - startedAt);
+  const perSecond = (1_000 * done) / (performance.now() - startedAt);
+  return { perSecond, cpuMs: (1_000 * ((await cpuSeconds(served.pid)) - cpuBefore)) / done };
 }
 
 async function metricsTime(client: HttpClient): Promise<number> {
