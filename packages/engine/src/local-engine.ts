@@ -22,6 +22,7 @@ import {
   type Tenant,
   type UpdateCollection,
   type WriteRequest,
+  indexPlan,
   throwIfAborted,
 } from "@sheaf/protocol";
 import { NO_ARCHIVE } from "./archive/archive.ts";
@@ -305,8 +306,10 @@ export class LocalEngine implements Engine {
     return this.#calls.use(ref, options, (collection) => collection.write(request));
   }
 
-  writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
-    return this.#calls.use(ref, options, (collection) => collection.writeAsGiven(request));
+  async writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
+    const { sparse, chunking } = indexPlan((await this.#catalog.collection(ref)).schema);
+    const isGiven = sparse.length === 0 && chunking === undefined;
+    return isGiven && this.write(ref, request, options).then(() => true);
   }
 
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {

@@ -168,13 +168,6 @@ export class OpenCollection {
     await this.#track((view) => planWrite(view, request, this.#schema));
   }
 
-  /** `false`: nothing was written, for the schema has more made of records. */
-  async writeAsGiven(request: WriteRequest): Promise<boolean> {
-    const isGiven = this.#plan.sparse.length === 0 && !this.#hasChunks;
-    if (isGiven) await this.write(request);
-    return isGiven;
-  }
-
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
     const { ids, where } = request;
     const isEmpty = this.#index.size === 0 && this.#damaged.size === 0;
