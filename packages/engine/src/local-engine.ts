@@ -22,7 +22,6 @@ import {
   type Tenant,
   type UpdateCollection,
   type WriteRequest,
-  indexPlan,
   throwIfAborted,
 } from "@sheaf/protocol";
 import { NO_ARCHIVE } from "./archive/archive.ts";
@@ -31,6 +30,7 @@ import type { Catalog } from "./catalog/catalog.ts";
 import { staleRead } from "./collection/check-unchanged.ts";
 import { makeReadToken, readSequence, tokenScope } from "./collection/read-token.ts";
 import { collectionStatistics, collectionUsage, indexingStatus } from "./collection/collection-statistics.ts";
+import { isStoredAsGiven } from "./collection/plan-write.ts";
 import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
@@ -80,10 +80,8 @@ export class LocalEngine implements Engine {
   readonly #onClosed: () => void;
 
   private constructor(options: OpenOptions, parts: EngineParts) {
-    this.#parts = parts;
-    this.#catalog = parts.catalog;
-    this.#log = options.log ?? (() => {});
-    this.#onClosed = options.onClosed ?? (() => {});
+    [this.#parts, this.#catalog] = [parts, parts.catalog];
+    ({ log: this.#log = () => {}, onClosed: this.#onClosed = () => {} } = options);
     this.#workers = createWorkers(options);
     const onLeft = (): void => this.#deleteBehind.start();
     const opener = (this.#opener = new CollectionOpener({
@@ -307,15 +305,12 @@ export class LocalEngine implements Engine {
   }
 
   async writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {
-    const { sparse, chunking } = indexPlan((await this.#catalog.collection(ref)).schema);
-    const isGiven = sparse.length === 0 && chunking === undefined;
-    return isGiven && this.write(ref, request, options).then(() => true);
+    const { schema } = await this.#catalog.collection(ref);
+    return isStoredAsGiven(schema) && this.write(ref, request, options).then(() => true);
   }
 
   delete(ref: CollectionRef, request: DeleteRequest, options?: EngineOptions): Promise<number> {
-    return this.#calls.use(ref, options, (collection, signal, times) =>
-      collection.delete(request, signal, times),
-    );
+    return this.#calls.use(ref, options, (opened, signal, times) => opened.delete(request, signal, times));
   }
 
   get(ref: CollectionRef, request: GetRequest, options?: EngineOptions): Promise<ResultBatch> {

@@ -21,7 +21,7 @@ import { parseDiskReserve } from "./settings/parse-disk-reserve.ts";
 import { parseFolder } from "./settings/parse-folder.ts";
 import { parseGibibytes } from "./settings/parse-gibibytes.ts";
 import { parseList } from "./settings/parse-list.ts";
-import { parsePurgeAfter } from "./settings/parse-purge-after.ts";
+import { parsePurgeAfter } from "./settings/parse-days.ts";
 import { parseIndexSettings, parseSwitch } from "./settings/parse-switch.ts";
 import { refuseConflicts } from "./settings/setting-conflicts.ts";
 import { STORE_SETTINGS, type StoreSettings } from "./settings/store-settings.ts";

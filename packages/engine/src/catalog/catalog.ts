@@ -57,7 +57,7 @@ import {
   listDatabases,
   removeDatabase,
 } from "./database-entries.ts";
-import { type DecodeCollection, decodingOnce } from "./decoded-collections.ts";
+import { decodingOnce } from "./decoded-collections.ts";
 import { addFork, forkEdges, requireForkRoom } from "./fork-trees.ts";
 import { KeyCatalog, removeKeysBoundTo } from "./key-catalog.ts";
 import { LookupCache } from "./lookup-cache.ts";
@@ -97,7 +97,7 @@ export class Catalog {
   readonly #counts: TenantCounts;
   /** Every call on a collection begins with looking it up. */
   readonly #known: LookupCache<Collection>;
-  readonly #decode: DecodeCollection;
+  readonly #decode = decodingOnce();
 
   private constructor(store: CatalogStore, options: CatalogOptions) {
     const { quotas = NO_CATALOG_QUOTAS, shares = false, cache } = options;
@@ -107,8 +107,7 @@ export class Catalog {
     this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
     this.#known = new LookupCache(store);
     this.keys = new KeyCatalog(store, this.#transactions, quotas.keys);
-    const decode = (this.#decode = decodingOnce());
-    this.checkpoints = new CheckpointCatalog(store, this.#transactions, { decode, cache });
+    this.checkpoints = new CheckpointCatalog(store, this.#transactions, { decode: this.#decode, cache });
     this.shares = new ShareCatalog(store, this.#transactions);
   }
 
@@ -322,13 +321,9 @@ export class Catalog {
   updateCollection(ref: CollectionRef, change: UpdateCollection): Promise<JsonObject> {
     return this.#transactions.transact(async (transaction) => {
       const entry = await requireCollection(transaction, ref);
-      const { name = entry.name } = change;
+      const { name = entry.name, schema = entry.schema } = change;
+      const { metadata = entry.metadata, configuration = entry.configuration } = change;
       if (name !== entry.name) await renameCollection(transaction, entry, name);
-      const {
-        metadata = entry.metadata,
-        configuration = entry.configuration,
-        schema = entry.schema,
-      } = change;
       const bytes = putCollection(transaction, { ...entry, name, metadata, configuration, schema });
       await transaction.requireRoom(CHANGE_BYTES + bytes);
       return schema;

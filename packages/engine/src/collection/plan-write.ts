@@ -35,6 +35,12 @@ export function planWrite(
   return plan.changeAfter(plan.write(request, ""));
 }
 
+/** Whether records that bring their vectors need nothing else from a gateway: no sparse vectors, no cutting. */
+export function isStoredAsGiven(schema: JsonObject): boolean {
+  const { sparse, chunking } = indexPlan(schema);
+  return sparse.length === 0 && chunking === undefined;
+}
+
 /** Removes the records with these ids as far as they exist, and with a schema that has `chunking` their chunks. */
 export function planRemove(
   view: StoreView,

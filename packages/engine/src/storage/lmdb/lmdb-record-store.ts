@@ -19,7 +19,6 @@ import {
   type StoredChange,
 } from "../record-store.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance, VectorVersion } from "../stored-record.ts";
-import { decodeOrReport } from "../values/decode-or-report.ts";
 import { copyInSteps } from "./copy-in-steps.ts";
 import { copyToShare, putIntoShare, readAsShare } from "./copy-share.ts";
 import { type Steps, afterSteps, isInSteps } from "../steps.ts";
@@ -106,9 +105,8 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   idsUnder(prefix: string, after: string | null, limit: number): readonly string[] {
-    return [...(this.#space?.iterate({ ...idRange(prefix, after), limit }) ?? [])].map(({ key }) =>
-      readId(key),
-    );
+    const entries = this.#space?.iterate({ ...idRange(prefix, after), limit }) ?? [];
+    return Array.from(entries, ({ key }) => readId(key));
   }
 
   find(id: string): StoredRecord | null {
@@ -370,15 +368,13 @@ export class LmdbRecordStore implements RecordStore {
    */
   async moveTo(source: EntrySource, commit: () => Promise<boolean>): Promise<boolean> {
     const [before, space] = [this.#space, source.find()];
+    let isMoved = false;
     try {
-      if (!(await commit())) {
-        await space?.close();
-        return false;
-      }
-    } catch (error) {
-      await space?.close();
-      throw error;
+      isMoved = await commit();
+    } finally {
+      if (!isMoved) await space?.close();
     }
+    if (!isMoved) return false;
     this.#source = source;
     this.#space = space;
     this.#known = null;
@@ -389,9 +385,8 @@ export class LmdbRecordStore implements RecordStore {
   /** What operations up to this one changed is not known any more; ids of removed records are nowhere else. */
   async forgetUpTo(sequence: number): Promise<void> {
     if (this.#space === null || sequence <= this.completeFrom) return;
-    await this.#transact((space) =>
-      forgetUpTo(space, sequence, { writer: this.#writer, before: this.#readHead() }),
-    );
+    const writer = this.#writer;
+    await this.#transact((space) => forgetUpTo(space, sequence, { writer, before: this.#readHead() }));
   }
 
   /** Of processes that were killed as they read. */
