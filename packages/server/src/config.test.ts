@@ -91,6 +91,9 @@ describe("readSettings", () => {
       clusterSecret: null,
       clusterSecretFile: null,
       readReplicas: 2,
+      ...{ objects: null, objectsEndpoint: null, objectsAnyEndpoint: null, objectsRegion: "us-east-1" },
+      ...{ objectsKeyId: null, objectsSecretKey: null, objectsSecretKeyFile: null },
+      ...{ objectsSessionToken: null, objectsPlaintextHost: null },
       ...{ databaseConnections: 16, databaseWaiting: 1_000, databaseAppendAttempts: 64 },
       ...{
         databaseConnectMs: 3_000,
@@ -297,7 +300,7 @@ describe("readSettings", () => {
     expect(SETTINGS.rootKey.flag).toBeNull();
     for (const { doc, env } of Object.values(SETTINGS)) {
       expect(doc).toMatch(/\.$/);
-      expect(env).toMatch(/^(?:SHEAF_|HF_|PG)/);
+      expect(env).toMatch(/^(?:SHEAF_|HF_|PG|AWS_)/);
     }
   });
 });

@@ -8,6 +8,8 @@ import { RequestContext, type Stages } from "../request/request-context.ts";
 import { intercept } from "../request/intercept.ts";
 
 const MS_PER_SECOND = 1_000;
+/** Methods that are one stage to an operator. */
+const STAGE_NAMES: Readonly<Record<string, string>> = { writeAsGiven: "write" };
 
 export class StageClock {
   /** Of the engine's stages, as they are called here. */
@@ -22,7 +24,7 @@ export class StageClock {
   /** The target with each asynchronous method, named `<prefix>.<method>`, as a stage. */
   timed<T extends object>(prefix: string, target: T): T {
     return intercept(target, (name, method) => {
-      const stage = `${prefix}.${name}`;
+      const stage = `${prefix}.${STAGE_NAMES[name] ?? name}`;
       return (...args) => {
         const startedAt = performance.now();
         const outcome = method(...args);
