@@ -97,7 +97,9 @@ function requireRows(fields: PartFields, { counts, starts, rows }: Groups, words
   for (let group = 0; group < counts.length; group++) {
     const [count, start] = [counts[group]!, starts[group]!];
     const isSet = hasBitset(count, words);
-    if (start + (isSet ? 2 * words : count) > rows.length || (isSet && start % 2 !== 0))
+    // Words of a bitset are aligned; a length before it that lies moves them.
+    const isAligned = (rows.byteOffset + 2 * start) % 4 === 0;
+    if (start + (isSet ? 2 * words : count) > rows.length || (isSet && !isAligned))
       throw fields.fail(`rows of value ${group} are beyond the others`);
   }
 }
