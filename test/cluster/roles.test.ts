@@ -174,6 +174,29 @@ describe("two gateways and three search nodes", () => {
     expect(bad.status).toBeLessThan(500);
   });
 
+  it("end a key that the other one has revoked, also one that was just used", async () => {
+    const body = { name: "gateway key", tenant: "default_tenant", scopes: ["read"] };
+    const { id, key } = await gateways[0].ask<{ id: string; key: string }>("/api/v2/keys", body);
+    const statusAt = async (gateway: ServedSheaf): Promise<number> => {
+      const headers = { "x-service-token": key };
+      const response = await gateway.request("/api/v2/auth/identity", { headers });
+      await response.body?.cancel();
+      return response.status;
+    };
+    for (const gateway of gateways) expect(await statusAt(gateway)).toBe(200);
+    expect((await gateways[0].request(`/api/v2/keys/${id}`, { method: "DELETE" })).ok).toBe(true);
+    const revokedAt = performance.now();
+    await expect.poll(() => statusAt(gateways[1]), { interval: 20, timeout: 10_000 }).not.toBe(200);
+    console.log(
+      `a revoked key ended on the other gateway after ${Math.round(performance.now() - revokedAt)} ms`,
+    );
+    // It does not come back: no gateway keeps what a node knew a moment before.
+    for (let i = 0; i < 50; i++) {
+      for (const gateway of gateways) expect(await statusAt(gateway)).toBe(401);
+      await sleep(20);
+    }
+  });
+
   it("hand on replies of many batches", async () => {
     const collection = await makeCollection("large");
     const documents = Array.from({ length: 40 }, (_, i) => `${i} `.padEnd(100_000, "x"));

@@ -70,6 +70,13 @@ export class CatalogChanges {
     if (!known.has(name)) known.set(name, condition);
   }
 
+  /** Whether the store has anything else by now where an entry was read. */
+  async isOutdatedIn(store: CatalogStore): Promise<boolean> {
+    const entries = [...this.#read.values()].filter((condition) => "key" in condition);
+    const values = await store.getAll(entries.map(({ key }) => key));
+    return entries.some(({ value }, i) => !isSame(value, values[i]!));
+  }
+
   /** Ascending. */
   within(range: CatalogRange): readonly CatalogWrite[] {
     return [...this.#writes.values()]
@@ -209,6 +216,10 @@ export async function* pagesOf(
 /** The first key that can follow. */
 export function behind(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Uint8Array.of(0)]);
+}
+
+function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
+  return one === null || other === null ? one === other : Buffer.compare(one, other) === 0;
 }
 
 function withChanges(

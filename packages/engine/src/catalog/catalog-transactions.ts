@@ -16,6 +16,8 @@ const RETRY_MS = 10_000;
 /** Before a later attempt, doubled with each and taken a random share of: others that failed with it come at another time. */
 const PAUSE_MS = 4;
 const MAX_PAUSE_MS = 64;
+/** Of an action that fails on what others have changed meanwhile. */
+const PLANS = 8;
 
 interface Queued {
   /** Returns what resolves its caller. */
@@ -102,7 +104,12 @@ export class CatalogTransactions {
   }
 
   /** Returns `changes` with those of the action. */
-  async #plan(action: Queued, changes: CatalogChanges, planned: Planned[]): Promise<CatalogChanges> {
+  async #plan(
+    action: Queued,
+    changes: CatalogChanges,
+    planned: Planned[],
+    attemptsLeft = PLANS,
+  ): Promise<CatalogChanges> {
     const transaction = new CatalogTransaction(this.#store, changes);
     try {
       const resolve = await action.run(transaction);
@@ -111,9 +118,17 @@ export class CatalogTransactions {
       if (changes.isNew) return transaction.changes;
       changes.add(transaction.changes);
     } catch (error) {
+      // Where another server has committed between two reads, what they say together may never have been so.
+      if (attemptsLeft > 1 && (await this.#isOutdated(transaction.changes)))
+        return this.#plan(action, changes, planned, attemptsLeft - 1);
       action.reject(error);
     }
     return changes;
+  }
+
+  /** `false` where the store cannot be asked. */
+  #isOutdated(read: CatalogChanges): Promise<boolean> {
+    return read.isOutdatedIn(this.#store).catch(() => false);
   }
 }
 

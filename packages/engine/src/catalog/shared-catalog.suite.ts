@@ -67,6 +67,23 @@ export function sharedCatalogSuite({ name, open: openStores }: SharedCatalogSuit
       expect(await other.checkpoints.dirtyCollections()).toEqual([id]);
     });
 
+    it("are both opened where one makes the defaults between two reads of the other", async () => {
+      await close();
+      const [first, second] = openStores();
+      stores = new Set([first, second]);
+      const get = second.get.bind(second);
+      let isBetween = true;
+      second.get = async (key) => {
+        const value = await get(key);
+        if (!isBetween) return value;
+        isBetween = false;
+        await Catalog.open(first);
+        return value;
+      };
+      const opened = await Catalog.open(second);
+      expect((await opened.database(HOME)).name).toBe(DEFAULT_DATABASE);
+    });
+
     it("make collections at once, none of them twice and none lost", async () => {
       const made = Array.from({ length: 20 }, (_, i) =>
         [one, other].map((catalog, j) => catalog.createCollection(request(`c${i}-${j}`))),
