@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { type CollectionRef, type WriteRecord, parseCreateCollection } from "@sheaf/protocol";
 import { afterEach, describe, expect, it } from "vitest";
+import { NO_DATABASE } from "./collection/logged/database-measure.ts";
 import { NO_QUOTAS, type TenantQuotas } from "./collection/tenant-quotas.ts";
 import type { Engine } from "./engine.ts";
 import { createLocalEngine } from "./create-local-engine.ts";
@@ -234,6 +235,7 @@ describe("statistics", () => {
     const { rowsScanned, openCollectionBytes, catalogBytes, indexUnsealedBytes, ...counts } =
       await engine.statistics();
     expect(counts).toEqual({
+      ...NO_DATABASE,
       collections: 1,
       openCollections: 1,
       openingCollections: 0,
