@@ -13,9 +13,20 @@ const folder = join(import.meta.dirname, "..", "node_modules", ".cache", `versit
 const program = process.env.SHEAF_TEST_VERSITYGW ?? join(folder, "versitygw");
 
 if (!existsSync(program)) run("go", ["install", `${MODULE}@${VERSION}`], { GOBIN: folder });
-run("npx", ["vitest", "run", "--project", "long", "packages/engine/src/storage/objects"], {
-  SHEAF_TEST_VERSITYGW: program,
-});
+run(
+  "npx",
+  [
+    "vitest",
+    "run",
+    "--project",
+    "long",
+    "packages/engine/src/storage/objects",
+    "packages/engine/src/publication",
+  ],
+  {
+    SHEAF_TEST_VERSITYGW: program,
+  },
+);
 
 function run(command, args, env) {
   const { status, error } = spawnSync(command, args, { stdio: "inherit", env: { ...process.env, ...env } });
