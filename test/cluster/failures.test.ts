@@ -121,13 +121,20 @@ describe("servers on a database", () => {
     const collection = await makeCollection("set-back");
     const vectors = { embeddings: [[1, 2, 3]] };
     await add(one, collection, "a", "b");
+    // Its log is made once it is used.
+    const unused = await makeCollection("unused");
     await database.primary.keep();
     await expect.poll(() => idsAt(collection)).toEqual(both(["a", "b"]));
     const other = await makeCollection("later");
     await one.ask(`${other}/add`, { ids: ["x"], ...vectors });
     for (let i = 0; i < 20; i++) await add(i % 2 === 0 ? one : two, collection, `lost ${i}`);
+    await add(one, unused, "lost");
+    expect(await idsAt(unused)).toEqual(both(["lost"]));
     await database.rollBack();
     await expect.poll(() => idsAt(collection)).toEqual(both(["a", "b"]));
+    await expect.poll(() => idsAt(unused)).toEqual(both([]));
+    await add(two, unused, "new");
+    expect(await idsAt(unused)).toEqual(both(["new"]));
     await add(two, collection, "c");
     // Also once servers have told the catalog what they had counted before, and with nothing of it in memory.
     await one.stop();

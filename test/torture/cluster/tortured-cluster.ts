@@ -15,7 +15,7 @@ import type { Choices } from "../choices.ts";
 import { type Answer, type Request, type Target, TorturedServer } from "../tortured-server.ts";
 
 /** Of the statements that commit by themselves, the one that appends. */
-const APPEND = "with moved as";
+const APPEND = "with kept as";
 const COMMIT = "commit\0";
 const CUTS: readonly Cut[] = ["before", "during", "after", "late"];
 const CUT_SHARE = 0.2;

@@ -151,7 +151,8 @@ export class LoggedRecordStore extends ForwardingStore {
   async refresh(): Promise<void> {
     const { id, heads } = this.#options;
     const head = await heads.head(id);
-    if (head === null) throw gone(id);
+    // Dropped, or of a database that was set back to before its log was made: whoever opens it again finds out.
+    if (head === null) throw this.#void();
     this.#sizes = head;
     if (isSameHead(head, this.#position) && !this.#isVoid) return;
     await this.#alone(() => this.#pull());
@@ -196,7 +197,7 @@ export class LoggedRecordStore extends ForwardingStore {
     const parts = bodies.map((body) => ({ partition: 0, body }));
     const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE, usage, quota };
     const outcome = await log.append(id, this.#position, append);
-    if (outcome === "gone") throw gone(id);
+    if (outcome === "gone") throw this.#void();
     if (outcome === "full") throw this.#full();
     if (outcome === "over") {
       requireFits(usage, await log.usageOf(quota.owner), quota.most);
@@ -373,8 +374,4 @@ async function usageOf(view: LogView): Promise<Usage> {
 function requireNothing(change: StoreChange): StoreChange {
   assert(change.puts.length + change.removes.length === 0, "a change without an operation");
   return change;
-}
-
-function gone(id: string): SheafError {
-  return new SheafError("not_found", `Collection [${id}] does not exist.`);
 }
