@@ -80,12 +80,9 @@ export class DenseWriter {
   /** Rows by their nearest centroid; centroids without rows are left out. */
   *#assign(kMeans: KMeans, count: number): Generator<void, { rows: number[]; centroid: number }[]> {
     const lists = Array.from({ length: count }, (_, centroid) => ({ rows: Array.of<number>(), centroid }));
-    let found: number | null = null;
     for (let row = 0; row < this.#rows.count; row++) {
       this.#rows.readVector(row, this.#vector);
-      // Rows of a list lie beside each other.
-      found = kMeans.nearest(this.#vector, this.#rows.isInListOfFormer(row) ? found : null);
-      lists[found]!.rows.push(row);
+      lists[kMeans.nearest(this.#vector)]!.rows.push(row);
       if (row % kMeans.slice === 0) yield;
     }
     return lists.filter(({ rows }) => rows.length > 0);

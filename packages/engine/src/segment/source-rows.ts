@@ -56,15 +56,6 @@ export class SourceRows {
     return hasBit(this.#sources[this.#source[row]!]!.live, this.#docId[row]!);
   }
 
-  /** It is in the same list of the same source as the row before it; mutable segments have no lists. */
-  isInListOfFormer(row: number): boolean {
-    const source = this.#source[row]!;
-    if (row === 0 || this.#source[row - 1] !== source) return false;
-    const dense = this.#denseOf(row);
-    if (dense.lists.slots.length === 1) return false;
-    return dense.listOf(this.#docId[row]!) === dense.listOf(this.#docId[row - 1]!);
-  }
-
   /** Too long for codes. */
   isUncoded(row: number): boolean {
     const { uncoded } = this.segmentOf(row).vectors;
