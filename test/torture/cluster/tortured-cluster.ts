@@ -6,6 +6,8 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  APPEND,
+  COMMIT,
   type Cut,
   CuttingProxy,
 } from "../../../packages/engine/src/storage/postgres/testing/cutting-proxy.ts";
@@ -14,9 +16,6 @@ import { PASSWORD, urlOf } from "../../../packages/engine/src/storage/postgres/t
 import type { Choices } from "../choices.ts";
 import { type Answer, type Request, type Target, TorturedServer } from "../tortured-server.ts";
 
-/** Of the statements that commit by themselves, the one that appends. */
-const APPEND = "with kept as";
-const COMMIT = "commit\0";
 const CUTS: readonly Cut[] = ["before", "during", "after", "late"];
 const CUT_SHARE = 0.2;
 /** A request whose answer was lost may still be under way in the database: what is late comes within this time. */

@@ -5,7 +5,7 @@ import { type LogHead, firstHead, headAfter } from "../log/commit-log.ts";
 import { addOne, openLogged } from "../log/logged-record-store.suite.ts";
 import { PostgresCommitLog } from "./postgres-commit-log.ts";
 import { PostgresDatabase } from "./postgres-database.ts";
-import { type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
+import { APPEND, type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
 import { PostgresServer } from "./testing/postgres-server.ts";
 
 const START = firstHead("epoch");
@@ -28,7 +28,7 @@ describe("an append whose connection is cut", () => {
     async (cut) => {
       const proxy = await CuttingProxy.start(server.port);
       onTestFinished(() => proxy.close());
-      proxy.cutsAt = "with kept as";
+      proxy.cutsAt = APPEND;
       const log = new PostgresCommitLog(new PostgresDatabase(server.settings(proxy.port)));
       onTestFinished(() => log.close());
       await log.create("c", { epoch: "epoch", state: STATE });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { addOne, idsIn, loggedStoreSuite, openLogged } from "../log/logged-record-store.suite.ts";
 import { PostgresCommitLog } from "./postgres-commit-log.ts";
 import { PostgresDatabase } from "./postgres-database.ts";
-import { type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
+import { APPEND, type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
 import { PostgresServer } from "./testing/postgres-server.ts";
 
 let server: PostgresServer;
@@ -27,7 +27,7 @@ describe("a write whose connection is cut", () => {
   it.each<Cut>(["before", "during", "after", "late"])("%s the server commits, is made once", async (cut) => {
     const proxy = await CuttingProxy.start(server.port);
     onTestFinished(() => proxy.close());
-    proxy.cutsAt = "with kept as";
+    proxy.cutsAt = APPEND;
     const settings = server.settings(proxy.port);
     const one = await openLogged(openLog(undefined, settings));
     const two = await openLogged(openLog(undefined, { ...settings, hosts: server.settings().hosts }));

@@ -1,6 +1,7 @@
 /** Stands between a client and PostgreSQL, and cuts connections at a COMMIT, or at another statement. */
 import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
+import { statementsIn } from "../statements.ts";
 
 /**
  * `before`: the COMMIT does not reach the server. `during`: it does, and nobody waits for the answer. `after`: it was
@@ -9,7 +10,9 @@ import { type AddressInfo, type Server, type Socket, connect, createServer } fro
 export type Cut = "before" | "during" | "after" | "late";
 
 const LATE_MS = 300;
-const COMMIT = "commit\0";
+/** Pieces of statements to cut at: the end of a transaction, and the statement that appends, which commits by itself. */
+export const COMMIT = "commit\0";
+export const APPEND = statementsIn("sheaf").log.append.split("\n")[0]!;
 
 export class CuttingProxy {
   readonly port: number;
