@@ -6,7 +6,7 @@
  */
 import { type Steps, afterSteps } from "../storage/steps.ts";
 import type { StoreChange, StoreView } from "../storage/record-store.ts";
-import { type Usage, isBounded, requireFits } from "../storage/usage.ts";
+import { type Usage, addedRecords, isBounded, requireFits } from "../storage/usage.ts";
 
 /** Of one tenant; 0: no bound. */
 export interface TenantQuotas {
@@ -92,7 +92,7 @@ export class TenantBudget {
     const planned = (view: StoreView): Steps<StoreChange> => {
       const { nextOffset } = view.head;
       return afterSteps(plan(view), (change) => {
-        const added = change.puts.filter(({ offset }) => offset >= nextOffset).length - change.removes.length;
+        const added = addedRecords(change, nextOffset);
         this.require(added, 0);
         this.#pending += pending = added;
         return change;

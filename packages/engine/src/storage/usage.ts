@@ -1,5 +1,6 @@
 /** How much somebody keeps, and whether more of it fits. */
 import { SheafError } from "@sheaf/protocol";
+import type { StoreChange } from "./record-store.ts";
 
 export interface Usage {
   readonly records: number;
@@ -25,6 +26,11 @@ export function requireFits(more: Usage, kept: Usage, most: Usage): void {
 /** Whether there is any bound. */
 export function isBounded(most: Usage): boolean {
   return most.records !== 0 || most.bytes !== 0;
+}
+
+/** Records that a change adds to a store whose next record would have this offset; below 0: more are removed. */
+export function addedRecords({ puts, removes }: StoreChange, nextOffset: number): number {
+  return puts.filter(({ offset }) => offset >= nextOffset).length - removes.length;
 }
 
 function exceeded(what: string): SheafError {

@@ -1,5 +1,6 @@
 /** Puts one batch of a record store into its entries: records, what leads to them, what was changed, and the head last. */
 import { type RemovedRecord, type StoreChange, forgettable } from "../record-store.ts";
+import { addedRecords } from "../usage.ts";
 import { recordBytes } from "../values/record-bytes.ts";
 import {
   type HeadValue,
@@ -44,7 +45,7 @@ export function* writeBatch(
   putHead(space, writer, {
     head: change.head,
     completeFrom: known,
-    counts: countsAfter(space, before, recordsAdded(change, before)),
+    counts: countsAfter(space, before, addedRecords(change, before.head.nextOffset)),
   });
   return change;
 }
@@ -61,10 +62,6 @@ export function* forgetUpTo(
     completeFrom: sequence,
     counts: countsAfter(space, before, 0),
   });
-}
-
-function recordsAdded({ puts, removes }: StoreChange, { head: { nextOffset } }: HeadValue): number {
-  return puts.filter(({ offset }) => offset >= nextOffset).length - removes.length;
 }
 
 function countsAfter({ tally }: EntrySpace, { counts }: HeadValue, records: number): StoreCounts | null {

@@ -12,7 +12,7 @@ import { ForwardingStore } from "../forwarding-store.ts";
 import type { RecordStore, StoreChange, StoreView } from "../record-store.ts";
 import { type Steps, isInSteps, runInTurns } from "../steps.ts";
 import { TurnLock } from "../turn-lock.ts";
-import { type Usage, requireFits } from "../usage.ts";
+import { type Usage, addedRecords, requireFits } from "../usage.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
 import {
   type CommitLog,
@@ -192,7 +192,7 @@ export class LoggedRecordStore extends ForwardingStore {
     const { id, log, quota } = this.#options;
     let bytes = -(await runInTurns(replacedBytes(this.#view, change)));
     const bodies = await runInTurns(encodeBatch(change, { onValue: (more) => (bytes += more) }));
-    const usage = { records: addedRecords(this.#view, change), bytes };
+    const usage = { records: addedRecords(change, this.#view.head.nextOffset), bytes };
     const { sequence } = change.head;
     const parts = bodies.map((body) => ({ partition: 0, body }));
     const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE, usage, quota };
@@ -347,10 +347,6 @@ function* replacedBytes(view: LogView, { puts, removes }: StoreChange): Generato
     yield;
   }
   return bytes;
-}
-
-function addedRecords({ head: { nextOffset } }: LogView, { puts, removes }: StoreChange): number {
-  return puts.filter(({ offset }) => offset >= nextOffset).length - removes.length;
 }
 
 /** Goes through all records. */
