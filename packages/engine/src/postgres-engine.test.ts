@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { JsonObject } from "@sheaf/protocol";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
@@ -23,6 +24,9 @@ import {
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 
 const ALL = { ids: null, where: null };
+/** More than one stretch of indexing takes. */
+const BATCH = 3_000;
+const READS = 100;
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-database-"));
 let server: PostgresServer;
@@ -66,6 +70,28 @@ describe("engines on one database", () => {
     await expect
       .poll(() => two.count(forked, ALL).catch((error: { code: string }) => error.code))
       .toBe("not_found");
+  });
+
+  it("let no read overtake what another one is still indexing", async () => {
+    const database = server.settings();
+    const [one, two] = [await open(database), await open(database)];
+    const ref = await makeCollection(one);
+    await write(one, ref, "add", record("first"));
+    expect(await two.count(ref, ALL)).toBe(1);
+    const batch = Array.from({ length: BATCH }, (_, n) =>
+      record(`r${n}`, { document: `the document ${n}`, metadata: new Map([["n", BigInt(n)]]) }),
+    );
+    for (let size = 1, round = 0; round < 2; round++) {
+      await write(one, ref, "upsert", ...batch.map((each) => ({ ...each, id: `${round}-${each.id}` })));
+      size += BATCH;
+      const counts: Promise<number>[] = [];
+      // The later ones begin while the first one has the index follow.
+      for (let n = 0; n < READS; n++) {
+        counts.push(two.count(ref, ALL));
+        await sleep(1);
+      }
+      expect(new Set(await Promise.all(counts))).toEqual(new Set([size]));
+    }
   });
 
   it("follow a changed description: what is asked of it at once, and open collections soon", async () => {

@@ -38,6 +38,7 @@ import { StepQueue } from "./step-queue.ts";
 import { StoreMoves } from "./store-moves.ts";
 import { WriteGate } from "./write-gate.ts";
 import { againWhileOutdated, requireStill } from "./logged/outdated-plan.ts";
+import { catchUp } from "./logged/catch-up.ts";
 import { followerOf } from "./logged/follower.ts";
 
 export class OpenCollection {
@@ -142,7 +143,8 @@ export class OpenCollection {
 
   /** Has the index see what other servers have written until now; `undefined`: there are none. */
   refresh(): Promise<void> | undefined {
-    return this.#options.logged?.refresh();
+    const isIndexed = (sequence: number): boolean => this.#readable >= sequence || this.#broken;
+    return this.#options.logged && catchUp(this.#options.logged, this.#indexChanges, isIndexed);
   }
 
   /** A changed schema or configuration; searches follow it once it resolves. */
