@@ -1,48 +1,89 @@
-/** Three servers on one database, all of it on this machine. They go on until Ctrl-C and leave nothing behind. */
+/**
+ * A cluster for trying out, all of it on this machine: PostgreSQL with a synchronous standby, an S3 server, three search nodes
+ * and two gateways. They go on until Ctrl-C and leave nothing behind.
+ */
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
-import {
-  PASSWORD,
-  PostgresServer,
-} from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ObjectServer } from "../../packages/engine/src/storage/objects/testing/object-server.ts";
+import { PostgresPair } from "../../packages/engine/src/storage/postgres/testing/postgres-pair.ts";
+import { PASSWORD, urlOf } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { type RunningServer, startServer } from "../quickstart/server.ts";
 
-const SERVERS = 3;
+const NODES = 3;
+const GATEWAYS = 2;
+/** Until gateways have found the nodes. */
+const FOUND_MS = 30_000;
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
+/** Several of them share the memory of this machine. */
+const SMALL = { SHEAF_INDEX_MEMORY: "0.5", SHEAF_UNSEALED_MEMORY: "0.5", SHEAF_MODEL_MEMORY: "0.5" };
 
 process.exitCode = await main();
 
 async function main(): Promise<number> {
   const ended = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM"), once(process, "SIGHUP")]);
   const servers: RunningServer[] = [];
-  let database: PostgresServer | null = null;
+  let database: PostgresPair | null = null;
+  let objects: ObjectServer | null = null;
   try {
-    console.log("Starting PostgreSQL and three servers…");
-    database = await PostgresServer.start();
+    console.log(`Starting PostgreSQL, an S3 server, ${NODES} search nodes and ${GATEWAYS} gateways…`);
+    database = await PostgresPair.start();
+    objects = await ObjectServer.start();
     const key = randomBytes(24).toString("base64url");
-    const env = { SHEAF_ROOT_KEY: key, SHEAF_DATABASE: database.url, PGPASSWORD: PASSWORD };
+    const env = { ...environmentOf(database, objects), SHEAF_ROOT_KEY: key };
     // One after the other, so that a signal finds those that run.
-    for (let i = 0; i < SERVERS; i++) servers.push(await startServer(env));
-    console.log(description(servers, key));
+    for (let i = 0; i < NODES; i++)
+      servers.push(await startServer({ ...env, SHEAF_ROLE: "search", SHEAF_NODE_LISTEN: "0" }));
+    for (let i = 0; i < GATEWAYS; i++) servers.push(await startServer({ ...env, SHEAF_ROLE: "gateway" }));
+    const gateways = servers.slice(NODES);
+    await Promise.all(gateways.map((gateway) => untilItFindsNodes(gateway)));
+    console.log(description(gateways, key));
     await ended;
     return 0;
   } catch (error) {
     console.error(`cluster: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
   } finally {
-    await Promise.all(servers.map((server) => server.stop()));
-    await database?.close();
+    // Gateways first: what is under way gets its answer.
+    for (const some of [servers.splice(NODES), servers]) await Promise.all(some.map((server) => server.stop()));
+    await Promise.all([objects?.close(), database?.close()]);
   }
 }
 
-function description(servers: readonly RunningServer[], key: string): string {
-  const [first, second] = servers.map(({ url }) => url);
+function environmentOf(database: PostgresPair, objects: ObjectServer): Record<string, string> {
+  const { endpoint, bucket, prefix, region, accessKeyId, secretAccessKey } = objects.settings();
+  return {
+    ...SMALL,
+    SHEAF_CLUSTER_SECRET: randomBytes(32).toString("hex"),
+    SHEAF_DATABASE: urlOf(database.ports),
+    PGPASSWORD: PASSWORD,
+    SHEAF_OBJECTS: `s3://${bucket}/${prefix}`,
+    AWS_ENDPOINT_URL_S3: endpoint,
+    AWS_REGION: region,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  };
+}
+
+async function untilItFindsNodes({ client }: RunningServer): Promise<void> {
+  for (const deadline = performance.now() + FOUND_MS; ; await sleep(50)) {
+    try {
+      await client.listTenants();
+      return;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+  }
+}
+
+function description(gateways: readonly RunningServer[], key: string): string {
+  const [first, second] = gateways.map(({ url }) => url);
   const curl = `curl -s -H 'x-service-token: ${key}'`;
   const made = `-H 'content-type: application/json' -d '{"name": "notes", "get_or_create": true}'`;
   return [
-    ...servers.map(({ url }) => `A server: ${url}  (its console: ${url}/console/)`),
-    `The key:  ${key}`,
-    "What one server makes, the others have:",
+    ...gateways.map(({ url }) => `A gateway: ${url}  (its console: ${url}/console/)`),
+    `The key:   ${key}`,
+    "What one gateway makes, the other has:",
     `  ${curl} ${made} ${first}${COLLECTIONS}`,
     `  ${curl} ${second}${COLLECTIONS}`,
     "Ctrl-C stops all of it and removes the data.",

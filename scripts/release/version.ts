@@ -11,6 +11,7 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   "clients/python/src/sheaf_client/__init__.py": ['__version__ = "<version>"'],
   "deploy/compose/compose.yaml": ["image: sheaf:<version>"],
   "deploy/compose/compose.cluster.yaml": ["image: sheaf:<version>"],
+  "deploy/kubernetes/cluster.yaml": ["image: registry.example.org/sheaf:<version>"],
   "deploy/helm/sheaf/Chart.yaml": ["version: <version>", 'appVersion: "<version>"'],
   "docs/guide/install.md": [
     ...["sheaf-server-<version>.tgz", "sheaf-model-minilm-<version>.tgz"],

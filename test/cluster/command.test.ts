@@ -8,7 +8,7 @@ import { descendants, waitUntilGone } from "../e2e/testing/served-sheaf.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 
-it("starts a database and three servers, and leaves no process behind on Ctrl-C", async () => {
+it("starts a database, an object store, nodes and gateways, and leaves no process behind on Ctrl-C", async () => {
   const script = ["--conditions=@sheaf/source", "--import", "tsx", "scripts/cluster/main.ts"];
   // A group of its own, as a terminal gives it.
   const child = spawn(process.execPath, script, {
@@ -21,9 +21,9 @@ it("starts a database and three servers, and leaves no process behind on Ctrl-C"
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (part: Buffer) => (output += part.toString()));
   await expect.poll(() => output, { timeout: 120_000 }).toContain("Ctrl-C");
-  const urls = [...output.matchAll(/^A server: (\S+)/gmu)].map((match) => match[1]!);
+  const urls = [...output.matchAll(/^A gateway: (\S+)/gmu)].map((match) => match[1]!);
   const key = /^The key: +(\S+)/mu.exec(output)?.[1] ?? "";
-  expect(new Set(urls).size).toBe(3);
+  expect(new Set(urls).size).toBe(2);
   const ask = async (url: string, json?: object): Promise<unknown> => {
     const response = await fetch(`${url}${COLLECTIONS}`, {
       headers: { "x-service-token": key, "content-type": "application/json" },

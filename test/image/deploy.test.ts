@@ -81,6 +81,21 @@ describe("the unit", () => {
   });
 });
 
+describe("the manifest of a cluster", () => {
+  it("has objects that Kubernetes knows", () => {
+    const manifest = join(DEPLOY, "kubernetes/cluster.yaml");
+    const { status, output } = run(join(python, "kubernetes-validate"), "--strict", manifest);
+    const passed = [...output.matchAll(/passed for resource (\w+)\//gu)].map(([, kind = ""]) => kind);
+    expect({ status, passed: passed.toSorted((a, b) => a.localeCompare(b)) }).toEqual({
+      status: 0,
+      passed: [
+        ...["configmap", "configmap", "deployment", "networkpolicy"],
+        ...["poddisruptionbudget", "poddisruptionbudget", "service", "service", "statefulset"],
+      ],
+    });
+  });
+});
+
 describe("the chart", () => {
   it("is one that Helm has nothing against", () => {
     expect(run(HELM, "lint", "--strict", CHART)).toMatchObject({ status: 0 });
