@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   CommitUnknown,
   commitOutcome,
+  isForbidden,
   isMadeTwice,
   isTransient,
   isWarning,
@@ -144,7 +145,7 @@ export class PostgresDatabase {
   }
 
   async #ready(): Promise<void> {
-    const migrated = (this.#migrated ??= this.#withClient((client) => this.#migrate(client)));
+    const migrated = (this.#migrated ??= this.#withClient((client) => this.#prepare(client)));
     try {
       await migrated;
     } catch (error) {
@@ -197,6 +198,18 @@ export class PostgresDatabase {
     return value;
   }
 
+  async #prepare(client: PoolClient): Promise<void> {
+    const { hasMigrations } = this.statements;
+    if ((await rowsOf(client, hasMigrations)).length > 0 && (await this.#missing(client)).length === 0) return;
+    try {
+      await this.#migrate(client);
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      const words = "the user of the database may not make or change its tables: start one server as their owner";
+      throw new SheafError("internal", words, { cause: error });
+    }
+  }
+
   /** Several programs may begin at once: they take turns at the table of migrations. */
   async #migrate(client: PoolClient): Promise<void> {
     const sql = this.statements;
@@ -208,18 +221,25 @@ export class PostgresDatabase {
     }
     await client.query(sql.begin);
     await client.query(sql.lockMigrations);
+    for (const { number, oldest, statements } of await this.#missing(client)) {
+      for (const statement of statements) await client.query(statement);
+      await client.query(sql.recordMigration, [number, oldest]);
+    }
+    await client.query("commit");
+  }
+
+  /** Throws where a newer program has made the tables into what this one does not know. */
+  async #missing(client: PoolClient): Promise<readonly NumberedMigration[]> {
+    const sql = this.statements;
     const [found] = await rowsOf(client, sql.readMigrations);
     const [newest, oldest] = [Number(found?.["newest"]), Number(found?.["oldest"])];
     if (oldest > sql.migrations.length)
       throw new SheafError("internal", `the database needs a newer Sheaf: its tables have format ${newest}`);
-    for (const [i, migration] of sql.migrations.entries()) {
-      if (i < newest) continue;
-      for (const statement of migration.statements) await client.query(statement);
-      await client.query(sql.recordMigration, [i + 1, migration.oldest]);
-    }
-    await client.query("commit");
+    return sql.migrations.map((each, i) => ({ ...each, number: i + 1 })).slice(newest);
   }
 }
+
+type NumberedMigration = Statements["migrations"][number] & { readonly number: number };
 
 /** Sends what commits. Throws `CommitUnknown`; after any other error it is certain that nothing was committed. */
 async function settled(

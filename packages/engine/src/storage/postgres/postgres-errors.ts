@@ -17,6 +17,7 @@ const BUSY = new Set(["57014", "55P03", "53200"]);
 /** Values, constraints, the statement itself, its size, what it was made for. */
 const UNDONE_CLASSES = new Set(["22", "23", "42", "54", "55"]);
 const DUPLICATE = "23505";
+const FORBIDDEN = "42501";
 const DISK_FULL = "53100";
 const CONNECTION_CLASS = "08";
 
@@ -55,6 +56,11 @@ export function commitOutcome(error: unknown): "undone" | "unknown" {
 export function isWarning(notice: unknown): boolean {
   const code = notice instanceof Object && "code" in notice ? notice.code : null;
   return typeof code === "string" && /^(?:01|57)/.test(code);
+}
+
+/** The user may not do that. */
+export function isForbidden(error: unknown): boolean {
+  return sqlState(error) === FORBIDDEN;
 }
 
 /** A row of this key is there. */

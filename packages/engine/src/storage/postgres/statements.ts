@@ -101,6 +101,9 @@ const BEGIN = "begin isolation level read committed";
 
 function migrationsIn(schema: string) {
   return {
+    /** Of tables that the user may not use nothing is said. */
+    hasMigrations: `select 1 from information_schema.tables
+      where table_schema = '${schema}' and table_name = 'migration'`,
     hasSchema: `select 1 from information_schema.schemata where schema_name = '${schema}'`,
     createSchema: `create schema if not exists ${schema}`,
     createMigrations: `create table if not exists ${schema}.migration (number int primary key, oldest int not null)`,

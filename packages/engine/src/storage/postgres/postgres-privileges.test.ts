@@ -1,0 +1,79 @@
+/** The rights that the guide gives to servers and gateways are enough for them, and not more than it says. */
+import { readFile } from "node:fs/promises";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { NodeDirectory } from "../../cluster/node-directory.ts";
+import { watchSharedCatalog } from "../../cluster/watch-shared-catalog.ts";
+import { createLocalEngine } from "../../create-local-engine.ts";
+import type { Engine } from "../../engine.ts";
+import { idsOf, makeCollection, record, write } from "../../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import type { PostgresSettings } from "./postgres-database.ts";
+import { PASSWORD, PostgresServer } from "./testing/postgres-server.ts";
+
+const GUIDE = new URL("../../../../../docs/guide/several-machines.md", import.meta.url);
+const LOG = (): void => undefined;
+
+let server: PostgresServer;
+let roles = "";
+let gatewayRights = "";
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+  const blocks = [...(await readFile(GUIDE, "utf8")).matchAll(/```sql\n(.+?)```/gsu)].map(([, sql]) => sql!);
+  [roles, gatewayRights] = [blocks[0]!.replaceAll("…", PASSWORD), blocks[1]!];
+  await run(server.settings(), roles);
+});
+afterAll(() => server?.close());
+
+const as = (user: string): PostgresSettings => ({ ...server.settings(), schema: "sheaf", user });
+
+async function run(settings: PostgresSettings, sql: string): Promise<void> {
+  const [host] = settings.hosts;
+  const client = new Client({ ...host, ...settings, ssl: false });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+async function open(user: string): Promise<Engine> {
+  const engine = await createLocalEngine({ dataFolder: temporaryFolder(), database: as(user) });
+  onTestFinished(() => engine.close());
+  return engine;
+}
+
+describe("rights in PostgreSQL", () => {
+  it("leave the tables to their owner", async () => {
+    await expect(open("sheaf_server")).rejects.toThrow("start one server as their owner");
+    await open("sheaf_owner");
+    await run(as("sheaf_owner"), gatewayRights);
+  });
+
+  it("are enough for a server", async () => {
+    const engine = await open("sheaf_server");
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"), record("b"));
+    const fork = { ...ref, ...(await engine.forkCollection(ref, "forked")) };
+    await engine.delete(ref, { ids: ["a"], where: null, limit: null });
+    expect(await idsOf(engine, ref)).toEqual(["b"]);
+    expect(await idsOf(engine, fork)).toEqual(["a", "b"]);
+    await engine.deleteCollection({ ...ref, name: "forked" });
+    await expect(run(as("sheaf_server"), "drop table sheaf.log")).rejects.toThrow("must be owner");
+  });
+
+  it("are enough for a gateway, which cannot read what is kept", async () => {
+    const directory = await NodeDirectory.open(as("sheaf_gateway"), LOG);
+    onTestFinished(() => directory.close());
+    let nodes: readonly unknown[] | null = null;
+    await directory.watch((seen) => (nodes = seen));
+    expect(nodes).toEqual([]);
+    let reports = 0;
+    const watch = await watchSharedCatalog(as("sheaf_gateway"), () => (reports += 1));
+    onTestFinished(() => watch.close());
+    await expect.poll(() => reports).toBeGreaterThan(0);
+    await expect(run(as("sheaf_gateway"), "select * from sheaf.log")).rejects.toThrow("permission denied");
+  });
+});
