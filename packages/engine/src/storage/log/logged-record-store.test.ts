@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { AppendOutcome, CommitLog, FoundHead, LogAppend, LogHead, LogSizes } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
 import { addOne, idsIn, loggedStoreSuite, openLogged } from "./logged-record-store.suite.ts";
+import type { LoggedRecordStore } from "./logged-record-store.ts";
 import { MemoryCommitLog } from "./memory-commit-log.ts";
 
 loggedStoreSuite({ name: "log in memory", openLog: (maxBytes) => new MemoryCommitLog(maxBytes) });
@@ -42,6 +43,64 @@ describe("an append that nobody knows the outcome of", () => {
       await store.refresh();
       expect(idsIn(store)).toEqual(ids);
     }
+  });
+});
+
+/** The next append is made, and answered with "unknown" after something else has happened. */
+class DistractedLog extends MemoryCommitLog {
+  onMade: (() => Promise<void>) | null = null;
+  isAway = false;
+
+  override async append(...given: Parameters<CommitLog["append"]>): Promise<AppendOutcome> {
+    const outcome = await super.append(...given);
+    const { onMade } = this;
+    this.onMade = null;
+    if (onMade === null) return outcome;
+    await onMade();
+    return "unknown";
+  }
+
+  override async find(...given: Parameters<CommitLog["find"]>): Promise<number | null> {
+    if (this.isAway) throw new Error("away");
+    return super.find(...given);
+  }
+}
+
+describe("what follows a store, where an append was made and not answered", () => {
+  /** Who follows is told of what others wrote; of what is written here, its writer. */
+  const openHeard = async (log: CommitLog): Promise<[LoggedRecordStore, string[]]> => {
+    const [store, heard] = [await openLogged(log), [] as string[]];
+    onTestFinished(() => store.close());
+    store.follow({
+      *before() {},
+      after: async (change) => void heard.push(`other: ${change?.puts[0]?.id}`),
+      onBroken: () => heard.push("broken"),
+    });
+    return [store, heard];
+  };
+
+  it("hears of it before what another has written after it", async () => {
+    const log = new DistractedLog();
+    const [one, heard] = await openHeard(log);
+    const [two] = await openHeard(log);
+    log.onMade = async () => {
+      await two.refresh();
+      await addOne(two, "b");
+    };
+    const own = addOne(one, "a").then(() => heard.push("own: a"));
+    await Promise.all([own, addOne(one, "c").then(() => heard.push("own: c"))]);
+    expect(heard).toEqual(["own: a", "other: b", "own: c"]);
+    expect(idsIn(one)).toEqual(["a", "b", "c"]);
+  });
+
+  it("hears of it once the database is back, where that was lost before the standby had it for certain", async () => {
+    const log = new DistractedLog();
+    const [one, heard] = await openHeard(log);
+    log.onMade = async () => void (log.isAway = true);
+    await expect(addOne(one, "a")).rejects.toThrow("away");
+    await one.refresh();
+    expect(heard).toEqual(["other: a"]);
+    expect(idsIn(one)).toEqual(["a"]);
   });
 });
 

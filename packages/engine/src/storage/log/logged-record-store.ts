@@ -204,9 +204,7 @@ export class LoggedRecordStore extends ForwardingStore {
       // Others have made room meanwhile.
       return false;
     }
-    // A primary that was started again shows what its standby may not have; only `find` waits for that.
-    if (outcome !== "done")
-      return (await this.#pull({ id: batch, change })) && (await log.find(id, batch)) !== null;
+    if (outcome !== "done") return this.#pull({ id: batch, change });
     const { bytes: logBytes, usage: kept } = this.#sizes;
     this.#sizes = {
       ...this.#sizes,
@@ -226,20 +224,20 @@ export class LoggedRecordStore extends ForwardingStore {
     return new SheafError("unavailable", words, { retryAfterSeconds: 5 });
   }
 
-  /** Stores what the log has beyond the view. Whether the own batch was there. */
+  /**
+   * Stores what the log has beyond the view, up to the own batch if that is there; whether it is. Its writer has the index
+   * follow it before what comes after it.
+   */
   async #pull(own?: OwnBatch): Promise<boolean> {
     const { id, log } = this.#options;
     const found = await log.read(id, this.#position);
     if (found === "trimmed") throw this.#void();
-    let isOwn = false;
     const grouped: Promise<void>[] = [];
     let bytes = 0;
     try {
       for await (const batch of found) {
-        // Nobody has written between: the attempt that is in the log was planned on what this one was.
-        if (batch.id === own?.id) await this.#store(() => own.change, this.#after(batch));
-        else grouped.push(...(await this.#absorb(batch)));
-        isOwn ||= batch.id === own?.id;
+        if (batch.id === own?.id) return await this.#storeFound(own, batch);
+        grouped.push(...(await this.#absorb(batch)));
         bytes += bytesOf([batch]);
         if (grouped.length < GROUPED && bytes < GROUPED_BYTES) continue;
         await Promise.all(grouped.splice(0));
@@ -250,7 +248,19 @@ export class LoggedRecordStore extends ForwardingStore {
     } finally {
       await Promise.all(grouped);
     }
-    return isOwn;
+    return false;
+  }
+
+  /**
+   * A primary that was started again shows what its standby may not have; only `find` waits for that. Before the view has
+   * the batch: where `find` fails so does the write, and the batch is one of those that others wrote.
+   */
+  async #storeFound(own: OwnBatch, batch: LogBatch): Promise<boolean> {
+    const { id, log } = this.#options;
+    if ((await log.find(id, own.id)) === null) return false;
+    // Nobody has written between: the attempt that is in the log was planned on what this one was.
+    await this.#store(() => own.change, this.#after(batch));
+    return true;
   }
 
   /** Resolves to what ends once it is stored; where somebody follows, it is stored then. */
