@@ -16,6 +16,8 @@ const RECORDS = 5_000;
 const BATCH = 1_000;
 const ROUNDS = 200;
 const BATCH_ROUNDS = 10;
+const WRITERS = 32;
+const WRITERS_ROUNDS = 30;
 /** What an append of one record writes. */
 const INSERTED_BYTES = 2 * 1024;
 const AT = { tenant: "default_tenant", database: "default_database" };
@@ -57,6 +59,11 @@ try {
     () => shared.add(BATCH),
   ]);
 
+  const [togetherOne, togetherShared] = await measure(WRITERS_ROUNDS, [
+    () => embedded.addTogether(WRITERS),
+    () => shared.addTogether(WRITERS),
+  ]);
+
   console.log("| median | embedded, ms | database, ms | measured | goal |\n|---|---:|---:|---:|---:|");
   row("search of 5,000 records", [searchOne!, searchShared!], {
     measured: `+ ${(searchShared! - searchOne!).toFixed(2)} ms`,
@@ -71,6 +78,10 @@ try {
     measured: `${(batchOne! / batchShared!).toFixed(2)} of the speed`,
     goal: "0.6 of it",
   });
+  row("32 writes of 1 record at once", [togetherOne!, togetherShared!], {
+    measured: `+ ${((togetherShared! - togetherOne!) / bare!).toFixed(2)} bare INSERTs`,
+    goal: "+ 6 of them",
+  });
   await Promise.all([embedded.close(), shared.close()]);
 } finally {
   await client.end().catch(() => {});
@@ -84,7 +95,8 @@ async function open(engine: Engine) {
   const search: Work = () =>
     engine.query(ref, { ids: null, where: null, embeddings: [vector()], limit: 10, include: NOTHING });
   const add = (count: number) => engine.write(ref, { kind: "add", records: records(count) });
-  return { search, add, close: () => engine.close() };
+  const addTogether = (count: number) => Promise.all(Array.from({ length: count }, () => add(1)));
+  return { search, add, addTogether, close: () => engine.close() };
 }
 
 /** Median milliseconds of each, taken in turn. */

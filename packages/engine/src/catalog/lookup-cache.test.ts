@@ -60,6 +60,39 @@ describe("LookupCache", () => {
     expect(await cache.get("k", async () => ({ text: "after" }))).toEqual({ text: "after" });
   });
 
+  it("looks up once for all who ask at once, and again for who asks after a commit", async () => {
+    const store = new MemoryCatalogStore();
+    const cache = new LookupCache<{ readonly text: string }>(store);
+    const answers: ((text: string) => void)[] = [];
+    const get = (): Promise<string> =>
+      cache
+        .get("k", async () => ({ text: await new Promise<string>((resolve) => answers.push(resolve)) }))
+        .then(({ text }) => text);
+    const commit = (): Promise<unknown> =>
+      store.commit({ conditions: [], clears: [], writes: [{ key: KEY, value: KEY }] });
+    const before = [get(), get(), get()];
+    await nextTurn();
+    expect(answers).toHaveLength(1);
+    await commit();
+    const after = [get(), get(), get()];
+    await nextTurn();
+    expect(answers).toHaveLength(1);
+    answers[0]!("before");
+    await nextTurn();
+    expect(answers).toHaveLength(2);
+    answers[1]!("after");
+    expect(await Promise.all(before)).toEqual(["before", "before", "before"]);
+    expect(await Promise.all(after)).toEqual(["after", "after", "after"]);
+  });
+
+  it("shares the error of a look-up, and looks up again", async () => {
+    const cache = new LookupCache<{ readonly text: string }>(new MemoryCatalogStore());
+    const fail = (): Promise<never> => Promise.reject(new Error("away"));
+    const failed = await Promise.allSettled([cache.get("k", fail), cache.get("k", fail)]);
+    expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(await cache.get("k", async () => ({ text: "there" }))).toEqual({ text: "there" });
+  });
+
   it("keeps no more than a bound of bytes, and nothing that is larger", async () => {
     const cache = new LookupCache<{ readonly text: string }>(new MemoryCatalogStore(), 10_000);
     let lookups = 0;

@@ -164,10 +164,10 @@ export class OpenCollection {
   }
 
   async write(request: WriteRequest): Promise<void> {
-    const { records } = request;
+    const [{ records }, schema] = [request, this.#schema];
     if (records.length === 0) return;
     this.#moves.makeWayFor(records);
-    await this.#track((view) => planWrite(view, request, this.#schema));
+    await this.#track((view) => planWrite(view, request, schema));
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {

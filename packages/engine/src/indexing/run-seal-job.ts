@@ -23,7 +23,7 @@ import { VectorBlocks } from "../segment/vector-blocks.ts";
 import { IndexMemory } from "../storage/files/index-memory.ts";
 import type { SegmentFiles } from "../storage/files/segment-files.ts";
 import { runSteps } from "../storage/steps.ts";
-import type { StoreView } from "../storage/record-store.ts";
+import type { RecordStore } from "../storage/record-store.ts";
 import type { SealSource, SealWork, SealedFile } from "./seal-job.ts";
 
 /** Longest stretch between two turns of the event loop, which is also the longest transaction but for one record. */
@@ -33,7 +33,7 @@ const STRETCH_MS = 20;
 const MEMORY_BYTES = 256 * 1024 * 1024;
 
 export interface JobStores {
-  readonly records: Pick<StoreView, "read" | "readVector">;
+  readonly records: Pick<RecordStore, "read" | "readVector">;
   readonly files: SegmentFiles;
 }
 

@@ -21,6 +21,7 @@ export interface StoreHead {
 
 export const EMPTY_HEAD: StoreHead = Object.freeze({ sequence: 0, nextOffset: 0, dimension: null });
 
+/** What a batch is planned on. */
 export interface StoreView {
   readonly head: StoreHead;
   /** Offset of the record with this id; `null`: there is none. */
@@ -35,14 +36,6 @@ export interface StoreView {
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** `read` in steps where it takes long; what is read is one version of the record. */
   readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null>;
-  /** `read` of the vector alone. */
-  readVector(offset: number): VectorVersion | null;
-  /** `read` of the document alone; its bytes are others after the next read. */
-  readDocument(offset: number): DocumentVersion | null;
-  /** About as many bytes as the document has, unchecked; 0 where there is none. */
-  documentBytes(offset: number): number;
-  /** How far the record's vector is from a query. */
-  readDistance(offset: number, query: QueryDistance): VectorDistance | null;
   /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
   removedAfter(sequence: number): Iterable<string>;
 }
@@ -104,6 +97,14 @@ export interface RecordStore extends StoreView {
    * share one commit and resolve in the order of their plans.
    */
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange>;
+  /** `read` of the vector alone. */
+  readVector(offset: number): VectorVersion | null;
+  /** `read` of the document alone; its bytes are others after the next read. */
+  readDocument(offset: number): DocumentVersion | null;
+  /** About as many bytes as the document has, unchecked; 0 where there is none. */
+  documentBytes(offset: number): number;
+  /** How far the record's vector is from a query. */
+  readDistance(offset: number, query: QueryDistance): VectorDistance | null;
   /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
   scan(from: number, options?: ScanOptions): Iterable<StoredRecord>;
   /** Sequence number of the oldest state from which on the store knows every change; 0 in a new one. */

@@ -7,20 +7,32 @@ export interface Usage {
   readonly bytes: number;
 }
 
+export const NO_USAGE: Usage = Object.freeze({ records: 0, bytes: 0 });
+
+export function sumOf(one: Usage, other: Usage): Usage {
+  return { records: one.records + other.records, bytes: one.bytes + other.bytes };
+}
+
 /** `most`: 0 is no bound. What does not grow always fits. */
 export function fits(more: Usage, kept: Usage, most: Usage): boolean {
   const names = ["records", "bytes"] as const;
   return names.every((name) => most[name] === 0 || more[name] <= 0 || kept[name] + more[name] <= most[name]);
 }
 
-/** Throws 422 unless `more` fits beside what is `kept`. */
-export function requireFits(more: Usage, kept: Usage, most: Usage): void {
+/** 422, unless `more` fits beside what is `kept`. */
+export function excess(more: Usage, kept: Usage, most: Usage): SheafError | null {
   if (!fits({ ...more, bytes: 0 }, kept, most))
-    throw exceeded(`the limit of this tenant is ${most.records} record${most.records === 1 ? "" : "s"}`);
-  if (!fits(more, kept, most))
-    throw exceeded(
-      `the limit of this tenant is ${most.bytes} bytes; it keeps ${kept.bytes}, and ${more.bytes} more do not fit`,
-    );
+    return exceeded(`the limit of this tenant is ${most.records} record${most.records === 1 ? "" : "s"}`);
+  if (fits(more, kept, most)) return null;
+  return exceeded(
+    `the limit of this tenant is ${most.bytes} bytes; it keeps ${kept.bytes}, and ${more.bytes} more do not fit`,
+  );
+}
+
+/** Throws `excess`. */
+export function requireFits(...usage: Parameters<typeof excess>): void {
+  const error = excess(...usage);
+  if (error !== null) throw error;
 }
 
 /** Whether there is any bound. */

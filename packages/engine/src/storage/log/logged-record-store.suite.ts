@@ -8,7 +8,7 @@ import { LmdbRecordStore } from "../lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../lmdb/own-environment.ts";
 import { recordStoreSuite, storedRecord } from "../record-store.suite.ts";
 import type { StoreChange, StoreView } from "../record-store.ts";
-import type { CommitLog } from "./commit-log.ts";
+import { type CommitLog, type LogBatch, firstHead } from "./commit-log.ts";
 import { HeadReader } from "./head-reader.ts";
 import { LogCheckpoints, type ViewCopy } from "./log-checkpoints.ts";
 import { LoggedRecordStore } from "./logged-record-store.ts";
@@ -108,6 +108,29 @@ export function loggedStoreSuite({ name, openLog }: LoggedStoreSuite): void {
       for (const i of ["0", "1", "2"])
         expect(found.filter((id) => id.startsWith(i))).toEqual(ids.filter((id) => id.startsWith(i)));
       for (const store of stores) store.requireWhole(ids.length);
+    });
+
+    it("share an append where writes come while another is under way, each a batch of its own", async () => {
+      const log = openLog();
+      let appends = 0;
+      const append = log.append.bind(log);
+      log.append = (...given) => {
+        appends += 1;
+        return append(...given);
+      };
+      const [store, other] = [await open(log), await open(log)];
+      const ids = Array.from({ length: 33 }, (_, i) => `r${i}`);
+      await Promise.all(ids.map((id) => addOne(store, id)));
+      expect(appends).toBeLessThanOrEqual(2);
+      const batches: LogBatch[] = [];
+      const found = await log.read("c", firstHead("epoch"));
+      if (found !== "trimmed") for await (const batch of found) batches.push(batch);
+      expect(new Set(batches.map(({ id }) => id)).size).toBe(ids.length);
+      expect(batches.map(({ sequence }) => sequence)).toEqual(ids.map((_, i) => i + 1));
+      await other.refresh();
+      expect([...other.scan(0)]).toEqual([...store.scan(0)]);
+      expect(await log.usageOf("tenant")).toEqual({ records: ids.length, bytes: other.keptBytes });
+      expect(store.keptBytes).toBe(other.keptBytes);
     });
 
     it("tell who follows of each batch of another, before and after it is stored", async () => {

@@ -4,16 +4,15 @@
  * at a time: a plan never sees half of what others wrote. A view that is of no state of the log is void, and made anew.
  */
 import assert from "node:assert";
-import { randomUUID } from "node:crypto";
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { CorruptDataError } from "../corrupt-data-error.ts";
 import { ForwardingStore } from "../forwarding-store.ts";
 import type { RecordStore, StoreChange, StoreView } from "../record-store.ts";
-import { type Steps, isInSteps, runInTurns } from "../steps.ts";
+import { type Steps, runInTurns } from "../steps.ts";
 import { TurnLock } from "../turn-lock.ts";
-import { type Usage, addedRecords, requireFits } from "../usage.ts";
-import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+import { type Usage, sumOf } from "../usage.ts";
+import { decodeBatch } from "./batch-codec.ts";
 import {
   type CommitLog,
   type LogBatch,
@@ -27,12 +26,9 @@ import {
 import { readCheckpoint } from "./checkpoint-log.ts";
 import type { HeadReader } from "./head-reader.ts";
 import type { LogCheckpoints } from "./log-checkpoints.ts";
+import { LogWriter } from "./log-writer.ts";
+import { type PlannedWrite, usageOfAll } from "./write-group.ts";
 
-/** Each lost to another writer, or not answered. */
-const APPEND_ATTEMPTS = 64;
-/** After some that were lost, a random share of this: of writers that do the same, one comes first. */
-const PAUSE_MS = 16;
-const WITHOUT_PAUSE = 4;
 /** Batches and bytes of bodies that share a commit of the view, while it is opened. */
 const GROUPED = 64;
 const GROUPED_BYTES = 8 * 1024 * 1024;
@@ -87,15 +83,11 @@ export class ViewVoid extends SheafError {
   }
 }
 
-interface OwnBatch {
-  readonly id: string;
-  readonly change: StoreChange;
-}
-
 export class LoggedRecordStore extends ForwardingStore {
   readonly #options: LoggedStoreOptions;
   readonly #view: LogView;
   readonly #turns = new TurnLock();
+  readonly #writer: LogWriter;
   #position: LogHead;
   #follower: LogFollower | null = null;
   #isVoid = false;
@@ -107,6 +99,7 @@ export class LoggedRecordStore extends ForwardingStore {
     this.#options = options;
     this.#view = view;
     this.#position = positionOf(view, epoch);
+    this.#writer = this.#newWriter();
   }
 
   /** With all that is in the log. Throws `ViewVoid` where the view has to be removed first. */
@@ -150,12 +143,17 @@ export class LoggedRecordStore extends ForwardingStore {
   /** Until it has all that was in the log when this was called. */
   async refresh(): Promise<void> {
     const { id, heads } = this.#options;
+    const before = this.#position;
     const head = await heads.head(id);
     // Dropped, or of a database that was set back to before its log was made: whoever opens it again finds out.
     if (head === null) throw this.#void();
     this.#sizes = head;
     if (isSameHead(head, this.#position) && !this.#isVoid) return;
-    await this.#alone(() => this.#pull());
+    await this.#alone(async () => {
+      // Appends from here have come to it, or beyond, meanwhile.
+      if (this.#position !== before && this.#position.sequence >= head.sequence) return;
+      await this.#pull();
+    });
   }
 
   /**
@@ -163,56 +161,49 @@ export class LoggedRecordStore extends ForwardingStore {
    * `refresh` stores it.
    */
   apply(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
-    return this.#alone(async () => {
-      // The same in each attempt: it tells whether one that was not answered is in the log.
-      const batch = randomUUID();
-      const { appendAttempts = APPEND_ATTEMPTS } = this.#options;
-      for (let attempt = 0; attempt < appendAttempts; attempt++) {
-        const change = await this.#planned(plan);
-        if (change.head.sequence === this.#position.sequence) return requireNothing(change);
-        if (await this.#append(batch, change)) {
-          this.#options.checkpoints?.consider(this.#sizes);
-          return change;
-        }
-        if (attempt >= WITHOUT_PAUSE) await sleep(Math.random() * PAUSE_MS);
-      }
-      throw new SheafError("rate_limited", "too many others write this collection", {
-        retryAfterSeconds: 1,
-      });
+    return this.#writer.apply(plan);
+  }
+
+  #newWriter(): LogWriter {
+    const position = (): LogHead => this.#position;
+    const isVoid = (): boolean => this.#isVoid;
+    return new LogWriter(this.#options, {
+      get position() {
+        return position();
+      },
+      get isVoid() {
+        return isVoid();
+      },
+      alone: (work) => this.#alone(work),
+      pull: (own) => this.#pull(own),
+      store: (planned) => this.#storeOwn(planned),
+      gone: () => this.#void(),
+      full: () => this.#full(),
+      onError: (error) => this.#hear(error),
     });
   }
 
-  async #planned(plan: (view: StoreView) => Steps<StoreChange>): Promise<StoreChange> {
-    const steps = plan(this.#view);
-    return isInSteps(steps) ? runInTurns(steps) : steps;
-  }
-
-  /** `false`: it is to be planned again, on what others have written meanwhile. */
-  async #append(batch: string, change: StoreChange): Promise<boolean> {
-    const { id, log, quota } = this.#options;
-    let bytes = -(await runInTurns(replacedBytes(this.#view, change)));
-    const bodies = await runInTurns(encodeBatch(change, { onValue: (more) => (bytes += more) }));
-    const usage = { records: addedRecords(change, this.#view.head.nextOffset), bytes };
-    const { sequence } = change.head;
-    const parts = bodies.map((body) => ({ partition: 0, body }));
-    const append = { batches: [{ id: batch, sequence, parts }], state: NO_STATE, usage, quota };
-    const outcome = await log.append(id, this.#position, append);
-    if (outcome === "gone") throw this.#void();
-    if (outcome === "full") throw this.#full();
-    if (outcome === "over") {
-      requireFits(usage, await log.usageOf(quota.owner), quota.most);
-      // Others have made room meanwhile.
-      return false;
-    }
-    if (outcome !== "done") return this.#pull({ id: batch, change });
-    const { bytes: logBytes, usage: kept } = this.#sizes;
+  /** They are in the log, one after the other. */
+  async #storeOwn(planned: readonly PlannedWrite[]): Promise<void> {
+    const { bytes, usage } = this.#sizes;
     this.#sizes = {
       ...this.#sizes,
-      bytes: logBytes + bytesOf(append.batches),
-      usage: kept && { records: kept.records + usage.records, bytes: kept.bytes + usage.bytes },
+      bytes: bytes + bytesOf(planned.map(({ batch }) => batch)),
+      usage: usage && sumOf(usage, usageOfAll(planned)),
     };
-    await this.#store(() => change, { ...this.#position, sequence, batch });
-    return true;
+    let { sequence: from } = this.#position;
+    const storing = planned.map(({ change, batch }) => {
+      const stored = this.#store(() => change, this.#after(batch), from);
+      from = batch.sequence;
+      return stored;
+    });
+    const outcomes = await Promise.allSettled(storing);
+    for (const [i, { write, change }] of planned.entries()) {
+      const outcome = outcomes[i]!;
+      if (outcome.status === "fulfilled") write.resolve(change);
+      else write.reject(outcome.reason);
+    }
+    this.#options.checkpoints?.consider(this.#sizes);
   }
 
   #full(): SheafError {
@@ -225,19 +216,20 @@ export class LoggedRecordStore extends ForwardingStore {
   }
 
   /**
-   * Stores what the log has beyond the view, up to the own batch if that is there; whether it is. Its writer has the index
-   * follow it before what comes after it.
+   * Stores what the log has beyond the view, up to the own batch if that is there; whether it is. Its writer stores it, and has
+   * the index follow it before what comes after it.
    */
-  async #pull(own?: OwnBatch): Promise<boolean> {
+  async #pull(own?: LogBatch): Promise<boolean> {
     const { id, log } = this.#options;
     const found = await log.read(id, this.#position);
     if (found === "trimmed") throw this.#void();
     const grouped: Promise<void>[] = [];
-    let bytes = 0;
+    let [bytes, from] = [0, this.#position.sequence];
     try {
       for await (const batch of found) {
-        if (batch.id === own?.id) return await this.#storeFound(own, batch);
-        grouped.push(...(await this.#absorb(batch)));
+        if (batch.id === own?.id) return await this.#isDurable(own, batch);
+        grouped.push(...(await this.#absorb(batch, from)));
+        from = batch.sequence;
         bytes += bytesOf([batch]);
         if (grouped.length < GROUPED && bytes < GROUPED_BYTES) continue;
         await Promise.all(grouped.splice(0));
@@ -252,23 +244,22 @@ export class LoggedRecordStore extends ForwardingStore {
   }
 
   /**
-   * A primary that was started again shows what its standby may not have; only `find` waits for that. Before the view has
-   * the batch: where `find` fails so does the write, and the batch is one of those that others wrote.
+   * A primary that was started again shows what its standby may not have; only `find` waits for that, and with it for all that
+   * was appended together. Before the view has it: where `find` fails so does the write, and is one of those of others.
    */
-  async #storeFound(own: OwnBatch, batch: LogBatch): Promise<boolean> {
+  async #isDurable({ id: batch, sequence }: LogBatch, found: LogBatch): Promise<boolean> {
     const { id, log } = this.#options;
-    if ((await log.find(id, own.id)) === null) return false;
     // Nobody has written between: the attempt that is in the log was planned on what this one was.
-    await this.#store(() => own.change, this.#after(batch));
-    return true;
+    assert.equal(found.sequence, sequence, "another plan of the batch is in the log");
+    return (await log.find(id, batch)) !== null;
   }
 
   /** Resolves to what ends once it is stored; where somebody follows, it is stored then. */
-  async #absorb(batch: LogBatch): Promise<Promise<void>[]> {
+  async #absorb(batch: LogBatch, from: number): Promise<Promise<void>[]> {
     const follower = this.#follower;
     const change = await runInTurns(decodeBatch(batch, this.#options.id));
     if (follower === null) {
-      const storing = this.#store(() => change, this.#after(batch));
+      const storing = this.#store(() => change, this.#after(batch), from);
       // Whoever waits for it hears of it; until then it is not unhandled.
       storing.catch(() => undefined);
       return [storing];
@@ -278,7 +269,7 @@ export class LoggedRecordStore extends ForwardingStore {
       return change;
     };
     try {
-      await this.#store(kept, this.#after(batch));
+      await this.#store(kept, this.#after(batch), from);
     } catch (error) {
       await follower.after(null);
       throw error;
@@ -291,9 +282,18 @@ export class LoggedRecordStore extends ForwardingStore {
     return { epoch: this.#position.epoch, sequence, batch: id };
   }
 
-  async #store(change: (view: StoreView) => Steps<StoreChange>, position: LogHead): Promise<void> {
+  /** @param from Sequence number of the state before it: nothing is stored after what could not be. */
+  async #store(
+    change: (view: StoreView) => Steps<StoreChange>,
+    position: LogHead,
+    from: number,
+  ): Promise<void> {
+    const plan = (view: StoreView): Steps<StoreChange> => {
+      assert.equal(view.head.sequence, from, "a batch is missing before it");
+      return change(view);
+    };
     try {
-      await this.#view.follow(change, position.batch);
+      await this.#view.follow(plan, position.batch);
       this.#position = position;
     } catch (error) {
       // Nobody knows whether it is stored.
@@ -315,12 +315,16 @@ export class LoggedRecordStore extends ForwardingStore {
       if (this.#isVoid) throw new ViewVoid();
       return await work();
     } catch (error) {
-      // What the log holds is wrong on every server, and no view of it can be right.
-      if (error instanceof CorruptDataError) this.#follower?.onBroken();
+      this.#hear(error);
       throw error;
     } finally {
       leave();
     }
+  }
+
+  /** What the log holds is wrong on every server, and no view of it can be right. */
+  #hear(error: unknown): void {
+    if (error instanceof CorruptDataError) this.#follower?.onBroken();
   }
 
   override async close(): Promise<void> {
@@ -349,16 +353,6 @@ function positionOf({ head, batch }: LogView, epoch: string): LogHead {
   return { epoch, sequence: head.sequence, batch: batch ?? "" };
 }
 
-/** Of the values that a change takes away or puts others in the place of. */
-function* replacedBytes(view: LogView, { puts, removes }: StoreChange): Generator<void, number> {
-  let bytes = 0;
-  for (const { offset } of [...removes, ...puts]) {
-    bytes += view.storedBytes(offset);
-    yield;
-  }
-  return bytes;
-}
-
 /** Goes through all records. */
 async function usageOf(view: LogView): Promise<Usage> {
   let [records, bytes, from] = [0, 0, 0];
@@ -374,10 +368,4 @@ async function usageOf(view: LogView): Promise<Usage> {
     await nextTurn();
   }
   return { records, bytes };
-}
-
-/** Only operations get into the log. */
-function requireNothing(change: StoreChange): StoreChange {
-  assert(change.puts.length + change.removes.length === 0, "a change without an operation");
-  return change;
 }

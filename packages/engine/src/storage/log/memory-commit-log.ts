@@ -17,7 +17,7 @@ import {
   isSameHead,
   newCheckpointLog,
 } from "./commit-log.ts";
-import { type Usage, fits } from "../usage.ts";
+import { NO_USAGE, type Usage, fits, sumOf } from "../usage.ts";
 
 interface Log {
   head: FoundHead;
@@ -50,7 +50,7 @@ export class MemoryCommitLog implements CommitLog {
       head: { ...head, state: Buffer.from(state) },
       ...{ trimmed: head, checkpoint: null },
       batches: [],
-      ...{ owner: owner ?? null, usage: NOTHING },
+      ...{ owner: owner ?? null, usage: NO_USAGE },
       sequences: new Map(),
     };
     this.#logs.set(collection, log);
@@ -62,7 +62,7 @@ export class MemoryCommitLog implements CommitLog {
     if (this.#logs.has(collection)) return "done";
     if (source === undefined) return "gone";
     const { head, trimmed, batches, sequences, owner, usage } = source;
-    if (quota !== undefined && !this.#fits(quota, usage ?? NOTHING)) return "over";
+    if (quota !== undefined && !this.#fits(quota, usage ?? NO_USAGE)) return "over";
     const checkpoint = this.#copyCheckpoint(source.checkpoint, { collection, epoch });
     this.#logs.set(collection, {
       head: { ...head, epoch },
@@ -90,7 +90,7 @@ export class MemoryCommitLog implements CommitLog {
   }
 
   async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
-    const { batches, state, usage = NOTHING, quota, unbounded = false } = append;
+    const { batches, state, usage = NO_USAGE, quota, unbounded = false } = append;
     const log = this.#logs.get(collection);
     if (log === undefined || log.head.epoch !== from.epoch) return "gone";
     if (!isSameHead(log.head, from) || batches.some(({ id }) => log.sequences.has(id))) return "moved";
@@ -133,7 +133,7 @@ export class MemoryCommitLog implements CommitLog {
 
   async usageOf(owner: string): Promise<Usage> {
     const logs = [...this.#logs.values()].filter((log) => log.owner === owner);
-    return logs.reduce((sum, { usage }) => sumOf(sum, usage ?? NOTHING), NOTHING);
+    return logs.reduce((sum, { usage }) => sumOf(sum, usage ?? NO_USAGE), NO_USAGE);
   }
 
   async count(collection: string, head: LogHead, _owner: string, usage: Usage): Promise<void> {
@@ -142,8 +142,8 @@ export class MemoryCommitLog implements CommitLog {
   }
 
   #fits({ owner, most }: LogOwner, more: Usage): boolean {
-    let kept = NOTHING;
-    for (const log of this.#logs.values()) if (log.owner === owner) kept = sumOf(kept, log.usage ?? NOTHING);
+    let kept = NO_USAGE;
+    for (const log of this.#logs.values()) if (log.owner === owner) kept = sumOf(kept, log.usage ?? NO_USAGE);
     return fits(more, kept, most);
   }
 
@@ -170,12 +170,6 @@ export class MemoryCommitLog implements CommitLog {
   async sweep(): Promise<void> {}
 
   async close(): Promise<void> {}
-}
-
-const NOTHING: Usage = Object.freeze({ records: 0, bytes: 0 });
-
-function sumOf(one: Usage, other: Usage): Usage {
-  return { records: one.records + other.records, bytes: one.bytes + other.bytes };
 }
 
 function copyOf({ id, sequence, parts }: LogBatch): LogBatch {

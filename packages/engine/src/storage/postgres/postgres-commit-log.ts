@@ -22,7 +22,7 @@ import {
   CHECKPOINT_EPOCH,
   newCheckpointLog,
 } from "../log/commit-log.ts";
-import { type Usage, isBounded } from "../usage.ts";
+import { NO_USAGE, type Usage, isBounded } from "../usage.ts";
 import { AppendMeter } from "../log/append-meter.ts";
 import { byteaArray } from "./bytea-array.ts";
 import { LogOwners } from "./log-owners.ts";
@@ -152,7 +152,7 @@ export class PostgresCommitLog implements CommitLog {
   }
 
   async append(collection: string, from: LogHead, append: LogAppend): Promise<AppendOutcome> {
-    const { batches, state, usage = NOTHING, quota, unbounded = false } = append;
+    const { batches, state, usage = NO_USAGE, quota, unbounded = false } = append;
     const most = unbounded ? Number.MAX_SAFE_INTEGER : this.#maxBytes;
     const to = headAfter(from.epoch, batches);
     const values = [
@@ -301,7 +301,6 @@ export class PostgresCommitLog implements CommitLog {
 }
 
 const MAX_INT = 2 ** 31 - 1;
-const NOTHING: Usage = Object.freeze({ records: 0, bytes: 0 });
 
 /** Rows of a log, by their sequence numbers. */
 interface CopiedRows {

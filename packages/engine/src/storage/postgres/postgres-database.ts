@@ -3,7 +3,14 @@
  * certainly done nothing, or nobody can tell: `CommitUnknown`. Only a COMMIT whose answer was lost is the last, because a
  * COMMIT is sent once every statement before it was answered.
  */
-import { type ClientBase, Pool, type PoolClient, type PoolConfig, type QueryResult } from "pg";
+import {
+  type ClientBase,
+  Pool,
+  type PoolClient,
+  type PoolConfig,
+  type QueryConfig,
+  type QueryResult,
+} from "pg";
 import { SheafError } from "@sheaf/protocol";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -16,6 +23,7 @@ import {
   meaningOf,
 } from "./postgres-errors.ts";
 import { type PostgresHost, PrimaryFinder, requirePrimary } from "./primary-finder.ts";
+import { preparedNames } from "./prepared-statements.ts";
 import { type Statements, statementsIn } from "./statements.ts";
 
 export interface PostgresSettings {
@@ -70,6 +78,8 @@ export interface Verdict<T> {
 
 export class PostgresDatabase {
   readonly statements: Statements;
+  /** Of statements that are prepared, by their text. */
+  readonly #names: ReadonlyMap<string, string>;
   readonly #limits: PostgresLimits;
   readonly #pool: Pool;
   /** `null`: there is one host, and it is the primary. */
@@ -81,6 +91,7 @@ export class PostgresDatabase {
   constructor(settings: PostgresSettings) {
     requireEncryption(settings);
     this.statements = statementsIn(settings.schema);
+    this.#names = preparedNames(this.statements);
     this.#limits = { ...POSTGRES_LIMITS, ...settings.limits };
     const [first, ...others] = settings.hosts;
     const config = poolConfig(settings, this.#limits);
@@ -102,13 +113,13 @@ export class PostgresDatabase {
   /** As `read`, and tried once. */
   async once(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     await this.#ready();
-    return this.#withClient((client) => rowsOf(client, text, values));
+    return this.#withClient((client) => rowsOf(client, this.#queryOf(text, values)));
   }
 
   /** One statement that commits by itself, once. Throws as `transact`. */
   async change(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     await this.#ready();
-    return this.#withClient(async (client) => (await settled(client, text, values)).rows);
+    return this.#withClient(async (client) => (await settled(client, this.#queryOf(text, values))).rows);
   }
 
   /**
@@ -159,6 +170,11 @@ export class PostgresDatabase {
     return { now: this.#pool.waitingCount, ever: this.#waits };
   }
 
+  #queryOf(text: string, values: readonly unknown[] = []): QueryConfig {
+    const name = this.#names.get(text);
+    return { text, values: [...values], ...(name !== undefined && { name }) };
+  }
+
   async #withClient<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
     if (this.#pool.idleCount === 0 && this.#pool.totalCount >= this.#limits.connections) this.#waits += 1;
     if (this.#pool.waitingCount >= this.#limits.waiting)
@@ -191,16 +207,18 @@ export class PostgresDatabase {
 
   async #transact<T>(client: PoolClient, run: (connection: Connection) => Promise<Verdict<T>>): Promise<T> {
     await client.query(this.statements.begin);
-    const { commit, value } = await run({ query: (text, values) => rowsOf(client, text, values) });
+    const { commit, value } = await run({
+      query: (text, values) => rowsOf(client, this.#queryOf(text, values)),
+    });
     if (!commit) await client.query("rollback");
-    else if ((await settled(client, "commit")).command === "ROLLBACK")
+    else if ((await settled(client, { text: "commit" })).command === "ROLLBACK")
       throw new SheafError("internal", "the database rolled a transaction back");
     return value;
   }
 
   async #prepare(client: PoolClient): Promise<void> {
     const { hasMigrations } = this.statements;
-    if ((await rowsOf(client, hasMigrations)).length > 0 && (await this.#missing(client)).length === 0) return;
+    if ((await rowsOf(client, { text: hasMigrations })).length > 0 && (await this.#missing(client)).length === 0) return;
     try {
       await this.#migrate(client);
     } catch (error) {
@@ -213,7 +231,7 @@ export class PostgresDatabase {
   /** Several programs may begin at once: they take turns at the table of migrations. */
   async #migrate(client: PoolClient): Promise<void> {
     const sql = this.statements;
-    const hasSchema = (await rowsOf(client, sql.hasSchema)).length > 0;
+    const hasSchema = (await rowsOf(client, { text: sql.hasSchema })).length > 0;
     for (const statement of [...(hasSchema ? [] : [sql.createSchema]), sql.createMigrations]) {
       await client.query(statement).catch((error: unknown) => {
         if (!isMadeTwice(error)) throw error;
@@ -231,7 +249,7 @@ export class PostgresDatabase {
   /** Throws where a newer program has made the tables into what this one does not know. */
   async #missing(client: PoolClient): Promise<readonly NumberedMigration[]> {
     const sql = this.statements;
-    const [found] = await rowsOf(client, sql.readMigrations);
+    const [found] = await rowsOf(client, { text: sql.readMigrations });
     const [newest, oldest] = [Number(found?.["newest"]), Number(found?.["oldest"])];
     if (oldest > sql.migrations.length)
       throw new SheafError("internal", `the database needs a newer Sheaf: its tables have format ${newest}`);
@@ -244,15 +262,14 @@ type NumberedMigration = Statements["migrations"][number] & { readonly number: n
 /** Sends what commits. Throws `CommitUnknown`; after any other error it is certain that nothing was committed. */
 async function settled(
   client: PoolClient,
-  text: string,
-  values: readonly unknown[] = [],
+  query: QueryConfig,
 ): Promise<QueryResult<Record<string, unknown>>> {
   // A commit whose wait for the standby was cancelled is reported as done, with a warning.
   let isWarned = false;
   const onNotice = (notice: unknown): void => void (isWarned ||= isWarning(notice));
   client.on("notice", onNotice);
   try {
-    const result = await client.query<Record<string, unknown>>(text, [...values]);
+    const result = await client.query<Record<string, unknown>>(query);
     if (!isWarned) return result;
   } catch (error) {
     if (commitOutcome(error) === "undone") throw error;
@@ -263,12 +280,8 @@ async function settled(
   throw new CommitUnknown("the commit was answered with a warning");
 }
 
-async function rowsOf(
-  client: PoolClient,
-  text: string,
-  values: readonly unknown[] = [],
-): Promise<readonly Row[]> {
-  const { rows } = await client.query<Record<string, unknown>>(text, [...values]);
+async function rowsOf(client: PoolClient, query: QueryConfig): Promise<readonly Row[]> {
+  const { rows } = await client.query<Record<string, unknown>>(query);
   return rows;
 }
 

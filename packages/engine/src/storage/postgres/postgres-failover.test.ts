@@ -87,6 +87,18 @@ describe("a database with several hosts", () => {
 });
 
 describe("a write that the standby has not confirmed", () => {
+  it("is answered with the words that it may have been made", async () => {
+    const where = settings({ statementMs: 100, lockMs: 200 });
+    const one = await openLogged(openLog(where));
+    await addOne(one, "before");
+    await standby.kill();
+    const message = "the database did not answer in time; the write may or may not have been made";
+    const writes = ["a", "b"].map((id) => addOne(one, id));
+    for (const write of writes) await expect(write).rejects.toMatchObject({ code: "unavailable", message });
+    await standby.resume();
+    await expect.poll(() => one.refresh().then(() => idsIn(one))).toEqual(["before", "a", "b"]);
+  });
+
   it("is not acknowledged, also where the log of a primary that was started again has it", async () => {
     const where = settings();
     const [one, two] = [await openLogged(openLog(where)), await openLogged(openLog(where))];

@@ -39,8 +39,9 @@ describe("a write whose connection is cut", () => {
     for (let round = 0; round < 4; round++) {
       let cuts = 0;
       proxy.onCommit = () => (++cuts === 1 ? cut : null);
-      ids.push(`cut ${round}`, `whole ${round}`);
-      await addOne(one, `cut ${round}`);
+      ids.push(`cut ${round}`, `together ${round}`, `with it ${round}`, `whole ${round}`);
+      const together = [`cut ${round}`, `together ${round}`, `with it ${round}`];
+      await Promise.all(together.map((id) => addOne(one, id)));
       expect(cuts).toBeGreaterThan(0);
       await addOne(two, `whole ${round}`);
     }

@@ -1,7 +1,7 @@
 /** Stands between a client and PostgreSQL, and cuts connections at a COMMIT, or at another statement. */
 import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, connect, createServer } from "node:net";
-import { statementsIn } from "../statements.ts";
+import { APPEND_NAME } from "../prepared-statements.ts";
 
 /**
  * `before`: the COMMIT does not reach the server. `during`: it does, and nobody waits for the answer. `after`: it was
@@ -10,15 +10,15 @@ import { statementsIn } from "../statements.ts";
 export type Cut = "before" | "during" | "after" | "late";
 
 const LATE_MS = 300;
-/** Pieces of statements to cut at: the end of a transaction, and the statement that appends, which commits by itself. */
+/** Pieces of messages to cut at: the end of a transaction, and the statement that appends, which commits by itself. */
 export const COMMIT = "commit\0";
-export const APPEND = statementsIn("sheaf").log.append.split("\n")[0]!;
+export const APPEND = `${APPEND_NAME}\0`;
 
 export class CuttingProxy {
   readonly port: number;
   /** Asked at each COMMIT; `null`: it passes. */
   onCommit: () => Cut | null = () => null;
-  /** A piece of the statement. */
+  /** A piece of the message. */
   cutsAt = COMMIT;
   /** New connections are closed at once. */
   refuses = false;

@@ -1,0 +1,120 @@
+/**
+ * Writes that share an append. Each is planned on what those before it leave behind, which nobody has yet: so what becomes of
+ * a write that fails there, or has nothing to do, is settled with those before it.
+ */
+import assert from "node:assert";
+import type { StoreChange, StoreView } from "../record-store.ts";
+import { type Steps, isInSteps, runInTurns } from "../steps.ts";
+import { type Usage, NO_USAGE, addedRecords, fits, sumOf } from "../usage.ts";
+import { encodeBatch } from "./batch-codec.ts";
+import { type LogBatch, bytesOf } from "./commit-log.ts";
+import type { LogView } from "./logged-record-store.ts";
+import { PlannedView } from "./planned-view.ts";
+
+/** What an append may take, but for its last batch. */
+const GROUP_BYTES = 8 * 1024 * 1024;
+
+export interface OwnWrite {
+  /** The same in each attempt: it tells whether one that was not answered is in the log. */
+  readonly id: string;
+  /** Gives the same on the same state: it may be the first of two attempts that is made. */
+  readonly plan: (view: StoreView) => Steps<StoreChange>;
+  readonly resolve: (change: StoreChange) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface PlannedWrite {
+  readonly write: OwnWrite;
+  readonly change: StoreChange;
+  readonly batch: LogBatch;
+  /** By how much it changes what the collection keeps. */
+  readonly usage: Usage;
+}
+
+export interface PlannedGroup {
+  /** In the order of their sequence numbers. */
+  readonly planned: readonly PlannedWrite[];
+  /** Tell those that append nothing, once the others are in the log. */
+  readonly tell: readonly (() => void)[];
+  /** Of the writes, how many these are; the others are too much for one append. */
+  readonly count: number;
+}
+
+export async function planGroup(view: LogView, writes: readonly OwnWrite[]): Promise<PlannedGroup> {
+  const before = new PlannedView(view);
+  const planned: PlannedWrite[] = [];
+  const tell: (() => void)[] = [];
+  let [count, bytes] = [0, 0];
+  for (const write of writes) {
+    if (bytes >= GROUP_BYTES) break;
+    count += 1;
+    const one = await planOne(before, write);
+    if (typeof one === "function") {
+      tell.push(one);
+      continue;
+    }
+    planned.push(one);
+    bytes += bytesOf([one.batch]);
+  }
+  return { planned, tell, count };
+}
+
+/** Puts its change on top of the view; or what tells its writer that there is none. */
+async function planOne(view: PlannedView, write: OwnWrite): Promise<PlannedWrite | (() => void)> {
+  const { id, plan, resolve, reject } = write;
+  try {
+    const steps = plan(view);
+    const change = isInSteps(steps) ? await runInTurns(steps) : steps;
+    const { sequence, nextOffset } = view.head;
+    if (change.head.sequence === sequence) {
+      // Only operations get into the log.
+      assert(change.puts.length + change.removes.length === 0, "a change without an operation");
+      return () => resolve(change);
+    }
+    const replaced = await runInTurns(replacedBytes(view, change));
+    const values: number[] = [];
+    const bodies = await runInTurns(encodeBatch(change, { onValue: (bytes) => void values.push(bytes) }));
+    view.add(change, values);
+    return {
+      ...{ write, change },
+      batch: {
+        ...{ id, sequence: change.head.sequence },
+        parts: bodies.map((body) => ({ partition: 0, body })),
+      },
+      usage: {
+        records: addedRecords(change, nextOffset),
+        bytes: values.reduce((sum, bytes) => sum + bytes, -replaced),
+      },
+    };
+  } catch (error) {
+    return () => reject(error);
+  }
+}
+
+/** Of the values that a change takes away or puts others in the place of. */
+function* replacedBytes(
+  view: Pick<LogView, "head" | "storedBytes">,
+  { puts, removes }: StoreChange,
+): Generator<void, number> {
+  const { nextOffset } = view.head;
+  let bytes = 0;
+  for (const { offset } of [...removes, ...puts]) {
+    if (offset < nextOffset) bytes += view.storedBytes(offset);
+    yield;
+  }
+  return bytes;
+}
+
+export function usageOfAll(planned: readonly Pick<PlannedWrite, "usage">[]): Usage {
+  return planned.reduce((sum, { usage }) => sumOf(sum, usage), NO_USAGE);
+}
+
+/** How many of the first fit together. */
+export function countFitting(
+  planned: readonly Pick<PlannedWrite, "usage">[],
+  kept: Usage,
+  most: Usage,
+): number {
+  const over = planned.findIndex((_, i) => !fits(usageOfAll(planned.slice(0, i + 1)), kept, most));
+  return over < 0 ? planned.length : over;
+}
