@@ -8,6 +8,7 @@ import type { OthersCatalog } from "./collection/logged/shared-upkeep.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
 import type { EngineDatabase, EngineParts, OpenOptions } from "./local-engine-options.ts";
 import { describeError } from "./engine-log.ts";
+import { CheckpointObjects } from "./publication/checkpoint-objects.ts";
 import { PublishedIndexes } from "./publication/published-indexes.ts";
 import { ObjectFiles } from "./storage/objects/object-files.ts";
 import { ObjectStore } from "./storage/objects/object-store.ts";
@@ -42,34 +43,36 @@ export async function openDatabase(
   const catalog = await openSharedCatalog(folder, store, { quotas });
   const { maxLogBytes, appendAttempts, checkpointAfterBytes } = settings;
   const log = new PostgresCommitLog(databases[1], maxLogBytes);
-  const logs = new CollectionLogs(log, { most: quotas, checkpointAfterBytes, maxLogBytes, appendAttempts });
+  const objectFiles = objectStore && new ObjectFiles(objectStore, null);
+  const manifests = new PostgresManifests(databases[1]);
+  const files = objectFiles && new CheckpointObjects({ objects: objectFiles, manifests });
+  const limits = { checkpointAfterBytes, maxLogBytes, appendAttempts };
+  const logs = new CollectionLogs(log, { most: quotas, ...limits, files });
   const others: OthersCatalog = {
     news: () => store.news(),
     absentOf: (ids) => absentCollections(store, ids),
     measure: () => measureOf(databases, store, log, logs),
     lookMs: settings.lookMs,
   };
-  const published = objectStore
-    ? publishedIndexes({ objectStore, manifests: new PostgresManifests(databases[1]), options })
-    : null;
+  const published = objectFiles ? publishedIndexes({ objectFiles, manifests, options }) : null;
   return { archive: null, catalog, logs, others, published };
 }
 
 interface PublishingParts {
-  readonly objectStore: ObjectStore;
+  readonly objectFiles: ObjectFiles;
   readonly manifests: PostgresManifests;
   readonly options: Pick<OpenOptions, "objects" | "log">;
 }
 
 function publishedIndexes({
-  objectStore,
+  objectFiles,
   manifests,
   options: { objects, log = () => {} },
 }: PublishingParts): PublishedIndexes {
   const message =
     "the index that servers share could not be had or published; this server goes on with its own";
   return new PublishedIndexes({
-    ...{ objects: new ObjectFiles(objectStore, null), manifests, limits: objects?.publication },
+    ...{ objects: objectFiles, manifests, limits: objects?.publication },
     onProblem: (error, collection) =>
       log({ level: "error", message, error: describeError(error), ...(collection && { collection }) }),
   });

@@ -93,7 +93,7 @@ describe("readSettings", () => {
       readReplicas: 2,
       ...{ objects: null, objectsEndpoint: null, objectsAnyEndpoint: null, objectsRegion: "us-east-1" },
       ...{ objectsKeyId: null, objectsSecretKey: null, objectsSecretKeyFile: null },
-      ...{ objectsSessionToken: null, objectsPlaintextHost: null },
+      ...{ objectsSessionToken: null, objectsPlaintextHost: null, objectsKeepMs: 604_800_000 },
       ...{ databaseConnections: 16, databaseWaiting: 1_000, databaseAppendAttempts: 64 },
       ...{
         databaseConnectMs: 3_000,

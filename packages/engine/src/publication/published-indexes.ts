@@ -18,13 +18,15 @@ import { Publisher, type PublishingLimits } from "./publisher.ts";
 export interface PublicationLimits extends PublishingLimits {
   /** How long a file stays that nothing refers to, or that was never finished. Who fetches a file has so long. */
   readonly graceMs: number;
+  /** How long one stays that records were in. A backup of the database that is older cannot be restored. */
+  readonly keepMs: number;
   /** Between two sweeps of one server. */
   readonly sweepMs: number;
 }
 
 export const PUBLICATION_LIMITS: PublicationLimits = {
   ...{ operations: 8_192, afterMs: 600_000, retryMs: 30_000 },
-  ...{ graceMs: 3_600_000, sweepMs: 600_000 },
+  ...{ graceMs: 3_600_000, keepMs: 7 * 24 * 3_600_000, sweepMs: 600_000 },
 };
 
 /** Collections that publish at a time, and files that are fetched. */
@@ -102,7 +104,7 @@ export class PublishedIndexes {
   /** Removes what nothing refers to. Several servers may do it at once. */
   async sweep(): Promise<void> {
     const { manifests, objects } = this.#options;
-    await manifests.doom(this.#limits.graceMs);
+    await manifests.doom(this.#limits.graceMs, this.#limits.keepMs);
     for (let names = await manifests.doomed(); names.length > 0; names = await manifests.doomed())
       for (const name of names) {
         if (this.#sweeps.closing.aborted) return;

@@ -28,6 +28,7 @@ describe("--objects", () => {
         secretAccessKey: "secret",
       },
       endpoint: "https://s3.us-east-1.amazonaws.com",
+      publication: { keepMs: 7 * 24 * 3_600_000 },
     });
     const environment = {
       ...{ ...KEYS, AWS_REGION: "eu-west-1", AWS_SESSION_TOKEN: "token" },

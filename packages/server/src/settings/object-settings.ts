@@ -2,6 +2,7 @@
 import type { HostedEngineOptions } from "@sheaf/engine";
 import type { Setting, Settings } from "../config.ts";
 import { isLoopback } from "../is-loopback.ts";
+import { parseDays } from "./parse-days.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { SettingError } from "./setting-error.ts";
 
@@ -19,6 +20,7 @@ export interface ObjectSettings {
   readonly objectsSessionToken: string | null;
   /** A host that may be asked without encryption. */
   readonly objectsPlaintextHost: string | null;
+  readonly objectsKeepMs: number;
 }
 
 /** What a URL says. */
@@ -35,7 +37,7 @@ export const OBJECT_SETTINGS: { readonly [name in keyof ObjectSettings]: Setting
     env: "SHEAF_OBJECTS",
     flag: { name: "objects", operand: "url" },
     default: null,
-    doc: "Experimental. Object store (S3 API) where the servers of one --database find the index files that others have made: s3://bucket/prefix. Keys, region and endpoint come from the variables of AWS's own programs.",
+    doc: "Experimental. Object store (S3 API) where the servers of one --database keep records, and find the index files that others have made: s3://bucket/prefix. Keys, region and endpoint come from the variables of AWS's own programs.",
     parse: parseObjects,
   },
   objectsEndpoint: {
@@ -91,8 +93,15 @@ export const OBJECT_SETTINGS: { readonly [name in keyof ObjectSettings]: Setting
     env: "SHEAF_OBJECTS_PLAINTEXT_HOST",
     flag: { name: "objects-plaintext-host", operand: "host" },
     default: null,
-    doc: "The host of the endpoint of --objects, to say that it is meant to be asked without https although it is another machine. Index files then cross the network as they are.",
+    doc: "The host of the endpoint of --objects, to say that it is meant to be asked without https although it is another machine. Index files and records then cross the network as they are.",
     parse: text,
+  },
+  objectsKeepMs: {
+    env: "SHEAF_OBJECTS_KEEP",
+    flag: { name: "objects-keep", operand: "days" },
+    default: "7",
+    doc: "How long files with records stay in --objects after the database has ceased to refer to them, in days; fractions are allowed (0.5). A backup of the database that is older cannot be restored. The same on all servers.",
+    parse: parseDays,
   },
 };
 
@@ -112,6 +121,7 @@ export function objectsOf(settings: Settings): Pick<HostedEngineOptions, "object
   return {
     objects: {
       ...{ ...objects, endpoint, region, accessKeyId, secretAccessKey },
+      publication: { keepMs: settings.objectsKeepMs },
       ...(objectsSessionToken !== null && { sessionToken: objectsSessionToken }),
       ...(!isEncrypted(endpoint, settings.objectsPlaintextHost) && { allowPlaintext: true }),
     },

@@ -1,6 +1,7 @@
 /** Where several servers keep the same collections: their logs, and the views of them on this machine. */
 import { SheafError } from "@sheaf/protocol";
 import { unknownCollection } from "../../catalog/collection-entries.ts";
+import type { CheckpointFiles } from "../../storage/log/checkpoint-files.ts";
 import type { CommitLog } from "../../storage/log/commit-log.ts";
 import { HeadReader } from "../../storage/log/head-reader.ts";
 import { LogCheckpoints, type ViewCopy } from "../../storage/log/log-checkpoints.ts";
@@ -39,6 +40,8 @@ export interface CollectionLogsOptions {
   /** As the log's own. */
   readonly maxLogBytes?: number | undefined;
   readonly appendAttempts?: number | undefined;
+  /** Where records of checkpoints are written to; into the log where it is left out. */
+  readonly files?: CheckpointFiles | undefined;
 }
 
 export class CollectionLogs {
@@ -113,11 +116,14 @@ export class CollectionLogs {
     { open, copy, onProblem }: ViewPlace,
   ): Promise<LoggedRecordStore> {
     const [view, log, heads] = [open(), this.#log, this.#heads];
-    const { most, checkpointAfterBytes: leastBytes, maxLogBytes, appendAttempts } = this.#options;
+    const { most, checkpointAfterBytes: leastBytes, maxLogBytes, appendAttempts, files } = this.#options;
     const quota = { owner: tenant, most };
-    const checkpoints = new LogCheckpoints({ ...name, log, copy, leastBytes, maxLogBytes, onProblem });
+    const checkpoints = new LogCheckpoints({
+      ...{ ...name, log, files, copy },
+      ...{ leastBytes, maxLogBytes, onProblem },
+    });
     try {
-      const places = { ...name, log, heads, view, checkpoints, quota, appendAttempts };
+      const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts };
       const store = await LoggedRecordStore.open(places);
       // Those that were closed go when they are counted.
       if (this.#open.size % COUNTED_AFTER === 0) this.measure();

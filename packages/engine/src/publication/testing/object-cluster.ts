@@ -27,6 +27,14 @@ export interface ClusterOptions extends Pick<EngineDatabase, "checkpointAfterByt
   readonly publication?: EngineObjects["publication"];
 }
 
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+export interface LogRows {
+  readonly head: Rows;
+  readonly log: Rows;
+  readonly batches: Rows;
+}
+
 export class ObjectCluster {
   readonly database: EngineDatabase;
   readonly objects: EngineObjects;
@@ -85,7 +93,7 @@ export class ObjectCluster {
     return found?.manifest?.segments.map(({ name }) => name).toSorted() ?? [];
   }
 
-  async rows(table: string, where = "true"): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  async rows(table: string, where = "true"): Promise<Rows> {
     return this.#sql.read(`select * from ${this.database.schema}.${table} where ${where}`);
   }
 
@@ -93,15 +101,36 @@ export class ObjectCluster {
     await this.#sql.change(statement(this.database.schema), []);
   }
 
-  /** Removes what nothing refers to at this moment. */
-  async sweep(): Promise<void> {
+  /** Removes what nothing refers to at this moment; `keepMs`: but for records, in files that were once referred to. */
+  async sweep({ keepMs = 0 } = {}): Promise<void> {
     const indexes = new PublishedIndexes({
       ...{ objects: new ObjectFiles(this.store, null), manifests: this.manifests },
-      limits: { graceMs: 0, sweepMs: 1e9 },
+      limits: { graceMs: 0, keepMs, sweepMs: 1e9 },
       onProblem: (error) => expect.fail(String(error)),
     });
     await indexes.sweep();
     await indexes.close();
+  }
+
+  /** Has the database say of a collection's log what it said when these rows were read. */
+  async setBack({ id }: CollectionRef, { head, log, batches }: LogRows): Promise<void> {
+    const tables = { log_head: head, log, log_batch: batches };
+    for (const [table, rows] of Object.entries(tables)) {
+      await this.change((schema) => `delete from ${schema}.${table} where collection = '${id}'`);
+      for (const row of rows) {
+        const columns = Object.keys(row);
+        const places = columns.map((_, i) => `$${i + 1}`).join();
+        await this.#sql.change(
+          `insert into ${this.database.schema}.${table} (${columns.join()}) values (${places})`,
+          Object.values(row),
+        );
+      }
+    }
+    const refs = `${this.database.schema}.segment_ref`;
+    await this.#sql.change(`update ${refs} set segment = $1 where collection = $2`, [
+      head[0]!["checkpoint"],
+      `${id}/records`,
+    ]);
   }
 
   async object(name: string): Promise<Buffer> {

@@ -54,8 +54,7 @@ export function* encodeBatch(
   }
   for (const record of puts) {
     part ??= begun(head);
-    const isLong = isLongValue(recordBytes(record));
-    const value = isLong ? yield* encodeRecordInSteps(record) : new Uint8Array(encodeRecord(scratch, record));
+    const value = yield* encodeValue(scratch, record);
     onValue(value.length);
     part.puts.push({ offset: record.offset, value });
     part.bytes += value.length;
@@ -109,7 +108,7 @@ export function* decodeBatch(
       removes.push({ sequence: reader.u64(), offset: reader.u64(), id: reader.text() });
     for (let i = 0; i < put; i++) {
       const offset = reader.u64();
-      puts.push(yield* decoded(reader.view(reader.u32()), offset, origin));
+      puts.push(yield* decodeValue(reader.view(reader.u32()), offset, origin));
       yield;
     }
     reader.end();
@@ -117,7 +116,18 @@ export function* decodeBatch(
   return { head, puts, removes };
 }
 
-function* decoded(value: Uint8Array, offset: number, origin: DataOrigin): Generator<void, StoredRecord> {
+/** A record as it is in a store, in memory of its own. */
+export function* encodeValue(scratch: ValueWriter, record: StoredRecord): Generator<void, Uint8Array> {
+  if (isLongValue(recordBytes(record))) return yield* encodeRecordInSteps(record);
+  return new Uint8Array(encodeRecord(scratch, record));
+}
+
+/** What `encodeValue` has made. Throws `CorruptDataError`. */
+export function* decodeValue(
+  value: Uint8Array,
+  offset: number,
+  origin: DataOrigin,
+): Generator<void, StoredRecord> {
   if (!isLongValue(value.length)) return decodeRecord(value, offset, { origin });
   return yield* decodeRecordInSteps(new Uint8Array(value), offset, origin);
 }

@@ -1,15 +1,17 @@
 /**
- * Checkpoints: the records of a collection at one state, as batches of a log of their own. A view that has nothing is made of
- * them, and the collection's log need not have what is older. Writing one costs what the collection holds, so it is due once
- * the log has got as large as the checkpoint before it.
+ * Checkpoints: the records of a collection at one state, as batches of a log of their own or as a file in an object store. A
+ * view that has nothing is made of them, and the collection's log need not have what is older. Writing one costs what the
+ * collection holds, so it is due once the log has got as large as the checkpoint before it.
  */
-import { type CancelSignal, throwIfAborted } from "@sheaf/protocol";
+import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
+import { SegmentDamaged } from "../files/segment-damaged.ts";
 import type { LogView } from "./logged-record-store.ts";
 import type { RecordStore, StoreChange } from "../record-store.ts";
 import { runInTurns } from "../steps.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { recordBytes } from "../values/record-bytes.ts";
 import { decodeBatch, encodeBatch } from "./batch-codec.ts";
+import { type CheckpointFiles, isRecordFile } from "./checkpoint-files.ts";
 import {
   CHECKPOINT_EPOCH,
   MAX_LOG_BYTES,
@@ -44,11 +46,29 @@ export function isCheckpointDue(
   return bytes >= Math.min(maxLogBytes / 2, Math.max(leastBytes, checkpointBytes));
 }
 
+/** Where checkpoints are. */
+export interface CheckpointPlaces {
+  readonly log: CommitLog;
+  /** Left out: they are logs, too. */
+  readonly files?: CheckpointFiles | undefined;
+}
+
 /**
  * Writes down the records of a store that nobody writes, and trims the log to its state. `moved`: another server was faster,
- * or the log is another one by now; nothing is left behind.
+ * or the log is another one by now; nothing is left behind that a sweep does not find.
  */
 export async function writeCheckpoint(
+  { log, files }: CheckpointPlaces,
+  at: { readonly collection: string; readonly state: LogHead },
+  store: RecordStore,
+  signal: CancelSignal,
+): Promise<"done" | "moved"> {
+  if (files === undefined) return writeAsLog(log, at, store, signal);
+  const { name, bytes } = await files.write(store, signal);
+  return log.trim(at.collection, { ...at.state, place: name, bytes });
+}
+
+async function writeAsLog(
   log: CommitLog,
   { collection, state }: { readonly collection: string; readonly state: LogHead },
   store: RecordStore,
@@ -58,35 +78,77 @@ export async function writeCheckpoint(
   try {
     await log.create(name, { epoch: CHECKPOINT_EPOCH, state: NO_STATE });
     const bytes = await appendAll(log, name, store, signal);
-    const outcome = await log.trim(collection, { ...state, log: name, bytes });
+    const outcome = await log.trim(collection, { ...state, place: name, bytes });
     if (outcome === "moved") await log.drop(name);
     return outcome;
   } catch (error) {
     // If it is that of the collection now, for all that is known here, it stays; a sweep removes it where it is not.
     const found = await log.checkpoint(collection).catch(() => undefined);
-    if (found !== undefined && found?.log !== name) await log.drop(name).catch(() => undefined);
+    if (found !== undefined && found?.place !== name) await log.drop(name).catch(() => undefined);
     throw error;
   }
 }
 
 /** Fills a view that has nothing. `null`: there is no checkpoint; `trimmed`, or `LogTrimmed`: it was replaced meanwhile. */
 export async function readCheckpoint(
-  log: CommitLog,
+  { log, files }: CheckpointPlaces,
   collection: string,
   view: LogView,
 ): Promise<Checkpoint | "trimmed" | null> {
   const checkpoint = await log.checkpoint(collection);
   if (checkpoint === null) return null;
-  const batches = await log.read(checkpoint.log, firstHead(CHECKPOINT_EPOCH));
-  if (batches === "trimmed") return "trimmed";
-  for await (const batch of batches) {
-    const change = await runInTurns(decodeBatch(batch, collection));
-    await view.follow(() => change, UNFINISHED);
+  const changes = isRecordFile(checkpoint.place)
+    ? changesOfFile(files, checkpoint, collection)
+    : await changesOfLog(log, checkpoint, collection);
+  if (changes === "trimmed") return "trimmed";
+  try {
+    for await (const change of changes) await view.follow(() => change, UNFINISHED);
+  } catch (error) {
+    if (!(error instanceof SegmentDamaged)) throw error;
+    // Objects go long after a checkpoint has ceased to name them; so long a reader may take, or be paused.
+    if ((await log.checkpoint(collection))?.place !== checkpoint.place) return "trimmed";
+    const words = "the records of the collection are damaged or missing in the object store";
+    throw new SheafError("collection_unavailable", `${words}: ${error.file}`, { cause: error });
   }
   // The order of older operations is not in it.
   await view.forgetUpTo(checkpoint.sequence);
   await view.follow(({ head }) => ({ head, puts: [], removes: [] }), checkpoint.batch);
   return checkpoint;
+}
+
+async function* changesOfFile(
+  files: CheckpointFiles | undefined,
+  { place, sequence }: Checkpoint,
+  collection: string,
+): AsyncGenerator<StoreChange> {
+  if (files === undefined)
+    throw new SheafError(
+      "failed_precondition",
+      "the records of the collection are in an object store, which this server was not told of (--objects)",
+    );
+  const file = await files.open(place);
+  try {
+    if (file.head.sequence !== sequence) throw new SegmentDamaged(place, null, "it is of another state");
+    yield* file.changes(collection);
+  } finally {
+    await file.close();
+  }
+}
+
+async function changesOfLog(
+  log: CommitLog,
+  { place }: Checkpoint,
+  collection: string,
+): Promise<AsyncIterable<StoreChange> | "trimmed"> {
+  const batches = await log.read(place, firstHead(CHECKPOINT_EPOCH));
+  return batches === "trimmed" ? "trimmed" : decodedBatches(batches, collection);
+}
+
+async function* decodedBatches(
+  batches: AsyncIterable<LogBatch>,
+  collection: string,
+): AsyncGenerator<StoreChange> {
+  for await (const batch of batches) yield await runInTurns(decodeBatch(batch, collection));
 }
 
 async function appendAll(

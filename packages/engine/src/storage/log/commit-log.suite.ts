@@ -53,7 +53,7 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       log.append("c", from, { batches, state: STATE });
     /** To the state after one of its batches. */
     const trim = ({ id, sequence }: LogBatch): Promise<"done" | "moved"> =>
-      log.trim("c", { epoch: EPOCH, sequence, batch: id, log: `c/${id}`, bytes: 1 });
+      log.trim("c", { epoch: EPOCH, sequence, batch: id, place: `c/${id}`, bytes: 1 });
     const headOf = async (): Promise<LogHead> => {
       const [head] = await log.heads(["c"]);
       return { epoch: head!.epoch, sequence: head!.sequence, batch: head!.batch };
@@ -200,7 +200,7 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       const anyway = { batches: [batch(2, "x".repeat(101))], state: STATE, unbounded: true };
       expect(await bounded.append("c", head, anyway)).toBe("done");
       const newest = headAfter(EPOCH, anyway.batches);
-      expect(await bounded.trim("c", { ...head, log: "c/1", bytes: 1 })).toBe("done");
+      expect(await bounded.trim("c", { ...head, place: "c/1", bytes: 1 })).toBe("done");
       const third = { batches: [batch(3, "x".repeat(100))], state: STATE };
       expect(await bounded.append("c", newest, third)).toBe("done");
       expect((await bounded.heads(["c"]))[0]).toMatchObject({ bytes: 201, checkpointBytes: 1 });
@@ -211,10 +211,10 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       const large = { ...batch(40), parts: [{ partition: 0, body: Buffer.alloc(1_200_000, 7) }] };
       const batches = [...Array.from({ length: 39 }, (_, i) => batch(i + 1)), large];
       await append(START, ...batches);
-      const checkpoint = { ...headAfter(EPOCH, batches.slice(0, 2)), log: "c/1", bytes: 3 };
-      await log.create(checkpoint.log, { epoch: CHECKPOINT_EPOCH, state: STATE });
+      const checkpoint = { ...headAfter(EPOCH, batches.slice(0, 2)), place: "c/1", bytes: 3 };
+      await log.create(checkpoint.place, { epoch: CHECKPOINT_EPOCH, state: STATE });
       const first = { batches: [batch(1, "records")], state: STATE };
-      await log.append(checkpoint.log, firstHead(CHECKPOINT_EPOCH), first);
+      await log.append(checkpoint.place, firstHead(CHECKPOINT_EPOCH), first);
       await log.trim("c", checkpoint);
       expect(await log.checkpoint("c")).toEqual(checkpoint);
       const to = { collection: "copy", epoch: "epoch-2" };
@@ -224,8 +224,8 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       const copied = { ...head, epoch: "epoch-2" };
       expect((await log.heads(["copy"]))[0]).toMatchObject({ ...copied, state: STATE, checkpointBytes: 3 });
       const theirs = (await log.checkpoint("copy"))!;
-      expect(theirs).toEqual({ ...checkpoint, epoch: "epoch-2", log: theirs.log });
-      expect(theirs.log).not.toBe(checkpoint.log);
+      expect(theirs).toEqual({ ...checkpoint, epoch: "epoch-2", place: theirs.place });
+      expect(theirs.place).not.toBe(checkpoint.place);
       const after = { ...headAfter(EPOCH, batches.slice(0, 2)), epoch: "epoch-2" };
       expect(await readAll(log, after, "copy")).toEqual(batches.slice(2));
       expect(await log.find("copy", batches[0]!.id)).toBe(1);
@@ -234,11 +234,11 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       expect(await readAll(log, copied, "copy")).toHaveLength(1);
       await log.drop("c");
       expect(await readAll(log, after, "copy")).toHaveLength(39);
-      expect(await log.heads([checkpoint.log])).toEqual([null]);
-      const records = await readAll(log, firstHead(CHECKPOINT_EPOCH), theirs.log);
+      expect(await log.heads([checkpoint.place])).toEqual([null]);
+      const records = await readAll(log, firstHead(CHECKPOINT_EPOCH), theirs.place);
       expect(records.map(({ id }) => id)).toEqual(first.batches.map(({ id }) => id));
-      await log.trim("copy", { ...copied, log: "copy/2", bytes: 1 });
-      expect(await log.heads([theirs.log])).toEqual([null]);
+      await log.trim("copy", { ...copied, place: "copy/2", bytes: 1 });
+      expect(await log.heads([theirs.place])).toEqual([null]);
       expect(await log.copy("c", { collection: "other", epoch: "epoch-3" })).toBe("gone");
       expect(await log.heads(["other"])).toEqual([null]);
     });

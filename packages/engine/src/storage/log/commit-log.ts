@@ -35,8 +35,8 @@ export interface LogSizes {
 
 /** A state that the records themselves were written down at, so that batches up to it are needed no more. */
 export interface Checkpoint extends LogHead {
-  /** The log whose batches make that state of nothing. It is removed with the checkpoint. */
-  readonly log: string;
+  /** The log whose batches make that state of nothing, which is removed with the checkpoint; or the name of a file of records. */
+  readonly place: string;
   readonly bytes: number;
 }
 

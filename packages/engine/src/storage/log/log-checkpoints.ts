@@ -1,6 +1,7 @@
 /** Writes checkpoints of one collection beside its writes, one at a time, whenever its log has got large. */
 import { Cancellation, SheafError } from "@sheaf/protocol";
 import { isCheckpointDue, writeCheckpoint } from "./checkpoint-log.ts";
+import type { CheckpointFiles } from "./checkpoint-files.ts";
 import type { CommitLog, LogSizes } from "./commit-log.ts";
 import type { LogView } from "./logged-record-store.ts";
 
@@ -15,6 +16,8 @@ export interface LogCheckpointsOptions {
   readonly id: string;
   readonly epoch: string;
   readonly log: CommitLog;
+  /** Where records are written to; the log's own place where it is left out. */
+  readonly files?: CheckpointFiles | undefined;
   readonly copy: () => Promise<ViewCopy>;
   /** Of a log that needs one; the default where it is left out. */
   readonly leastBytes?: number | undefined;
@@ -65,13 +68,13 @@ export class LogCheckpoints {
   }
 
   async #write(): Promise<void> {
-    const { id: collection, epoch, log, onProblem } = this.#options;
+    const { id: collection, epoch, log, files, onProblem } = this.#options;
     try {
       const { view, remove } = await this.#options.copy();
       try {
         const { batch, head } = view;
         const state = { epoch, sequence: head.sequence, batch: batch ?? "" };
-        const outcome = await writeCheckpoint(log, { collection, state }, view, this.#closing);
+        const outcome = await writeCheckpoint({ log, files }, { collection, state }, view, this.#closing);
         this.#dueSince = null;
         if (outcome === "moved") this.#notBefore = performance.now() + PAUSE_MS;
       } finally {

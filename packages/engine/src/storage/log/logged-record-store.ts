@@ -23,7 +23,8 @@ import {
   bytesOf,
   isSameHead,
 } from "./commit-log.ts";
-import { readCheckpoint } from "./checkpoint-log.ts";
+import type { CheckpointFiles } from "./checkpoint-files.ts";
+import { type CheckpointPlaces, readCheckpoint } from "./checkpoint-log.ts";
 import type { HeadReader } from "./head-reader.ts";
 import type { LogCheckpoints } from "./log-checkpoints.ts";
 import { LogWriter } from "./log-writer.ts";
@@ -64,6 +65,8 @@ export interface LoggedStoreOptions {
   /** Of its log, which is made where there is none. */
   readonly epoch: string;
   readonly log: CommitLog;
+  /** Where checkpoints may be that are not in the log's own place. */
+  readonly files?: CheckpointFiles | undefined;
   readonly heads: HeadReader;
   /** Closed with this. */
   readonly view: LogView;
@@ -104,10 +107,10 @@ export class LoggedRecordStore extends ForwardingStore {
 
   /** With all that is in the log. Throws `ViewVoid` where the view has to be removed first. */
   static async open(options: LoggedStoreOptions): Promise<LoggedRecordStore> {
-    const { id, epoch, log, heads, view, quota } = options;
+    const { id, epoch, log, files, heads, view, quota } = options;
     const { owner } = quota;
     if ((await heads.head(id)) === null) await log.create(id, { epoch, state: NO_STATE, owner });
-    if (view.batch === null && view.head.sequence === 0) await readWhole(log, id, view);
+    if (view.batch === null && view.head.sequence === 0) await readWhole({ log, files }, id, view);
     const store = new LoggedRecordStore(options);
     await store.refresh();
     if (store.#sizes.usage === null) await log.count(id, store.#position, owner, await usageOf(view));
@@ -340,9 +343,9 @@ export class LoggedRecordStore extends ForwardingStore {
 }
 
 /** A view that has nothing begins with what the log begins with. */
-async function readWhole(log: CommitLog, id: string, view: LogView): Promise<void> {
+async function readWhole(places: CheckpointPlaces, id: string, view: LogView): Promise<void> {
   try {
-    if ((await readCheckpoint(log, id, view)) === "trimmed") throw new ViewVoid();
+    if ((await readCheckpoint(places, id, view)) === "trimmed") throw new ViewVoid();
   } catch (error) {
     throw error instanceof LogTrimmed ? new ViewVoid() : error;
   }

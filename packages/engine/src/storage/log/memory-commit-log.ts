@@ -18,6 +18,7 @@ import {
   newCheckpointLog,
 } from "./commit-log.ts";
 import { NO_USAGE, type Usage, fits, sumOf } from "../usage.ts";
+import { isRecordFile } from "./checkpoint-files.ts";
 
 interface Log {
   head: FoundHead;
@@ -75,7 +76,7 @@ export class MemoryCommitLog implements CommitLog {
   }
 
   async drop(collection: string): Promise<void> {
-    const log = this.#logs.get(collection)?.checkpoint?.log;
+    const log = this.#logs.get(collection)?.checkpoint?.place;
     this.#logs.delete(collection);
     if (log !== undefined) this.#logs.delete(log);
   }
@@ -114,11 +115,12 @@ export class MemoryCommitLog implements CommitLog {
     checkpoint: Checkpoint | null,
     { collection, epoch }: { readonly collection: string; readonly epoch: string },
   ): Checkpoint | null {
-    const log = checkpoint === null ? undefined : this.#logs.get(checkpoint.log);
+    if (checkpoint !== null && isRecordFile(checkpoint.place)) return { ...checkpoint, epoch };
+    const log = checkpoint === null ? undefined : this.#logs.get(checkpoint.place);
     if (checkpoint === null || log === undefined) return null;
     const name = newCheckpointLog(collection);
     this.#logs.set(name, log);
-    return { ...checkpoint, epoch, log: name };
+    return { ...checkpoint, epoch, place: name };
   }
 
   async *#readAfter(log: Log, from: number): AsyncGenerator<LogBatch> {
@@ -162,7 +164,7 @@ export class MemoryCommitLog implements CommitLog {
     if (log === undefined || log.head.epoch !== epoch || !isState) return "moved";
     log.batches = log.batches.filter((one) => one.sequence > sequence);
     log.trimmed = { epoch, sequence, batch };
-    if (log.checkpoint !== null) this.#logs.delete(log.checkpoint.log);
+    if (log.checkpoint !== null) this.#logs.delete(log.checkpoint.place);
     log.checkpoint = checkpoint;
     return "done";
   }

@@ -74,7 +74,7 @@ it("keeps the ids of batches for a day after they were trimmed", async () => {
     `update ${settings.schema}.log_batch set at = now() - interval '25 hours' where seq = 1`,
     [],
   );
-  await log.trim("c", { ...headAfter("epoch", [young]), log: "c/1", bytes: 1 });
+  await log.trim("c", { ...headAfter("epoch", [young]), place: "c/1", bytes: 1 });
   expect(await log.find("c", old.id)).toBeNull();
   expect(await log.find("c", young.id)).toBe(2);
 });

@@ -23,6 +23,7 @@ import {
   newCheckpointLog,
 } from "../log/commit-log.ts";
 import { NO_USAGE, type Usage, isBounded } from "../usage.ts";
+import { isRecordFile } from "../log/checkpoint-files.ts";
 import { AppendMeter } from "../log/append-meter.ts";
 import { byteaArray } from "./bytea-array.ts";
 import { LogOwners } from "./log-owners.ts";
@@ -96,6 +97,7 @@ export class PostgresCommitLog implements CommitLog {
     await query(copyBatches, [from, collection, seq]);
     await query(copy, [from, collection, epoch]);
     await query(copyRefs, [from, collection]);
+    await query(copyRefs, [recordsOf(from), recordsOf(collection)]);
     const values = [
       from,
       collection,
@@ -114,7 +116,7 @@ export class PostgresCommitLog implements CommitLog {
   }
 
   async #copyCheckpoint({ query }: Connection, from: unknown, collection: string): Promise<string | null> {
-    if (typeof from !== "string") return null;
+    if (!isLog(from)) return typeof from === "string" ? from : null;
     const { copySource, copyHead } = this.#sql;
     const [source] = await query(copySource, [from]);
     // Replaced since it was named, which the copy of the head finds out.
@@ -137,7 +139,7 @@ export class PostgresCommitLog implements CommitLog {
   async drop(collection: string): Promise<void> {
     const [dropped] = await this.#change(this.#sql.dropHead, [collection]);
     const checkpoint = dropped?.["checkpoint"];
-    if (typeof checkpoint === "string") await this.drop(checkpoint);
+    if (isLog(checkpoint)) await this.drop(checkpoint);
     for (const statement of [this.#sql.dropBodies, this.#sql.dropBatches])
       while ((await this.#change(statement, [collection])).length > 0) await sleep(STEP_PAUSE_MS);
     const { remove, removeRefs } = this.#database.statements.manifests;
@@ -200,9 +202,9 @@ export class PostgresCommitLog implements CommitLog {
   async checkpoint(collection: string): Promise<Checkpoint | null> {
     const [row] = await this.#database.read(this.#sql.checkpoint, [collection]);
     if (row === undefined) return null;
-    const { epoch, batch, checkpoint: log } = row as Readonly<Record<string, string>>;
+    const { epoch, batch, checkpoint: place } = row as Readonly<Record<string, string>>;
     const [sequence, bytes] = [Number(row["seq"]), Number(row["checkpoint_bytes"])];
-    return { epoch: epoch!, sequence, batch: batch!, log: log!, bytes };
+    return { epoch: epoch!, sequence, batch: batch!, place: place!, bytes };
   }
 
   /** The head says first what is gone; rows go behind, also those that an earlier trim did not come to. */
@@ -213,26 +215,32 @@ export class PostgresCommitLog implements CommitLog {
       this.#database.transact((connection) => this.#trimHead(connection, collection, checkpoint)),
     );
     if (replaced === "moved") return "moved";
-    if (replaced !== null) await this.drop(replaced.log);
+    if (replaced !== null) await this.drop(replaced);
     while ((await this.#change(trimBodies, [collection, sequence])).length > 0) await sleep(STEP_PAUSE_MS);
     await this.#change(trimBatches, [collection, sequence]);
     return "done";
   }
 
-  /** The checkpoint that was replaced, if any. Done once, however often it is asked for. */
+  /** The log of the checkpoint that was replaced, if it had one. Done once, however often it is asked for. */
   async #trimHead(
     { query }: Connection,
     collection: string,
-    { epoch, sequence, batch, log, bytes }: Checkpoint,
-  ): Promise<Verdict<{ readonly log: string } | null | "moved">> {
-    const [head] = await query(this.#sql.lockHead, [collection]);
-    if (head?.["checkpoint"] === log) return { commit: false, value: null };
-    if (head?.["epoch"] !== epoch || Number(head["trimmed_seq"]) >= sequence)
-      return { commit: false, value: "moved" };
-    const trimmed = await query(this.#sql.trimHead, [collection, sequence, batch, log, bytes]);
-    if (trimmed.length === 0) return { commit: false, value: "moved" };
+    { epoch, sequence, batch, place, bytes }: Checkpoint,
+  ): Promise<Verdict<string | null>> {
+    const moved = { commit: false, value: "moved" } as const;
+    const { lockHead, trimHead } = this.#sql;
+    const [head] = await query(lockHead, [collection]);
+    if (head?.["checkpoint"] === place) return { commit: false, value: null };
+    if (head?.["epoch"] !== epoch || Number(head["trimmed_seq"]) >= sequence) return moved;
+    if ((await query(trimHead, [collection, sequence, batch, place, bytes])).length === 0) return moved;
+    // As a manifest refers to the files of an index.
+    const { revive, addRefs, removeRefs } = this.#database.statements.manifests;
+    const [owner, files] = [recordsOf(collection), isRecordFile(place) ? [place] : []];
+    if ((await query(revive, [files])).length < files.length) return moved;
+    await query(addRefs, [owner, files]);
+    await query(removeRefs, [owner, files]);
     const before = head["checkpoint"];
-    return { commit: true, value: typeof before === "string" ? { log: before } : null };
+    return { commit: true, value: isLog(before) ? before : null };
   }
 
   async sweep(absentOf: (ids: readonly string[]) => Promise<readonly string[]>): Promise<void> {
@@ -301,6 +309,15 @@ export class PostgresCommitLog implements CommitLog {
 }
 
 const MAX_INT = 2 ** 31 - 1;
+
+/** What the checkpoint of a collection is referred to from; its index is from the collection itself. */
+function recordsOf(collection: string): string {
+  return `${collection}/records`;
+}
+
+function isLog(checkpoint: unknown): checkpoint is string {
+  return typeof checkpoint === "string" && !isRecordFile(checkpoint);
+}
 
 /** Rows of a log, by their sequence numbers. */
 interface CopiedRows {

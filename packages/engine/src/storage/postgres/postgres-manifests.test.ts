@@ -98,13 +98,13 @@ describe("manifests in PostgreSQL", () => {
     await age();
     await stage("new.seg");
     await publish(["b.seg", "new.seg"], { after: 1 });
-    await manifests.doom(HOUR_MS);
+    await manifests.doom(HOUR_MS, HOUR_MS);
     // The second one has lost its reference just now.
     expect(await states()).toEqual({
       ...{ "a.seg": "live", "b.seg": "live", "new.seg": "live", "left.seg": "doomed" },
     });
     await age();
-    await manifests.doom(HOUR_MS);
+    await manifests.doom(HOUR_MS, HOUR_MS);
     expect((await manifests.doomed()).toSorted()).toEqual(["a.seg", "left.seg"]);
     await manifests.removed("left.seg");
     expect(await manifests.doomed()).toEqual(["a.seg"]);
@@ -120,7 +120,7 @@ describe("manifests in PostgreSQL", () => {
     await database.transact(async ({ query }) => {
       await query(sql.revive, [["a.seg"]]);
       await query(sql.addRefs, ["c", ["a.seg"]]);
-      swept = manifests.doom(HOUR_MS);
+      swept = manifests.doom(HOUR_MS, HOUR_MS);
       await waiting();
       return { commit: true, value: null };
     });
@@ -136,13 +136,13 @@ describe("manifests in PostgreSQL", () => {
     await log.drop("c");
     expect(await manifests.read("c")).toBeNull();
     await age();
-    await manifests.doom(HOUR_MS);
+    await manifests.doom(HOUR_MS, HOUR_MS);
     expect(await states()).toEqual({ "a.seg": "live", "b.seg": "live" });
     await database.change(`delete from ${settings.schema}.log_head`, []);
-    await manifests.doom(HOUR_MS);
+    await manifests.doom(HOUR_MS, HOUR_MS);
     expect(await manifests.read("forked")).toBeNull();
     await age();
-    await manifests.doom(HOUR_MS);
+    await manifests.doom(HOUR_MS, HOUR_MS);
     expect(await states()).toEqual({ "a.seg": "doomed", "b.seg": "doomed" });
   });
 });

@@ -75,13 +75,16 @@ export class PostgresManifests {
     );
   }
 
-  /** Takes what nothing has referred to for so long out of use, and the manifests of collections that are gone. */
-  async doom(afterMs: number): Promise<void> {
+  /**
+   * Takes out of use what nothing has referred to for so long, or for `keepMs` where records are in it, and the manifests of
+   * collections that are gone.
+   */
+  async doom(afterMs: number, keepMs: number): Promise<void> {
     for (const { collection } of await this.#database.read(this.#sql.lost)) {
       await this.#change(this.#sql.remove, [collection]);
       await this.#change(this.#sql.removeRefs, [collection, []]);
     }
-    while ((await this.#change(this.#sql.doom, [afterMs])).length > 0);
+    while ((await this.#change(this.#sql.doom, [afterMs, keepMs])).length > 0);
     await this.#change(this.#sql.forget, []);
   }
 

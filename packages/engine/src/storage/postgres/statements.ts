@@ -76,6 +76,11 @@ const MIGRATIONS: readonly Migration[] = [
         seen timestamptz not null default now())`,
     ],
   },
+  {
+    // A program that does not know records in objects would take a checkpoint for missing.
+    oldest: 7,
+    statements: () => [],
+  },
 ];
 
 export type Statements = ReturnType<typeof statementsIn>;
@@ -258,6 +263,10 @@ function wholeLogIn(schema: string) {
       ), counted as (
         update ${owners} o set records = o.records - coalesce(d.kept_records, 0), bytes = o.bytes - coalesce(d.kept_bytes, 0)
         from dropped d where o.owner = d.owner
+      ), unneeded as (
+        delete from ${schema}.segment_ref where collection = $1::text || '/records' returning segment
+      ), left_over as (
+        update ${schema}.segment s set at = now() from unneeded where s.id = unneeded.segment
       )
       select checkpoint from dropped`,
     /** A part of them: a large log is dropped in steps. */
@@ -351,13 +360,14 @@ function manifestsIn(schema: string) {
 function objectsIn(schema: string) {
   const [segment, ref] = [`${schema}.segment`, `${schema}.segment_ref`];
   const isUnused = (s: string): string => `${s}.state in ('staged', 'live')
-    and ${s}.at < now() - $1::float8 * interval '1 millisecond'
+    and ${s}.at < now() - interval '1 millisecond' *
+      case when ${s}.state = 'live' and ${s}.id like '%.records' then $2::float8 else $1::float8 end
     and not exists (select 1 from ${ref} r where r.segment = ${s}.id)`;
   return {
     /** Nothing where the name is spent. */
     stage: `insert into ${segment} as s (id, state, bytes) values ($1::text, 'staged', $2::bigint)
-      on conflict (id) do update set at = now() where s.state in ('staged', 'live') returning state`,
-    /** The condition stands twice: rows that others hold are looked at again once these are done. */
+      on conflict (id) do update set at = now(), bytes = excluded.bytes where s.state in ('staged', 'live') returning state`,
+    /** What records were in stays longer, for backups of the database refer to it. The condition stands twice: rows that others hold are looked at again once these are done. */
     doom: `update ${segment} s set state = 'doomed', at = now()
       where s.id in (select c.id from ${segment} c where ${isUnused("c")} order by c.at limit 100) and ${isUnused("s")}
       returning s.id`,

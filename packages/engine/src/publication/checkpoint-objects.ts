@@ -1,0 +1,49 @@
+/**
+ * Records of checkpoints in an object store. A file is known to the database before its first byte is sent, and read back
+ * before a checkpoint names it, as files of indexes are. Unlike these it is not a cache: nothing else has what is in it.
+ */
+import { randomUUID } from "node:crypto";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import type { ReadOptions, SegmentFiles } from "../storage/files/segment-files.ts";
+import { type CheckpointFiles, type WrittenFile, recordFileName } from "../storage/log/checkpoint-files.ts";
+import { RecordFile, writeRecordFile } from "../storage/log/record-file.ts";
+import type { RecordStore } from "../storage/record-store.ts";
+import type { PostgresManifests } from "../storage/postgres/postgres-manifests.ts";
+import { verifyFile } from "./published-files.ts";
+
+export interface CheckpointObjectsOptions {
+  /** Not closed by this. */
+  readonly objects: SegmentFiles;
+  readonly manifests: Pick<PostgresManifests, "stage">;
+}
+
+export class CheckpointObjects implements CheckpointFiles {
+  readonly #options: CheckpointObjectsOptions;
+
+  constructor(options: CheckpointObjectsOptions) {
+    this.#options = options;
+  }
+
+  async write(store: RecordStore, signal: CancelSignal): Promise<WrittenFile> {
+    const { objects } = this.#options;
+    const name = recordFileName(randomUUID());
+    await this.#stage(name, 0);
+    const file = await writeRecordFile(objects, name, store, signal);
+    // Each of the two may take long, and a file that is staged stays for an hour.
+    await this.#stage(name, 0);
+    await verifyFile(objects, file, signal);
+    const written = await this.open(name, { signal });
+    await written.close();
+    await this.#stage(name, written.size);
+    return { name, bytes: written.size };
+  }
+
+  open(name: string, options?: ReadOptions): Promise<RecordFile> {
+    return RecordFile.open(this.#options.objects, name, options);
+  }
+
+  async #stage(name: string, bytes: number): Promise<void> {
+    if ((await this.#options.manifests.stage(name, bytes)) === "spent")
+      throw new SheafError("unavailable", `writing the records took too long: ${name} was given up`);
+  }
+}

@@ -1,0 +1,231 @@
+/** Records of checkpoints in an object store: what a server finds that has nothing, and what is left of those before. */
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { CollectionRef } from "@sheaf/protocol";
+import { createHostedEngine } from "../host/create-hosted-engine.ts";
+import type { Engine } from "../engine.ts";
+import { createLocalEngine } from "../create-local-engine.ts";
+import { ObjectServer } from "../storage/objects/testing/object-server.ts";
+import { PostgresServer } from "../storage/postgres/testing/postgres-server.ts";
+import { idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
+import { end } from "../testing/host-ends.ts";
+import { INDEX, row } from "../testing/indexed-folder.ts";
+import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { ObjectCluster, expectSame, flipped } from "./testing/object-cluster.ts";
+
+/** Of one write, so that each is worth a checkpoint. */
+const LARGE = 40;
+const checkpointAfterBytes = 20_000;
+
+let database: PostgresServer;
+let server: ObjectServer;
+beforeAll(async () => {
+  [database, server] = await Promise.all([PostgresServer.start(), ObjectServer.start()]);
+});
+afterAll(async () => {
+  await Promise.all([database?.close(), server?.close()]);
+});
+beforeEach(() => {
+  server.fault = () => null;
+});
+
+function cluster(): ObjectCluster {
+  return new ObjectCluster(database.settings(), server.settings(), { checkpointAfterBytes });
+}
+
+async function headOf(shared: ObjectCluster, { id }: CollectionRef): Promise<Record<string, unknown>> {
+  return (await shared.rows("log_head", `collection = '${id}'`))[0]!;
+}
+
+async function addLarge(engine: Engine, ref: CollectionRef, from: number): Promise<void> {
+  const rows = Array.from({ length: LARGE }, (_, i) => ({
+    ...row(from + i),
+    document: `${from + i} `.repeat(200),
+  }));
+  await write(engine, ref, "add", ...rows);
+}
+
+/** Adds records until the log was trimmed to another checkpoint than this one; the name of its object. */
+async function checkpointed(shared: ObjectCluster, engine: Engine, ref: CollectionRef): Promise<string> {
+  const first = await engine.count(ref, { ids: null, where: null });
+  const before = (await headOf(shared, ref))["checkpoint"];
+  for (let from = first; ; from += LARGE) {
+    await addLarge(engine, ref, from);
+    const found = (await headOf(shared, ref))["checkpoint"];
+    if (found !== before) return String(found);
+  }
+}
+
+/** Some written, some deleted, some changed before and after what is in the newest object. */
+async function filled(shared: ObjectCluster, engine: Engine): Promise<[CollectionRef, string]> {
+  const ref = await makeCollection(engine);
+  await addLarge(engine, ref, 0);
+  await engine.delete(ref, { ids: ["r3", "r9"], where: null, limit: null });
+  const name = await checkpointed(shared, engine, ref);
+  await engine.delete(ref, { ids: ["r5"], where: null, limit: null });
+  await write(engine, ref, "update", { ...row(17), document: "changed" });
+  return [ref, name];
+}
+
+describe("records of a checkpoint in an object store", () => {
+  it("are all that a server has to read that has nothing, and none of them are in the database", async () => {
+    const shared = cluster();
+    const one = await shared.open();
+    const [ref, name] = await filled(shared, one);
+    expect(name).toMatch(/\.records$/u);
+    await expect.poll(async () => Number((await headOf(shared, ref))["bytes"])).toBeLessThan(200_000);
+    const { trimmed_seq: trimmed } = await headOf(shared, ref);
+    expect(await shared.rows("log", `seq <= ${Number(trimmed)}`)).toEqual([]);
+    expect(await shared.rows("log_head", "position('/' in collection) > 0")).toEqual([]);
+    await shared.close(one);
+    const [two, three] = [await shared.open(), await shared.open()];
+    await expectSame(two, three, ref);
+    const ids = await idsOf(two, ref);
+    expect(ids).not.toEqual(expect.arrayContaining(["r3"]));
+    expect(ids).toHaveLength(Number((await headOf(shared, ref))["kept_records"]));
+    expect(shared.errors()).toEqual([]);
+  });
+
+  it("stay for a fork when their own collection is dropped, and go with the last one", async () => {
+    const shared = cluster();
+    const one = await shared.open();
+    const [ref] = await filled(shared, one);
+    const name = String((await headOf(shared, ref))["checkpoint"]);
+    const expected = await idsOf(one, ref);
+    const puts = server.calls.filter((call) => call.includes(".records")).length;
+    const fork = { ...ref, id: (await one.forkCollection(ref, "forked")).id };
+    expect((await headOf(shared, fork))["checkpoint"]).toBe(name);
+    expect(server.calls.filter((call) => call.includes(".records"))).toHaveLength(puts);
+    await one.deleteCollection({ ...ref, name: (await one.getCollection(ref)).name });
+    await expect.poll(() => shared.rows("log_head", `collection = '${ref.id}'`)).toEqual([]);
+    await shared.sweep();
+    expect(await idsOf(await shared.open(), fork)).toEqual(expected);
+    await one.deleteCollection({ ...fork, name: "forked" });
+    await expect.poll(() => shared.rows("segment_ref")).toEqual([]);
+    await shared.sweep();
+    expect(await shared.store.list("")).toEqual([]);
+  });
+
+  it("stay for as long as backups of the database may refer to them, which serve what they hold", async () => {
+    const shared = cluster();
+    const one = await shared.open();
+    const ref = await makeCollection(one);
+    const name = await checkpointed(shared, one, ref);
+    await expect
+      .poll(async () => Number((await headOf(shared, ref))["bytes"]))
+      .toBeLessThan(4 * checkpointAfterBytes);
+    const [head, log, batches] = [
+      await shared.rows("log_head", `collection = '${ref.id}'`),
+      await shared.rows("log", `collection = '${ref.id}'`),
+      await shared.rows("log_batch", `collection = '${ref.id}'`),
+    ];
+    const kept = await shared.rows("segment_ref", `collection = '${ref.id}/records'`);
+    expect(head[0]!["checkpoint"]).toBe(kept[0]!["segment"]);
+    const then = await idsOf(await shared.open(), ref);
+    const later = await checkpointed(shared, one, ref);
+    expect(later).not.toBe(name);
+    // An hour of those that nothing refers to is long over, a week is not.
+    await shared.sweep({ keepMs: 1e9 });
+    expect(await shared.store.list("")).toEqual(expect.arrayContaining([String(head[0]!["checkpoint"])]));
+    await shared.setBack(ref, { head, log, batches });
+    const path = temporaryFolder();
+    expect(await idsOf(await shared.open(path), ref)).toEqual(then);
+    // The server that went on finds that its view is of no state of the log.
+    await expect.poll(() => idsOf(one, ref).catch(String)).toEqual(then);
+  });
+
+  it("that are damaged or missing make their collection unavailable, and nothing else", async () => {
+    const shared = cluster();
+    const path = temporaryFolder();
+    const one = await shared.open(path);
+    const [ref] = await filled(shared, one);
+    const [other] = await filled(shared, one);
+    const expected = await idsOf(one, ref);
+    const name = String((await headOf(shared, ref))["checkpoint"]);
+    const whole = await shared.object(name);
+    await shared.replaceObject(name, flipped(whole));
+    const two = await shared.open();
+    const refused = { code: "collection_unavailable" };
+    const told = (): string => shared.log.map(({ error }) => error).join("\n");
+    await expect(idsOf(two, ref)).rejects.toMatchObject(refused);
+    expect(told()).toContain(name);
+    expect(await idsOf(two, other)).toEqual(await idsOf(one, other));
+    await shared.store.remove(name);
+    await expect(idsOf(two, ref)).rejects.toMatchObject(refused);
+    // Who has the records serves them.
+    expect(await idsOf(one, ref)).toEqual(expected);
+    await shared.replaceObject(name, whole);
+    expect(await idsOf(two, ref)).toEqual(expected);
+  });
+
+  it("are waited for while the object store is away, and writes go on where the records are", async () => {
+    const shared = cluster();
+    const one = await shared.open();
+    const [ref] = await filled(shared, one);
+    server.fault = () => "busy";
+    await expect(idsOf(await shared.open(), ref)).rejects.toMatchObject({ code: "unavailable" });
+    await addLarge(one, ref, 10_000);
+    await addLarge(one, ref, 20_000);
+    server.fault = () => null;
+    const expected = await idsOf(one, ref);
+    expect(await idsOf(await shared.open(), ref)).toEqual(expected);
+  });
+
+  it("are not read by a server without the object store, which says so", async () => {
+    const shared = cluster();
+    const [ref] = await filled(shared, await shared.open());
+    const alone = await createLocalEngine({ dataFolder: temporaryFolder(), database: shared.database });
+    try {
+      await expect(idsOf(alone, ref)).rejects.toMatchObject({
+        code: "failed_precondition",
+        message: expect.stringContaining("--objects"),
+      });
+    } finally {
+      await alone.close();
+    }
+  });
+
+  it.each([
+    ["PUT", "cut"],
+    ["PUT", "lost"],
+    ["GET", "cut"],
+  ] as const)(
+    "are whole where their writer is killed at a %s that is %s, and nothing is left over",
+    async (method, answer) => {
+      const shared = cluster();
+      const dataFolder = temporaryFolder();
+      const ref = await makeCollection(await shared.open());
+      const { objects } = shared;
+      const host = await createHostedEngine({ dataFolder, database: shared.database, index: INDEX, objects });
+      let isKilled = false;
+      const isAlive = (): boolean => !isKilled;
+      server.fault = (call) => {
+        if (isKilled || !call.startsWith(method) || !call.includes(".records")) return null;
+        isKilled = true;
+        end(host, "SIGKILL");
+        return answer;
+      };
+      const acknowledged: string[] = [];
+      for (let from = 0; isAlive(); from += LARGE) {
+        const isDone = await addLarge(host, ref, from).then(
+          () => true,
+          () => false,
+        );
+        if (isDone) acknowledged.push(...Array.from({ length: LARGE }, (_, i) => `r${from + i}`));
+      }
+      await host.close();
+      server.fault = () => null;
+      rmSync(dataFolder, { recursive: true });
+      const next = await shared.open();
+      expect(await idsOf(next, ref)).toEqual(expect.arrayContaining(acknowledged));
+      const name = await checkpointed(shared, next, ref);
+      const expected = await idsOf(next, ref);
+      await shared.close(next);
+      await shared.sweep();
+      const records = (await shared.store.list("")).filter((one) => one.endsWith(".records"));
+      expect(records).toEqual([String((await headOf(shared, ref))["checkpoint"])]);
+      expect(name).toMatch(/\.records$/u);
+      expect(await idsOf(await shared.open(), ref)).toEqual(expected);
+    },
+  );
+});

@@ -1,0 +1,31 @@
+/** The seam between checkpoints and whatever keeps files of records for all servers: an object store. */
+import type { CancelSignal } from "@sheaf/protocol";
+import type { ReadOptions } from "../files/segment-files.ts";
+import type { RecordStore } from "../record-store.ts";
+import type { RecordFile } from "./record-file.ts";
+
+export interface WrittenFile {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+export interface CheckpointFiles {
+  /**
+   * Writes the records of a store that nobody writes. Once this resolves the file was read back, and stays for an hour or
+   * longer: until then a checkpoint has to name it.
+   */
+  write(store: RecordStore, signal: CancelSignal): Promise<WrittenFile>;
+  /** Throws `SegmentMissing`, and `SegmentDamaged` for what is not as it was written. To be closed. */
+  open(name: string, options?: ReadOptions): Promise<RecordFile>;
+}
+
+const SUFFIX = ".records";
+
+export function recordFileName(uuid: string): string {
+  return `${uuid}${SUFFIX}`;
+}
+
+/** What a checkpoint names is such a file, not a log. */
+export function isRecordFile(place: string): boolean {
+  return place.endsWith(SUFFIX);
+}
