@@ -41,6 +41,8 @@ export interface EmbedRequest {
   /** Names text `i` in a refusal: `texts[3]`, `record "a" of documents`. */
   readonly describe?: (index: number) => string;
   readonly bm25?: Bm25Options;
+  /** Digest of the weights that have to make the vectors; with others the call is 409. Default: whichever are there. */
+  readonly weights?: string;
   /** Tokens of each text that are to come along at most. Default: the embeddings come without. */
   readonly tokens?: number;
 }

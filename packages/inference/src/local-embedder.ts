@@ -203,6 +203,7 @@ export class LocalEmbedder implements Embedder {
     const entry = this.#entryOfKind(request.model, "dense");
     const model = this.#open(entry);
     const dimension = model.folder.dimension ?? 0;
+    await requireWeights(model, request);
     throwIfAborted(options.signal);
     if (request.texts.length === 0) return { dimension, vectors: [], numTokens: 0, truncatedInputs: 0 };
     const { ids, numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
@@ -216,6 +217,7 @@ export class LocalEmbedder implements Embedder {
     throwIfAborted(options.signal);
     if (entry.head === "bm25") return this.#bm25(request, options);
     const model = this.#open(entry);
+    await requireWeights(model, request);
     if (request.texts.length === 0) return { vectors: [], numTokens: 0, truncatedInputs: 0 };
     const { ids, numTokens, truncatedInputs, ...embedded } = await model.embed(request, options);
     const labels = await model.labels();
@@ -347,6 +349,14 @@ export class LocalEmbedder implements Embedder {
     this.#temporaryFolder ??= mkdtemp(join(tmpdir(), "sheaf-models-"));
     return this.#temporaryFolder;
   }
+}
+
+/** Those of a model that is open do not change, so what was checked holds for the whole call. */
+async function requireWeights(model: LocalModel, { weights }: EmbedRequest): Promise<void> {
+  if (weights === undefined) return;
+  const { identifier, digest } = await model.identity();
+  if (digest !== weights)
+    throw new SheafError("model_mismatch", `${identifier} has other weights here than the call asks for`);
 }
 
 function asDense(vector: PooledVector): Float32Array {

@@ -91,6 +91,7 @@ describe("readSettings", () => {
       clusterSecret: null,
       clusterSecretFile: null,
       readReplicas: 2,
+      localModels: true,
       ...{ objects: null, objectsEndpoint: null, objectsAnyEndpoint: null, objectsRegion: "us-east-1" },
       ...{ objectsKeyId: null, objectsSecretKey: null, objectsSecretKeyFile: null },
       ...{ objectsSessionToken: null, objectsPlaintextHost: null, objectsKeepMs: 604_800_000 },

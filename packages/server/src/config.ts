@@ -124,7 +124,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_ROLE",
     flag: { name: "role", operand: "role" },
     default: "all",
-    doc: "What this server does: all, embed (stores no collections), search (runs no models) or gateway (experimental: stores nothing itself, and asks search nodes).",
+    doc: "What this server does: all, embed (stores no collections), search (runs no models) or gateway (experimental: stores nothing itself, and asks search and embed nodes).",
     parse: parseRole,
   },
   rootKey: {

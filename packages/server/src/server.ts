@@ -21,7 +21,7 @@ import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
 import { databaseOf } from "./settings/database-settings.ts";
 import { objectsOf } from "./settings/object-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
-import { type Embedder, type EmbedderOptions, createEmbedder } from "@sheaf/inference";
+import { type Embedder, type EmbedderOptions, embedService } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
 import { DEFAULT_TASKS, SheafError } from "@sheaf/protocol";
 import type { Logger } from "pino";
@@ -38,11 +38,11 @@ import type { ListenSettings } from "./listen-error.ts";
 import { type MetricsListener, listenForMetrics } from "./metrics/metrics-listener.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { embedderOptions } from "./embedder-options.ts";
+import { makeEmbedders } from "./make-embedders.ts";
 import { readTasksFile } from "./tasks-file.ts";
 import { EngineSlot, refuseEngine } from "./request/engine-source.ts";
 import { CatalogFeed } from "./services/catalog-feed.ts";
 import type { UsageBounds } from "./services/usage-service.ts";
-import { refuseModels } from "./services/role-embedder.ts";
 
 /** How long requests in flight may go on after a stop; the rest of the 10 s is for the children. */
 const DRAIN_MS = 8_000;
@@ -104,27 +104,23 @@ export async function startServer(
 
 async function start(settings: Settings, logger: Logger, embedding: EmbedderOptions): Promise<RunningServer> {
   const tasks = settings.tasksFile === null ? DEFAULT_TASKS : await readTasksFile(settings.tasksFile);
-  const models = await embedderOptions(settings);
+  const models = { ...(await embedderOptions(settings)), ...embedding };
   const tls = tlsFiles(settings);
   const identity = tls === null ? null : firstIdentity(tls, logger);
   const metrics = new ServerMetrics();
   collectDefaultMetrics({ register: metrics.registry });
   await requireFreePorts(settings);
-  const catalog = settings.database === null ? null : new CatalogFeed();
-  const gateway = settings.role === "gateway" ? new ClusterGateway(settings, logger) : null;
+  const catalog = settings.database === null || settings.role === "embed" ? null : new CatalogFeed();
+  const { embedder, local, shared } = makeEmbedders(settings, models, { logger, metrics });
+  const gateway =
+    settings.role === "gateway" && shared !== null ? new ClusterGateway(settings, shared, logger) : null;
   const starting = startEngine(settings, { logger, metrics, gateway, catalog });
   // Its process comes up while the framework is loaded, which takes as long as all other modules, and the app is made.
   await nextTurn();
   const { createApp } = await import("./app.ts");
-  const local = createEmbedder({
-    ...models,
-    ...modelEvents(logger, metrics),
-    ...embedding,
-  });
-  const embedder = settings.role === "search" ? refuseModels(local) : local;
   const lifecycle = new Lifecycle();
   const [slot, rootKeySlot] = [new EngineSlot(), new RootKeySlot()];
-  const parts = partsOf(local, gateway);
+  const parts = partsOf(shared ?? local, gateway);
   const app = createApp({
     ...settings,
     tls: identity,
@@ -152,8 +148,10 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
       await rm(spoolOf(settings), { recursive: true, force: true });
       slot.set(parts.engine);
     }
-    if (settings.nodeListen !== null && parts.engine !== null)
-      parts.node = await ClusterNode.start(settings, engineService(parts.engine), logger);
+    if (settings.nodeListen !== null) {
+      const service = parts.engine === null ? embedService(local) : engineService(parts.engine);
+      parts.node = await ClusterNode.start(settings, { service, embedder: shared }, logger);
+    }
     // Last: whoever is shown a new key has a server that uses it.
     if (settings.auth && settings.rootKey === null) rootKey = await loadRootKey(settings.dataFolder);
     rootKeySlot.set(settings.rootKey ?? rootKey?.key ?? "");
@@ -229,22 +227,6 @@ function openMetrics(
   });
   const at = metricsSettings(settings, port);
   return listenForMetrics({ at, render, logger, refusal: (request) => guard.refusal(request) });
-}
-
-function modelEvents(
-  logger: Logger,
-  metrics: ServerMetrics,
-): Pick<EmbedderOptions, "onEvent" | "onBatch" | "onLoad" | "onReplicaDeath"> {
-  const child = (model: string): string => `model replica of ${model}`;
-  return {
-    onEvent: (message) => logger.warn(message),
-    onBatch: (batch) => metrics.batch(batch),
-    onLoad: (model, milliseconds) => {
-      metrics.childStarted(child(model));
-      logger.info({ model, milliseconds: Math.round(milliseconds) }, "loaded a model");
-    },
-    onReplicaDeath: (model) => metrics.childEnded(child(model)),
-  };
 }
 
 function spoolOf({ dataFolder }: Settings): string {

@@ -1,9 +1,8 @@
 /** One call that several peers can answer: whom to ask, when to ask a second one, and which errors another one may not have. */
 import { type CancelSignal, Cancellation, SheafError, abortError } from "@sheaf/protocol";
-import type { CallOptions } from "../rpc.ts";
 import type { CallBudget } from "./call-budget.ts";
 import type { HedgeDelay } from "./hedge-delay.ts";
-import { PeerFailure, type PeerLink } from "./peer-link.ts";
+import { type PeerCallOptions, PeerFailure, type PeerLink } from "./peer-link.ts";
 
 /**
  * `once`: for what changes something: a second peer is asked only where the first has certainly not begun. `again`: also where
@@ -14,7 +13,7 @@ export type Repeat = "once" | "again" | "hedged";
 export interface PeerCall {
   readonly method: string;
   readonly args: readonly unknown[];
-  readonly options: CallOptions;
+  readonly options: PeerCallOptions;
   readonly repeat: Repeat;
 }
 

@@ -38,9 +38,16 @@ export class PeerFailure extends Error {
   }
 }
 
+export interface PeerCallOptions extends CallOptions {
+  /** How much of the peer it takes, compared with other calls; 1 by default. */
+  readonly weight?: number;
+}
+
 export interface PeerLinkHooks {
   /** Hears the result of a call that was cancelled after the peer had answered it. */
   readonly onUnclaimed?: (value: unknown, link: PeerLink) => void;
+  /** Hears what the peer tells without being asked. */
+  readonly onEvent?: (name: string, value: unknown, link: PeerLink) => void;
   /** It can be called from now on (`null`), or it cannot, and why. The same reason comes once. */
   readonly onChange?: (link: PeerLink, problem: string | null) => void;
 }
@@ -80,13 +87,13 @@ export class PeerLink {
     return this.#client !== null && !this.#isLeaving;
   }
 
-  /** Calls that wait for an answer. */
+  /** Calls that wait for an answer, each by its weight. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
   /** Throws `PeerFailure` where the peer has not answered, and what the call itself throws. */
-  async call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
+  async call(method: string, args: readonly unknown[], options: PeerCallOptions = {}): Promise<unknown> {
     const client = this.#client;
     if (client === null || this.#isLeaving) throw new PeerFailure("refused");
     let fate: PeerFate | undefined;
@@ -95,13 +102,14 @@ export class PeerLink {
       fate = told.fate;
       if (told.call !== undefined) options.onReport?.(told.call);
     };
-    this.#inFlight += 1;
+    const { weight = 1 } = options;
+    this.#inFlight += weight;
     try {
       return await client.call(method, args, { ...options, onReport });
     } catch (error) {
       throw fate === undefined ? error : new PeerFailure(fate, { cause: error });
     } finally {
-      this.#inFlight -= 1;
+      this.#inFlight -= weight;
     }
   }
 
@@ -136,8 +144,9 @@ export class PeerLink {
     const client = new RpcClient(calls, {
       closedError,
       onUnclaimed: (value) => this.#hooks.onUnclaimed?.(value, this),
-      onEvent: (name) => {
+      onEvent: (name, value) => {
         if (name === LEAVING_EVENT) this.#isLeaving = true;
+        else this.#hooks.onEvent?.(name, value, this);
       },
     });
     const watch = new HangWatch(new RpcClient(signs, { closedError }), DEAD_LOOKS);

@@ -7,8 +7,12 @@ import { LEAVING_EVENT, type PeerFate, type PeerReport } from "./peer-link.ts";
 export interface PeerService {
   /** Whether it can begin calls now. */
   readonly isReady: () => boolean;
-  /** What answers the calls of one connection. */
-  readonly connect: () => PeerSession;
+  /**
+   * What answers the calls of one connection.
+   *
+   * @param emit Sends the caller an event, which `PeerLinkHooks.onEvent` hears.
+   */
+  readonly connect: (emit: (name: string, value: unknown) => void) => PeerSession;
 }
 
 export interface PeerSession {
@@ -34,9 +38,9 @@ export class ServedPeers {
   }
 
   serve(channel: Channel): void {
-    const session = this.#service.connect();
+    const session = this.#service.connect((name, value) => server.emit(name, value));
     const { ownerOf } = session;
-    const server = new RpcServer(channel, this.#guarded(session), {
+    const server: RpcServer = new RpcServer(channel, this.#guarded(session), {
       onUnexpected: this.#onUnexpected,
       ...(ownerOf !== undefined && { ownerOf }),
     });

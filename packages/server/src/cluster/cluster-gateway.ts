@@ -1,12 +1,13 @@
 /** What a server has that keeps nothing itself: an engine that asks search nodes, and the directory where it finds them. */
-import { ClusterEngine, type KnownNode, NodeDirectory, watchSharedCatalog } from "@sheaf/engine";
-import type { PeerAddress } from "@sheaf/process";
+import { ClusterEngine, NodeDirectory, watchSharedCatalog } from "@sheaf/engine";
+import type { ClusterEmbedder } from "@sheaf/inference";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
 import type { CatalogFeed } from "../services/catalog-feed.ts";
 import { clusterSecretOf } from "../settings/cluster-settings.ts";
 import { databaseOf } from "../settings/database-settings.ts";
 import { engineLog } from "./cluster-node.ts";
+import { addressesOf } from "./node-addresses.ts";
 
 /** How long a gateway that starts waits for its first node; later callers hear 503 until there is one. */
 const FIRST_NODE_MS = 3_000;
@@ -14,12 +15,14 @@ const LOOK_MS = 20;
 
 export class ClusterGateway {
   readonly engine: ClusterEngine;
+  readonly #embedder: ClusterEmbedder;
   readonly #settings: Settings;
   readonly #logger: Logger;
   #directory: NodeDirectory | null = null;
   #catalogWatch: { close(): Promise<void> } | null = null;
 
-  constructor(settings: Settings, logger: Logger) {
+  constructor(settings: Settings, embedder: ClusterEmbedder, logger: Logger) {
+    this.#embedder = embedder;
     this.#settings = settings;
     this.#logger = logger;
     const { readReplicas } = settings;
@@ -37,7 +40,10 @@ export class ClusterGateway {
     const { database } = databaseOf(this.#settings);
     if (database === undefined) throw new RangeError("a gateway needs a database");
     this.#directory = await NodeDirectory.open(database, engineLog(this.#logger));
-    await this.#directory.watch((nodes) => this.engine.update(addressesOf(nodes, "search")));
+    await this.#directory.watch((nodes) => {
+      this.engine.update(addressesOf(nodes, "search"));
+      this.#embedder.update(addressesOf(nodes, "embed"));
+    });
     if (catalog !== null) this.#catalogWatch = await watchSharedCatalog(database, catalog.tell);
     const until = performance.now() + FIRST_NODE_MS;
     while (!this.engine.responsive && performance.now() < until)
@@ -49,12 +55,4 @@ export class ClusterGateway {
   async close(): Promise<void> {
     await Promise.all([this.#catalogWatch?.close(), this.#directory?.close(), this.engine.close()]);
   }
-}
-
-/** Of the nodes that do this; some do everything. */
-function addressesOf(nodes: readonly KnownNode[], task: "search" | "embed"): readonly PeerAddress[] {
-  return nodes
-    .filter(({ url, role }) => (role === task || role === "all") && URL.canParse(`tcp://${url}`))
-    .map(({ url }) => new URL(`tcp://${url}`))
-    .map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/gu, ""), port: Number(port) }));
 }

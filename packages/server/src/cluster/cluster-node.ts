@@ -1,11 +1,13 @@
 /** A server that gateways call: it listens for them, and makes itself known in the database. */
 import { type EngineLog, NodeDirectory, type NodeRole } from "@sheaf/engine";
+import type { ClusterEmbedder } from "@sheaf/inference";
 import { PeerListener, type PeerService, ServedPeers, peerName } from "@sheaf/process";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
 import { listenError } from "../listen-error.ts";
 import { advertisedOf, clusterSecretOf } from "../settings/cluster-settings.ts";
 import { databaseOf } from "../settings/database-settings.ts";
+import { addressesOf } from "./node-addresses.ts";
 
 /** Between two lines about connections that were refused, which anybody can cause. */
 const REFUSALS_MS = 60_000;
@@ -21,8 +23,16 @@ export class ClusterNode {
     this.#directory = directory;
   }
 
-  /** Rejects where the address cannot be listened on, or the database not be reached. */
-  static async start(settings: Settings, service: PeerService, logger: Logger): Promise<ClusterNode> {
+  /**
+   * Rejects where the address cannot be listened on, or the database not be reached.
+   *
+   * @param embedder Of a node that has texts embedded by others.
+   */
+  static async start(
+    settings: Settings,
+    { service, embedder }: { readonly service: PeerService; readonly embedder: ClusterEmbedder | null },
+    logger: Logger,
+  ): Promise<ClusterNode> {
     const { nodeListen, role } = settings;
     const { database } = databaseOf(settings);
     if (nodeListen === null || database === undefined) throw new RangeError("the server is no node");
@@ -42,11 +52,12 @@ export class ClusterNode {
     const node = new ClusterNode(listener, served, directory);
     try {
       await directory.register({ url, role: role as NodeRole });
+      if (embedder !== null) await directory.watch((nodes) => embedder.update(addressesOf(nodes, "embed")));
     } catch (error) {
       await node.close();
       throw error;
     }
-    logger.info({ url, role }, "gateways may call this server");
+    logger.info({ url, role }, "other servers may call this server");
     return node;
   }
 

@@ -3,6 +3,7 @@
  * models and children: never names of tenants or collections, which are their owners' business and without bound.
  */
 import type { EngineStatistics } from "@sheaf/engine";
+import type { EmbedNodeMeasure } from "@sheaf/inference";
 import { MetricsHistory } from "./metrics-history.ts";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
@@ -133,6 +134,14 @@ export class ServerMetrics {
       "Unix time at which the newest complete backup of all tenants was begun; 0 if there is none.";
     this.#watch("backup_newest_timestamp_seconds", newest, () => read().newest);
     this.#watch("backup_running", "1 while a backup is being made.", () => Number(read().running));
+  }
+
+  /** @param read Asked when the metrics are. */
+  watchEmbedNodes(read: () => EmbedNodeMeasure): void {
+    this.#watch("embed_nodes", "Embed nodes that can be called.", () => read().nodes);
+    this.#watch("embed_node_texts", "Texts that wait for an embed node.", () => read().inFlight);
+    const alone = "Calls that this server embedded itself for want of an embed node, since its start.";
+    this.#watch("embed_alone", alone, () => read().alone);
   }
 
   backupEnded(complete: boolean): void {

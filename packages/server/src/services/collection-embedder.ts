@@ -31,7 +31,8 @@ export interface PlannedTexts {
 export class CollectionEmbedder {
   readonly collection: Collection;
   readonly #embedder: Embedder;
-  /** By model. */
+  /** By model: the weights that this call uses, and those that are to be remembered. */
+  readonly #used = new Map<string, ModelIdentity>();
   readonly #noted = new Map<string, ModelIdentity>();
 
   constructor(embedder: Embedder, collection: Collection) {
@@ -45,27 +46,23 @@ export class CollectionEmbedder {
   }
 
   async dense(texts: PlannedTexts, budget: RequestBudget): Promise<readonly Float32Array[]> {
-    await this.requireSameWeights(texts.model);
-    const truncate = texts.plan.truncate ? "end" : "none";
-    return (await this.#embedder.dense(toRequest(texts, truncate), budget)).vectors;
+    return (await this.#embedder.dense(await this.#denseRequest(texts), budget)).vectors;
   }
 
   /** As `dense`, with what the model read of each text. */
   async denseWithTokens(texts: PlannedTexts, budget: RequestBudget): Promise<DenseEmbeddings> {
-    await this.requireSameWeights(texts.model);
-    const truncate = texts.plan.truncate ? "end" : "none";
-    return this.#embedder.dense({ ...toRequest(texts, truncate), tokens: Infinity }, budget);
+    return this.#embedder.dense({ ...(await this.#denseRequest(texts)), tokens: Infinity }, budget);
   }
 
   async sparse(texts: PlannedTexts, budget: RequestBudget): Promise<readonly SparseVector[]> {
-    await this.requireSameWeights(texts.model);
-    return (await this.#embedder.sparse(toRequest(texts, "end"), budget)).vectors;
+    const weights = await this.#weightsOf(texts.model);
+    return (await this.#embedder.sparse({ ...toRequest(texts, "end"), weights }, budget)).vectors;
   }
 
   /** Notes the weights of a model whose vectors are going to be stored, and that the collection does not remember. */
   async note(model: string): Promise<void> {
     if (this.remembers(model) || this.#noted.has(model)) return;
-    this.#noted.set(model, await this.#embedder.identity(model));
+    this.#noted.set(model, this.#used.get(model) ?? (await this.#embedder.identity(model)));
   }
 
   /** The same for the model that queries will need; where its weights are absent, it is left for a later write. */
@@ -91,6 +88,19 @@ export class CollectionEmbedder {
   /** Throws 409 where the collection has vectors of other weights of the model. */
   async requireSameWeights(model: string): Promise<void> {
     if (this.remembers(model)) requireSameWeights(this.collection, await this.#embedder.identity(model));
+  }
+
+  /** The same for texts of this call, all of which the same weights embed, on whichever machine. */
+  async #weightsOf(model: string): Promise<string> {
+    const used = this.#used.get(model) ?? (await this.#embedder.identity(model));
+    requireSameWeights(this.collection, used);
+    this.#used.set(model, used);
+    return used.digest;
+  }
+
+  async #denseRequest(texts: PlannedTexts): Promise<EmbedRequest> {
+    const weights = await this.#weightsOf(texts.model);
+    return { ...toRequest(texts, texts.plan.truncate ? "end" : "none"), weights };
   }
 }
 

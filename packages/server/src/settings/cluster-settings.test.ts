@@ -47,7 +47,7 @@ describe("settings of a cluster", () => {
     expect(refusal({ role: "gateway" }, alone)).toContain("SHEAF_CLUSTER_SECRET");
     expect(refusal({ nodeListen: "7000" }, alone)).toContain("SHEAF_CLUSTER_SECRET");
     expect(refusal({ role: "gateway", nodeListen: "7000" })).toContain("--node-listen");
-    expect(refusal({ role: "embed", nodeListen: "7000" })).toContain("embed by themselves");
+    expect(refusal({ role: "embed", nodeListen: "7000" }, alone)).toContain("SHEAF_CLUSTER_SECRET");
     expect(refusal({ nodeAdvertise: "host:7000" })).toContain("needs --node-listen");
     expect(() => readSettings({ role: "gateway" }, CLUSTER)).toThrow("needs --database");
     expect(refusal({ role: "index" })).toContain("no role yet");

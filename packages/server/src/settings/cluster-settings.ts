@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { ClusterSecret, LEAST_SECRET_CHARACTERS, type PeerAddress } from "@sheaf/process";
 import type { Setting, Settings } from "../config.ts";
 import { countSetting } from "./count-setting.ts";
+import { parseSwitch } from "./parse-switch.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { SettingError } from "./setting-error.ts";
 
@@ -17,6 +18,8 @@ export interface ClusterSettings {
   /** The secret that the file holds. */
   readonly clusterSecretFile: string | null;
   readonly readReplicas: number;
+  /** Whether a gateway runs the models that no embed node can. */
+  readonly localModels: boolean;
 }
 
 const MOST_REPLICAS = 16;
@@ -60,6 +63,13 @@ export const CLUSTER_SETTINGS: {
     least: 1,
     most: MOST_REPLICAS,
   }),
+  localModels: {
+    env: "SHEAF_LOCAL_MODELS",
+    flag: { name: "local-models", operand: "on|off" },
+    default: "on",
+    doc: "Whether a gateway runs a model itself while no embed node can. With `off` texts get 503 then, and a gateway never needs memory for models.",
+    parse: (text) => parseSwitch(text),
+  },
 };
 
 export function parseRole(text: string): Role {

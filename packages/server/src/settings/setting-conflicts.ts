@@ -63,10 +63,6 @@ function refuseLonelyNode(settings: Settings, source: (name: keyof Settings) => 
   const what = role === "gateway" ? "a gateway" : source("nodeListen");
   if (role === "gateway" && nodeListen !== null)
     throw new SettingError(`${source("nodeListen")}: a gateway is called by no other server`);
-  if (role === "embed")
-    throw new SettingError(
-      `${source("nodeListen")}: gateways embed by themselves, and call no server that only embeds`,
-    );
   if (database === null)
     throw new SettingError(`${what} needs --database, through which servers find each other`);
   if (clusterSecret === null && clusterSecretFile === null) {

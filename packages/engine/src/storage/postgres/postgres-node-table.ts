@@ -1,7 +1,7 @@
 /** The nodes of a cluster, in the database that they share. */
 import { PostgresDatabase, type PostgresSettings } from "./postgres-database.ts";
 
-/** What a node does for gateways; `all`: everything that the others do. */
+/** What a node does for other servers; `all`: it searches for them, and embeds for itself. */
 export type NodeRole = "search" | "embed" | "all";
 
 export interface KnownNode {
