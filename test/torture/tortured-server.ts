@@ -48,6 +48,9 @@ const EXPECTED_ERROR = /^the engine host ended with SIGKILL$/u;
 const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
 /** What it says of work in the background while the database is away. */
 const DATABASE_AWAY = /"error":"the database (?:is too busy|cannot be reached|was lost)/u;
+/** What it says of the index that it shares while the object store is away. */
+const UNSHARED = /^the index that servers share could not be had or published/u;
+const STORE_AWAY = /"error":"(?:the object store cannot be reached|the upload of index file .* is lost)/u;
 
 let starts = 0;
 
@@ -194,6 +197,7 @@ export class TorturedServer implements Target {
       if (this.#losesIndexFiles && EXPECTED_LOSS.test(entry.msg))
         return !line.includes("index file is damaged");
       if (EXPECTED_LOSS.test(entry.msg) && DATABASE_AWAY.test(line)) return false;
+      if (UNSHARED.test(entry.msg) && (STORE_AWAY.test(line) || DATABASE_AWAY.test(line))) return false;
       return entry.level >= ERROR_LEVEL && !EXPECTED_ERROR.test(entry.msg);
     });
     if (errors.length > 0) throw new Violation("the server logged errors", errors);

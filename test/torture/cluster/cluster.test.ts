@@ -3,27 +3,27 @@ import { rm } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { temporaryFolder } from "../../e2e/testing/served-sheaf.ts";
 import { Tally } from "../tally.ts";
-import { MISHAP_NAMES, type MishapName } from "./mishaps.ts";
-import { tortureCluster } from "./torture-cluster.ts";
+import { BESIDE_NAMES, MISHAP_NAMES } from "./mishaps.ts";
+import { type ClusterCycle, tortureCluster } from "./torture-cluster.ts";
 
 const CYCLES = 10;
 const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 it(
-  `three servers on one database lose and double nothing in ${CYCLES} cycles (seed ${SEED})`,
+  `three servers and two gateways on one database lose and double nothing in ${CYCLES} cycles (seed ${SEED})`,
   {
     timeout: 60_000 + CYCLES * 30_000,
   },
   async () => {
     const data = await temporaryFolder();
     const tally = new Tally();
-    const happened = new Set<MishapName>();
-    const onCycle = ({ mishap }: { readonly mishap: MishapName }): void => void happened.add(mishap);
+    const happened = new Set<string>();
+    const onCycle = ({ mishap, beside }: ClusterCycle): void => void happened.add(mishap).add(beside);
     await tortureCluster({ cycles: CYCLES, seed: SEED, writers: 5, servers: 3, data, tally, onCycle });
     await rm(data, { recursive: true, force: true });
     console.log(tally.operationsTable());
     expect(tally.cycles).toBe(CYCLES);
-    expect([...happened].toSorted()).toEqual([...MISHAP_NAMES].toSorted());
+    expect([...happened].toSorted()).toEqual([...MISHAP_NAMES, ...BESIDE_NAMES].toSorted());
     // In each cycle before something happens, and after.
     expect(tally.operations("acknowledged")).toBeGreaterThanOrEqual(2 * CYCLES);
   },

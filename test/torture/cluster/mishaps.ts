@@ -1,4 +1,4 @@
-/** What happens to a cluster while writers write; each leaves it so that writes go on. */
+/** What happens to a cluster while writers write, two things at once; each leaves it so that writes go on. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Choices } from "../choices.ts";
 import type { TorturedCluster } from "./tortured-cluster.ts";
@@ -49,5 +49,28 @@ export const MISHAPS = {
   "the database is set back": async () => {},
 } satisfies Record<string, Mishap>;
 
+/** What happens to gateways, and to the object store, at the same time. */
+export const MISHAPS_BESIDE = {
+  "a gateway is killed": (cluster, choices) => cluster.killGateway(choices),
+  "a gateway is paused": async (cluster, choices) => {
+    const gateway = choices.one(cluster.gateways);
+    gateway.pause();
+    await sleep(length(choices));
+    gateway.unpause();
+  },
+  "a node port is cut": async (cluster, choices) => {
+    const join = cluster.cutNode(choices);
+    await sleep(length(choices));
+    join();
+  },
+  "the object store is away": async ({ objects }, choices) => {
+    objects.fault = () => (choices.chance(0.5) ? "cut" : "busy");
+    await sleep(length(choices));
+    objects.fault = () => null;
+  },
+} satisfies Record<string, Mishap>;
+
 export type MishapName = keyof typeof MISHAPS;
+export type BesideName = keyof typeof MISHAPS_BESIDE;
 export const MISHAP_NAMES = Object.keys(MISHAPS) as readonly MishapName[];
+export const BESIDE_NAMES = Object.keys(MISHAPS_BESIDE) as readonly BesideName[];

@@ -5,7 +5,7 @@ import { textTable } from "../../../benchmarks/measure/text-table.ts";
 import { temporaryFolder } from "../../e2e/testing/served-sheaf.ts";
 import { Tally } from "../tally.ts";
 import { Violation } from "../violation.ts";
-import { MISHAP_NAMES } from "./mishaps.ts";
+import { BESIDE_NAMES, MISHAP_NAMES } from "./mishaps.ts";
 import { type ClusterCycle, tortureCluster } from "./torture-cluster.ts";
 
 export interface ClusterFlags {
@@ -18,7 +18,7 @@ export interface ClusterFlags {
 /** The exit code. */
 export async function reportCluster({ cycles, seed, writers, servers }: ClusterFlags): Promise<number> {
   console.log(
-    `torture: ${servers} servers on one database, ${cycles} cycles, seed ${seed}, ${writers} writers`,
+    `torture: ${servers} servers and two gateways on one database, ${cycles} cycles, seed ${seed}, ${writers} writers`,
   );
   const data = await temporaryFolder();
   const tally = new Tally();
@@ -47,14 +47,19 @@ export async function reportCluster({ cycles, seed, writers, servers }: ClusterF
   return 1;
 }
 
-function describe({ cycle, mishap, acknowledged, unknown, goesOnMs, ms }: ClusterCycle, of: number): string {
+function describe(
+  { cycle, mishap, beside, acknowledged, unknown, goesOnMs, ms }: ClusterCycle,
+  of: number,
+): string {
   const counts = `${acknowledged} acknowledged, ${unknown} unknown`;
-  return `${cycle}/${of}: ${mishap}: ${counts}, goes on after ${Math.round(goesOnMs)} ms; ${Math.round(ms)} ms`;
+  return `${cycle}/${of}: ${mishap}, ${beside}: ${counts}, goes on after ${Math.round(goesOnMs)} ms; ${Math.round(ms)} ms`;
 }
 
 function mishapsTable(cycles: readonly ClusterCycle[]): string {
-  const rows = MISHAP_NAMES.map((name) => {
-    const times = cycles.filter(({ mishap }) => mishap === name).map(({ goesOnMs }) => goesOnMs);
+  const rows = [...MISHAP_NAMES, ...BESIDE_NAMES].map((name) => {
+    const times = cycles
+      .filter(({ mishap, beside }) => mishap === name || beside === name)
+      .map(({ goesOnMs }) => goesOnMs);
     if (times.length === 0) return [name, "0", "", ""];
     return [name, `${times.length}`, median(times).toFixed(0), Math.max(...times).toFixed(0)];
   });

@@ -1,23 +1,32 @@
 /**
- * Torture of several servers on one database. In each cycle one thing happens while writers write through all servers; then
- * each server is held to the writers' logs: nothing acknowledged is lost or doubled, no batch is there in half, and no server
+ * Torture of several servers on one database, and of gateways before them. In each cycle two things happen while writers write
+ * through all of them; then each server, and a gateway, is held to the writers' logs: nothing acknowledged is lost or doubled, no batch is there in half, and no server
  * reads less than was acknowledged anywhere.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkSearches } from "../check-searches.ts";
 import { Choices } from "../choices.ts";
-import { observe } from "../observe.ts";
-import { SHARED } from "../routes.ts";
+import { BASE_RECORDS } from "../base-records.ts";
+import { ask, observe } from "../observe.ts";
+import { COLLECTIONS, SHARED } from "../routes.ts";
 import type { Tally } from "../tally.ts";
+import { columnsOf } from "../torture-record.ts";
 import { checkTotals, makeShared } from "../torture.ts";
 import { Violation } from "../violation.ts";
 import { watchGroups } from "../watcher.ts";
 import { Writer } from "../writer.ts";
-import { MISHAPS, MISHAP_NAMES, type MishapName } from "./mishaps.ts";
+import {
+  BESIDE_NAMES,
+  type BesideName,
+  MISHAPS,
+  MISHAPS_BESIDE,
+  MISHAP_NAMES,
+  type MishapName,
+} from "./mishaps.ts";
 import { TorturedCluster } from "./tortured-cluster.ts";
 
 /** Longest that writers write before something happens, and after. */
-const LOAD_MS = 400;
+const LOAD_MS = 300;
 /** Deadline of a write after something has happened. It tells a slow cluster from one that hangs. */
 const GOES_ON_MS = 60_000;
 const LOG_CHARACTERS = 4_000;
@@ -38,9 +47,10 @@ export interface ClusterTortureOptions {
 export interface ClusterCycle {
   readonly cycle: number;
   readonly mishap: MishapName;
+  readonly beside: BesideName;
   readonly acknowledged: number;
   readonly unknown: number;
-  /** From the end of the mishap to the next operation that was acknowledged. */
+  /** From the end of both to the next operation that was acknowledged. */
   readonly goesOnMs: number;
   readonly ms: number;
 }
@@ -53,9 +63,12 @@ export async function tortureCluster(options: ClusterTortureOptions): Promise<vo
     const run = new ClusterRun(options, cluster);
     await run.begin();
     for (let cycle = 1; cycle <= cycles; cycle++) await run.cycle(cycle);
+    if (cluster.published === 0) throw new Violation("no index was published");
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
-    const logs = cluster.servers.map(({ output }) => `log of a server: ${output.slice(-LOG_CHARACTERS)}`);
+    const logs = [...cluster.servers, ...cluster.gateways].map(
+      ({ output }) => `log of a server: ${output.slice(-LOG_CHARACTERS)}`,
+    );
     throw new Violation(`cycle ${tally.cycles + 1}, seed ${seed}: ${error.message}`, logs);
   } finally {
     await cluster.close();
@@ -77,6 +90,10 @@ class ClusterRun {
     const { seed, tally, writers } = this.#options;
     const sharedIds = await makeShared(this.#cluster.target(new Choices(seed, "begin")));
     this.#sharedIds = sharedIds;
+    // The same once more: as many operations as have an index published.
+    const path = `${COLLECTIONS}/${sharedIds.get(SHARED.large)}/upsert`;
+    const again = { method: "POST", path, json: columnsOf(BASE_RECORDS) };
+    await ask(this.#cluster.target(new Choices(seed, "again")), again);
     // Keys take effect on other servers a moment later, which is tried elsewhere.
     this.#writers = Array.from(
       { length: writers },
@@ -89,13 +106,14 @@ class ClusterRun {
     const started = performance.now();
     const before = { acknowledged: tally.operations("acknowledged"), unknown: tally.operations("unknown") };
     const choices = new Choices(seed, `cycle/${cycle}`);
-    const mishap = this.#mishapOf(cycle);
+    const mishap = this.#nth("round", MISHAP_NAMES, cycle);
+    const beside = this.#nth("beside", BESIDE_NAMES, cycle);
     const setsBack = mishap === "the database is set back";
     const kept = this.#writers.map(({ holding }) => holding);
     if (setsBack) await this.#cluster.database.primary.keep();
     const stop = new AbortController();
     const running = this.#load(cycle, stop.signal);
-    const goesOnMs = await Promise.race([this.#during(mishap, choices), running.then(() => 0)]);
+    const goesOnMs = await Promise.race([this.#during({ mishap, beside }, choices), running.then(() => 0)]);
     stop.abort();
     await running;
     if (setsBack) {
@@ -107,24 +125,32 @@ class ClusterRun {
     await this.#check(cycle, choices);
     tally.cycles += 1;
     onCycle?.({
-      ...{ cycle, mishap, goesOnMs, ms: performance.now() - started },
+      ...{ cycle, mishap, beside, goesOnMs, ms: performance.now() - started },
       acknowledged: tally.operations("acknowledged") - before.acknowledged,
       unknown: tally.operations("unknown") - before.unknown,
     });
   }
 
   /** All of them in as many cycles as there are, in another order each time. */
-  #mishapOf(cycle: number): MishapName {
-    const round = Math.floor((cycle - 1) / MISHAP_NAMES.length);
-    const order = new Choices(this.#options.seed, `round/${round}`).some(MISHAP_NAMES, MISHAP_NAMES.length);
+  #nth<T>(kind: string, all: readonly T[], cycle: number): T {
+    const round = Math.floor((cycle - 1) / all.length);
+    const order = new Choices(this.#options.seed, `${kind}/${round}`).some(all, all.length);
     return order[(cycle - 1) % order.length]!;
   }
 
   /** How long it took until a write was acknowledged again. */
-  async #during(mishap: MishapName, choices: Choices): Promise<number> {
+  async #during(
+    { mishap, beside }: Pick<ClusterCycle, "mishap" | "beside">,
+    choices: Choices,
+  ): Promise<number> {
     await this.#untilAcknowledged();
     await sleep(choices.unit() * LOAD_MS);
-    await MISHAPS[mishap](this.#cluster, choices);
+    // Choices of their own, for their turns come at any time.
+    const besideChoices = new Choices(this.#options.seed, `beside/${choices.unit()}`);
+    await Promise.all([
+      MISHAPS[mishap](this.#cluster, choices),
+      MISHAPS_BESIDE[beside](this.#cluster, besideChoices),
+    ]);
     const ended = performance.now();
     await this.#untilAcknowledged();
     const goesOnMs = performance.now() - ended;
@@ -161,10 +187,10 @@ class ClusterRun {
   /** Everything that each server says, against everything that the logs say. */
   async #check(cycle: number, choices: Choices): Promise<void> {
     const { tally } = this.#options;
-    const { servers } = this.#cluster;
+    const { servers, gateways } = this.#cluster;
     const searching = choices.one(servers);
     // The first one settles what was not answered; the others have to say the same.
-    for (const server of servers) {
+    for (const server of [...servers, choices.one(gateways)]) {
       const target = { isInterrupted: true, send: server.send.bind(server) };
       const state = await observe(target, { owner: null, secrets: [], base: cycle % BASE_EVERY === 0 });
       for (const writer of this.#writers) writer.settle(state);

@@ -37,6 +37,12 @@ export class CuttingProxy {
     return new CuttingProxy(server, target);
   }
 
+  /** Ends all connections, and those that come while `refuses` is set. */
+  cutAll(): void {
+    this.refuses = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
