@@ -90,22 +90,19 @@ export class DenseWriter {
 
   /** Places the rows of one list behind the slots used so far. */
   *#fill(segment: DenseSegment, number: number, rows: readonly number[]): Generator<void, void> {
-    const { width } = segment.layout;
-    const centroid = segment.centroids.subarray(number * width, (number + 1) * width);
     const firstSlot = segment.used;
     let squares = 0;
     let biases = 0;
     for (const [i, row] of rows.entries()) {
       const slot = firstSlot + i;
       this.#rows.readVector(row, this.#vector);
-      segment.place(slot, number, this.#vector);
+      squares += segment.place(slot, number, this.#vector);
       segment.inherit(slot, this.#rows.biasOf(row), this.#rows.lossOf(row, norm(this.#vector)));
       this.#order[slot] = row;
       if (this.#rows.isUncoded(row)) {
         this.#uncoded ??= new Uint32Array(segment.capacity / 32);
         this.#uncoded[slot >>> 5]! |= 1 << (slot & 31);
       }
-      for (let j = 0; j < width; j++) squares += (this.#vector[j]! - centroid[j]!) ** 2;
       biases += segment.biases[slot]!;
       if (i % PLACED_PER_SLICE === 0) yield;
     }

@@ -200,15 +200,19 @@ export class DenseSegment {
     this.place(this.used++, 0, vector);
   }
 
-  /** Puts a row into an empty slot of a list. `vector` is padded to the width. */
-  place(slot: number, list: number, vector: Float32Array): void {
+  /** Puts a row into an empty slot of a list. `vector` is padded to the width. The square of its distance to the centroid. */
+  place(slot: number, list: number, vector: Float32Array): number {
     const { width, recordCodeBytes } = this.layout;
     const loss = floatsToHalves(vector, { halves: this.#halves, lows: this.#lows, at: slot * width });
     const residual = this.rotation.vector;
+    const centroid = this.centroids.subarray(list * width, (list + 1) * width);
     let square = 0;
+    let residualSquare = 0;
     for (let j = 0; j < width; j++) {
       const x = vector[j]!;
-      residual[j] = x - this.centroids[list * width + j]!;
+      const difference = x - centroid[j]!;
+      residual[j] = difference;
+      residualSquare += difference * difference;
       square += x * x;
     }
     residual.fill(0, width);
@@ -229,6 +233,7 @@ export class DenseSegment {
     this.lengths[block] = Math.max(this.lengths[block]!, roundedUp(Math.sqrt(square)));
     this.#noteLoss(slot, loss);
     this.placed[slot >>> 5]! |= 1 << (slot & 31);
+    return residualSquare;
   }
 
   /**
