@@ -17,6 +17,8 @@ import type { LookupSegment } from "./segment.ts";
 const FIRST_CAPACITY = 16;
 /** Of a row beside its id, metadata and vector: entries of maps, numbers, signatures. */
 const ROW_OVERHEAD = 250;
+/** Of a row's code: what stands beside its bits, which are there twice. */
+const CODE_OVERHEAD = 32;
 /** Of ids and metadata: as objects on the heap they take about twice their bytes. */
 const OBJECT_FACTOR = 2;
 /** Metadata that counts as much as a row: what is not sealed is in memory, dead rows too. */
@@ -106,7 +108,7 @@ export class MutableSegment implements LookupSegment {
     return this.#bytes;
   }
 
-  /** What ids, metadata and vectors of all rows take of the memory, about. */
+  /** What ids, metadata, vectors and codes of all rows take of the memory, about. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
@@ -176,7 +178,9 @@ export class MutableSegment implements LookupSegment {
     const bytes = row.metadata === null ? 0 : metadataBytes(row.metadata);
     this.#rowBytes[docId] = bytes;
     this.#bytes += bytes;
-    this.#memoryBytes += ROW_OVERHEAD + OBJECT_FACTOR * (2 * row.id.length + bytes) + row.vector.byteLength;
+    const code = CODE_OVERHEAD + 2 * Math.ceil(row.vector.length / 8);
+    this.#memoryBytes +=
+      ROW_OVERHEAD + OBJECT_FACTOR * (2 * row.id.length + bytes) + row.vector.byteLength + code;
     for (const [key, vector] of row.sparse) this.#postings.get(key)?.add(docId, vector);
     this.#ids.push(row.id);
     const formerOfId = this.#docOfId.get(row.id);
