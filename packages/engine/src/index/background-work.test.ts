@@ -1,9 +1,14 @@
 import { setTimeout } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import { BackgroundWork } from "./background-work.ts";
+import { describe, expect, it, vi } from "vitest";
+import { Pace } from "../query/pace.ts";
+import { BackgroundWork, LONGEST_WAIT_MS } from "./background-work.ts";
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await setTimeout(1);
+}
+
+function busyFor(milliseconds: number): void {
+  for (const end = performance.now() + milliseconds; performance.now() < end;);
 }
 
 /** Tells the number of each turn of the loop, until what it returns is called. */
@@ -113,7 +118,7 @@ describe("BackgroundWork", () => {
     const endCounting = countTurns((turn) => (now = turn));
     // Longer than the slice.
     const step = (): boolean => {
-      for (const until = performance.now() + 0.1; performance.now() < until;);
+      busyFor(0.1);
       return turns.push(now) < 8;
     };
     new BackgroundWork({ step, onFailure: () => {}, sliceMs: () => 0.05 }).wake();
@@ -122,6 +127,29 @@ describe("BackgroundWork", () => {
     // The first one is that of a timer.
     const after = turns.slice(1);
     expect(after).toStrictEqual(after.map((_, i) => after[0]! + i));
+  });
+
+  it("gives way to a read in every turn but for one now and then", async () => {
+    let now = performance.now();
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+    const slices: { readonly from: number; readonly to: number }[] = [];
+    const step = (): boolean => {
+      slices.push({ from: now, to: (now += 3) });
+      return slices.length < 6;
+    };
+    const work = new BackgroundWork({ step, onFailure: () => {} });
+    work.wake();
+    const pace = new Pace(undefined);
+    while (slices.length < 6) {
+      now += 5;
+      // So long that a timer of the background is due in each turn.
+      for (const end = Date.now() + 3; Date.now() < end;);
+      await pace.breathe();
+    }
+    vi.restoreAllMocks();
+    const gaps = slices.slice(1).map(({ from }, i) => from - slices[i]!.to);
+    expect(gaps).toHaveLength(5);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(LONGEST_WAIT_MS);
   });
 
   it("does nothing once closed", async () => {

@@ -3,8 +3,13 @@
  * ends it; whoever owns the work decides what then.
  */
 import { wasSliceTaken } from "@sheaf/process";
+import { isReadWaiting, wasReadBegun } from "./read-turns.ts";
 
 const SLICE_MS = 3;
+/** While reads come: the next one waits for the rest of a slice. */
+const SHORT_SLICE_MS = 1;
+/** Since the last slice of this thread, until one is taken although a read could go on: a fifth of the time is left. */
+export const LONGEST_WAIT_MS = 12;
 const PAUSE_MS = 1;
 /** After a step that gave way: calls that come one after the other meet few of them. */
 const LONG_PAUSE_MS = 2;
@@ -15,12 +20,17 @@ const QUIET_MS = 100;
 const awake = new Set<BackgroundWork>();
 /** This turn of the loop has had its slice, of whichever work. */
 let isTurnTaken = false;
+/** When the last slice of any work ended. */
+let takenAt = -Infinity;
 
 export interface BackgroundSteps {
   /** Does about a millisecond of work; false when there is none left. */
   readonly step: () => boolean;
   readonly onFailure: (error: unknown) => void;
-  /** Milliseconds of work between two turns, 3 if left out; 0: one step, and a longer pause. */
+  /**
+   * Milliseconds of work between two turns; 0: one step, and a longer pause. If left out, 3, or 1 between reads, and hardly
+   * any while a read waits for a turn.
+   */
   readonly sliceMs?: () => number;
 }
 
@@ -94,10 +104,10 @@ export class BackgroundWork {
     this.#timer = this.#next = null;
     awake.delete(this);
     // That of another collection: this one's turn is the next, before that comes again.
-    if (isTurnTaken) return this.wake();
+    if (isTurnTaken || (this.#steps.sliceMs === undefined && mustGiveWay())) return this.wake();
     isTurnTaken = true;
     setImmediate(endTurn).unref();
-    const sliceMs = this.#steps.sliceMs?.() ?? SLICE_MS;
+    const sliceMs = this.#steps.sliceMs?.() ?? defaultSliceMs();
     const until = performance.now() + sliceMs;
     try {
       do if (!this.#steps.step()) return;
@@ -105,6 +115,8 @@ export class BackgroundWork {
     } catch (error) {
       this.#steps.onFailure(error);
       return;
+    } finally {
+      takenAt = performance.now();
     }
     if (sliceMs === 0) this.wake(LONG_PAUSE_MS);
     else if (this.#mayGoOn()) this.#goOn();
@@ -123,6 +135,16 @@ export class BackgroundWork {
     awake.add(this);
     this.#next = setImmediate(() => this.#slice());
   }
+}
+
+/** A read goes on in this turn, and the background had one not long ago. */
+function mustGiveWay(): boolean {
+  return isReadWaiting() && performance.now() - takenAt < LONGEST_WAIT_MS;
+}
+
+/** A slice that was waited for is a whole one. */
+function defaultSliceMs(): number {
+  return wasReadBegun(QUIET_MS) && !isReadWaiting() ? SHORT_SLICE_MS : SLICE_MS;
 }
 
 function endTurn(): void {

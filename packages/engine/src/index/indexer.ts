@@ -79,8 +79,8 @@ const SEALED_PER_MS = 2;
 /** Takes a second or two. */
 const SEALED_ANYWAY = 16_384;
 const CODED_PER_STEP = 16;
-/** Rows that may wait for their codes, which bounds the memory of their vectors; beyond it every write codes two. */
-const MAX_WAITING = 16_384;
+/** Rows that may wait for their codes: searches compare each of them, in 0.4 ms. Beyond it every write codes two. */
+const MAX_WAITING = 1_024;
 /** Bytes of vectors that may wait while the index is filled: nothing can be searched until that is done. */
 const MAX_WAITING_BYTES = 2 ** 28;
 /** Rows whose mean codes are relative to. */
