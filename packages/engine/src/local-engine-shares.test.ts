@@ -60,7 +60,9 @@ describe("collections that share environments", () => {
     await Promise.all(refs.map((ref, i) => write(engine, ref, "add", record(`r${i}`), record("x"))));
     await engine.close();
     expect(existsSync(join(dataFolder, "collections"))).toBe(false);
-    expect(readdirSync(join(dataFolder, "shared")).length).toBeGreaterThan(8);
+    // Few, so that writers of several collections share commits.
+    expect(readdirSync(join(dataFolder, "shared")).length).toBeGreaterThan(3);
+    expect(readdirSync(join(dataFolder, "shared")).length).toBeLessThanOrEqual(8);
     engine = await createLocalEngine({ dataFolder });
     for (const [i, ref] of refs.entries()) expect(await idsOf(engine, ref)).toEqual([`r${i}`, "x"]);
     await engine.close();

@@ -19,6 +19,7 @@ import {
 } from "@sheaf/protocol";
 import type { CollectionName, DatabaseRef, ListBatch, ListPage } from "../engine.ts";
 import type { CatalogStore } from "../storage/catalog/catalog-store.ts";
+import { newStoreId } from "../storage/new-store-id.ts";
 import { type CollectionEntry, toCollection } from "./catalog-codec.ts";
 import { type CatalogOptions, NO_CATALOG_QUOTAS } from "./catalog-options.ts";
 import { COUNTER_KEY, dirtyKey, idBytes, shareMarkKey } from "./catalog-keys.ts";
@@ -208,7 +209,7 @@ export class Catalog {
       if (owner === null) throw await absentDatabase(transaction, request, "invalid_argument");
       const known = request.getOrCreate ? await findCollectionByName(transaction, owner.id, name) : null;
       if (known !== null) return toCollection(known);
-      const id = randomUUID();
+      const id = newStoreId();
       const { entry, bytes } = await insertCollection(transaction, this.#counts, {
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
         ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },

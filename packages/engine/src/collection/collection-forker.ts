@@ -21,6 +21,7 @@ import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
+import { newStoreId } from "../storage/new-store-id.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { StoreHead } from "../storage/record-store.ts";
@@ -101,7 +102,7 @@ export class CollectionForker {
     throwIfAborted(signal);
     await catalog.checkFork(ref, name);
     const source = await catalog.collection(ref);
-    const id = randomUUID();
+    const id = newStoreId();
     const epoch = randomUUID();
     // Until the catalog names it, a share of it would count as left behind.
     const release = shares.reserve(id);

@@ -11,9 +11,8 @@ import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { SHARE_ID_BYTES, SharedSpace } from "./shared-space.ts";
 import { formatUuid } from "../format-uuid.ts";
+import { SHARED_ENVIRONMENTS } from "../new-store-id.ts";
 
-/** Part of the format of data folders: another number is another version. */
-const ENVIRONMENTS = 32;
 /** That one commit removes: what is removed behind must not hold up who writes. */
 const REMOVED_PER_COMMIT = 1_000;
 
@@ -28,12 +27,12 @@ export interface SharedStoresOptions {
 
 /** Path inside the data folder of the environment that a store with this id, a UUID, may have a share of. */
 export function sharedName(id: string): string {
-  return nameOf(shareId(id)[0]! % ENVIRONMENTS);
+  return nameOf(shareId(id)[0]! % SHARED_ENVIRONMENTS);
 }
 
 /** Of all that there may be. */
 export function sharedNames(): readonly string[] {
-  return Array.from({ length: ENVIRONMENTS }, (_, number) => nameOf(number));
+  return Array.from({ length: SHARED_ENVIRONMENTS }, (_, number) => nameOf(number));
 }
 
 export class SharedStores {
