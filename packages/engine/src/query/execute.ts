@@ -194,9 +194,9 @@ async function listOfGet(
   return { positions, known: null, scores: null, fields, skip: offset, limit: limit ?? Infinity, heldBytes };
 }
 
-/** The next batch of a read that was started. Throws 503 where too much has changed to go on with it. */
+/** The next batch of a read that was started. Throws 429 or 503 where too much has changed to go on with it. */
 export async function executeNext(
-  { reader, requireStored, tenant, highlighter }: OpenRead,
+  { reader, ticket, requireStored, tenant, highlighter }: OpenRead,
   signal?: CancelSignal,
 ): Promise<RecordBatch> {
   try {
@@ -207,7 +207,7 @@ export async function executeNext(
   } catch (error) {
     if (!(error instanceof StaleSnapshot)) throw error;
     requireStored?.(error.id);
-    throw overtaken();
+    throw overtaken(ticket.endedBy);
   }
 }
 

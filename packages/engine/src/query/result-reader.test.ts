@@ -1,6 +1,7 @@
 /** What a read hands out in batches is one state, however the collection changes between them. */
 import type { GetRequest, Include, ResultRecord, Search, Select, Where } from "@sheaf/protocol";
 import { describe, expect, it } from "vitest";
+import { HistoryMemory } from "../storage/version-history.ts";
 import { type StartedRead, executeGet, executeNext, executeSearch } from "./execute.ts";
 import { recordsOf } from "./testing/records-of.ts";
 import { SEARCH, knn } from "./testing/searches.ts";
@@ -15,8 +16,9 @@ const INCLUDE: Include = {
   keys: [],
 };
 
-function filled(count: number, document: (i: number) => string): TestCollection {
-  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] });
+function filled(count: number, document: (i: number) => string, history?: HistoryMemory): TestCollection {
+  const options = history === undefined ? {} : { history };
+  const collection = new TestCollection({ space: "l2", embeddingFunction: null, sparse: [] }, options);
   for (let i = 0; i < count; i++) collection.put(`r${i}`, content(i, document(i)));
   return collection;
 }
@@ -64,7 +66,7 @@ describe("reads that begin together", () => {
 describe("a read of several batches", () => {
   const RECORDS = 12;
   const text = (i: number, version = 0): string => `${version} of ${i} `.padEnd(200_000, "x");
-  const large = (): TestCollection => filled(RECORDS, text);
+  const large = (history?: HistoryMemory): TestCollection => filled(RECORDS, text, history);
   const get: GetRequest = { ids: null, where: null, limit: null, offset: 0, include: INCLUDE };
   const select: Select = {
     document: true,
@@ -169,8 +171,13 @@ describe("a read of several batches", () => {
     expect((await found)[0]?.[11]?.document).toBe(text(11, 1));
   });
 
-  it("ends with 503 where more changes than can be kept", async () => {
-    const collection = large();
+  it.each([
+    ["429 where more of its collection changes than can be kept", 0, "rate_limited"],
+    ["503 where other collections have used up the memory for that", 300 * 2 ** 20, "unavailable"],
+  ])("ends with %s", async (_, heldByOthers, code) => {
+    const history = new HistoryMemory();
+    history.held = heldByOthers;
+    const collection = large(history);
     const context = { ...collection.context };
     const { rest } = await executeGet(context, get);
     if (rest === null) expect.fail("one batch");
@@ -180,7 +187,7 @@ describe("a read of several batches", () => {
     const finish = async (): Promise<void> => {
       while (!rest.reader.isDone) await executeNext(rest);
     };
-    await expect(finish()).rejects.toMatchObject({ code: "unavailable", retryAfterSeconds: 1 });
+    await expect(finish()).rejects.toMatchObject({ code, retryAfterSeconds: 1 });
     expect(collection.versions.openReads).toBe(0);
   });
 });

@@ -5,7 +5,7 @@
  * overtaken by writers without end, and none sees two states.
  */
 import { SheafError } from "@sheaf/protocol";
-import type { ReadTicket } from "../storage/version-history.ts";
+import type { MemoryShare, ReadTicket } from "../storage/version-history.ts";
 import type { QueryContext } from "./query-context.ts";
 import { RecordView, StaleSnapshot } from "./record-view.ts";
 
@@ -38,6 +38,7 @@ export async function openSnapshot<T>(
   livesOn: (result: T) => boolean,
 ): Promise<SnapshotRead<T>> {
   let ticket: ReadTicket | null = null;
+  let endedBy: MemoryShare | null = null;
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const view = new RecordView(context.index.snapshot(), context.reader, ticket, context.documents);
@@ -52,20 +53,21 @@ export async function openSnapshot<T>(
           return { result: outcome.result, ticket: kept };
         }
       }
+      endedBy = ticket?.endedBy ?? null;
       ticket?.close();
       ticket = await context.versions.open();
     }
   } finally {
     ticket?.close();
   }
-  throw overtaken();
+  throw overtaken(endedBy);
 }
 
-/** Of a read that cannot go on. */
-export function overtaken(): SheafError {
-  return new SheafError("unavailable", "too much of the collection changed while it was read; try again", {
-    retryAfterSeconds: 1,
-  });
+/** Of a read that cannot go on: 429 where its own collection has used up the memory for former versions, else 503. */
+export function overtaken(endedBy: MemoryShare | null): SheafError {
+  const code = endedBy === "collection" ? "rate_limited" : "unavailable";
+  const message = "too much of the collection changed while it was read; try again";
+  return new SheafError(code, message, { retryAfterSeconds: 1 });
 }
 
 /** `null`: something has changed since the snapshot, or is about to. */

@@ -19,6 +19,9 @@ export interface HistoryBounds {
   readonly whole: number;
 }
 
+/** Of one collection, or of all together. */
+export type MemoryShare = "collection" | "whole";
+
 /** What a version takes beside its contents: objects, its place in the maps, small buffers. */
 const VERSION_BYTES = 512;
 
@@ -141,7 +144,7 @@ export class VersionHistory {
     else known.push(version);
     this.#bytes += version.bytes;
     this.#memory.held += version.bytes;
-    while (this.#isFull()) this.#endOldest();
+    for (let full = this.#full; full !== null; full = this.#full) this.#endOldest(full);
     return version;
   }
 
@@ -151,14 +154,17 @@ export class VersionHistory {
     this.#forget();
   }
 
-  #isFull(): boolean {
+  /** Whose share of the memory is used up while reads are open; `null`: none is. */
+  get #full(): MemoryShare | null {
     const { bounds, held } = this.#memory;
-    return this.#tickets.size > 0 && (this.#bytes > bounds.perCollection || held > bounds.whole);
+    if (this.#tickets.size === 0) return null;
+    if (this.#bytes > bounds.perCollection) return "collection";
+    return held > bounds.whole ? "whole" : null;
   }
 
-  #endOldest(): void {
+  #endOldest(full: MemoryShare): void {
     for (const ticket of this.#tickets) {
-      ticket.end();
+      ticket.end(full);
       return;
     }
   }
@@ -195,16 +201,16 @@ interface TicketSource {
 export class ReadTicket {
   readonly openedAt: number;
   readonly #source: TicketSource;
-  #ended = false;
+  #endedBy: MemoryShare | null = null;
 
   constructor(openedAt: number, source: TicketSource) {
     this.openedAt = openedAt;
     this.#source = source;
   }
 
-  /** Too much was changed meanwhile to keep it: versions may be missing. */
-  get ended(): boolean {
-    return this.#ended;
+  /** Too much was changed meanwhile to keep it: whose share of the memory it would not fit. Versions may be missing. */
+  get endedBy(): MemoryShare | null {
+    return this.#endedBy;
   }
 
   /** The version of a record with this sequence number; `null`: it is the newest, or was never seen. */
@@ -212,8 +218,8 @@ export class ReadTicket {
     return this.#source.find(offset, sequence);
   }
 
-  end(): void {
-    this.#ended = true;
+  end(by: MemoryShare): void {
+    this.#endedBy = by;
     this.close();
   }
 

@@ -10,7 +10,7 @@ import type { QueryDistance } from "../../kernels/value-memory.ts";
 import type { StoreChange, StoreHead } from "../../storage/record-store.ts";
 import { runSteps } from "../../storage/steps.ts";
 import type { DocumentVersion, StoredRecord, VectorDistance } from "../../storage/stored-record.ts";
-import { VersionHistory } from "../../storage/version-history.ts";
+import { type HistoryMemory, VersionHistory } from "../../storage/version-history.ts";
 import type { QueryContext } from "../query-context.ts";
 import { RegexPool } from "../regex/regex-pool.ts";
 import { StageTimes } from "../stage-times.ts";
@@ -28,13 +28,15 @@ export interface RecordContent {
 
 export interface TestCollectionOptions extends CollectionIndexOptions {
   readonly scanPool?: ScanPool | undefined;
+  /** For former versions; of its own if left out. */
+  readonly history?: HistoryMemory;
 }
 
 export class TestCollection implements OracleCollection {
   readonly plan: IndexPlan;
   index: CollectionIndex;
   readonly scanPool: ScanPool | undefined;
-  readonly versions = new VersionHistory();
+  readonly versions: VersionHistory;
   /** How often the store was read. */
   reads = 0;
   readonly #byOffset = new Map<number, StoredRecord>();
@@ -47,6 +49,7 @@ export class TestCollection implements OracleCollection {
   constructor(plan: IndexPlan, options: TestCollectionOptions = {}) {
     this.plan = plan;
     this.scanPool = options.scanPool;
+    this.versions = new VersionHistory(options.history);
     this.index = new CollectionIndex(plan, this, options);
   }
 
