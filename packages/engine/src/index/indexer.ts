@@ -102,6 +102,7 @@ export class Indexer {
   #readyAt = -1;
   /** Segments that `purge` was asked to rid of dead rows. */
   #purged: ReadonlySet<LookupSegment> = new Set();
+  #isPurgeNext = true;
 
   constructor(options: IndexerOptions) {
     this.#options = options;
@@ -244,8 +245,11 @@ export class Indexer {
     const most = Math.min(segmentRows, mostRows, this.#mostWritten());
     const merged = chooseMerge(candidates, { segmentRows: most, atRest });
     const purged = candidates.filter(({ entry }) => this.isPurged(entry.segment)).slice(0, 1);
-    const chosen = merged.length > 0 ? merged : purged;
+    // While rows come in there is always something to merge: the two take turns.
+    const isPurgesTurn = merged.length === 0 || this.#isPurgeNext;
+    const chosen = purged.length > 0 && isPurgesTurn ? purged : merged;
     if (chosen.length === 0) return null;
+    this.#isPurgeNext = chosen !== purged;
     this.#sealedAt = performance.now();
     const sources = chosen.map(({ entry }) => entry);
     for (const { segment } of sources) if (!segment.isSealed) segment.freeze();

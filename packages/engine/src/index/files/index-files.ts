@@ -165,10 +165,13 @@ export class IndexFiles {
     this.#schedule(this.#delays.writtenMs);
   }
 
-  /** Writes what has no file yet, and a manifest of it. One call at a time. */
+  /**
+   * Writes what has no file yet, and a manifest of it. One call at a time. What is sealed meanwhile is for the next one: while
+   * rows come in fast, there would be no end.
+   */
   async catchUp(): Promise<void> {
-    for (let segment = this.#nextUnwritten(); segment !== null; segment = this.#nextUnwritten())
-      await this.#write(segment);
+    for (const segment of this.#unwritten())
+      if (this.#unwritten().includes(segment)) await this.#write(segment);
     await this.#install();
     await this.#removeUnused();
     this.#hasFailed = false;
@@ -231,14 +234,12 @@ export class IndexFiles {
     this.#schedule(this.#delays.retryMs);
   }
 
-  #nextUnwritten(): SealedSegment | null {
-    if (this.#closing.aborted) return null;
-    const state = this.#options.state();
-    for (const { segment, liveCount } of state?.entries ?? []) {
-      if (!segment.isSealed || liveCount === 0 || this.#options.isReplacedSoon(segment)) continue;
-      if (this.#fileOf(segment, state!) === null) return segment;
-    }
-    return null;
+  #unwritten(): readonly SealedSegment[] {
+    const state = this.#closing.aborted ? null : this.#options.state();
+    return (state?.entries ?? []).flatMap(({ segment, liveCount }) => {
+      const isKept = segment.isSealed && liveCount > 0 && !this.#options.isReplacedSoon(segment);
+      return isKept && this.#fileOf(segment, state!) === null ? [segment] : [];
+    });
   }
 
   async #write(segment: SealedSegment): Promise<void> {
