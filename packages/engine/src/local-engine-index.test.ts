@@ -161,12 +161,14 @@ describe("an engine that keeps its indexes in files", { timeout: 60_000 }, () =>
     onTestFinished(() => engine.close());
     const metadata = new Map([["text", "x".repeat(1_000)]]);
     const refs: CollectionRef[] = [];
+    const count = (ref: CollectionRef): Promise<number> => engine.count(ref, { ids: null, where: null });
     for (let i = 0; i < 100; i++) {
       const ref = await makeCollection(engine);
       refs.push(ref);
       await write(engine, ref, "add", { ...row(i), metadata });
+      // It has no index before somebody reads it.
+      expect(await count(ref)).toBe(1);
     }
-    const count = (ref: CollectionRef): Promise<number> => engine.count(ref, { ids: null, where: null });
     // They have to be checkpointed before.
     while ((await engine.statistics()).indexUnsealedBytes > (3 / 4) * unsealedMemory) {
       expect(await count(refs[0]!)).toBe(1);

@@ -104,7 +104,7 @@ export class LocalEngine implements Engine {
     }));
     this.#pool = new CollectionPool({
       ...{ ...openLimits(options), unsealed: opener.indexMemory.unsealed },
-      open: (id, progress, signal) => opener.open(id, { budgets, progress }, signal),
+      open: (id, opening, dropped) => opener.open(id, { budgets, ...opening }, dropped),
       log: this.#log,
       refusal: (error, id) => opener.damaged.refusal(error, id),
       onProblem: this.#telling("closing a collection failed"),
@@ -301,7 +301,7 @@ export class LocalEngine implements Engine {
   }
 
   write(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<void> {
-    return this.#calls.use(ref, options, (collection) => collection.write(request));
+    return this.#calls.use(ref, options, (collection) => collection.write(request), "records");
   }
 
   async writeAsGiven(ref: CollectionRef, request: WriteRequest, options?: EngineOptions): Promise<boolean> {

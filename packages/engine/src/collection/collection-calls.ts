@@ -5,7 +5,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { EngineOptions, ResultBatch } from "../engine.ts";
 import type { StartedRead } from "../query/execute.ts";
 import { CallMeter, type StageTimes } from "../query/stage-times.ts";
-import type { CollectionPool } from "./collection-pool.ts";
+import type { CollectionPool, NeededParts } from "./collection-pool.ts";
 import type { CollectionReads } from "./collection-reads.ts";
 import type { OpenCollection } from "./open-collection.ts";
 import { ViewVoid } from "../storage/log/logged-record-store.ts";
@@ -29,13 +29,14 @@ export class CollectionCalls {
     ref: CollectionRef,
     options: EngineOptions | undefined,
     work: (collection: OpenCollection, signal: CancelSignal, times: StageTimes) => Promise<T>,
+    needs?: NeededParts,
   ): Promise<T> {
     const { id } = await this.#catalog.collection(ref);
     return this.meter.measure(options, async (times) => {
       for (let isAgain = false; ; isAgain = true) {
         let isRefreshed = false;
         try {
-          return await this.#pool.use(id, options?.signal, async (collection, signal) => {
+          const run = async (collection: OpenCollection, signal: CancelSignal): Promise<T> => {
             const refreshed = collection.refresh();
             if (refreshed !== undefined) {
               await refreshed;
@@ -43,7 +44,8 @@ export class CollectionCalls {
             }
             isRefreshed = true;
             return work(collection, signal, times.opened());
-          });
+          };
+          return await this.#pool.use(id, options?.signal, run, needs);
         } catch (error) {
           // The log was trimmed beyond what this server has read of it: it is opened again, with the rest.
           if (!(error instanceof ViewVoid) || isRefreshed || isAgain) throw error;

@@ -38,8 +38,8 @@ import type { CollectionLogs } from "./logged/collection-logs.ts";
 import { lineageOf } from "./lineage.ts";
 import type { PublishedIndexes } from "../publication/published-indexes.ts";
 import { OpenCollection } from "./open-collection.ts";
+import type { PooledOpening } from "./collection-pool.ts";
 import { SHARE_LIMITS, type ShareLimits, StoreMover } from "./store-mover.ts";
-import type { OpeningProgress } from "./opening/opening-progress.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
 
@@ -87,9 +87,8 @@ interface CollectionOpenerOptions {
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
-export interface OpeningContext {
+export interface OpeningContext extends PooledOpening {
   readonly budgets: TenantBudgets;
-  readonly progress: OpeningProgress;
 }
 
 export class CollectionOpener {
@@ -150,8 +149,8 @@ export class CollectionOpener {
   /** 404 once the collection is gone. */
   async open(
     id: string,
-    { budgets, progress }: OpeningContext,
-    signal: CancelSignal,
+    { budgets, progress, needs }: OpeningContext,
+    dropped: CancelSignal,
   ): Promise<OpenCollection> {
     const { catalog, scanPool, regexPool, rowReader, indexMemory, historyMemory } = this.#options;
     const { checkpoints } = catalog;
@@ -170,12 +169,13 @@ export class CollectionOpener {
         if (logged === undefined) requireCaughtUp(store.head, known, collectionName(id));
         const common = { store, copyTo: stored.copyTo.bind(stored), schema: known.schema, scanPool };
         const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
+        const storedRecords = (): number => stored.size;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const dirty = (await checkpoints.isDirty(id)) || differs(store.head, known);
         // What is counted by the catalog was archived before.
         if (dirty) await this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
-          ...{ ...common, mover, usedBytes, logged },
+          ...{ ...common, mover, usedBytes, storedRecords, logged },
           progress,
           archive: this.#archiveOf(id),
           log: (message: string) => this.#options.log({ level: "info", message, collection: id }),
@@ -191,12 +191,22 @@ export class CollectionOpener {
           onProblem: (error: unknown) => this.#hearProblem(error, id),
           onWhole: () => this.damaged.remove(id),
         };
-        return await OpenCollection.open(options, signal);
+        const isIndexedLater = needs === "records" && !dirty && this.#isSmall(known, stored);
+        return await OpenCollection.open(options, dropped, isIndexedLater);
       } catch (error) {
         await Promise.all([indexFiles?.files.close(), store.close()]);
         throw error;
       }
     });
+  }
+
+  /** Nothing is lost by leaving its index for later. Throws where entries of its records are missing. */
+  #isSmall({ id, shared }: CollectionEntry, stored: LmdbRecordStore): boolean {
+    // Files of an index have to be kept up with what is written.
+    const { folder } = this.#options;
+    if (!shared || this.damaged.isKnown(id) || existsSync(folder.collectionIndex(id))) return false;
+    stored.requireWhole();
+    return true;
   }
 
   /** Where other servers write them, too, with all that they have written. */

@@ -13,7 +13,7 @@ import { OpeningProgress } from "./opening/opening-progress.ts";
 
 export interface CollectionPoolOptions extends OpenLimits {
   /** Throws 404 for a collection that no longer exists. */
-  readonly open: (id: string, progress: OpeningProgress, signal: CancelSignal) => Promise<OpenCollection>;
+  readonly open: (id: string, opening: PooledOpening, dropped: CancelSignal) => Promise<OpenCollection>;
   /** Where it is too much, collections that nobody uses are closed. */
   readonly unsealed: UnsealedMemory;
   /** What is said of the openings of a collection. */
@@ -23,6 +23,14 @@ export interface CollectionPoolOptions extends OpenLimits {
   /** How long a use waits for an opening; by default 10 s. */
   readonly waitMs?: number;
   readonly onProblem: (error: unknown) => void;
+}
+
+/** What a use needs of its collection: a write needs no index. */
+export type NeededParts = "index" | "records";
+
+export interface PooledOpening {
+  readonly progress: OpeningProgress;
+  readonly needs: NeededParts;
 }
 
 export interface CollectionHold {
@@ -87,13 +95,14 @@ export class CollectionPool {
   /** How far it is if it is being opened now. */
   progress(id: string): OpeningProgress | null {
     const slot = this.#slots.get(id);
-    return slot === undefined || slot.collection !== null ? null : slot.progress;
+    if (slot === undefined) return null;
+    return slot.collection === null || slot.collection.indexing !== undefined ? slot.progress : null;
   }
 
   /** Opens the collection if needed, however long that takes. */
   async open(id: string): Promise<void> {
     await this.#closing.get(id);
-    await this.#slot(id).opening;
+    await (await this.#slot(id, "index").opening).index();
   }
 
   /**
@@ -104,17 +113,22 @@ export class CollectionPool {
     id: string,
     signal: CancelSignal | undefined,
     work: (collection: OpenCollection, signal: CancelSignal) => Promise<T>,
+    needs: NeededParts = "index",
   ): Promise<T> {
     for (let closing = this.#closing.get(id); closing !== undefined; closing = this.#closing.get(id))
       await this.#inTime(closing, signal);
     throwIfAborted(signal);
-    const slot = this.#slot(id);
+    const slot = this.#slot(id, needs);
     const user = new Cancellation();
     const abort = (): void => user.abort(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });
     slot.users.add(user);
     try {
-      return await work(slot.collection ?? (await this.#inTime(slot.opening, user)), user);
+      const collection = slot.collection ?? (await this.#inTime(slot.opening, user));
+      // Calls take effect in the order they came: a write waits behind a read that waits for the index.
+      const indexing = needs === "index" ? collection.index() : collection.indexing;
+      if (indexing !== undefined) await this.#inTime(indexing, user);
+      return await work(collection, user);
     } catch (error) {
       if (slot.dropped.aborted) throw unknownCollection(id);
       throw this.#options.refusal(slot.collection?.explain(error) ?? error, id);
@@ -178,7 +192,7 @@ export class CollectionPool {
     await Promise.all(this.#closing.values());
   }
 
-  #slot(id: string): Slot {
+  #slot(id: string, needs: NeededParts): Slot {
     const known = this.#slots.get(id);
     if (known !== undefined) {
       this.#slots.delete(id);
@@ -191,7 +205,7 @@ export class CollectionPool {
     const progress = new OpeningProgress((message) =>
       this.#options.log({ level: "info", message, collection: id }),
     );
-    const opening = this.#options.open(id, progress, dropped);
+    const opening = this.#options.open(id, { progress, needs }, dropped);
     const slot: Slot = {
       opening,
       progress,

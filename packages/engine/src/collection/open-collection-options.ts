@@ -34,6 +34,8 @@ export interface OpenCollectionOptions {
   readonly logged?: LoggedRecordStore | undefined;
   /** What the records take on the disk, in bytes. */
   readonly usedBytes: () => number;
+  /** How many there are. */
+  readonly storedRecords: () => number;
   /** Copies the store as it is on disk now, beside readers and writers. */
   readonly copyTo: (folder: string) => Promise<void>;
   /** Of a store that shares an environment while it is small. */

@@ -1,7 +1,9 @@
 /**
  * One open collection: its store, the in-memory index built from it, and the order of writes between them. The store
- * is written first; the index follows in the order of commits before the write resolves, so the next read sees it.
+ * is written first; the index follows in the order of commits before the write resolves, so the next read sees it. A small
+ * collection that is only written to has no index until somebody reads it.
  */
+import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { takeSlice } from "@sheaf/process";
 import {
@@ -18,70 +20,51 @@ import {
 } from "@sheaf/protocol";
 import type { CollectionProgress } from "../catalog/checkpoint-catalog.ts";
 import type { HeldRecords } from "../engine.ts";
-import { CollectionIndex } from "../index/collection-index.ts";
+import { DENSE_ROWS } from "../index/collection-index-options.ts";
 import type { StageTimes } from "../query/stage-times.ts";
-import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import { runSteps } from "../storage/steps.ts";
 import type { RecordStore, StoreChange, StoreHead, StoreView } from "../storage/record-store.ts";
-import { VersionHistory } from "../storage/version-history.ts";
 import { type ObservedRecords, checkUnchanged } from "./check-unchanged.ts";
-import { CollectionReads } from "./collection-reads.ts";
-import { DamagedRecords, beingRebuilt } from "./damage/damaged-records.ts";
-import { indexRecords } from "./opening/index-records.ts";
-import { IndexKeeper } from "./index-keeper.ts";
+import type { CollectionReads } from "./collection-reads.ts";
+import type { IndexKeeper } from "./index-keeper.ts";
 import { IndexProgress } from "./index-progress.ts";
+import { IndexedRecords } from "./indexed/indexed-records.ts";
 import { type HeldByCollection, heldBy } from "./open-limit.ts";
 import type { OpenCollectionOptions } from "./open-collection-options.ts";
 import { countRecords, planOperations, planRemove, planWrite } from "./plan-write.ts";
 import { type KindsByKey, SchemaInference } from "./schema-inference.ts";
 import { StepQueue } from "./step-queue.ts";
-import { StoreMoves } from "./store-moves.ts";
+import { StoreMoves, sizeOf } from "./store-moves.ts";
 import { WriteGate } from "./write-gate.ts";
 import { againWhileOutdated, requireStill } from "./logged/outdated-plan.ts";
 import { catchUp } from "./logged/catch-up.ts";
-import { followerOf } from "./logged/follower.ts";
 
 export class OpenCollection {
-  readonly reads: CollectionReads;
   readonly #options: OpenCollectionOptions;
+  readonly #dropped: CancelSignal;
   readonly #store: RecordStore;
-  readonly #index: CollectionIndex;
   readonly #indexChanges: StepQueue;
-  readonly #gate = new WriteGate(() => this.#index.room());
+  readonly #gate = new WriteGate(() => this.#indexed?.room());
   readonly #progress: IndexProgress;
   readonly #kinds = new SchemaInference((key) => isListed(this.#schema, key));
-  readonly #damaged: DamagedRecords;
-  readonly #keeper: IndexKeeper | null;
   readonly #moves: StoreMoves;
-  readonly #versions: VersionHistory;
+  /** `null`: nobody has read the records yet. */
+  #indexed: IndexedRecords | null = null;
+  #indexing: Promise<void> | null = null;
   #schema: JsonObject;
   #plan: IndexPlan;
   #dimension: number | null;
-  /** Sequence number of the newest operation that the index has. */
-  #readable: number;
   #broken = false;
 
-  private constructor(options: OpenCollectionOptions) {
+  private constructor(options: OpenCollectionOptions, dropped: CancelSignal) {
     this.#options = options;
+    this.#dropped = dropped;
     this.#store = options.store;
     this.#schema = options.schema;
     this.#plan = indexPlan(options.schema);
-    ({ dimension: this.#dimension, sequence: this.#readable } = options.store.head);
-    this.#damaged = new DamagedRecords(options.onWhole);
+    this.#dimension = options.store.head.dimension;
     this.#indexChanges = new StepQueue(options.tenant);
-    this.#versions = new VersionHistory(options.historyMemory);
-    this.#index = new CollectionIndex(this.#plan, options.store, {
-      ...{ ...options.indexSizes, memory: options.indexMemory, filling: true },
-      rowReader: options.rowReader,
-      onSealed: () => this.#keeper?.sealed(),
-      sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.#keeper?.seal(request) ?? null),
-      onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),
-    });
-    this.#keeper = this.#newKeeper();
     this.#moves = new StoreMoves(options.mover, this.#gate, options.onProblem);
-    const onBroken = (): boolean => (this.#broken = true);
-    options.logged?.follow(followerOf(this.#versions, (change) => this.#absorb(change), onBroken));
-    this.reads = this.#newReads();
     this.#progress = new IndexProgress(options.store.head.sequence, {
       ...{ mark: options.markDirty, marksFirst: options.archive !== undefined },
       checkpoint: (logPosition, checkpointed) =>
@@ -90,26 +73,39 @@ export class OpenCollection {
     });
   }
 
-  /** Builds the index from the store, in slices; what a crash kept from the catalog is made good. */
-  static async open(options: OpenCollectionOptions, signal: CancelSignal): Promise<OpenCollection> {
-    const collection = new OpenCollection(options);
-    try {
-      const isRestored = (await collection.#keeper?.open(options.progress, signal)) ?? false;
-      if (!isRestored) await collection.#rebuild(signal);
-      collection.#index.filled();
-      await collection.#reconcile();
-      options.progress.opened();
-      collection.#keeper?.opened(isRestored);
-      return collection;
-    } catch (error) {
-      collection.#index.close();
-      throw error;
-    }
+  /**
+   * With its index, unless that `comesLater`; what a crash kept from the catalog is made good.
+   * @param dropped Ends the building of the index, now or later.
+   */
+  static async open(
+    options: OpenCollectionOptions,
+    dropped: CancelSignal,
+    comesLater = false,
+  ): Promise<OpenCollection> {
+    const collection = new OpenCollection(options, dropped);
+    if (!comesLater) await collection.index();
+    await collection.#reconcile();
+    return collection;
+  }
+
+  /** Builds the index from the store, in slices; `undefined`: it is there. Writes wait. */
+  index(): Promise<void> | undefined {
+    if (this.#indexed !== null) return undefined;
+    return (this.#indexing ??= this.#gate.exclusive(() => this.#index()));
+  }
+
+  /** As `index`, where somebody has asked for it. */
+  get indexing(): Promise<void> | undefined {
+    return this.#indexed === null ? (this.#indexing ?? undefined) : undefined;
+  }
+
+  get reads(): CollectionReads {
+    return this.#requireIndexed().reads;
   }
 
   /** The index could not follow the store, for lack of memory say; closing and opening again builds it anew. */
   get broken(): boolean {
-    return this.#broken;
+    return this.#broken || this.#indexed?.broken === true;
   }
 
   /** `false` while writes wait for a checkpoint; closing then would only hasten it. */
@@ -122,9 +118,9 @@ export class OpenCollection {
     return this.#store.head;
   }
 
-  /** Of the files of the index; `null`: there are none. */
+  /** Of the files of the index; `null`: there are none, or no index. */
   get keeper(): IndexKeeper | null {
-    return this.#keeper;
+    return this.#indexed?.keeper ?? null;
   }
 
   /** Its records are in an environment that it shares with others. */
@@ -133,17 +129,17 @@ export class OpenCollection {
   }
 
   get held(): HeldByCollection {
-    return heldBy(this.#index.segments, this.isShared);
+    return this.#indexed?.held ?? heldBy([], this.isShared);
   }
 
   /** Sequence number up to which reads see everything; a commit may be on disk and not in the index yet. */
   get readable(): number {
-    return this.#readable;
+    return this.#indexed?.readable ?? this.#store.head.sequence;
   }
 
   /** Has the index see what other servers have written until now; `undefined`: there are none. */
   refresh(): Promise<void> | undefined {
-    const isIndexed = (sequence: number): boolean => this.#readable >= sequence || this.#broken;
+    const isIndexed = (sequence: number): boolean => this.readable >= sequence || this.broken;
     return this.#options.logged && catchUp(this.#options.logged, this.#indexChanges, isIndexed);
   }
 
@@ -151,7 +147,11 @@ export class OpenCollection {
   async setSchema(schema: JsonObject): Promise<void> {
     this.#schema = schema;
     const plan = indexPlan(schema);
-    if (!isDeepStrictEqual(plan, this.#plan)) await this.#indexChanges.run(this.#toPlan(plan));
+    if (isDeepStrictEqual(plan, this.#plan)) return;
+    this.#plan = plan;
+    // An index that is being made goes by the plan it was begun with; without one, there is nothing to change.
+    await this.#indexing?.catch(() => undefined);
+    if (this.#indexed !== null) await this.#indexChanges.run(this.#indexed.setPlan(plan));
   }
 
   get schema(): JsonObject {
@@ -166,15 +166,15 @@ export class OpenCollection {
   async write(request: WriteRequest): Promise<void> {
     const [{ records }, schema] = [request, this.#schema];
     if (records.length === 0) return;
-    this.#moves.makeWayFor(records);
+    if (this.isShared) await this.#makeWayFor(records);
     await this.#track((view) => planWrite(view, request, schema));
   }
 
   async delete(request: DeleteRequest, signal: CancelSignal, times: StageTimes): Promise<number> {
     const { ids, where } = request;
-    const isEmpty = this.#index.size === 0 && this.#damaged.size === 0;
+    const indexed = this.#requireIndexed();
     // A filter is checked whether there is anything to filter or not.
-    if (where === null && (ids === null || isEmpty)) return 0;
+    if (where === null && (ids === null || indexed.size === 0)) return 0;
     let deleted = 0;
     const remove = async (doomed: readonly string[], schema?: JsonObject, at?: number): Promise<number> => {
       const change = await this.#commit((view) => {
@@ -185,8 +185,8 @@ export class OpenCollection {
       return change.head.sequence;
     };
     const matching = async (): Promise<number> => {
-      const at = this.#options.logged && this.#readable;
-      return remove(await this.reads.doomed(request, signal, times), undefined, at);
+      const at = this.#options.logged && indexed.readable;
+      return remove(await indexed.reads.doomed(request, signal, times), undefined, at);
     };
     await this.#progress.track(() => {
       if (where === null) return this.#gate.shared(() => remove(ids ?? [], this.#schema));
@@ -208,9 +208,8 @@ export class OpenCollection {
       if (observed !== null) runSteps(checkUnchanged(this.#store, observed, this.#hasChunks));
       return { firstSequence: null, recordCount };
     }
-    this.#moves.makeWayFor(
-      operations.flatMap((operation) => (operation.kind === "delete" ? [] : operation.records)),
-    );
+    const written = operations.flatMap((each) => (each.kind === "delete" ? [] : each.records));
+    if (this.isShared) await this.#makeWayFor(written);
     let firstSequence: number | null = null;
     const hasChunks = this.#hasChunks;
     const schema = this.#schema;
@@ -228,9 +227,11 @@ export class OpenCollection {
     await this.#moves.idle();
     await this.#progress.close();
     await this.#indexChanges.idle();
-    await this.#keeper?.close();
-    await takeSlice(this.#options.tenant);
-    this.#index.close();
+    if (this.#indexed !== null) {
+      await this.#indexed.keeper?.close();
+      await takeSlice(this.#options.tenant);
+      this.#indexed.close();
+    }
     await Promise.all([this.#options.indexFiles?.files.close(), this.#store.close()]);
   }
 
@@ -238,39 +239,40 @@ export class OpenCollection {
     return this.#plan.chunking !== undefined;
   }
 
-  /** An error of a call: the words for it where the files of the index are damaged, of which the index is rid then. */
+  /** An error of a call, as `IndexedRecords.explain`. */
   explain(error: unknown): unknown {
-    return this.#isDamaged(error) ? beingRebuilt(error) : error;
+    return this.#indexed?.explain(error) ?? error;
   }
 
-  #isDamaged(error: unknown): boolean {
-    if (!(error instanceof SegmentDamaged)) return false;
-    this.#keeper?.fail(error);
-    return true;
+  #requireIndexed(): IndexedRecords {
+    assert.ok(this.#indexed !== null, "the collection has no index yet");
+    return this.#indexed;
   }
 
-  #newReads(): CollectionReads {
-    return new CollectionReads({
-      ...this.#options,
-      ...{ index: this.#index, versions: this.#versions, damaged: this.#damaged, kinds: this.#kinds },
-      state: () => ({
-        ...{ schema: this.#schema, plan: this.#plan, dimension: this.#dimension },
-        ...{ readable: this.#readable, broken: this.#broken },
-      }),
-    });
+  async #index(): Promise<void> {
+    try {
+      this.#indexed = await IndexedRecords.open(
+        this.#options,
+        {
+          ...{ kinds: this.#kinds, changes: this.#indexChanges, plan: this.#plan },
+          state: () => ({ schema: this.#schema, dimension: this.#dimension }),
+          onFollowed: ({ dimension }) => (this.#dimension ??= dimension),
+        },
+        this.#dropped,
+      );
+    } catch (error) {
+      this.#broken = true;
+      throw error;
+    }
   }
 
-  #newKeeper(): IndexKeeper | null {
-    const { indexFiles, store, log, onProblem } = this.#options;
-    if (indexFiles === undefined) return null;
-    return new IndexKeeper(indexFiles, {
-      ...{ store, index: this.#index, kinds: this.#kinds, log, onProblem },
-      change: (steps) => this.#indexChanges.run(steps),
-      plan: () => this.#plan,
-      readable: () => this.#readable,
-      damaged: this.#damaged,
-      onBroken: () => (this.#broken = true),
-    });
+  /** What does not stay small gets its index as it grows, not all at once with the first read. */
+  async #makeWayFor(records: WriteRequest["records"]): Promise<void> {
+    const size = sizeOf(records);
+    const { denseRows = DENSE_ROWS } = this.#options.indexSizes ?? {};
+    const isLarge = this.#options.storedRecords() + size.records >= denseRows;
+    if (isLarge || this.#moves.isDue(size)) await this.index();
+    this.#moves.moveIfDue(size);
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */
@@ -285,13 +287,7 @@ export class OpenCollection {
         }),
       isFirst,
     );
-    this.#moves.moveIfDue();
-  }
-
-  async #rebuild(signal: CancelSignal): Promise<void> {
-    const { store, progress, onProblem } = this.#options;
-    const filled = { index: this.#index, kinds: this.#kinds, damaged: this.#damaged };
-    await indexRecords(store, { ...filled, progress, onProblem }, signal);
+    if (this.#indexed !== null) this.#moves.moveIfDue();
   }
 
   /** Writes that were durable when the process died, but not yet in the catalog. */
@@ -341,39 +337,22 @@ export class OpenCollection {
     onKept: (release: () => void) => void,
   ): Generator<void, StoreChange> {
     const planned = yield* plan;
-    onKept(yield* this.#versions.keep(view, planned));
+    if (this.#indexed !== null) onKept(yield* this.#indexed.versions.keep(view, planned));
     return planned;
   }
 
-  /** What another server has written. */
-  async #absorb(change: StoreChange): Promise<void> {
-    await this.#indexChanges.run(this.#toIndex(change));
-    this.#dimension ??= change.head.dimension;
-  }
-
-  *#toIndex(change: StoreChange): Generator<void, void> {
-    yield* this.#kinds.learn(change.puts);
-    try {
-      yield* this.#index.change(change);
-    } catch (error) {
-      this.#broken = true;
-      // The records are written, and only the index has to be made anew.
-      if (!this.#isDamaged(error)) throw error;
-    }
-    this.#damaged.apply(change);
-    this.#readable = change.head.sequence;
-    this.#keeper?.changed(change);
-  }
-
-  *#toPlan(plan: IndexPlan): Generator<void, void> {
-    yield* this.#index.setPlan(plan);
-    this.#plan = plan;
+  /** Without an index only the schema hears of it. */
+  #toIndex(change: StoreChange): Generator<void, void> {
+    return this.#indexed?.apply(change) ?? this.#kinds.learn(change.puts);
   }
 
   /** New metadata keys and the first dimension are in the catalog before the write is acknowledged. */
   async #publish({ dimension }: StoreHead): Promise<void> {
     const news = this.#kinds.news;
-    if (news === null && dimension === this.#dimension) return;
+    // What the schema lists is news where the records were not read.
+    const isListed = news === null || (this.#indexed === null && extendSchema(this.#schema, news) === null);
+    if (isListed && news !== null) this.#kinds.published(news);
+    if (isListed && dimension === this.#dimension) return;
     await this.#advance({ dimension, dirty: true }, news ?? new Map());
     this.#progress.marked();
     this.#dimension = dimension;
@@ -389,7 +368,7 @@ export class OpenCollection {
   }
 
   #held(): HeldRecords {
-    const records = this.#index.size + this.#damaged.size;
+    const records = this.#indexed?.size ?? this.#options.storedRecords();
     return { records, bytes: this.#options.usedBytes(), writtenAt: Date.now() };
   }
 

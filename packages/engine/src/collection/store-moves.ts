@@ -4,6 +4,13 @@ import { recordBytes } from "../storage/values/record-bytes.ts";
 import type { StoreMover } from "./store-mover.ts";
 import type { WriteGate } from "./write-gate.ts";
 
+export interface BatchSize {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+const NOTHING: BatchSize = Object.freeze({ records: 0, bytes: 0 });
+
 export class StoreMoves {
   readonly #mover: StoreMover | undefined;
   readonly #gate: WriteGate;
@@ -25,27 +32,32 @@ export class StoreMoves {
     await this.#moving;
   }
 
-  /** Many records at once, or large ones, do not go through an environment that others wait for. */
-  makeWayFor(records: WriteRequest["records"]): void {
-    if (this.#mover?.isShared !== true) return;
-    let [count, bytes] = [0, 0];
-    for (const record of records) {
-      const own = recordBytes(record);
-      count += record.chunks?.length ?? 1;
-      // Each chunk has the metadata of the record, too.
-      bytes += record.chunks?.reduce((sum, chunk) => sum + recordBytes(chunk) + own, 0) ?? own;
-    }
-    // The write asks for its turn at once, and gets it after the move.
-    this.moveIfDue(count, bytes);
+  /** With so many more it holds more than a share may. */
+  isDue({ records, bytes }: BatchSize = NOTHING): boolean {
+    return this.#mover?.isDue(records, bytes) === true;
   }
 
-  /** With so many more. */
-  moveIfDue(records = 0, bytes = 0): void {
+  /**
+   * Many records at once, or large ones, do not go through an environment that others wait for: a write that asks for its
+   * turn at once gets it after the move.
+   */
+  moveIfDue(more: BatchSize = NOTHING): void {
     const mover = this.#mover;
-    if (mover === undefined || this.#moving !== null || !mover.isDue(records, bytes)) return;
+    if (mover === undefined || this.#moving !== null || !this.isDue(more)) return;
     this.#moving = this.#gate
       .exclusive(() => mover.move())
       .catch(this.#onProblem)
       .finally(() => (this.#moving = null));
   }
+}
+
+export function sizeOf(written: WriteRequest["records"]): BatchSize {
+  let [records, bytes] = [0, 0];
+  for (const record of written) {
+    const own = recordBytes(record);
+    records += record.chunks?.length ?? 1;
+    // Each chunk has the metadata of the record, too.
+    bytes += record.chunks?.reduce((sum, chunk) => sum + recordBytes(chunk) + own, 0) ?? own;
+  }
+  return { records, bytes };
 }

@@ -29,6 +29,11 @@ export class DamagedCollections {
     return this.#found.size;
   }
 
+  /** It was found damaged, and not found whole since. */
+  isKnown(id: string): boolean {
+    return this.#found.has(id);
+  }
+
   /** It is known already, and was logged. */
   add(id: string): void {
     if (this.#found.has(id)) return;

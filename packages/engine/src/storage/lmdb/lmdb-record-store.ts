@@ -292,10 +292,8 @@ export class LmdbRecordStore implements RecordStore {
 
   /** The next there is; `null`: that was the last. */
   #offsetAbove(offset: number): number | null {
-    const space = this.#space;
-    if (space === null) return null;
     const range = { start: offsetKey(offset + 1), end: RECORD_KEYS.afterOffsets, limit: 1 };
-    for (const { key } of space.iterate(range)) return readOffset(key, space.origin(key));
+    for (const { key } of this.#space?.iterate(range) ?? []) return readOffset(key, this.#space!.origin(key));
     return null;
   }
 
@@ -317,15 +315,16 @@ export class LmdbRecordStore implements RecordStore {
   }
 
   /**
-   * By numbers: a page that was cut out of the tree takes entries along that the meta page, or the head, still counts. The
-   * scan has followed the id of each record.
+   * By numbers: a page that was cut out of the tree takes entries along that the meta page, or the head, still counts. A
+   * scan has followed the id of each record; without one their entries are counted.
    */
-  requireWhole(records: number): void {
+  requireWhole(records?: number): void {
     const space = this.#space;
     if (space === null) return;
     const { counts } = this;
     const entries = space.whole?.entryCount ?? (counts?.entries ?? 0) + 1;
     if (entries === 0 || counts === NO_ENTRIES) return;
+    records ??= space.count({ start: RECORD_KEYS.ids, end: RECORD_KEYS.afterOffsets }) / 2;
     const operations = space.count({ start: RECORD_KEYS.afterOffsets, end: RECORD_KEYS.afterChanges });
     const own = this.batch === null ? 1 : 2;
     if (own + 2 * records + operations === entries) return;

@@ -178,6 +178,7 @@ async function openedOn(
     log: () => {},
     copyTo: async () => {},
     usedBytes: () => 0,
+    storedRecords: () => 0,
     ...{ tenant: "a tenant", regexes, documents: new DocumentMemory() },
     indexFiles: files === null ? undefined : { files, lineage: LINEAGE, delays },
     indexSizes: SIZES,

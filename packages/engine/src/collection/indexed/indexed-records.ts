@@ -1,0 +1,184 @@
+/**
+ * The index of an open collection, and all that reads need of it: made of the records, or of files, and then told of every
+ * batch in the order of commits.
+ */
+import type { CancelSignal, IndexPlan, JsonObject } from "@sheaf/protocol";
+import { CollectionIndex } from "../../index/collection-index.ts";
+import { SegmentDamaged } from "../../storage/files/segment-damaged.ts";
+import type { StoreChange, StoreHead } from "../../storage/record-store.ts";
+import { VersionHistory } from "../../storage/version-history.ts";
+import { CollectionReads } from "../collection-reads.ts";
+import { DamagedRecords, beingRebuilt } from "../damage/damaged-records.ts";
+import { IndexKeeper } from "../index-keeper.ts";
+import type { OpenCollectionOptions } from "../open-collection-options.ts";
+import { followerOf } from "../logged/follower.ts";
+import { type HeldByCollection, heldBy } from "../open-limit.ts";
+import { indexRecords } from "../opening/index-records.ts";
+import type { SchemaInference } from "../schema-inference.ts";
+import type { StepQueue } from "../step-queue.ts";
+
+/** The collection whose records they are. */
+export interface IndexedCollection {
+  readonly kinds: SchemaInference;
+  /** Changes of the index. */
+  readonly changes: StepQueue;
+  readonly plan: IndexPlan;
+  readonly state: () => { readonly schema: JsonObject; readonly dimension: number | null };
+  /** Told of what another server has written, once it is in the index. */
+  readonly onFollowed: (head: StoreHead) => void;
+}
+
+export class IndexedRecords {
+  readonly reads: CollectionReads;
+  readonly versions: VersionHistory;
+  /** Of the files of the index; `null`: there are none. */
+  readonly keeper: IndexKeeper | null;
+  readonly #options: OpenCollectionOptions;
+  readonly #collection: IndexedCollection;
+  readonly #index: CollectionIndex;
+  readonly #damaged: DamagedRecords;
+  #plan: IndexPlan;
+  #readable: number;
+  #broken = false;
+
+  private constructor(options: OpenCollectionOptions, collection: IndexedCollection) {
+    this.#options = options;
+    this.#collection = collection;
+    this.#plan = collection.plan;
+    this.#readable = options.store.head.sequence;
+    this.#damaged = new DamagedRecords(options.onWhole);
+    this.versions = new VersionHistory(options.historyMemory);
+    this.#index = new CollectionIndex(this.#plan, options.store, {
+      ...{ ...options.indexSizes, memory: options.indexMemory, filling: true },
+      rowReader: options.rowReader,
+      onSealed: () => this.keeper?.sealed(),
+      sealElsewhere: options.indexFiles?.writeElsewhere && ((request) => this.keeper?.seal(request) ?? null),
+      onProblem: (error) => this.#isDamaged(error) || options.onProblem(error),
+    });
+    this.keeper = this.#newKeeper();
+    this.reads = this.#newReads();
+    const follow = (change: StoreChange): Promise<void> => this.#follow(change);
+    options.logged?.follow(followerOf(this.versions, follow, () => this.break()));
+  }
+
+  /** Nothing may be written before it resolves. In slices. */
+  static async open(
+    options: OpenCollectionOptions,
+    collection: IndexedCollection,
+    signal: CancelSignal,
+  ): Promise<IndexedRecords> {
+    const indexed = new IndexedRecords(options, collection);
+    try {
+      const isRestored = (await indexed.keeper?.open(options.progress, signal)) ?? false;
+      if (!isRestored) await indexed.#rebuild(signal);
+      indexed.#index.filled();
+      options.progress.opened();
+      indexed.keeper?.opened(isRestored);
+      return indexed;
+    } catch (error) {
+      indexed.#index.close();
+      throw error;
+    }
+  }
+
+  /** It could not follow the store, for lack of memory say. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** Sequence number of the newest operation that it has. */
+  get readable(): number {
+    return this.#readable;
+  }
+
+  get held(): HeldByCollection {
+    return heldBy(this.#index.segments, this.#options.mover?.isShared === true);
+  }
+
+  /** Records, those that cannot be read too. */
+  get size(): number {
+    return this.#index.size + this.#damaged.size;
+  }
+
+  /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
+  room(): Promise<void> | undefined {
+    return this.#index.room();
+  }
+
+  /** A batch that the store has committed. */
+  *apply(change: StoreChange): Generator<void, void> {
+    yield* this.#collection.kinds.learn(change.puts);
+    try {
+      yield* this.#index.change(change);
+    } catch (error) {
+      this.#broken = true;
+      // The records are written, and only the index has to be made anew.
+      if (!this.#isDamaged(error)) throw error;
+    }
+    this.#damaged.apply(change);
+    this.#readable = change.head.sequence;
+    this.keeper?.changed(change);
+  }
+
+  *setPlan(plan: IndexPlan): Generator<void, void> {
+    yield* this.#index.setPlan(plan);
+    this.#plan = plan;
+  }
+
+  /** It cannot be used any more. */
+  break(): void {
+    this.#broken = true;
+  }
+
+  /** An error of a call: the words for it where the files of the index are damaged, of which the index is rid then. */
+  explain(error: unknown): unknown {
+    return this.#isDamaged(error) ? beingRebuilt(error) : error;
+  }
+
+  close(): void {
+    this.#index.close();
+  }
+
+  #isDamaged(error: unknown): boolean {
+    if (!(error instanceof SegmentDamaged)) return false;
+    this.keeper?.fail(error);
+    return true;
+  }
+
+  async #rebuild(signal: CancelSignal): Promise<void> {
+    const { store, progress, onProblem } = this.#options;
+    const filled = { index: this.#index, kinds: this.#collection.kinds, damaged: this.#damaged };
+    await indexRecords(store, { ...filled, progress, onProblem }, signal);
+  }
+
+  #newReads(): CollectionReads {
+    const { kinds, state } = this.#collection;
+    return new CollectionReads({
+      ...this.#options,
+      ...{ index: this.#index, versions: this.versions, damaged: this.#damaged, kinds },
+      state: () => ({
+        ...state(),
+        ...{ plan: this.#plan, readable: this.#readable, broken: this.#broken },
+      }),
+    });
+  }
+
+  #newKeeper(): IndexKeeper | null {
+    const { indexFiles, store, log, onProblem } = this.#options;
+    const { kinds, changes } = this.#collection;
+    if (indexFiles === undefined) return null;
+    return new IndexKeeper(indexFiles, {
+      ...{ store, index: this.#index, kinds, log, onProblem },
+      change: (steps) => changes.run(steps),
+      plan: () => this.#plan,
+      readable: () => this.#readable,
+      damaged: this.#damaged,
+      onBroken: () => this.break(),
+    });
+  }
+
+  async #follow(change: StoreChange): Promise<void> {
+    await this.#collection.changes.run(this.apply(change));
+    this.#collection.onFollowed(change.head);
+  }
+}
