@@ -82,7 +82,7 @@ describe("sheaf export and sheaf import", () => {
     const file = join(folder, "all.jsonl");
     expect(await exported(file)).toMatchObject({
       code: 0,
-      output: expect.stringContaining(`${RECORDS} records of `),
+      output: expect.stringContaining(`${RECORDS} records of source (`),
     });
     expect((await sheaf("import", file, "--collection", "copy", "--create")).code).toBe(0);
     expect(await everything(await makeCollection("copy"))).toBe(await everything(source));

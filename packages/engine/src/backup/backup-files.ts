@@ -17,6 +17,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { SheafError } from "@sheaf/protocol";
 import { parseUuid } from "../catalog/catalog-keys.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import type { FileSum } from "./summed-file.ts";
 
@@ -110,10 +111,7 @@ export function isBackup(folder: string): boolean {
 /** Throws `invalid_argument` where there is no complete backup, `failed_precondition` for one that cannot be used. */
 export async function readHeader(folder: string): Promise<BackupHeader> {
   if (!isBackup(folder)) {
-    const isBegun = existsSync(join(folder, UNFINISHED));
-    const missing = existsSync(folder) ? `it has no ${HEADER}` : "there is no such folder";
-    const why = isBegun ? "it was not finished" : missing;
-    throw new SheafError("invalid_argument", `${folder} is no complete backup of Sheaf: ${why}`);
+    throw new SheafError("invalid_argument", `${folder} is no complete backup of Sheaf: ${whyNone(folder)}`);
   }
   const text = await readFile(join(folder, HEADER), "utf8");
   const sum = await readFile(join(folder, HEADER_SUM), "utf8").catch(() => "");
@@ -127,6 +125,14 @@ export async function readHeader(folder: string): Promise<BackupHeader> {
       `${folder} was made by a newer Sheaf (backup format ${version})`,
     );
   return header;
+}
+
+function whyNone(folder: string): string {
+  if (!existsSync(folder)) return "there is no such folder";
+  if (existsSync(join(folder, UNFINISHED))) return "it was not finished";
+  if (existsSync(new DataFolder(folder).formatFile))
+    return `it is a data folder; make a backup of it first, with: sheaf backup NEW-FOLDER --data ${folder}`;
+  return `it has no ${HEADER}`;
 }
 
 /** The backup and those that it adds to, newest first; the last one is whole. */

@@ -89,6 +89,7 @@ describe("a chain of backups", () => {
     const third = await back("third", "second");
     await back("other");
     expect(await refusal(join(temporaryFolder(), "absent"))).toContain("no complete backup");
+    expect(await refusal(dataFolder)).toContain(`sheaf backup NEW-FOLDER --data ${dataFolder}`);
     for (const link of ["first", "second"]) {
       const [at, aside] = [join(backups, link), join(backups, "aside")];
       for (const name of filesOf(at)) {

@@ -29,7 +29,13 @@ import { modelsPull } from "./commands/models-pull.ts";
 import { modelsRm } from "./commands/models-rm.ts";
 import { modelsVerify } from "./commands/models-verify.ts";
 import { backupVerify, restore } from "./commands/restore.ts";
-import { databasesCreate, databasesList, tenantsCreate, tenantsList } from "./commands/tenants.ts";
+import {
+  databasesCreate,
+  databasesList,
+  tenantsCreate,
+  tenantsDelete,
+  tenantsList,
+} from "./commands/tenants.ts";
 import { serve } from "./commands/serve.ts";
 
 const OTHERS: readonly Command[] = [
@@ -47,6 +53,7 @@ const OTHERS: readonly Command[] = [
   importFromQdrant,
   tenantsCreate,
   tenantsList,
+  tenantsDelete,
   databasesCreate,
   databasesList,
   collectionsList,
@@ -67,7 +74,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   collections: "List, create and delete collections, and accept new model weights.",
   databases: "Create and list databases of a tenant.",
   keys: "Create, list, rotate and revoke API keys.",
-  tenants: "Create and list tenants.",
+  tenants: "Create, list and delete tenants.",
   models: "List, download, check and remove model weights.",
 };
 const COMMANDS: readonly Command[] = [...OTHERS, completion(OTHERS, GROUPS)];

@@ -68,9 +68,24 @@ export async function withServer<T>(
     if (cause instanceof UnreachableError) throw unreachable(url, cause);
     if (!(cause instanceof SheafApiError)) throw cause;
     const needsKey = cause instanceof AuthorizationError && cause.status === UNAUTHORIZED && key === null;
-    const message = needsKey ? "the server requires an API key; set SHEAF_KEY or --key" : cause.message;
+    const message = needsKey
+      ? "the server requires an API key; set SHEAF_KEY or --key"
+      : inCommands(cause.message);
     throw new ServerRefusal(cause.status, message, cause);
   }
+}
+
+/** The server names the request that makes what is missing; at a shell that is a command. */
+function inCommands(message: string): string {
+  const [, kind, name = "", tenant] =
+    /^(Tenant|Database) \[(.*)\] not found; create it first, with POST \/api\/v2\/tenants(?:\/([^/]+)\/databases)?$/su.exec(
+      message,
+    ) ?? [];
+  if (kind === "Tenant")
+    return `Tenant [${name}] not found; create it first, with: sheaf tenants create ${name}`;
+  if (tenant === undefined) return message;
+  const command = `sheaf databases create ${name} --tenant ${decodeURIComponent(tenant)}`;
+  return `Database [${name}] not found; create it first, with: ${command} (--database names another one)`;
 }
 
 export function unreachable(url: string, cause: UnreachableError): SheafError {

@@ -37,11 +37,15 @@ export const exportRecords: Command = {
     if (options["json"] !== undefined) console.log(JSON.stringify({ ...exported, to }, null, 2));
     else
       console.log(
-        `${several(exported.records, "record")} of ${exported.id} written to ${to}, its schema to ${to}.collection.json`,
+        `${several(exported.records, "record")} of ${nameAndId(collection, exported.id)} written to ${to}, its schema to ${to}.collection.json`,
       );
     return 0;
   },
 };
+
+function nameAndId(collection: string, id: string): string {
+  return collection === id ? id : `${collection} (${id})`;
+}
 
 /** Gives the exit code. */
 async function runTenantExport(backup: string, to: string, options: OptionTexts): Promise<number> {

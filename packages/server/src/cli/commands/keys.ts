@@ -49,11 +49,14 @@ export const keysCreate: Command = {
 export const keysList: Command = {
   name: "keys list",
   summary: "List API keys, oldest first.",
-  options: SERVER_OPTIONS,
+  options: [{ flags: "--tenant <tenant>", doc: "Only keys of this tenant." }, ...SERVER_OPTIONS],
   async run(options) {
-    const keys = await askServer<readonly KeyReply[]>({ method: "GET", path: KEYS }, options);
+    const { tenant } = options;
+    const all = await askServer<readonly KeyReply[]>({ method: "GET", path: KEYS }, options);
+    const keys = tenant === undefined ? all : all.filter((key) => key.tenant === tenant);
     if (options["json"] !== undefined) console.log(JSON.stringify(keys, null, 2));
-    else if (keys.length === 0) console.log("no keys besides the root key");
+    else if (keys.length === 0)
+      console.log(tenant === undefined ? "no keys besides the root key" : `no keys of tenant ${tenant}`);
     else for (const key of keys) console.log(describe(key));
     return 0;
   },

@@ -1,6 +1,6 @@
 /** `sheaf tenants …` and `sheaf databases …`: what a new tenant needs before anybody can write there. */
 import { ConflictError, type SheafClient } from "@sheaf/client";
-import { DEFAULT_TENANT } from "@sheaf/protocol";
+import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import type { Command, CommandOption, OptionTexts } from "../command.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
 
@@ -16,7 +16,10 @@ export const tenantsCreate: Command = {
   summary: "Create a tenant, with a database in it if --database is given.",
   operands: ["name"],
   options: [
-    { flags: "--database <database>", doc: "Create this database too. A new tenant has none." },
+    {
+      flags: "--database <database>",
+      doc: `Create this database too; clients and commands use ${DEFAULT_DATABASE} unless told otherwise. A new tenant has none.`,
+    },
     IF_ABSENT,
     ...SERVER_OPTIONS,
   ],
@@ -28,6 +31,23 @@ export const tenantsCreate: Command = {
         await make(options, () => client.scoped({ tenant: name }).createDatabase({ name: database }));
     });
     say(options, database === undefined ? `tenant ${name}` : `tenant ${name} with database ${database}`);
+    if (database === undefined)
+      console.error(
+        `A new tenant has no database; create one with: sheaf databases create ${DEFAULT_DATABASE} --tenant ${name}`,
+      );
+    return 0;
+  },
+};
+
+export const tenantsDelete: Command = {
+  name: "tenants delete",
+  summary: "Delete a tenant with its databases, collections, records and API keys.",
+  operands: ["name"],
+  options: SERVER_OPTIONS,
+  notes: "Cannot be taken back: make a backup first. Backups and the archive keep what they have.",
+  async run(options, [name = ""]) {
+    await withServer(options, (client) => client.deleteTenant({ name }));
+    say(options, `deleted tenant ${name}`);
     return 0;
   },
 };
