@@ -26,6 +26,7 @@ const EVERYTHING = [
   ...["persistence.models.enabled=true", "persistence.storageClassName=fast", "networkPolicy.enabled=true"],
   ...["ingress.enabled=true", "ingress.host=sheaf.example.org", "ingress.tlsSecretName=tls"],
   ...["metrics.serviceMonitor.enabled=true", "backups.existingClaim=backups", "hfToken.existingSecret=hf"],
+  "archive.existingClaim=archive",
   ...["models.mine.path=/models/mine", "extraEnv[0].name=TZ", "extraEnv[0].value=UTC"],
   ...["extraVolumes[0].name=mine", "extraVolumes[0].emptyDir.sizeLimit=1Gi"],
   ...["extraVolumeMounts[0].name=mine", "extraVolumeMounts[0].mountPath=/models"],
@@ -119,10 +120,12 @@ describe("the chart", () => {
     expect(renderChart(["settings.port=1", "settings.root-key-file=/x"])).toContain('"port": 8000');
   });
 
-  it("has a place for backups, for models and for the token of a hub", () => {
+  it("has a place for backups, for an archive, for models and for the token of a hub", () => {
     const rendered = renderChart(EVERYTHING);
     expect(rendered).toContain('"backup-folder": "/var/backups/sheaf/backups"');
     expect(rendered).toContain("{ name: backups, mountPath: /var/backups/sheaf }");
+    expect(rendered).toContain('"archive": "/var/archive/sheaf/archive"');
+    expect(rendered).toContain("{ name: archive, mountPath: /var/archive/sheaf }");
     expect(rendered).toContain('"hf-token-file": "/run/secrets/hf/token"');
     expect(rendered).toContain('"models": "/etc/sheaf/models.json"');
     expect(rendered).toMatch(/models\.json: \|\n {4}\{\n {6}"mine": \{\n {8}"path": "\/models\/mine"/u);

@@ -84,6 +84,7 @@ describe("the image", () => {
     const allowed = [
       "home/nonroot",
       "tmp",
+      "var/archive/sheaf",
       "var/backups/sheaf",
       "var/lib/sheaf",
       "var/tmp",
