@@ -14,7 +14,7 @@ export { EXPORT_MANIFEST, type ExportedTenant, exportTenant } from "./export/exp
 export { ClusterEngine, type ClusterEngineOptions } from "./cluster/cluster-engine.ts";
 export { engineService } from "./cluster/engine-service.ts";
 export { NodeDirectory } from "./cluster/node-directory.ts";
-export { watchSharedCatalog } from "./cluster/watch-shared-catalog.ts";
+export { makeLockedFolder, type LockedFolder } from "./host/locked-folder.ts";
 export type { KnownNode, NodeRole } from "./storage/postgres/postgres-node-table.ts";
 export type { IndexSettings } from "./collection/open-collection-options.ts";
 export { SHARE_LIMITS, type ShareLimits } from "./collection/store-mover.ts";

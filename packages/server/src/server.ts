@@ -2,7 +2,7 @@
  * One running server: the HTTP app, the engine host and the embedder, started together and stopped in order. It answers
  * 503 until the engine serves, so that whoever waits for it can tell starting from absent.
  */
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import type { AddressInfo, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ import {
   type TenantQuotas,
   createHostedEngine,
   engineService,
+  makeLockedFolder,
   prepareDataFolder,
 } from "@sheaf/engine";
 import { ClusterGateway } from "./cluster/cluster-gateway.ts";
@@ -87,17 +88,16 @@ export async function startServer(
 ): Promise<RunningServer> {
   if (settings.role !== "gateway") return start(settings, logger, embedding);
   // For replies that do not fit into memory, and files of models. Nothing of it is missed afterwards.
-  const dataFolder = await mkdtemp(join(tmpdir(), "sheaf-gateway-"));
-  const remove = (): Promise<void> => rm(dataFolder, { recursive: true, force: true });
+  const folder = await makeLockedFolder(tmpdir(), "sheaf-gateway-");
   try {
-    const server = await start({ ...settings, dataFolder }, logger, embedding);
+    const server = await start({ ...settings, dataFolder: folder.path }, logger, embedding);
     const stopped = async (): Promise<void> => {
       await server.stop();
-      await remove();
+      await folder.remove();
     };
     return { ...server, stop: stopped };
   } catch (error) {
-    await remove();
+    await folder.remove();
     throw error;
   }
 }

@@ -1,14 +1,23 @@
-/** Which nodes there are: each writes itself down in the database every few seconds, and gateways look there. */
+/**
+ * What a server hears of the others through the database, over one connection: which nodes there are, for each writes itself down
+ * every few seconds, and when the catalog has changed, which only a server without an engine of its own has to ask.
+ */
 import { randomUUID } from "node:crypto";
+import { type CatalogReport, watchCatalog } from "../catalog/catalog-watch.ts";
 import { type EngineLog, describeError } from "../engine-log.ts";
 import type { EngineDatabase } from "../local-engine-options.ts";
+import type { PostgresDatabase } from "../storage/postgres/postgres-database.ts";
 import type { KnownNode, PostgresNodeTable } from "../storage/postgres/postgres-node-table.ts";
+import type { UpkeepRounds } from "../upkeep-rounds.ts";
 
 /** A third of what a node may be silent for. */
 const REGISTER_MS = 5_000;
 const LOOK_MS = 1_000;
+/** One statement at a time, and nobody waits as long as for a write: the next one comes soon. */
+const LIMITS = { connections: 1, waiting: 8, retryMs: 5_000 } as const;
 
 export class NodeDirectory {
+  readonly #database: PostgresDatabase;
   readonly #table: PostgresNodeTable;
   readonly #log: EngineLog;
   readonly #id = randomUUID();
@@ -16,16 +25,22 @@ export class NodeDirectory {
   #isRegistered = false;
   #isFailing = false;
   #round: Promise<void> = Promise.resolve();
+  #catalogRounds: UpkeepRounds | null = null;
 
-  private constructor(table: PostgresNodeTable, log: EngineLog) {
+  private constructor(database: PostgresDatabase, table: PostgresNodeTable, log: EngineLog) {
+    this.#database = database;
     this.#table = table;
     this.#log = log;
   }
 
   static async open(database: EngineDatabase, log: EngineLog): Promise<NodeDirectory> {
     // PostgreSQL's client is loaded only where there is a database.
-    const { PostgresNodeTable } = await import("../storage/postgres/postgres-node-table.ts");
-    return new NodeDirectory(new PostgresNodeTable(database), log);
+    const [{ PostgresDatabase }, { PostgresNodeTable }] = await Promise.all([
+      import("../storage/postgres/postgres-database.ts"),
+      import("../storage/postgres/postgres-node-table.ts"),
+    ]);
+    const opened = new PostgresDatabase({ ...database, limits: { ...database.limits, ...LIMITS } });
+    return new NodeDirectory(opened, new PostgresNodeTable(opened), log);
   }
 
   /** Makes this server known from now on. Rejects where the database cannot be reached at first. */
@@ -44,6 +59,13 @@ export class NodeDirectory {
     this.#every(LOOK_MS, look);
   }
 
+  /** Tells when the catalog has changed, until it is closed. */
+  async watchCatalog(tell: (report: CatalogReport) => void): Promise<void> {
+    const { PostgresCatalogStore } = await import("../storage/postgres/postgres-catalog-store.ts");
+    const store = new PostgresCatalogStore(this.#database);
+    this.#catalogRounds = watchCatalog(() => store.news(), tell);
+  }
+
   /** Gateways find it no more. Where the database cannot be reached they find out by themselves. */
   async leave(): Promise<void> {
     if (!this.#isRegistered) return;
@@ -54,8 +76,8 @@ export class NodeDirectory {
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    await this.leave();
-    await this.#table.close();
+    await Promise.all([this.leave(), this.#catalogRounds?.close()]);
+    await this.#database.close();
   }
 
   /** One round at a time, none while the one before is under way. */

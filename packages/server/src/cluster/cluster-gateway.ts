@@ -1,5 +1,5 @@
 /** What a server has that keeps nothing itself: an engine that asks search nodes, and the directory where it finds them. */
-import { ClusterEngine, NodeDirectory, watchSharedCatalog } from "@sheaf/engine";
+import { ClusterEngine, NodeDirectory } from "@sheaf/engine";
 import type { ClusterEmbedder } from "@sheaf/inference";
 import type { Logger } from "pino";
 import type { Settings } from "../config.ts";
@@ -19,7 +19,6 @@ export class ClusterGateway {
   readonly #settings: Settings;
   readonly #logger: Logger;
   #directory: NodeDirectory | null = null;
-  #catalogWatch: { close(): Promise<void> } | null = null;
 
   constructor(settings: Settings, embedder: ClusterEmbedder, logger: Logger) {
     this.#embedder = embedder;
@@ -44,7 +43,7 @@ export class ClusterGateway {
       this.engine.update(addressesOf(nodes, "search"));
       this.#embedder.update(addressesOf(nodes, "embed"));
     });
-    if (catalog !== null) this.#catalogWatch = await watchSharedCatalog(database, catalog.tell);
+    if (catalog !== null) await this.#directory.watchCatalog(catalog.tell);
     const until = performance.now() + FIRST_NODE_MS;
     while (!this.engine.responsive && performance.now() < until)
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
@@ -53,6 +52,6 @@ export class ClusterGateway {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#catalogWatch?.close(), this.#directory?.close(), this.engine.close()]);
+    await Promise.all([this.#directory?.close(), this.engine.close()]);
   }
 }

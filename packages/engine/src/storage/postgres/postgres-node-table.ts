@@ -1,5 +1,5 @@
 /** The nodes of a cluster, in the database that they share. */
-import { PostgresDatabase, type PostgresSettings } from "./postgres-database.ts";
+import type { PostgresDatabase } from "./postgres-database.ts";
 
 /** What a node does for other servers; `all`: it searches for them, and embeds for itself. */
 export type NodeRole = "search" | "embed" | "all";
@@ -10,14 +10,11 @@ export interface KnownNode {
   readonly role: NodeRole;
 }
 
-/** One statement at a time, and nobody waits as long as for a write: the next one comes soon. */
-const LIMITS = { connections: 1, waiting: 8, retryMs: 5_000 } as const;
-
 export class PostgresNodeTable {
   readonly #database: PostgresDatabase;
 
-  constructor(settings: PostgresSettings) {
-    this.#database = new PostgresDatabase({ ...settings, limits: { ...settings.limits, ...LIMITS } });
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
   }
 
   /** Makes the node known, or says that it is still there. */
@@ -33,10 +30,6 @@ export class PostgresNodeTable {
   async seen(): Promise<readonly KnownNode[]> {
     const rows = await this.#database.read(this.#database.statements.node.seen);
     return rows.map((row) => ({ url: String(row["url"]), role: row["role"] as NodeRole }));
-  }
-
-  close(): Promise<void> {
-    return this.#database.close();
   }
 
   /** All of them may be done twice. */
