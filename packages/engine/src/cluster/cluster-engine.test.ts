@@ -20,6 +20,7 @@ afterAll(() => rmSync(suiteFolder, { recursive: true, force: true }));
 
 interface Node {
   readonly listener: PeerListener;
+  readonly served: ServedPeers;
   /** Of its engine's methods, as they are called. */
   readonly calls: string[];
 }
@@ -44,7 +45,7 @@ async function nodeOf(engine: Engine): Promise<Node> {
   const listener = await PeerListener.open({
     ...{ host: HOST, port: 0, secret: SECRET, onPeer: (channel) => served.serve(channel) },
   });
-  return { listener, calls };
+  return { listener, served, calls };
 }
 
 async function gatewayOf(nodes: readonly Node[]): Promise<ClusterEngine> {
@@ -70,6 +71,11 @@ engineSuite("engine of a gateway", async () => {
     },
   });
 });
+
+const DOCUMENTS = {
+  ...{ ids: null, where: null, whereDocument: null, limit: null, offset: 0 },
+  include: { documents: true, embeddings: false, metadatas: false, uris: false },
+} as never;
 
 describe("the engine of a gateway", () => {
   const open = async (count: number) => {
@@ -97,15 +103,35 @@ describe("the engine of a gateway", () => {
     }
   });
 
+  it("reads to the end on a node that leaves", async () => {
+    const { engine, nodes, gateway } = await open(1);
+    const ref = await makeCollection(gateway);
+    const documents = Array.from({ length: 8 }, (_, i) => record(`r${i}`, { document: "x".repeat(400_000) }));
+    await write(gateway, ref, "add", ...documents);
+    let { cursor, lists } = await gateway.get(ref, DOCUMENTS);
+    const ids = lists.flat().map(({ id }) => id);
+    let hasLeft = false;
+    const left = nodes[0]?.served.leave(60_000).then(() => (hasLeft = true));
+    // Its row in the database goes, too.
+    gateway.update([]);
+    await expect(gateway.count(ref, { where: null } as never)).rejects.toMatchObject({ code: "unavailable" });
+    while (cursor !== null) {
+      expect(hasLeft).toBe(false);
+      ({ cursor, lists } = await gateway.nextBatch(ref, cursor));
+      ids.push(...lists.flat().map(({ id }) => id));
+    }
+    expect(ids).toHaveLength(8);
+    await left;
+    expect((await engine.statistics()).openReads).toBe(0);
+  });
+
   it("reads on where a node ends, and says of a read on it that it is over", async () => {
     const { engine, nodes, gateway } = await open(2);
     const ref = await makeCollection(gateway);
     const documents = Array.from({ length: 8 }, (_, i) => record(`r${i}`, { document: "x".repeat(400_000) }));
     await write(gateway, ref, "add", ...documents);
-    const include = { documents: true, embeddings: false, metadatas: false, uris: false } as never;
-    const request = { ids: null, where: null, whereDocument: null, limit: null, offset: 0, include } as never;
     const before = nodes.map(({ calls }) => calls.filter((call) => call === "get").length);
-    const { cursor } = await gateway.get(ref, request);
+    const { cursor } = await gateway.get(ref, DOCUMENTS);
     expect(cursor).not.toBeNull();
     const holder = nodes.find(
       ({ calls }, i) => calls.filter((call) => call === "get").length > (before[i] ?? 0),

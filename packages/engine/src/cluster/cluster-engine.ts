@@ -90,7 +90,8 @@ export class ClusterEngine extends EngineProxy {
   ): Promise<ResultBatch> {
     const read = this.#reads.get(cursor);
     if (read === undefined) throw readIsOver();
-    const call = { method: "nextBatch", args: [ref, read.cursor], options, repeat: "once" } as const;
+    const goesOn = { ...options, goesOn: true };
+    const call = { method: "nextBatch", args: [ref, read.cursor], options: goesOn, repeat: "once" } as const;
     try {
       const answer = await callPeers([read.link], call, this.#rules("nextBatch"));
       const batch = answer.value as ResultBatch;
@@ -187,7 +188,8 @@ function isBatch(value: unknown): value is ResultBatch {
 async function closeReadOf(link: PeerLink, value: unknown): Promise<void> {
   const { cursor } = (value ?? {}) as { readonly cursor?: unknown };
   // A node that cannot be reached ends reads by itself.
-  if (typeof cursor === "number") await link.call("closeRead", [cursor]).catch(() => undefined);
+  if (typeof cursor === "number")
+    await link.call("closeRead", [cursor], { goesOn: true }).catch(() => undefined);
 }
 
 function isOther(error: unknown): boolean {

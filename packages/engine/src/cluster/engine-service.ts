@@ -5,7 +5,7 @@ import type { Engine, EngineOptions, ResultBatch } from "../engine.ts";
 import { isSignalled } from "../host/host-protocol.ts";
 import { packIfLong } from "../host/pack-if-long.ts";
 import { tenantOf } from "../host/tenant-of.ts";
-import { isNodeMethod } from "./node-methods.ts";
+import { NODE_METHODS, isNodeMethod } from "./node-methods.ts";
 
 /** @param engine `responsive`: whether it answers now. */
 export function engineService(engine: Engine & { readonly responsive: boolean }): PeerService {
@@ -21,6 +21,10 @@ class EngineSession implements PeerSession {
   /** Cursors of reads that may go on. No other connection's can be asked for. */
   readonly #reads = new Set<number>();
   #isClosed = false;
+  readonly open = {
+    count: () => this.#reads.size,
+    isPartOf: (method: string) => isNodeMethod(method) && NODE_METHODS[method] === "pinned",
+  };
 
   constructor(engine: Engine) {
     this.#engine = engine;

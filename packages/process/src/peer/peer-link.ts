@@ -14,6 +14,8 @@ const LOOK_MS = 250;
 const DEAD_LOOKS = 4;
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 2_000;
+/** A peer that leaves finishes what it has within a shorter time, and closes the connection. */
+const RETIRE_MS = 10_000;
 /** The other end closes a connection that is silent for longer. */
 const SIGN_MS = 5_000;
 
@@ -41,6 +43,8 @@ export class PeerFailure extends Error {
 export interface PeerCallOptions extends CallOptions {
   /** How much of the peer it takes, compared with other calls; 1 by default. */
   readonly weight?: number;
+  /** It goes on with what this connection has begun: a peer that leaves takes it, too. */
+  readonly goesOn?: boolean;
 }
 
 export interface PeerLinkHooks {
@@ -65,6 +69,7 @@ export class PeerLink {
   readonly #served: Promise<void>;
   #client: RpcClient | null = null;
   #isLeaving = false;
+  #isRetired = false;
   #inFlight = 0;
   #problem: string | null | undefined;
 
@@ -95,7 +100,7 @@ export class PeerLink {
   /** Throws `PeerFailure` where the peer has not answered, and what the call itself throws. */
   async call(method: string, args: readonly unknown[], options: PeerCallOptions = {}): Promise<unknown> {
     const client = this.#client;
-    if (client === null || this.#isLeaving) throw new PeerFailure("refused");
+    if (client === null || (this.#isLeaving && options.goesOn !== true)) throw new PeerFailure("refused");
     let fate: PeerFate | undefined;
     const onReport = (report: unknown): void => {
       const told = report as PeerReport;
@@ -113,6 +118,16 @@ export class PeerLink {
     }
   }
 
+  /** Begins nothing more there. What was begun goes on until the peer ends the connection, or for a while. */
+  async retire(): Promise<void> {
+    if (this.#client === null) return this.close();
+    this.#isLeaving = true;
+    this.#isRetired = true;
+    const timer = setTimeout(() => this.#closing.abort(), RETIRE_MS).unref();
+    await this.#served;
+    clearTimeout(timer);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#served;
@@ -128,6 +143,7 @@ export class PeerLink {
       } catch (error) {
         this.#tell(error instanceof Error ? error.message : String(error));
       }
+      if (this.#isRetired) return;
       await sleep(pause * (0.5 + Math.random()), null, { signal }).catch(() => {});
     }
   }
@@ -171,7 +187,7 @@ export class PeerLink {
   }
 
   #tell(problem: string | null): void {
-    if (problem === this.#problem || this.#closing.signal.aborted) return;
+    if (problem === this.#problem || this.#isRetired || this.#closing.signal.aborted) return;
     this.#problem = problem;
     this.#hooks.onChange?.(this, problem);
   }

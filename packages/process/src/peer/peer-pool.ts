@@ -9,6 +9,8 @@ export class PeerPool {
   readonly #hooks: PeerLinkHooks;
   readonly #limits: Partial<PeerLimits>;
   readonly #links = new Map<string, PeerLink>();
+  /** Of those that are gone, which may still answer what was begun there. */
+  readonly #retired = new Set<PeerLink>();
 
   constructor(secret: ClusterSecret, hooks: PeerLinkHooks = {}, limits: Partial<PeerLimits> = {}) {
     this.#secret = secret;
@@ -22,7 +24,8 @@ export class PeerPool {
     for (const [name, link] of this.#links) {
       if (wanted.has(name)) continue;
       this.#links.delete(name);
-      void link.close();
+      this.#retired.add(link);
+      void link.retire().finally(() => this.#retired.delete(link));
     }
     for (const [name, address] of wanted) {
       if (!this.#links.has(name))
@@ -40,7 +43,7 @@ export class PeerPool {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#links.values()].map((link) => link.close()));
+    await Promise.all([...this.#links.values(), ...this.#retired].map((link) => link.close()));
     this.#links.clear();
   }
 }

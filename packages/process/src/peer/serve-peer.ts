@@ -19,6 +19,11 @@ export interface PeerSession {
   readonly handle: RpcHandler;
   /** Whose call it is: while answers wait to be sent, owners take turns. */
   readonly ownerOf?: (args: readonly unknown[]) => string;
+  /** What was begun and its caller goes on with: it may do so on a peer that leaves, which waits for it. */
+  readonly open?: {
+    readonly count: () => number;
+    readonly isPartOf: (method: string) => boolean;
+  };
   /** The connection has ended; nobody hears answers any more. */
   readonly close?: () => void;
 }
@@ -27,7 +32,7 @@ export interface PeerSession {
 export class ServedPeers {
   readonly #service: PeerService;
   readonly #onUnexpected: (error: unknown) => void;
-  readonly #servers = new Set<RpcServer>();
+  readonly #servers = new Map<RpcServer, PeerSession>();
   #isLeaving = false;
   #calls = 0;
   #onIdle: () => void = () => {};
@@ -44,20 +49,21 @@ export class ServedPeers {
       onUnexpected: this.#onUnexpected,
       ...(ownerOf !== undefined && { ownerOf }),
     });
-    this.#servers.add(server);
+    this.#servers.set(server, session);
     channel.onClose(() => {
       this.#servers.delete(server);
       server.abortAll();
       session.close?.();
+      this.#tellIfIdle();
     });
     if (this.#isLeaving) server.emit(LEAVING_EVENT, null);
   }
 
-  /** Takes no more calls, and resolves when those under way are answered, or the time is over. */
+  /** Begins nothing more, and resolves when what was begun is over, or the time is. */
   async leave(graceMs: number): Promise<void> {
     this.#isLeaving = true;
-    for (const server of this.#servers) server.emit(LEAVING_EVENT, null);
-    if (this.#calls === 0) return;
+    for (const server of this.#servers.keys()) server.emit(LEAVING_EVENT, null);
+    if (this.#isIdle) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, graceMs);
       this.#onIdle = () => {
@@ -67,10 +73,19 @@ export class ServedPeers {
     });
   }
 
-  #guarded({ handle }: PeerSession): RpcHandler {
+  get #isIdle(): boolean {
+    return this.#calls === 0 && [...this.#servers.values()].every(({ open }) => (open?.count() ?? 0) === 0);
+  }
+
+  #tellIfIdle(): void {
+    if (this.#isIdle) this.#onIdle();
+  }
+
+  #guarded({ handle, open }: PeerSession): RpcHandler {
     return async (method, args, options) => {
       const report = (said: PeerReport): void => options.onReport(said);
-      if (this.#isLeaving || !this.#service.isReady()) {
+      const mayBegin = !this.#isLeaving || open?.isPartOf(method) === true;
+      if (!mayBegin || !this.#service.isReady()) {
         report({ fate: "refused" });
         throw new SheafError("unavailable", "the node takes no calls now", { retryAfterSeconds: 1 });
       }
@@ -84,7 +99,7 @@ export class ServedPeers {
         throw error;
       } finally {
         this.#calls -= 1;
-        if (this.#calls === 0) this.#onIdle();
+        this.#tellIfIdle();
       }
     };
   }
