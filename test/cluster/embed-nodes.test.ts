@@ -1,5 +1,4 @@
 /** A gateway that has its texts embedded by nodes, which are killed, stopped, paused and added while they are asked. */
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -36,16 +35,6 @@ async function start(
 
 const startNode = (): Promise<ServedSheaf> => start(["--role", "embed", "--node-listen", "0"]);
 
-function signal(served: ServedSheaf, name: NodeJS.Signals): void {
-  process.kill(-served.pid, name);
-}
-
-async function kill(served: ServedSheaf): Promise<void> {
-  const exited = once(served.process, "exit");
-  signal(served, "SIGKILL");
-  await exited;
-}
-
 beforeAll(async () => {
   database = await PostgresServer.start();
   [search, ...nodes] = [
@@ -57,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const served of started) {
-    if (served.process.exitCode === null && served.process.signalCode === null) signal(served, "SIGCONT");
+    if (served.process.exitCode === null && served.process.signalCode === null) served.signalGroup("SIGCONT");
   }
   await Promise.all(started.map((served) => served.dispose()));
   await database?.close();
@@ -144,7 +133,7 @@ describe("a gateway without models and two embed nodes", () => {
   it("refuses nothing where a node is killed, stopped, or added under load", async () => {
     const load = new Load();
     await load.answered(20);
-    await kill(nodes.shift()!);
+    await nodes.shift()!.killGroup();
     await load.answered(20);
     nodes.push(await startNode());
     await nodesOf(gateway, 2);
@@ -160,10 +149,10 @@ describe("a gateway without models and two embed nodes", () => {
   it("refuses nothing where a node is paused under load, and uses it again", async () => {
     const load = new Load();
     await load.answered(20);
-    signal(nodes[0]!, "SIGSTOP");
+    nodes[0]!.signalGroup("SIGSTOP");
     await nodesOf(gateway, 1);
     await load.answered(20);
-    signal(nodes[0]!, "SIGCONT");
+    nodes[0]!.signalGroup("SIGCONT");
     await nodesOf(gateway, 2);
     await load.answered(20);
     expect(await load.end()).toEqual([]);
@@ -183,16 +172,16 @@ describe("a gateway without models and two embed nodes", () => {
     const able = await start(["--role", "gateway"]);
     await nodesOf(able, 2);
     const expected = await vectorsOf(able, ["a text"]);
-    for (const node of nodes) signal(node, "SIGSTOP");
+    for (const node of nodes) node.signalGroup("SIGSTOP");
     onTestFinished(() => {
-      for (const node of nodes) signal(node, "SIGCONT");
+      for (const node of nodes) node.signalGroup("SIGCONT");
     });
     await nodesOf(gateway, 0);
     const response = await embed(gateway, ["a text"]);
     expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(await response.text()).toContain("no embed node");
     expect(await vectorsOf(able, ["a text"])).toEqual(expected);
-    for (const node of nodes) signal(node, "SIGCONT");
+    for (const node of nodes) node.signalGroup("SIGCONT");
     await nodesOf(gateway, 2);
     expect(await vectorsOf(gateway, ["a text"])).toEqual(expected);
   });

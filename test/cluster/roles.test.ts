@@ -43,17 +43,6 @@ async function startNode(port: number, data?: string): Promise<ServedSheaf> {
 
 const startGateway = (): Promise<ServedSheaf> => start(["--role", "gateway", "--log-level", "info"]);
 
-/** To the server and all of its children. */
-function signal(served: ServedSheaf, name: NodeJS.Signals): void {
-  process.kill(-served.pid, name);
-}
-
-async function kill(served: ServedSheaf): Promise<void> {
-  const exited = once(served.process, "exit");
-  signal(served, "SIGKILL");
-  await exited;
-}
-
 beforeAll(async () => {
   database = await PostgresServer.start();
   const ports = await Promise.all([freePort(), freePort(), freePort()]);
@@ -211,7 +200,7 @@ describe("two gateways and three search nodes", () => {
   it("lose nothing that was acknowledged where a node is killed, and go on", async () => {
     const { load } = await loaded("killed");
     const [port, victim] = anyNode();
-    await kill(victim);
+    await victim.killGroup();
     await load.answered(100);
     await startNode(port, victim.data);
     await load.answered(100);
@@ -235,9 +224,9 @@ describe("two gateways and three search nodes", () => {
   it("go on where a node is paused, whose late writes change nothing that was acknowledged", async () => {
     const { load } = await loaded("paused");
     const [, paused] = anyNode();
-    signal(paused, "SIGSTOP");
+    paused.signalGroup("SIGSTOP");
     await load.answered(200);
-    signal(paused, "SIGCONT");
+    paused.signalGroup("SIGCONT");
     await load.answered(100);
     await load.end();
     expect(await wrongsOf(load)).toEqual([]);
@@ -247,9 +236,9 @@ describe("two gateways and three search nodes", () => {
     const collection = await makeCollection("none");
     await add(gateways[0], collection, ["a"]);
     const all = [...nodes];
-    for (const [, node] of all) signal(node, "SIGSTOP");
+    for (const [, node] of all) node.signalGroup("SIGSTOP");
     onTestFinished(() => {
-      for (const [, node] of all) signal(node, "SIGCONT");
+      for (const [, node] of all) node.signalGroup("SIGCONT");
     });
     await expect
       .poll(async () => {
@@ -258,7 +247,7 @@ describe("two gateways and three search nodes", () => {
         return [response.status, response.headers.get("retry-after")];
       })
       .toEqual([503, "1"]);
-    for (const [, node] of all) signal(node, "SIGCONT");
+    for (const [, node] of all) node.signalGroup("SIGCONT");
     await expect.poll(() => idsIn(gateways[0], collection).catch(() => null)).toEqual(["a"]);
   });
 

@@ -134,6 +134,17 @@ export class ServedSheaf {
     return JSON.parse(body) as T;
   }
 
+  /** To it and all of its children, if it was started with `group`. */
+  signalGroup(name: NodeJS.Signals): void {
+    process.kill(-this.pid, name);
+  }
+
+  async killGroup(): Promise<void> {
+    const exited = once(this.process, "exit");
+    this.signalGroup("SIGKILL");
+    await exited;
+  }
+
   /** Ends with SIGTERM and gives the exit code. */
   async stop(): Promise<number | null> {
     if (this.process.exitCode === null && this.process.signalCode === null) {
