@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { NodeDirectory } from "../../cluster/node-directory.ts";
-import { watchSharedCatalog } from "../../cluster/watch-shared-catalog.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
 import { idsOf, makeCollection, record, write } from "../../testing/engine-fixtures.ts";
@@ -64,6 +63,18 @@ describe("rights in PostgreSQL", () => {
     await expect(run(as("sheaf_server"), "drop table sheaf.log")).rejects.toThrow("must be owner");
   });
 
+  it("are enough for a node that embeds, which cannot read what is kept", async () => {
+    const directory = await NodeDirectory.open(as("sheaf_embed"), LOG);
+    onTestFinished(() => directory.close());
+    const node = { url: "127.0.0.1:7000", role: "embed" } as const;
+    await directory.register(node);
+    let nodes: readonly unknown[] | null = null;
+    await directory.watch((seen) => (nodes = seen));
+    expect(nodes).toEqual([node]);
+    await directory.leave();
+    await expect(run(as("sheaf_embed"), "select * from sheaf.log")).rejects.toThrow("permission denied");
+  });
+
   it("are enough for a gateway, which cannot read what is kept", async () => {
     const directory = await NodeDirectory.open(as("sheaf_gateway"), LOG);
     onTestFinished(() => directory.close());
@@ -71,8 +82,7 @@ describe("rights in PostgreSQL", () => {
     await directory.watch((seen) => (nodes = seen));
     expect(nodes).toEqual([]);
     let reports = 0;
-    const watch = await watchSharedCatalog(as("sheaf_gateway"), () => (reports += 1));
-    onTestFinished(() => watch.close());
+    await directory.watchCatalog(() => (reports += 1));
     await expect.poll(() => reports).toBeGreaterThan(0);
     await expect(run(as("sheaf_gateway"), "select * from sheaf.log")).rejects.toThrow("permission denied");
   });
