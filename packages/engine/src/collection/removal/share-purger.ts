@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { takeSlice } from "@sheaf/process";
 import { type Cancellation, SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
+import type { CompactedFiles } from "../../storage/lmdb/environment-options.ts";
 import { type SharedStores, sharedNames } from "../../storage/lmdb/shared-stores.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
@@ -30,11 +31,13 @@ export interface SharePurgerOptions {
   readonly onProblem: (error: unknown, collection: string) => void;
 }
 
+const NOT_KNOWN = -1;
+
 /** Of the last purge of an environment. */
 interface ShareMark {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Number of the newest transaction there; -1: it was never purged. */
+  /** Number of the newest transaction there, all of which it has seen; `NOT_KNOWN`: it was never purged, or written to meanwhile. */
   readonly transaction: number;
   /** Collections whose removed records still have their ids there -> operations that the next purge forgets. */
   readonly removed: Readonly<Record<string, number>>;
@@ -67,9 +70,13 @@ export class SharePurger {
     const isSame = shares.newestTransaction(name) === before.transaction;
     if (isSame && Object.keys(before.removed).length === 0) return this.#writeMark(name, { ...before, at });
     for (const [id, sequence] of Object.entries(before.removed)) await this.#forget(id, sequence, closing);
+    const seen = shares.newestTransaction(name);
     const removed = await this.#removed(name, closing);
-    if (closing.aborted || !(await this.#compact(name))) return;
-    this.#writeMark(name, { at, transaction: shares.newestTransaction(name), removed });
+    const files = closing.aborted ? null : await this.#compact(name);
+    if (files === null) return;
+    // What was written meanwhile is a matter of the next purge: it may have removed something.
+    const transaction = files.former === seen ? files.copied : NOT_KNOWN;
+    this.#writeMark(name, { at, transaction, removed });
   }
 
   async #forget(id: string, upTo: number, closing: Cancellation): Promise<void> {
@@ -118,18 +125,17 @@ export class SharePurger {
     }
   }
 
-  /** `false`: a backup is being made, which goes by the files as they are. */
-  #compact(name: string): Promise<boolean> {
+  /** `null`: a backup is being made, which goes by the files as they are. */
+  #compact(name: string): Promise<CompactedFiles | null> {
     const { folder, shares, forker, deleteBehind } = this.#options;
     return forker.alone(async () => {
-      if (deleteBehind.isHeld) return false;
+      if (deleteBehind.isHeld) return null;
       const staged = folder.newTrash();
       try {
-        await shares.compact(name, staged);
+        return await shares.compact(name, staged);
       } finally {
         await rm(staged, { recursive: true, force: true });
       }
-      return true;
     });
   }
 
@@ -143,7 +149,7 @@ export class SharePurger {
     } catch {
       // Not there, or not written to its end: the age of the file counts, for nothing in it can be older.
     }
-    return { at: made.birthtimeMs, transaction: -1, removed: {} };
+    return { at: made.birthtimeMs, transaction: NOT_KNOWN, removed: {} };
   }
 
   #writeMark(name: string, mark: ShareMark): void {

@@ -17,3 +17,9 @@ export interface EnvironmentOptions {
   /** Nothing can be written; the folder has to be there. */
   readonly readOnly?: boolean | undefined;
 }
+
+/** Numbers of transactions: the newest of a file, and of the copy as it took its place. */
+export interface CompactedFiles {
+  readonly former: number;
+  readonly copied: number;
+}

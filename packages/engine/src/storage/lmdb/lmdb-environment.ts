@@ -20,7 +20,7 @@ import { type DiskClaim, type DiskSpace, storageFull } from "../folder/disk-spac
 import { CommitSize } from "../commit-size.ts";
 import type { EntrySpace } from "./entry-space.ts";
 import { EnvironmentCounts } from "./environment-counts.ts";
-import type { EnvironmentOptions } from "./environment-options.ts";
+import type { CompactedFiles, EnvironmentOptions } from "./environment-options.ts";
 import { type EnvironmentStats, lacksFreeList, makeFreeList } from "./free-list.ts";
 import { type KeyRange, toOptions } from "./key-range.ts";
 import { type Steps, isInSteps, runInTurns, startSteps } from "../steps.ts";
@@ -226,23 +226,25 @@ export class LmdbEnvironment implements EntrySpace {
    * the same file system. Reads and commits go on; while what was committed meanwhile is copied too, commits wait. What they
    * remove may leave something behind. Whatever is killed, the former file is there or the copy. Throws `storage_full`.
    */
-  async compact(staged: string): Promise<void> {
+  async compact(staged: string): Promise<CompactedFiles> {
     const touched = (this.#touched = new TouchedKeys());
     const { name, disk, folder } = this.#options;
     const copy = new LmdbEnvironment({ folder: staged, name, disk });
     let isOpen = true;
     try {
       await copyEntries(this, copy);
-      await this.#betweenCommits(async () => {
+      return await this.#betweenCommits(async () => {
         await copyKeys(this, copy, touched.all());
         isOpen = false;
         await copy.close();
-        const former = this.#database;
+        const former = this.whole.transaction;
+        const database = this.#database;
         this.#database = await openInPlace(staged, folder);
         this.#description = new DescribedCommit(this.#database);
         this.#hasFreeList = false;
-        await former.close();
-        forgetDatabase(folder, former);
+        await database.close();
+        forgetDatabase(folder, database);
+        return { former, copied: this.whole.transaction };
       });
     } finally {
       this.#touched = null;
@@ -250,7 +252,7 @@ export class LmdbEnvironment implements EntrySpace {
     }
   }
 
-  #betweenCommits(work: () => Promise<void>): Promise<void> {
+  #betweenCommits<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#between.push(() => work().then(resolve, reject));
       this.#draining ??= this.#drain();

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { DiskSpace } from "../folder/disk-space.ts";
 import type { TurnLock } from "../turn-lock.ts";
 import type { EntrySource } from "./entry-space.ts";
+import type { CompactedFiles } from "./environment-options.ts";
 import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { SHARE_ID_BYTES, SharedSpace } from "./shared-space.ts";
@@ -133,8 +134,8 @@ export class SharedStores {
   }
 
   /** As `LmdbEnvironment.compact`. */
-  async compact(name: string, staged: string): Promise<void> {
-    await this.#find(name)?.compact(staged);
+  async compact(name: string, staged: string): Promise<CompactedFiles> {
+    return (await this.#find(name)?.compact(staged)) ?? { former: 0, copied: 0 };
   }
 
   /** As long as it is the same number nothing has changed there; 0: there is no such environment. */
