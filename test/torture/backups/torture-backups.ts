@@ -6,7 +6,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readCollections } from "../../../packages/engine/src/backup/backup-files.ts";
+import { readCollections, readHeader } from "../../../packages/engine/src/backup/backup-files.ts";
 import { restoreBackup } from "../../../packages/engine/src/backup/restore-backup.ts";
 import { verifyBackup } from "../../../packages/engine/src/backup/verify-backup.ts";
 import { ServedSheaf, descendants } from "../../e2e/testing/served-sheaf.ts";
@@ -173,7 +173,8 @@ class BackupTorture {
     await restoreBackup({ backup, dataFolder: data, tenant: null });
     const restored = await ServedSheaf.start({ data });
     try {
-      for await (const { id, sequence } of readCollections(backup))
+      const header = await readHeader(backup);
+      for await (const { id, sequence } of readCollections({ folder: backup, header }))
         await this.#compare(restored, id, sequence);
     } finally {
       await restored.stop();

@@ -63,14 +63,15 @@ class Archived {
     mkdirSync(dataFolder);
     const steps = new RestoreSteps();
     const known = await BackedUpCollections.read(await readChain(this.backup));
-    for (const { id, sequence, index } of known.all()) {
-      const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
-      await steps.collection({ id, dataFolder, sequence, store: known.partsOf(id), index: files });
-    }
+    const collections = [...known.all()].map(({ id, sequence, isShared, index }) => ({
+      ...{ id, sequence, isShared, store: known.partsOf(id) },
+      index: index.map((file) => ({ name: file.name, path: known.indexFile(id, file) })),
+    }));
+    await steps.collections({ dataFolder, collections });
     const step = { from: this.backup, dataFolder, tenant: null, keys: true };
     await steps.replay({ ...step, replay });
-    await steps.catalog(step);
-    writeRestoredFormat(new DataFolder(dataFolder));
+    const { hasShares } = await steps.catalog(step);
+    writeRestoredFormat(new DataFolder(dataFolder), hasShares);
     const engine = await createLocalEngine({ dataFolder });
     onTestFinished(() => engine.close());
     return engine;

@@ -1,17 +1,28 @@
 /** What the lists of a chain of backups say of collections, and where their files are. */
 import { join } from "node:path";
 import { collectionName } from "../storage/folder/data-folder.ts";
-import { type BackedUpCollection, type Backup, damaged, readCollections, storeFile } from "./backup-files.ts";
+import {
+  type BackedUpCollection,
+  type Backup,
+  type StorePart,
+  damaged,
+  partFile,
+  readCollections,
+} from "./backup-files.ts";
+import type { ChangeList } from "./entry-changes.ts";
 
-/** Files that make a store: the whole one first. */
+/** What makes a store. */
 export interface StoreParts {
-  readonly whole: string;
-  readonly changes: readonly string[];
+  /** Path of an LMDB file; `null`: all entries are in the first of the changes. */
+  readonly whole: string | null;
+  /** In the order in which they were made. */
+  readonly changes: readonly ChangeList[];
 }
 
-/** The collections of a chain of backups by id, one map for each backup, newest first. */
+/** The collections of the newest backup of a chain by id. */
 export class BackedUpCollections {
   readonly #chain: readonly Backup[];
+  /** Newest first: as many as it takes to know all parts, one but for backups of format 1. */
   readonly #lists: readonly ReadonlyMap<string, BackedUpCollection>[];
 
   private constructor(chain: readonly Backup[], lists: readonly ReadonlyMap<string, BackedUpCollection>[]) {
@@ -21,10 +32,15 @@ export class BackedUpCollections {
 
   static async read(chain: readonly Backup[]): Promise<BackedUpCollections> {
     const lists: Map<string, BackedUpCollection>[] = [];
-    for (const { folder } of chain) {
+    for (const backup of chain) {
       const list = new Map<string, BackedUpCollection>();
-      for await (const collection of readCollections(folder)) list.set(collection.id, collection);
+      let isWhole = true;
+      for await (const collection of readCollections(backup)) {
+        list.set(collection.id, collection);
+        isWhole &&= collection.parts[0]?.isWhole ?? true;
+      }
       lists.push(list);
+      if (isWhole) break;
     }
     return new BackedUpCollections(chain, lists);
   }
@@ -39,26 +55,41 @@ export class BackedUpCollections {
     return this.#lists[0]?.get(id) ?? null;
   }
 
+  /** The whole one first; none: the newest backup has no records of it. */
+  listedParts(id: string): readonly StorePart[] {
+    let parts = this.find(id)?.parts ?? [];
+    for (let i = 1; parts[0]?.isWhole === false; i++) {
+      const older = this.#lists[i]?.get(id)?.parts ?? [];
+      if (older.length === 0)
+        throw damaged(this.#folder(i), `it lacks what the records of collection ${id} are changes of`);
+      parts = [...older, ...parts];
+    }
+    return parts;
+  }
+
   /** `null`: the newest backup has no records of it. */
   partsOf(id: string): StoreParts | null {
-    const changes: string[] = [];
-    for (const [i, { folder }] of this.#chain.entries()) {
-      const store = this.#lists[i]?.get(id)?.store ?? null;
-      if (store === null) {
-        if (i === 0) return null;
-        throw damaged(folder, `it lacks what the records of collection ${id} are changes of`);
-      }
-      const path = storeFile(join(folder, collectionName(id)), store);
-      if (store.isWhole) return { whole: path, changes: changes.toReversed() };
-      changes.push(path);
-    }
-    throw damaged(this.#chain.at(-1)?.folder ?? "", `it has changes of collection ${id} alone`);
+    const parts = this.listedParts(id).map((part) => {
+      const path = partFile(this.#holder(part.in).folder, id, part);
+      return { isFile: part.isWhole && part.pack === null, path, at: part.pack?.at ?? 0, bytes: part.bytes };
+    });
+    const [first] = parts;
+    if (first === undefined) return null;
+    return first.isFile ? { whole: first.path, changes: parts.slice(1) } : { whole: null, changes: parts };
   }
 
   /** Path of a file of its index. */
   indexFile(id: string, file: { readonly name: string; readonly in: string }): string {
-    const holder = this.#chain.find(({ header }) => header.id === file.in);
-    if (holder === undefined) throw damaged(this.#chain[0]?.folder ?? "", `no backup ${file.in} is below it`);
-    return join(holder.folder, collectionName(id), "index", file.name);
+    return join(this.#holder(file.in).folder, collectionName(id), "index", file.name);
+  }
+
+  #holder(backup: string): Backup {
+    const holder = this.#chain.find(({ header }) => header.id === backup);
+    if (holder === undefined) throw damaged(this.#folder(0), `no backup ${backup} is below it`);
+    return holder;
+  }
+
+  #folder(i: number): string {
+    return (this.#chain[i] ?? this.#chain.at(-1))?.folder ?? "";
   }
 }

@@ -20,7 +20,7 @@ export async function restoreStore(
 ): Promise<void> {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, "data.mdb");
-  await copyPlainFile(whole, path);
+  if (whole !== null) await copyPlainFile(whole, path);
   if (changes.length > 0) {
     const environment = new LmdbEnvironment({ folder, name, disk: createDiskSpace(folder) });
     try {

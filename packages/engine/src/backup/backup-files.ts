@@ -4,11 +4,15 @@
  *     backup.json                          what it is, and the sum of `collections.jsonl` and of the catalog
  *     backup.json.sha256                   the sum of `backup.json`, as `sha256sum -c` reads it
  *     catalog/data.mdb                     the catalog at one moment
- *     collections.jsonl                    a line for each collection: which state of it, and the sums of its files
- *     collections/<first 2 hex>/<uuid>/    its records, `data.mdb` whole or `changes` since the base, and its index
+ *     collections.jsonl                    a line for each collection: which state of it, where its parts lie, and their sums
+ *     packs/<number>                       records of small collections, and what has changed of all, one after the other
+ *     collections/<first 2 hex>/<uuid>/    `data.mdb`, the records of a collection that shares no environment, and its index
  *
  * `backup.json` is written last, so a backup is there whole or not at all. An incremental backup names its base, which names
- * its own; files of an index that the base has are not stored again.
+ * its own. What a backup below has already is not stored again, and a line names the backup that has it: records are made
+ * of parts, a whole one and what has changed since, and each may lie in another backup of the chain.
+ *
+ * Format 1 had no packs: a line named the part of its own backup alone, `data.mdb` or a file `changes`.
  */
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
@@ -17,19 +21,20 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { SheafError } from "@sheaf/protocol";
 import { parseUuid } from "../catalog/catalog-keys.ts";
-import { DataFolder } from "../storage/folder/data-folder.ts";
+import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import type { FileSum } from "./summed-file.ts";
 
-export const BACKUP_FORMAT_VERSION = 1;
+export const BACKUP_FORMAT_VERSION = 2;
 const FORMAT = "sheaf-backup";
 const HEADER = "backup.json";
 const HEADER_SUM = "backup.json.sha256";
 export const COLLECTION_LIST = "collections.jsonl";
 export const CATALOG_FILE = join("catalog", "data.mdb");
+export const PACKS = "packs";
 /** Stands in a backup that is not complete. */
 export const UNFINISHED = "unfinished";
-const INDEX_NAME = /^[\w-][\w.-]*$/u;
+const FILE_NAME = /^[\w-][\w.-]*$/u;
 /** More are a loop. */
 const MOST_IN_A_CHAIN = 1_000;
 
@@ -73,9 +78,20 @@ export interface IndexFile extends FileSum {
   readonly in: string;
 }
 
-export interface StoreFile extends FileSum {
-  /** `false`: it is what has changed since the base. */
+/** What the records of a collection are made of, one after the other. */
+export interface StorePart extends FileSum {
+  /** `false`: it is what has changed since the part before it. */
   readonly isWhole: boolean;
+  /** Id of the backup that has it. */
+  readonly in: string;
+  /** `null`: it is a file of its own. */
+  readonly pack: PackPlace | null;
+}
+
+/** Where a list of changes lies in a pack; of a whole part it makes all entries. */
+export interface PackPlace {
+  readonly name: string;
+  readonly at: number;
 }
 
 export interface BackedUpCollection {
@@ -85,11 +101,19 @@ export interface BackedUpCollection {
   readonly name: string;
   /** Operations that its records hold. */
   readonly sequence: number;
-  /** `null`: it was never written to, or could not be copied. */
-  readonly store: StoreFile | null;
+  /** It shared an environment, and does again when it is restored. */
+  readonly isShared: boolean;
+  /** None: it was never written to, or could not be copied. In backups of format 1, only those of this backup. */
+  readonly parts: readonly StorePart[];
   readonly index: readonly IndexFile[];
   /** Why it could not be copied; `null`: it was. */
   readonly problem: string | null;
+}
+
+/** A line of format 1. */
+interface CollectionOfFormat1 {
+  /** `null`: as no parts. */
+  readonly store: (FileSum & { readonly isWhole: boolean }) | null;
 }
 
 export interface Backup {
@@ -157,34 +181,46 @@ export async function readChain(folder: string): Promise<readonly Backup[]> {
  * In order of their ids. Its sum is not looked at. Ids and names become paths, so those that could lead elsewhere are refused:
  * whoever can write the list can write its sum.
  */
-export async function* readCollections(folder: string): AsyncGenerator<BackedUpCollection> {
+export async function* readCollections(backup: Backup): AsyncGenerator<BackedUpCollection> {
   const lines = createInterface({
-    input: createReadStream(join(folder, COLLECTION_LIST)),
+    input: createReadStream(join(backup.folder, COLLECTION_LIST)),
     crlfDelay: Infinity,
   });
-  for await (const line of lines) if (line !== "") yield parseLine(line, folder);
+  for await (const line of lines) if (line !== "") yield parseLine(line, backup);
 }
 
-function parseLine(line: string, folder: string): BackedUpCollection {
-  let parsed: Partial<BackedUpCollection> | null = null;
+function parseLine(line: string, { folder, header }: Backup): BackedUpCollection {
+  let parsed: Partial<BackedUpCollection & CollectionOfFormat1> | null = null;
   try {
-    parsed = JSON.parse(line) as Partial<BackedUpCollection> | null;
+    parsed = JSON.parse(line) as Partial<BackedUpCollection & CollectionOfFormat1> | null;
   } catch {
     // It is none, as below.
   }
-  const { id, index } = parsed ?? {};
+  const { id, index, store, ...members } =
+    parsed ?? ({} as Partial<BackedUpCollection & CollectionOfFormat1>);
+  const own = store === null || store === undefined ? [] : [{ ...store, in: header.id, pack: null }];
+  const { parts = own, isShared = false } = members;
   const isOne =
     typeof id === "string" &&
     parseUuid(id) !== null &&
     Array.isArray(index) &&
-    (index as readonly Partial<IndexFile>[]).every(({ name }) => INDEX_NAME.test(String(name)));
+    (index as readonly Partial<IndexFile>[]).every(({ name }) => FILE_NAME.test(String(name))) &&
+    Array.isArray(parts) &&
+    parts.every((part) => isPart(part));
   if (!isOne) throw damaged(folder, `${COLLECTION_LIST} holds a line that describes no collection`);
-  return parsed as BackedUpCollection;
+  return { ...members, id, index, isShared, parts } as BackedUpCollection;
 }
 
-/** Where the files of a collection lie in a backup, as in a data folder. */
-export function storeFile(collectionFolder: string, { isWhole }: Pick<StoreFile, "isWhole">): string {
-  return join(collectionFolder, isWhole ? "data.mdb" : "changes");
+function isPart(part: Partial<StorePart> | null): boolean {
+  const isIn = (from: unknown): boolean => Number.isSafeInteger(from) && Number(from) >= 0;
+  const { bytes, pack } = part ?? {};
+  return isIn(bytes) && (pack === null || (FILE_NAME.test(String(pack?.name)) && isIn(pack?.at)));
+}
+
+/** Path of the file that holds a part, in the folder of the backup that has it. */
+export function partFile(folder: string, id: string, { isWhole, pack }: StorePart): string {
+  if (pack !== null) return join(folder, PACKS, pack.name);
+  return join(folder, collectionName(id), isWhole ? "data.mdb" : "changes");
 }
 
 export function damaged(folder: string, problem: string): SheafError {

@@ -14,9 +14,9 @@ const restore = new RestoreSteps();
 const METHODS = {
   copyCatalog: backup.copyCatalog.bind(backup),
   listCollections: backup.listCollections.bind(backup),
-  copyCollection: backup.copyCollection.bind(backup),
+  copyCollections: backup.copyCollections.bind(backup),
   finishBackup: backup.finish.bind(backup),
-  restoreCollection: restore.collection.bind(restore),
+  restoreCollections: restore.collections.bind(restore),
   replayArchive: restore.replay.bind(restore),
   restoreCatalog: restore.catalog.bind(restore),
 } as const;

@@ -1,19 +1,29 @@
-/** Backups of collections that share environments: what is restored has environments of its own, and is the same. */
-import { existsSync, readFileSync } from "node:fs";
+/** Backups of collections that share environments: what is restored shares them again, and is the same. */
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CollectionRef } from "@sheaf/protocol";
+import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
 import type { Engine } from "../engine.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
-import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
+import { BackedUpCollections } from "./backed-up-collections.ts";
+import {
+  type BackedUpCollection,
+  COLLECTION_LIST,
+  partFile,
+  readChain,
+  readHeader,
+  writeHeader,
+} from "./backup-files.ts";
 import { BackupSteps } from "./backup-steps.ts";
 import { restoreBackup } from "./restore-backup.ts";
+import { RestoreSteps } from "./restore-steps.ts";
+import { sumFile } from "./summed-file.ts";
 import { verifyBackup } from "./verify-backup.ts";
 
 const shareStores = { records: 20, bytes: 100_000 };
@@ -46,16 +56,24 @@ async function expectRestored(backup: string, refs: readonly CollectionRef[]): P
     expect(await again.getCollection(ref)).toMatchObject({ logPosition: await positionOf(ref) });
     await write(again, ref, "upsert", record("later"));
   }
-  expect(existsSync(join(restored, "shared"))).toBe(false);
   await again.close();
   return restored;
+}
+
+async function listed(backup: string): Promise<readonly BackedUpCollection[]> {
+  return [...(await BackedUpCollections.read(await readChain(backup))).all()];
 }
 
 async function positionOf(ref: CollectionRef): Promise<number> {
   return (await engine.indexingStatus(ref)).totalOperations;
 }
 
-it("holds them whole, in a format that builds without shares restore", async () => {
+const filesIn = (folder: string): readonly string[] =>
+  (readdirSync(folder, { recursive: true }) as string[]).filter((name) =>
+    statSync(join(folder, name)).isFile(),
+  );
+
+it("holds them whole in a pack, and they share environments again", async () => {
   const [one, other, empty] = [
     await makeCollection(engine),
     await makeCollection(engine),
@@ -64,9 +82,63 @@ it("holds them whole, in a format that builds without shares restore", async () 
   await write(engine, one, "add", ...records(5));
   await write(engine, other, "add", ...records(19));
   await engine.delete(other, { ids: ["r3"], where: null, limit: null });
-  const restored = await expectRestored(await backUp(), [one, other, empty]);
+  const backup = await backUp();
+  expect(filesIn(backup).toSorted()).toEqual([
+    ...["backup.json", "backup.json.sha256", "catalog/data.mdb", "collections.jsonl", "packs/000001"],
+  ]);
+  const restored = await expectRestored(backup, [one, other, empty]);
   const { formatFile } = new DataFolder(restored);
-  expect(readFileSync(formatFile, "utf8")).toContain('"version":3');
+  expect(readFileSync(formatFile, "utf8")).toContain('"version":4');
+  expect(existsSync(join(restored, "shared"))).toBe(true);
+});
+
+it("adds a line alone of what has not changed, with environments of their own and without", async () => {
+  const refs = [await makeCollection(engine), await makeCollection(engine)];
+  await write(engine, refs[0]!, "add", ...records(5));
+  await write(engine, refs[1]!, "add", ...records(30));
+  const base = await backUp();
+  const next = await backUp(base);
+  expect(filesIn(next).filter((name) => /^(packs|collections)\//u.test(name))).toEqual([]);
+  await write(engine, refs[0]!, "upsert", record("r1", { document: "changed" }));
+  await expectRestored(await backUp(next), refs);
+});
+
+it("copies one whole again that has changed in many backups, and not before it changes once more", async () => {
+  const ref = await makeCollection(engine);
+  await write(engine, ref, "add", ...records(5));
+  const full = await backUp();
+  await write(engine, ref, "upsert", record("r1", { document: "changed" }));
+  const base = await backUp(full);
+  // The same changes again and again.
+  const [line] = await listed(base);
+  const [whole, change] = line!.parts;
+  const list = join(base, COLLECTION_LIST);
+  const parts = [whole!, ...Array.from({ length: 15 }, () => change!)];
+  writeFileSync(list, `${JSON.stringify({ ...line, parts })}\n`);
+  writeHeader(base, { ...(await readHeader(base)), list: await sumFile(list) });
+  const unchanged = await backUp(base);
+  expect((await listed(unchanged))[0]?.parts).toEqual(parts);
+  await write(engine, ref, "upsert", record("r1", { document: "changed again" }));
+  const changed = await backUp(unchanged);
+  const { id } = await readHeader(changed);
+  expect((await listed(changed))[0]?.parts).toMatchObject([{ isWhole: true, in: id }]);
+  await expectRestored(changed, [ref]);
+});
+
+it("of one tenant is restored without a byte of the others in the same pack", async () => {
+  const ref = await makeCollection(engine);
+  await write(engine, ref, "add", record("r1", { document: "of the bystander" }));
+  await engine.createTenant("acme");
+  await engine.createDatabase({ tenant: "acme", database: "main" });
+  const at = { tenant: "acme", database: "main" };
+  const { id } = await engine.createCollection(parseCreateCollection({ name: "mine" }, at));
+  await write(engine, { ...at, id }, "add", record("r1", { document: "of acme" }));
+  const backup = await backUp();
+  const restored = join(temporaryFolder(), "data");
+  await restoreBackup({ backup, dataFolder: restored, tenant: "acme" });
+  const bytes = filesIn(restored).map((name) => readFileSync(join(restored, name), "latin1"));
+  expect(bytes.some((text) => text.includes("of acme"))).toBe(true);
+  expect(bytes.some((text) => text.includes("bystander"))).toBe(false);
 });
 
 it("adds what has changed, also of one that has moved meanwhile", async () => {
@@ -88,7 +160,8 @@ it("holds what was dropped or moved while it was made", async () => {
   for (const ref of refs) await write(engine, ref, "add", ...records(20));
   const target = join(temporaryFolder(), "backup");
   const making = engine.makeBackup({ target, base: null, tenant: null, keys: false });
-  while ((await engine.backupProgress())?.collections === 0) await new Promise(setImmediate);
+  // All are copied at once, so it is begun with while they are.
+  while ((await engine.backupProgress())?.totalCollections === null) await new Promise(setImmediate);
   for (const ref of refs.slice(0, 6)) {
     const { name } = await engine.getCollection(ref);
     await engine.deleteCollection({ ...ref, name });
@@ -122,16 +195,27 @@ it("holds those whose ids are the last of all", async () => {
   }
   await shares.close();
   const to = temporaryFolder();
-  const steps = new BackupSteps();
-  for (const id of ids) {
+  const collections = ids.map((id) => {
     const known = { id, tenant: "t", database: "d", name: "n", lineage: id, logPosition: 1, dimension: 2 };
-    const places = { place: join(dataFolder, "absent"), shares: dataFolder, index: null, to };
-    const step = { ...places, known, backup: "b", base: null, diskReserve: undefined, problem: null };
-    expect((await steps.copyCollection(step)).problem).toBeNull();
-    const environment = ownEnvironment({ folder: join(to, collectionName(id)), name: id, disk });
-    const copy = new LmdbRecordStore(environment);
+    return { known, isShared: true, place: join(dataFolder, "absent"), index: null, problem: null };
+  });
+  const step = { from: dataFolder, to, backup: "b", base: null, diskReserve: undefined };
+  const copied = await new BackupSteps().copyCollections({ ...step, collections });
+  expect(copied.damaged).toBe(0);
+  const restored = temporaryFolder();
+  const lines = readFileSync(join(to, COLLECTION_LIST), "utf8").trimEnd().split("\n");
+  const parts = lines.map((line) => (JSON.parse(line) as BackedUpCollection).parts[0]!);
+  const stores = parts.map((part, i) => {
+    const changes = [{ path: partFile(to, ids[i]!, part), at: part.pack!.at, bytes: part.bytes }];
+    return { id: ids[i]!, isShared: true, sequence: 1, store: { whole: null, changes }, index: [] };
+  });
+  await new RestoreSteps().collections({ dataFolder: restored, collections: stores });
+  const again = new SharedStores({ path: restored, disk });
+  for (const id of ids) {
+    const copy = new LmdbRecordStore(again.source(id, collectionName(id)));
     expect([...copy.scan(0)].map((one) => one.id)).toEqual([id]);
     expect(copy.find(id)).not.toBeNull();
     await copy.close();
   }
+  await again.close();
 });

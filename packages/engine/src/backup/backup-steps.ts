@@ -1,34 +1,20 @@
 /** The steps of making a backup that read and write its files. They run in the backup process. */
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { tenantKey } from "../catalog/catalog-keys.ts";
-import { collectionEntries, keepTenant, removeKeys, unshare } from "../catalog/catalog-selection.ts";
+import { collectionEntries, keepTenant, removeKeys, shareOnly } from "../catalog/catalog-selection.ts";
 import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
 import { lineageOf } from "../collection/lineage.ts";
-import { requireCaughtUp } from "../collection/require-caught-up.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
-import {
-  type DiskReserve,
-  type DiskSpace,
-  createDiskSpace,
-  isDiskFull,
-} from "../storage/folder/disk-space.ts";
+import { type DiskReserve, createDiskSpace, isDiskFull } from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
-import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
-import type { Entry } from "../storage/entries.ts";
-import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
-import { putShare, readShare } from "../storage/lmdb/copy-share.ts";
-import { SharedStores } from "../storage/lmdb/shared-stores.ts";
-import { runSteps } from "../storage/steps.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
-import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
-import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
-import { decodeHead } from "../storage/values/value-codec.ts";
-import { BackedUpCollections, type StoreParts } from "./backed-up-collections.ts";
+import { BackedUpCollections } from "./backed-up-collections.ts";
+import { StoreCopier } from "./store-copier.ts";
 import { storedEntries } from "./stored-entries.ts";
 import {
   type BackedUpCollection,
@@ -36,14 +22,11 @@ import {
   CATALOG_FILE,
   COLLECTION_LIST,
   type IndexFile,
-  type StoreFile,
+  PACKS,
   UNFINISHED,
-  damaged,
   readChain,
-  storeFile,
   writeHeader,
 } from "./backup-files.ts";
-import { changesBetween, writeChanges } from "./entry-changes.ts";
 import { type FileSum, copyFile, sumFile } from "./summed-file.ts";
 
 /** Of the list that goes to the parent at a time. */
@@ -72,21 +55,27 @@ export interface CatalogStep {
   readonly diskReserve: DiskReserve | undefined;
 }
 
-export interface CollectionStep {
+export interface CollectionToCopy {
   readonly known: CataloguedCollection;
   /** Where its store is, if it has an environment of its own. */
   readonly place: string;
-  /** Path of the data folder, if it shares one; else `null`. */
-  readonly shares: string | null;
+  readonly isShared: boolean;
   /** A folder with the files of its index, which stay as they are; `null`: there are none. */
   readonly index: string | null;
+  /** It cannot be copied, and why. */
+  readonly problem: string | null;
+}
+
+export interface CollectionsStep {
+  readonly collections: readonly CollectionToCopy[];
+  /** Path of the data folder. */
+  readonly from: string;
   readonly to: string;
+  /** Id of the backup. */
   readonly backup: string;
   /** Folder of the backup to add to; `null`: everything is copied. */
   readonly base: string | null;
   readonly diskReserve: DiskReserve | undefined;
-  /** It cannot be copied, and why. */
-  readonly problem: string | null;
 }
 
 export interface CopiedCatalog {
@@ -97,16 +86,17 @@ export interface CopiedCatalog {
   readonly collections: number;
 }
 
-export interface CopiedCollection {
+export interface CopiedCollections {
   /** That were written. */
   readonly bytes: number;
-  readonly problem: string | null;
+  /** Collections that could not be copied. */
+  readonly damaged: number;
 }
 
 export class BackupSteps {
   #listed: { readonly of: string; readonly collections: readonly CataloguedCollection[] } | null = null;
-  #shares: { readonly of: string; readonly stores: SharedStores } | null = null;
   #base: { readonly of: string; readonly collections: BackedUpCollections } | null = null;
+  #stores: { readonly of: string; readonly copier: StoreCopier } | null = null;
 
   /** 404 for a tenant that is not there. In the copy every collection has an environment of its own, as in the backup. */
   async copyCatalog(step: CatalogStep): Promise<CopiedCatalog> {
@@ -126,7 +116,7 @@ export class BackupSteps {
       await new CatalogTransactions(copy).transact(async (transaction) => {
         if (tenant !== null) await keepTenant(transaction, tenant);
         if (!keys) removeKeys(transaction);
-        shared = await unshare(transaction);
+        shared = await shareOnly(transaction, new Set());
       });
       // Once more, so that nothing is left in free pages of what was taken away.
       await copy.copyTo(join(to, "catalog"));
@@ -148,29 +138,18 @@ export class BackupSteps {
     return this.#catalogued(to).slice(from, from + LISTED);
   }
 
-  /** Copies one, and adds it to the list of the backup. What is damaged is said there, and no reason to end. */
-  async copyCollection(step: CollectionStep): Promise<CopiedCollection> {
-    const { known, to } = step;
-    const folder = join(to, collectionName(known.id));
-    const { id, tenant, database, name } = known;
-    let copied: Pick<BackedUpCollection, "sequence" | "store" | "index" | "problem">;
-    try {
-      if (step.problem !== null) throw new DamagedFile(step.problem);
-      copied = {
-        ...(await this.#copyStore(step, folder)),
-        ...(await this.#copyIndex(step, folder)),
-        problem: null,
-      };
-    } catch (error) {
-      if (isFull(error)) throw new SheafError("storage_full", `the disk of ${to} is full`, { cause: error });
-      if (!isDamage(error)) throw error;
-      await rm(folder, { recursive: true, force: true });
-      copied = { sequence: 0, store: null, index: [], problem: error.message };
+  /** Copies some, and adds them to the list of the backup. What is damaged is said there, and no reason to end. */
+  async copyCollections(step: CollectionsStep): Promise<CopiedCollections> {
+    const { to, backup } = step;
+    let [lines, bytes, damages] = ["", 0, 0];
+    for (const collection of step.collections) {
+      const copied = await this.#copyCollection(collection, step);
+      lines += `${JSON.stringify(copied)}\n`;
+      for (const file of [...copied.parts, ...copied.index]) if (file.in === backup) bytes += file.bytes;
+      damages += Number(copied.problem !== null);
     }
-    const line: BackedUpCollection = { id, tenant, database, name, ...copied };
-    appendFileSync(join(to, COLLECTION_LIST), `${JSON.stringify(line)}\n`, { mode: OWNER_ONLY_FILE });
-    const files = [copied.store, ...copied.index.filter((file) => file.in === step.backup)];
-    return { bytes: files.reduce((sum, file) => sum + (file?.bytes ?? 0), 0), problem: copied.problem };
+    appendFileSync(join(to, COLLECTION_LIST), lines, { mode: OWNER_ONLY_FILE });
+    return { bytes, damaged: damages };
   }
 
   /** Makes the backup complete. */
@@ -179,8 +158,9 @@ export class BackupSteps {
     readonly header: Omit<BackupHeader, "list" | "finished">;
   }): Promise<void> {
     const { to, header } = step;
-    await this.#shares?.stores.close();
-    this.#shares = null;
+    await this.#stores?.copier.close();
+    this.#stores = null;
+    await syncPacks(to);
     const list = join(to, COLLECTION_LIST);
     appendFileSync(list, "", { mode: OWNER_ONLY_FILE });
     await syncFile(list);
@@ -196,42 +176,36 @@ export class BackupSteps {
     return this.#listed.collections;
   }
 
-  async #copyStore(step: CollectionStep, folder: string): Promise<CopiedStore> {
-    const { known, place, to, base, diskReserve } = step;
-    const before = base === null ? null : (await this.#baseAt(base)).partsOf(known.id);
-    const disk = createDiskSpace(to, { diskReserve });
-    if (step.shares !== null) return this.#copyShare(step.shares, { known, before, folder, disk });
-    if (!LmdbEnvironment.exists(place)) return nothingOf(known);
-    const name = collectionName(known.id);
-    const environment = new LmdbEnvironment({ folder: place, name, disk, readOnly: true });
+  async #copyCollection(collection: CollectionToCopy, step: CollectionsStep): Promise<BackedUpCollection> {
+    const { known, isShared, problem } = collection;
+    const { id, tenant, database, name } = known;
+    const folder = join(step.to, collectionName(id));
+    const described = { id, tenant, database, name, isShared };
     try {
-      // Within one turn, so that all that is read here is of one state.
-      if (before !== null) return copyChanges(environment.iterate(EVERY_KEY), { before, folder, known });
-      await environment.copyTo(folder);
-    } finally {
-      await environment.close();
+      if (problem !== null) throw new DamagedFile(problem);
+      const base = step.base === null ? null : await this.#baseAt(step.base);
+      const store = await this.#copierOf(step).copy({ ...collection, base, folder });
+      return { ...described, ...store, ...(await this.#copyIndex(collection, step, folder)), problem: null };
+    } catch (error) {
+      if (isFull(error))
+        throw new SheafError("storage_full", `the disk of ${step.to} is full`, { cause: error });
+      if (!isDamage(error)) throw error;
+      await rm(folder, { recursive: true, force: true });
+      return { ...described, sequence: 0, parts: [], index: [], problem: error.message };
     }
-    return copiedWhole(folder, known);
   }
 
-  /** Reads it within one turn, so that it is of one state. */
-  async #copyShare(path: string, { known, before, folder, disk }: SharedCopy): Promise<CopiedStore> {
-    if (this.#shares?.of !== path) {
-      await this.#shares?.stores.close();
-      this.#shares = { of: path, stores: new SharedStores({ path, disk, readOnly: true }) };
+  #copierOf({ from, to, backup, diskReserve }: CollectionsStep): StoreCopier {
+    if (this.#stores?.of !== to) {
+      const disk = createDiskSpace(to, { diskReserve });
+      this.#stores = { of: to, copier: new StoreCopier({ from, to, backup, disk }) };
     }
-    const name = collectionName(known.id);
-    const share = this.#shares.stores.source(known.id, name).find();
-    const entries = share === null ? [] : runSteps(readShare(share));
-    await share?.close();
-    if (entries.length === 0) return nothingOf(known);
-    if (before !== null) return copyChanges(entries, { before, folder, known });
-    await putShare(entries, { folder, name, disk });
-    return copiedWhole(folder, known);
+    return this.#stores.copier;
   }
 
   async #copyIndex(
-    { known, index, to, backup, base, diskReserve }: CollectionStep,
+    { known, index }: CollectionToCopy,
+    { to, backup, base, diskReserve }: CollectionsStep,
     folder: string,
   ): Promise<{ readonly index: readonly IndexFile[] }> {
     if (index === null) return { index: [] };
@@ -265,83 +239,10 @@ export class BackupSteps {
   }
 }
 
-interface CopiedStore {
-  readonly sequence: number;
-  readonly store: StoreFile | null;
-}
-
-interface SharedCopy {
-  readonly known: CataloguedCollection;
-  /** `null`: everything is copied. */
-  readonly before: StoreParts | null;
-  readonly folder: string;
-  readonly disk: DiskSpace;
-}
-
-/** It was never written to. */
-function nothingOf(known: CataloguedCollection): CopiedStore {
-  requireCaughtUp(EMPTY_HEAD, known, collectionName(known.id));
-  return { sequence: 0, store: null };
-}
-
-async function copiedWhole(folder: string, known: CataloguedCollection): Promise<CopiedStore> {
-  const file = storeFile(folder, { isWhole: true });
-  const head = wholeHead(file, known);
-  return { sequence: head.sequence, store: { isWhole: true, ...(await sumFile(file)) } };
-}
-
-function copyChanges(
-  entries: Iterable<Entry>,
-  {
-    before,
-    folder,
-    known,
-  }: {
-    readonly before: StoreParts;
-    readonly folder: string;
-    readonly known: CataloguedCollection;
-  },
-): CopiedStore {
-  let head: Uint8Array | null = null;
-  const changes = changesBetween(
-    entriesOfBase(before),
-    notingHead(entries, (value) => (head = value)),
-  );
-  mkdirSync(folder, { recursive: true });
-  const store = { isWhole: false };
-  const sum = writeChanges(storeFile(folder, store), changes);
-  return { sequence: caughtUp(head, known).sequence, store: { ...store, ...sum } };
-}
-
-function* notingHead(entries: Iterable<Entry>, note: (value: Uint8Array) => void): Generator<Entry> {
-  for (const entry of entries) {
-    if (Buffer.compare(entry.key, RECORD_KEYS.head) === 0) note(entry.value);
-    yield entry;
-  }
-}
-
-/** Its damage is none of the collection's. */
-function* entriesOfBase(before: StoreParts): Generator<Entry> {
-  try {
-    yield* storedEntries(before);
-  } catch (error) {
-    throw error instanceof DamagedFile ? damaged(before.whole, error.message) : error;
-  }
-}
-
-/** Walks all pages of a copy. */
-function wholeHead(file: string, known: CataloguedCollection): StoreHead {
-  let head: Uint8Array | null = null;
-  for (const { key, value } of storedEntries({ whole: file, changes: [] }))
-    if (Buffer.compare(key, RECORD_KEYS.head) === 0) head = value;
-  return caughtUp(head, known);
-}
-
-function caughtUp(value: Uint8Array | null, known: CataloguedCollection): StoreHead {
-  const name = collectionName(known.id);
-  const head = value === null ? EMPTY_HEAD : decodeHead(value, { store: name, key: RECORD_KEYS.head }).head;
-  requireCaughtUp(head, known, name);
-  return head;
+async function syncPacks(backup: string): Promise<void> {
+  const packs = join(backup, PACKS);
+  if (!existsSync(packs)) return;
+  for (const name of readdirSync(packs)) await syncFile(join(packs, name));
 }
 
 function catalogued(file: string): readonly CataloguedCollection[] {

@@ -18,7 +18,7 @@ import { DataFolder } from "../storage/folder/data-folder.ts";
 import { AT, makeCollection, readAll, write } from "../testing/engine-fixtures.ts";
 import { ALL, INDEX, IndexedFolder, ROWS, row } from "../testing/indexed-folder.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { type BackedUpCollection, readCollections } from "./backup-files.ts";
+import { type BackedUpCollection, readCollections, readHeader } from "./backup-files.ts";
 import type { BackupRequest } from "./make-backup.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { verifyBackup } from "./verify-backup.ts";
@@ -50,7 +50,8 @@ async function written(engine: Engine): Promise<CollectionRef> {
 
 async function listed(backup: string): Promise<readonly BackedUpCollection[]> {
   const collections: BackedUpCollection[] = [];
-  for await (const collection of readCollections(backup)) collections.push(collection);
+  const header = await readHeader(backup);
+  for await (const collection of readCollections({ folder: backup, header })) collections.push(collection);
   return collections;
 }
 
@@ -120,7 +121,7 @@ describe("a backup", () => {
     const newest = await restored(third);
     expect(await readAll(newest, ref)).toEqual(states[1]);
     expect(await readAll(newest, other)).toHaveLength(ROWS);
-    const bytes = async (of: string): Promise<number> => (await listed(of))[0]?.store?.bytes ?? 0;
+    const bytes = async (of: string): Promise<number> => (await listed(of))[0]?.parts.at(-1)?.bytes ?? 0;
     expect(await bytes(second)).toBeLessThan((await bytes(first)) / 10);
     const kept = (await listed(second))[0]?.index.filter((file) => file.name.endsWith(".seg")) ?? [];
     expect(

@@ -1,17 +1,22 @@
-/** What makes one sorted list of entries out of another, as a list of changes, and as a file of them. */
-import { createHash } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
-import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
+/** What makes one sorted list of entries out of another, as a list of changes, and as bytes. */
+import { closeSync, openSync, readSync } from "node:fs";
 import type { Entry, EntryWrite } from "../storage/entries.ts";
 import { damaged } from "./backup-files.ts";
-import type { FileSum } from "./summed-file.ts";
 
-/** Begins a file of changes. Then for each: u32 length of the key, u32 length of the value, key, value; little-endian. */
+/** Begins a list of changes. Then for each: u32 length of the key, u32 length of the value, key, value; little-endian. */
 const MAGIC = Buffer.from("SHEAFCH1");
 /** Instead of the length of a value: the entry is gone. */
 const GONE = 0xffff_ffff;
 const HEADER_BYTES = 8;
 const BUFFER_BYTES = 2 ** 20;
+
+/** Where a list of changes lies. */
+export interface ChangeList {
+  readonly path: string;
+  /** Of its first byte. */
+  readonly at: number;
+  readonly bytes: number;
+}
 
 /** Both in order of their keys, and so are the changes. */
 export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>): Generator<EntryWrite> {
@@ -33,46 +38,35 @@ export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>)
   }
 }
 
-/** Writes a file that does not exist yet; it is on disk when this returns. */
-export function writeChanges(path: string, changes: Iterable<EntryWrite>): FileSum {
-  const file = openSync(path, "wx", OWNER_ONLY_FILE);
-  const hash = createHash("sha256");
-  let bytes = 0;
+/** A list of changes as bytes, in pieces. */
+export function* encodeChanges(changes: Iterable<EntryWrite>): Generator<Buffer> {
   let waiting: Uint8Array[] = [MAGIC];
   let waitingBytes = MAGIC.length;
-  const flush = (): void => {
-    const piece = Buffer.concat(waiting);
-    hash.update(piece);
-    for (let from = 0; from < piece.length;) from += writeSync(file, piece, from);
-    bytes += piece.length;
+  for (const { key, value } of changes) {
+    const header = Buffer.allocUnsafe(HEADER_BYTES);
+    header.writeUInt32LE(key.length, 0);
+    header.writeUInt32LE(value?.length ?? GONE, 4);
+    waiting.push(header, key, ...(value === null ? [] : [value]));
+    waitingBytes += HEADER_BYTES + key.length + (value?.length ?? 0);
+    if (waitingBytes < BUFFER_BYTES) continue;
+    yield Buffer.concat(waiting);
     [waiting, waitingBytes] = [[], 0];
-  };
-  try {
-    for (const { key, value } of changes) {
-      const header = Buffer.allocUnsafe(HEADER_BYTES);
-      header.writeUInt32LE(key.length, 0);
-      header.writeUInt32LE(value?.length ?? GONE, 4);
-      waiting.push(header, key, ...(value === null ? [] : [value]));
-      waitingBytes += HEADER_BYTES + key.length + (value?.length ?? 0);
-      if (waitingBytes >= BUFFER_BYTES) flush();
-    }
-    flush();
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
-  return { bytes, sha256: hash.digest("hex") };
+  if (waiting.length > 0) yield Buffer.concat(waiting);
 }
 
-/** Throws `failed_precondition` where the file is none of changes, or ends too early. */
-export function* readChanges(path: string): Generator<EntryWrite> {
+/** Throws `failed_precondition` where the bytes are no list of changes, or end too early. */
+export function* readChanges({ path, at, bytes }: ChangeList): Generator<EntryWrite> {
   const file = openSync(path, "r");
-  let position = 0;
+  let position = at;
+  const end = at + bytes;
   let buffered = Buffer.alloc(0);
   /** `null`: the file ends before. */
   const take = (length: number): Buffer | null => {
+    const left = buffered.length + end - position;
+    if (length > left) return null;
     if (buffered.length < length) {
-      const more = Buffer.allocUnsafe(Math.max(length, BUFFER_BYTES));
+      const more = Buffer.allocUnsafe(Math.min(left, Math.max(length, BUFFER_BYTES)));
       buffered.copy(more);
       let filled = buffered.length;
       for (let read = -1; filled < length && read !== 0; filled += read, position += read)
@@ -94,7 +88,7 @@ export function* readChanges(path: string): Generator<EntryWrite> {
     for (;;) {
       const header = take(HEADER_BYTES);
       if (header === null) {
-        if (buffered.length > 0) throw damaged(path, "it ends too early");
+        if (buffered.length > 0 || position < end) throw damaged(path, "it ends too early");
         return;
       }
       const valueBytes = header.readUInt32LE(4);

@@ -22,7 +22,10 @@ import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackupChild } from "./backup-child.ts";
 import { type Backup, type BackupHeader, UNFINISHED, isBackup, readChain } from "./backup-files.ts";
-import type { CataloguedCollection, CopiedCollection } from "./backup-steps.ts";
+import type { CataloguedCollection, CollectionToCopy, CopiedCollections } from "./backup-steps.ts";
+
+/** Forks and purges wait while these are copied; each of them is small. */
+const MOST_IN_A_BATCH = 64;
 
 export interface BackupRequest {
   /** A folder that does not exist yet, or is empty. */
@@ -166,15 +169,13 @@ export class BackupMaker {
     for (;;) {
       const known = await child.ask("listCollections", { to, from: collections }, signal);
       if (known.length === 0) break;
-      for (const collection of known) {
+      for (const batch of batchesOf(known, isShared)) {
         throwIfAborted(signal);
-        tell(join(to, collectionName(collection.id)));
-        const copied = await forker.alone(() =>
-          this.#collection({ ...collection, isShared: isShared.has(collection.id) }, id, work),
-        );
-        collections += 1;
+        tell(join(to, collectionName(batch[0]!.id)));
+        const copied = await forker.alone(() => this.#collections(batch, id, work));
+        collections += batch.length;
         bytes += copied.bytes;
-        damaged += copied.problem === null ? 0 : 1;
+        damaged += copied.damaged;
         tell(null);
       }
     }
@@ -190,26 +191,63 @@ export class BackupMaker {
     return { target: to, id, started, collections, bytes, damaged };
   }
 
-  async #collection(
-    { isShared, ...known }: CataloguedCollection & { readonly isShared: boolean },
-    backup: string,
-    { request, base, child, signal }: BackupWork,
-  ): Promise<CopiedCollection> {
-    const { folder, diskReserve } = this.#options;
-    const staged = folder.newTrash();
-    const place = folder.collection(known.id);
-    const places = { place, shares: isShared ? folder.path : null, to: request.target };
-    const common = { known, ...places, backup, base: base?.folder ?? null, diskReserve };
+  /** All at once, and where that ends the process, one by one to find out whose records did. */
+  async #collections(batch: Batch, backup: string, work: BackupWork): Promise<CopiedCollections> {
+    const staged = this.#options.folder.newTrash();
+    const step = { from: this.#options.folder.path, to: work.request.target, backup };
+    const common = { ...step, base: work.base?.folder ?? null, diskReserve: this.#options.diskReserve };
+    const copy = (collections: readonly CollectionToCopy[]): Promise<CopiedCollections> =>
+      work.child.ask("copyCollections", { ...common, collections }, work.signal);
+    let [bytes, damaged] = [0, 0];
     try {
-      const index = await linkIndex(place, staged, known.lineage);
-      return await child.ask("copyCollection", { ...common, index, problem: null }, signal);
-    } catch (error) {
-      if (!(error instanceof SheafError) || error.code !== "collection_unavailable") throw error;
-      return await child.ask("copyCollection", { ...common, index: null, problem: error.message }, signal);
+      const collections = await Promise.all(batch.map((known) => this.#toCopy(known, staged)));
+      try {
+        return await copy(collections);
+      } catch (error) {
+        requireUnavailable(error);
+      }
+      for (const collection of collections) {
+        const copied = await copy([collection]).catch((error: unknown) => {
+          const problem = requireUnavailable(error).message;
+          return copy([{ ...collection, index: null, problem }]);
+        });
+        bytes += copied.bytes;
+        damaged += copied.damaged;
+      }
+      return { bytes, damaged };
     } finally {
       await rm(staged, { recursive: true, force: true });
     }
   }
+
+  async #toCopy({ isShared, ...known }: KnownCollection, staged: string): Promise<CollectionToCopy> {
+    const place = this.#options.folder.collection(known.id);
+    const index = await linkIndex(place, join(staged, known.id), known.lineage);
+    return { known, place, isShared, index, problem: null };
+  }
+}
+
+type KnownCollection = CataloguedCollection & { readonly isShared: boolean };
+type Batch = readonly KnownCollection[];
+
+/** Collections that share environments by many, for each takes less than a message about it; others one by one. */
+function* batchesOf(known: readonly CataloguedCollection[], shared: ReadonlySet<string>): Generator<Batch> {
+  let batch: KnownCollection[] = [];
+  for (const collection of known) {
+    const isShared = shared.has(collection.id);
+    if (batch.length === MOST_IN_A_BATCH || (batch.length > 0 && !(isShared && batch[0]!.isShared))) {
+      yield batch;
+      batch = [];
+    }
+    batch.push({ ...collection, isShared });
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** What reading a store fails with; everything else is thrown on. */
+function requireUnavailable(error: unknown): SheafError {
+  if (error instanceof SheafError && error.code === "collection_unavailable") return error;
+  throw error;
 }
 
 interface Running {
@@ -238,6 +276,7 @@ function bytesIn(folder: string): number {
 
 /** Gives the files of an index a second name each, so that they stay while they are copied. `null`: there are none. */
 async function linkIndex(place: string, staged: string, lineage: string): Promise<string | null> {
+  if (!existsSync(join(place, "index"))) return null;
   const [from, to] = [new FolderFiles(join(place, "index")), new FolderFiles(staged)];
   try {
     const isThere = await forkIndexFiles({ from, to, lineage, forkLineage: lineage }, undefined);

@@ -15,6 +15,7 @@ import { BackedUpCollections } from "./backed-up-collections.ts";
 import { BackupChild } from "./backup-child.ts";
 import { readChain } from "./backup-files.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
+import type { RestoredCollection } from "./restore-steps.ts";
 import { type VerificationProgress, type VerifiedBackup, verifyBackup } from "./verify-backup.ts";
 
 export interface RestoreRequest {
@@ -37,7 +38,14 @@ export interface RestoredFolder {
 }
 
 /** What a restore that was interrupted may have left. */
-const LEFT = new Set(["lock.json", "collections", "catalog", "trash"]);
+const LEFT = new Set(["lock.json", "collections", "shared", "catalog", "trash"]);
+
+/** Collections that share environments share commits, too, where they are restored together. */
+const MOST_IN_A_BATCH = 1_024;
+/** Of records. */
+const BATCH_BYTES = 16 * 2 ** 20;
+/** Of the parts of a collection whose records are read into memory to be put into a share: sixteen times what may lie there. */
+const MOST_SHARED_BYTES = 64 * 2 ** 20;
 
 /** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive; `storage_full`. */
 export function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
@@ -71,9 +79,9 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
     let collections = await restore(child, request);
     const step = { from: backup, dataFolder, tenant: tenant ?? header.tenant, keys: header.keys };
     if (replay !== null) collections = await child.ask("replayArchive", { ...step, replay });
-    await child.ask("restoreCatalog", step);
+    const { hasShares } = await child.ask("restoreCatalog", step);
     await rm(join(dataFolder, "trash"), { recursive: true, force: true });
-    writeRestoredFormat(folder);
+    writeRestoredFormat(folder, hasShares);
     await rm(join(dataFolder, RESTORING));
     await syncFile(dataFolder);
     return { verified, collections, replay };
@@ -87,19 +95,24 @@ async function restore(child: BackupChild, request: RestoreRequest): Promise<num
   const { backup, dataFolder, tenant, onRestore } = request;
   const known = await BackedUpCollections.read(await readChain(backup));
   let collections = 0;
-  for (const { id, sequence, index, tenant: owner } of known.all()) {
+  let waiting: RestoredCollection[] = [];
+  let bytes = 0;
+  const flush = async (): Promise<void> => {
+    await child.ask("restoreCollections", { dataFolder, collections: waiting });
+    collections += waiting.length;
+    [waiting, bytes] = [[], 0];
+    onRestore?.(collections);
+  };
+  for (const { id, sequence, isShared, parts, index, tenant: owner } of known.all()) {
     if (tenant !== null && owner !== tenant) continue;
     const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
-    await child.ask("restoreCollection", {
-      id,
-      dataFolder,
-      sequence,
-      store: known.partsOf(id),
-      index: files,
-    });
-    collections += 1;
-    onRestore?.(collections);
+    const size = parts.reduce((sum, part) => sum + part.bytes, 0);
+    const shares = isShared && size <= MOST_SHARED_BYTES;
+    waiting.push({ id, sequence, isShared: shares, store: known.partsOf(id), index: files });
+    bytes += size;
+    if (waiting.length === MOST_IN_A_BATCH || bytes >= BATCH_BYTES) await flush();
   }
+  if (waiting.length > 0) await flush();
   return collections;
 }
 

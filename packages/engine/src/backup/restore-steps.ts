@@ -7,24 +7,29 @@ import { SheafError } from "@sheaf/protocol";
 import type { Replay } from "../archive/plan-replay.ts";
 import { liveCollections, replayCatalog, replayRecords } from "../archive/replay-archive.ts";
 import { tenantKey } from "../catalog/catalog-keys.ts";
-import { keepTenant, removeKeys, renewEpochs, unshare } from "../catalog/catalog-selection.ts";
+import { keepTenant, removeKeys, renewEpochs, shareOnly } from "../catalog/catalog-selection.ts";
 import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
+import type { DataOrigin } from "../storage/corrupt-data-error.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { installManifest, readManifest } from "../storage/files/manifest.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
+import { asShare, putIntoShare } from "../storage/lmdb/copy-share.ts";
 import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
+import { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import { restoreStore } from "./backed-up-store.ts";
 import { CATALOG_FILE } from "./backup-files.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
+import { storedEntries } from "./stored-entries.ts";
 import { copyFile } from "./summed-file.ts";
 
-export interface RestoredCollectionStep {
+export interface RestoredCollection {
   readonly id: string;
-  readonly dataFolder: string;
+  /** It gets a share of an environment. */
+  readonly isShared: boolean;
   readonly sequence: number;
   /** `null`: it has no records. */
   readonly store: StoreParts | null;
@@ -40,6 +45,16 @@ export interface RestoredCatalogStep {
   readonly tenant: string | null;
   /** With API keys. */
   readonly keys: boolean;
+}
+
+export interface RestoredCollectionsStep {
+  readonly dataFolder: string;
+  readonly collections: readonly RestoredCollection[];
+}
+
+export interface RestoredCatalog {
+  /** There are collections that share environments. */
+  readonly hasShares: boolean;
 }
 
 interface StagedCatalog {
@@ -58,31 +73,46 @@ export interface ReplayStep extends RestoredCatalogStep {
 
 export class RestoreSteps {
   readonly #restored = new Map<string, Restored>();
+  /** Ids of those that got a share. */
+  readonly #shared = new Set<string>();
+  #shares: SharedStores | null = null;
   /** The catalog with the entries of an archive; `null`: there are none. */
   #replayed: StagedCatalog | null = null;
 
-  /** Records and index of one; it gets a new past, which the catalog learns of in the end. */
-  collection(step: RestoredCollectionStep): Promise<void> {
-    return namingFullDisk(step.dataFolder, () => this.#collection(step));
+  /** Records and indexes of some; each gets a new past, which the catalog learns of in the end. */
+  collections(step: RestoredCollectionsStep): Promise<void> {
+    return namingFullDisk(step.dataFolder, () => this.#collections(step));
   }
 
-  async #collection({ id, dataFolder, sequence, store, index }: RestoredCollectionStep): Promise<void> {
+  async #collections({ dataFolder, collections }: RestoredCollectionsStep): Promise<void> {
     const folder = new DataFolder(dataFolder);
-    const epoch = randomUUID();
-    this.#restored.set(id, { epoch, sequence });
-    if (store === null) return;
-    await restoreStore(store, folder.collection(id), collectionName(id));
-    if (index.length === 0) return;
-    const path = folder.collectionIndex(id);
-    mkdirSync(path);
-    for (const file of index) await copyFile(file.path, join(path, file.name));
-    const files = new FolderFiles(path);
-    try {
-      const { manifest, nextN } = await readManifest(files);
-      if (manifest !== null) await installManifest(files, { ...manifest, n: nextN, lineage: epoch });
-    } finally {
-      await files.close();
+    const waiting: Promise<void>[] = [];
+    for (const collection of collections) {
+      const { id, isShared, sequence, store, index } = collection;
+      const epoch = randomUUID();
+      this.#restored.set(id, { epoch, sequence });
+      if (store === null) continue;
+      if (isShared) {
+        const restored = this.#restoreShare(folder, id, store);
+        // It is waited for below.
+        restored.catch(() => undefined);
+        waiting.push(restored);
+      } else await restoreStore(store, folder.collection(id), collectionName(id));
+      if (index.length > 0) await restoreIndex(folder.collectionIndex(id), index, epoch);
     }
+    await Promise.all(waiting);
+  }
+
+  /** Those of one batch share commits. */
+  async #restoreShare(folder: DataFolder, id: string, store: StoreParts): Promise<void> {
+    const share = this.#sharesOf(folder).source(id, collectionName(id));
+    const origin = (key: Uint8Array): DataOrigin => ({ store: share.name, key });
+    this.#shared.add(id);
+    await putIntoShare(asShare([...storedEntries(store)], origin).entries, share);
+  }
+
+  #sharesOf(folder: DataFolder): SharedStores {
+    return (this.#shares ??= new SharedStores({ path: folder.path, disk: createDiskSpace(folder.path) }));
   }
 
   /** After all collections, before the catalog: the records as they were at the end of the replay. Gives how many collections. */
@@ -95,7 +125,11 @@ export class RestoreSteps {
     const { catalog } = (this.#replayed = await stagedCatalog(from, folder));
     await replayCatalog(catalog, replay);
     const live = await liveCollections(catalog, tenant);
-    const sequences = await replayRecords(replay, folder, { live, openStore: (id) => storeIn(folder, id) });
+    const sequences = await replayRecords(replay, folder, {
+      live,
+      openStore: (id) => this.#storeIn(folder, id),
+    });
+    for (const id of this.#shared) if (!live.has(id)) await this.#shares?.clear(id, async () => true);
     for (const [id, sequence] of sequences) {
       const { epoch } = this.#restored.get(id) ?? { epoch: randomUUID() };
       this.#restored.set(id, { epoch, sequence });
@@ -104,11 +138,13 @@ export class RestoreSteps {
   }
 
   /** After all collections. 404 for a tenant that is not in the backup. */
-  catalog(step: RestoredCatalogStep): Promise<void> {
+  catalog(step: RestoredCatalogStep): Promise<RestoredCatalog> {
     return namingFullDisk(step.dataFolder, () => this.#catalog(step));
   }
 
-  async #catalog({ from, dataFolder, tenant, keys }: RestoredCatalogStep): Promise<void> {
+  async #catalog({ from, dataFolder, tenant, keys }: RestoredCatalogStep): Promise<RestoredCatalog> {
+    await this.#shares?.close();
+    this.#shares = null;
     const folder = new DataFolder(dataFolder);
     const { catalog, staging } = this.#replayed ?? (await stagedCatalog(from, folder));
     try {
@@ -117,7 +153,7 @@ export class RestoreSteps {
       await new CatalogTransactions(catalog).transact(async (transaction) => {
         if (tenant !== null) await keepTenant(transaction, tenant);
         if (!keys) removeKeys(transaction);
-        await unshare(transaction);
+        await shareOnly(transaction, this.#shared);
         const of = (id: string): Restored => this.#restored.get(id) ?? { epoch: randomUUID(), sequence: 0 };
         await renewEpochs(
           transaction,
@@ -126,17 +162,32 @@ export class RestoreSteps {
         );
       });
       await catalog.copyTo(folder.catalog);
+      return { hasShares: this.#shared.size > 0 };
     } finally {
       await catalog.close();
       await rm(staging, { recursive: true, force: true });
     }
   }
+
+  #storeIn(folder: DataFolder, id: string): LmdbRecordStore {
+    if (this.#shared.has(id))
+      return new LmdbRecordStore(this.#sharesOf(folder).source(id, collectionName(id)));
+    const disk = createDiskSpace(folder.path);
+    const place = { folder: folder.collection(id), name: collectionName(id), disk };
+    return new LmdbRecordStore(ownEnvironment(place));
+  }
 }
 
-function storeIn(folder: DataFolder, id: string): LmdbRecordStore {
-  const disk = createDiskSpace(folder.path);
-  const place = { folder: folder.collection(id), name: collectionName(id), disk };
-  return new LmdbRecordStore(ownEnvironment(place));
+async function restoreIndex(path: string, files: RestoredCollection["index"], epoch: string): Promise<void> {
+  mkdirSync(path, { recursive: true });
+  for (const file of files) await copyFile(file.path, join(path, file.name));
+  const index = new FolderFiles(path);
+  try {
+    const { manifest, nextN } = await readManifest(index);
+    if (manifest !== null) await installManifest(index, { ...manifest, n: nextN, lineage: epoch });
+  } finally {
+    await index.close();
+  }
 }
 
 /** A copy of the backup's, which may be changed. */

@@ -5,17 +5,21 @@ import { PageWalk } from "../storage/lmdb/page-walk.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import { readChanges } from "./entry-changes.ts";
 
-/** All entries in order. Throws `DamagedFile` with what is wrong with the pages of the whole store. */
+/** All entries in order. Throws `DamagedFile` with what is wrong with the pages of a whole store. */
 export function* storedEntries({ whole, changes }: StoreParts): Generator<Entry> {
-  const file = new LmdbFile(whole);
+  const file = whole === null ? null : new LmdbFile(whole);
   try {
-    const walk = new PageWalk(file, (problem) => {
-      throw new DamagedFile(problem);
-    });
-    let entries: Iterable<Entry> = walk.entries();
-    for (const path of changes) entries = overlaid(entries, readChanges(path));
+    let entries: Iterable<Entry> = file === null ? [] : wholeEntries(file);
+    for (const list of changes) entries = overlaid(entries, readChanges(list));
     yield* entries;
   } finally {
-    file.close();
+    file?.close();
   }
+}
+
+function wholeEntries(file: LmdbFile): Iterable<Entry> {
+  const walk = new PageWalk(file, (problem) => {
+    throw new DamagedFile(problem);
+  });
+  return walk.entries();
 }

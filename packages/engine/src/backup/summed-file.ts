@@ -9,6 +9,11 @@ export interface FileSum {
   readonly sha256: string;
 }
 
+export interface FileRange {
+  readonly at: number;
+  readonly bytes: number;
+}
+
 const PIECE_BYTES = 2 ** 20;
 
 export async function sumFile(path: string): Promise<FileSum> {
@@ -37,12 +42,22 @@ export async function copyFile(from: string, to: string): Promise<FileSum> {
   }
 }
 
-async function eachPiece(file: FileHandle, use: (piece: Uint8Array) => Promise<void>): Promise<FileSum> {
+/** Of a part of a file; fewer bytes where the file ends before. */
+export function sumRange(file: FileHandle, { at, bytes }: FileRange): Promise<FileSum> {
+  return eachPiece(file, async () => {}, { at, bytes });
+}
+
+async function eachPiece(
+  file: FileHandle,
+  use: (piece: Uint8Array) => Promise<void>,
+  { at, bytes: most }: FileRange = { at: 0, bytes: Infinity },
+): Promise<FileSum> {
   const hash = createHash("sha256");
-  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, most));
   let bytes = 0;
   for (;;) {
-    const { bytesRead } = await file.read(buffer, 0, PIECE_BYTES, bytes);
+    const length = Math.min(buffer.length, most - bytes);
+    const { bytesRead } = length === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, length, at + bytes);
     if (bytesRead === 0) return { bytes, sha256: hash.digest("hex") };
     const piece = buffer.subarray(0, bytesRead);
     hash.update(piece);

@@ -1,19 +1,20 @@
 /** Reads every file of a backup, and of those that it adds to, and compares it with its checksum. */
-import { stat } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import {
+  type BackedUpCollection,
   type Backup,
   type BackupHeader,
   CATALOG_FILE,
   COLLECTION_LIST,
+  partFile,
   readChain,
   readCollections,
-  storeFile,
 } from "./backup-files.ts";
-import { type FileSum, sumFile } from "./summed-file.ts";
+import { type FileSum, sumRange } from "./summed-file.ts";
 
 export interface VerifiedBackup {
   readonly header: BackupHeader;
@@ -39,28 +40,40 @@ export async function verifyBackup(
 ): Promise<VerifiedBackup> {
   const chain = await readChain(folder);
   const totalBytes = chain.reduce((sum, { header }) => sum + header.bytes, 0);
-  const problems: string[] = [];
+  const problems = new Set<string>();
   const missing: string[] = [];
-  let files = 0;
+  const sums = new SummedFiles();
   let bytes = 0;
-  const check = async (path: string, expected: FileSum): Promise<boolean> => {
-    const problem = await problemOf(path, expected);
-    if (problem !== null) problems.push(`${path}: ${problem}`);
-    files += 1;
-    bytes += expected.bytes;
+  const check = async (file: ExpectedFile): Promise<boolean> => {
+    const problem = await sums.problemOf(file);
+    if (problem !== null) problems.add(`${file.path}: ${problem}`);
+    bytes += file.bytes;
     onProgress({ bytes, totalBytes });
     return problem === null;
   };
-  for (const [i, { folder: at, header }] of chain.entries()) {
-    await check(join(at, CATALOG_FILE), header.catalog);
-    if (!(await check(join(at, COLLECTION_LIST), header.list))) continue;
-    for await (const [path, sum] of filesOf({ folder: at, header })) await check(path, sum);
-    if (i > 0 || header.damaged === 0) continue;
-    for await (const { tenant, database, name, problem } of readCollections(at))
-      if (problem !== null) missing.push(`${tenant}/${database}/${name}: ${problem}`);
+  try {
+    for (const [i, backup] of chain.entries()) {
+      const { folder: at, header } = backup;
+      await check({ path: join(at, CATALOG_FILE), ...header.catalog });
+      if (!(await check({ path: join(at, COLLECTION_LIST), ...header.list }))) continue;
+      for await (const collection of readCollections(backup)) {
+        const { tenant, database, name, problem } = collection;
+        for (const file of filesOf(collection, backup)) await check(file);
+        if (i === 0 && problem !== null) missing.push(`${tenant}/${database}/${name}: ${problem}`);
+      }
+    }
+  } finally {
+    await sums.close();
   }
   const [newest] = chain;
-  return { header: newest!.header, backups: chain.length, files, bytes, problems, missing };
+  return {
+    header: newest!.header,
+    backups: chain.length,
+    files: sums.files,
+    bytes,
+    problems: [...problems],
+    missing,
+  };
 }
 
 /**
@@ -68,43 +81,87 @@ export async function verifyBackup(
  * `failed_precondition` with the first file that is not as it was written.
  */
 export async function requireSoundRecords(chain: readonly Backup[], ids: ReadonlySet<string>): Promise<void> {
-  const check = async (path: string, expected: FileSum): Promise<void> => {
-    const problem = await problemOf(path, expected);
+  const sums = new SummedFiles();
+  const check = async (file: ExpectedFile): Promise<void> => {
+    const problem = await sums.problemOf(file);
     if (problem !== null)
       throw new SheafError(
         "failed_precondition",
-        `the backup is damaged, so nothing is exported: ${path}: ${problem}`,
+        `the backup is damaged, so nothing is exported: ${file.path}: ${problem}`,
       );
   };
-  for (const [i, { folder, header }] of chain.entries()) {
-    if (i === 0) await check(join(folder, CATALOG_FILE), header.catalog);
-    await check(join(folder, COLLECTION_LIST), header.list);
-    for await (const { id, store } of readCollections(folder)) {
-      const isRead = store !== null && ids.has(id);
-      if (isRead) await check(storeFile(join(folder, collectionName(id)), store), store);
+  try {
+    for (const [i, backup] of chain.entries()) {
+      const { folder, header } = backup;
+      if (i === 0) await check({ path: join(folder, CATALOG_FILE), ...header.catalog });
+      await check({ path: join(folder, COLLECTION_LIST), ...header.list });
+      for await (const collection of readCollections(backup))
+        if (ids.has(collection.id)) for (const part of partsIn(collection, backup)) await check(part);
+    }
+  } finally {
+    await sums.close();
+  }
+}
+
+interface ExpectedFile extends FileSum {
+  readonly path: string;
+  /** Where the bytes lie in it; left out: they are all of it. */
+  readonly at?: number | undefined;
+}
+
+/** Of a collection, those that the backup itself has. */
+function* filesOf(collection: BackedUpCollection, backup: Backup): Generator<ExpectedFile> {
+  yield* partsIn(collection, backup);
+  const folder = join(backup.folder, collectionName(collection.id), "index");
+  for (const { name, in: holder, bytes, sha256 } of collection.index)
+    if (holder === backup.header.id) yield { path: join(folder, name), bytes, sha256 };
+}
+
+function* partsIn({ id, parts }: BackedUpCollection, { folder, header }: Backup): Generator<ExpectedFile> {
+  for (const part of parts) {
+    const { bytes, sha256, pack } = part;
+    if (part.in === header.id) yield { path: partFile(folder, id, part), at: pack?.at, bytes, sha256 };
+  }
+}
+
+/** Compares files and parts of files with their sums; the one that was read last stays open, for a pack has many parts. */
+class SummedFiles {
+  /** That were opened. */
+  files = 0;
+  #open: { readonly path: string; readonly file: FileHandle } | null = null;
+
+  /** `null`: it is as it was written. */
+  async problemOf({ path, at, bytes, sha256 }: ExpectedFile): Promise<string | null> {
+    try {
+      const file = await this.#at(path);
+      const size = at === undefined ? (await file.stat()).size : bytes;
+      if (size !== bytes) return `has ${size} bytes instead of ${bytes}`;
+      const sum = await sumRange(file, { at: at ?? 0, bytes });
+      if (sum.bytes < bytes) return "ends too early";
+      if (sum.sha256 === sha256) return null;
+      return at === undefined
+        ? "does not have its checksum"
+        : `what lies at byte ${at} does not have its checksum`;
+    } catch (error) {
+      const code = errorCode(error);
+      if (code === "ENOENT") return "is missing";
+      if (code === "EIO") return "cannot be read (EIO)";
+      throw error;
     }
   }
-}
 
-/** Of collections, those that the backup itself has. */
-async function* filesOf({ folder, header }: Backup): AsyncGenerator<readonly [string, FileSum]> {
-  for await (const { id, store, index } of readCollections(folder)) {
-    const at = join(folder, collectionName(id));
-    if (store !== null) yield [storeFile(at, store), store];
-    for (const file of index) if (file.in === header.id) yield [join(at, "index", file.name), file];
+  async close(): Promise<void> {
+    const file = this.#open?.file;
+    this.#open = null;
+    await file?.close();
   }
-}
 
-/** `null`: it is as it was written. */
-async function problemOf(path: string, { bytes, sha256 }: FileSum): Promise<string | null> {
-  try {
-    const { size } = await stat(path);
-    if (size !== bytes) return `has ${size} bytes instead of ${bytes}`;
-    return (await sumFile(path)).sha256 === sha256 ? null : "does not have its checksum";
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === "ENOENT") return "is missing";
-    if (code === "EIO") return "cannot be read (EIO)";
-    throw error;
+  async #at(path: string): Promise<FileHandle> {
+    if (this.#open?.path !== path) {
+      await this.close();
+      this.files += 1;
+      this.#open = { path, file: await open(path, "r") };
+    }
+    return this.#open.file;
   }
 }

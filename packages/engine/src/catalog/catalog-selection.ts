@@ -97,13 +97,17 @@ export async function renewEpochs(
   }
 }
 
-/** Has every collection name an environment of its own. Ids of those that shared one. */
-export async function unshare(transaction: CatalogTransaction): Promise<readonly string[]> {
+/** Has these collections name a share of an environment, and all others one of their own. Ids of those that shared one. */
+export async function shareOnly(
+  transaction: CatalogTransaction,
+  sharing: ReadonlySet<string>,
+): Promise<readonly string[]> {
   const ids: string[] = [];
   for (const entry of collectionEntries(await transaction.entriesOf(ALL_COLLECTIONS))) {
-    if (!entry.shared) continue;
-    transaction.put(collectionKey(idBytes(entry.id)), encodeCollection({ ...entry, shared: false }));
-    ids.push(entry.id);
+    if (entry.shared) ids.push(entry.id);
+    const shared = sharing.has(entry.id);
+    if (shared !== entry.shared)
+      transaction.put(collectionKey(idBytes(entry.id)), encodeCollection({ ...entry, shared }));
   }
   transaction.clear(ALL_SHARE_MARKS);
   return ids;

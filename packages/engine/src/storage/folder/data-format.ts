@@ -16,7 +16,7 @@ export const DATA_FORMAT_NAME = "sheaf-data";
  * that share environments.
  */
 const DATA_FORMAT_VERSION = 4;
-/** Of a folder in which no collection has ever shared an environment, and of every backup. */
+/** Of a folder in which no collection has ever shared an environment, and of the catalog of every backup. */
 export const VERSION_WITHOUT_SHARES = 3;
 const MADE = "made";
 /** Stands in a folder that a backup is being restored to. */
@@ -61,9 +61,9 @@ export function completeDataFormat(
   return { before, after };
 }
 
-/** Of a folder that has everything now, and of whose collections none shares an environment. */
-export function writeRestoredFormat(folder: DataFolder): void {
-  writeFormat(folder, { version: VERSION_WITHOUT_SHARES, catalog: MADE });
+/** Of a folder that has everything now. `hasShares`: there are collections that share environments. */
+export function writeRestoredFormat(folder: DataFolder, hasShares: boolean): void {
+  writeFormat(folder, { version: hasShares ? DATA_FORMAT_VERSION : VERSION_WITHOUT_SHARES, catalog: MADE });
 }
 
 function writeFormat(

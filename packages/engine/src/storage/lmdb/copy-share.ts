@@ -1,6 +1,7 @@
 /** Copies the share that a store has of an environment into an environment of its own. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import type { DataOrigin } from "../corrupt-data-error.ts";
 import type { Entry } from "../entries.ts";
 import type { DiskSpace } from "../folder/disk-space.ts";
 import { type StoreCounts, decodeHead, encodeHead } from "../values/value-codec.ts";
@@ -31,14 +32,21 @@ export async function copyToShare(from: EntrySpace, to: EntrySource): Promise<vo
   await putIntoShare(await from.transact(() => readAll(from)), to);
 }
 
+interface SharedEntries {
+  readonly entries: readonly Entry[];
+  readonly counts: StoreCounts;
+}
+
+/** As `asShare`, of an environment of its own. No batch may be under way. */
+export function* readAsShare(space: EntrySpace): Generator<void, SharedEntries> {
+  return asShare(yield* readAll(space), (key) => space.origin(key));
+}
+
 /**
  * All that an environment of its own holds, as it lies in a share, and the counts that LMDB keeps there of the whole
- * environment only. No batch may be under way.
+ * environment only.
  */
-export function* readAsShare(
-  space: EntrySpace,
-): Generator<void, { readonly entries: readonly Entry[]; readonly counts: StoreCounts }> {
-  const all = yield* readAll(space);
+export function asShare(all: readonly Entry[], origin: (key: Uint8Array) => DataOrigin): SharedEntries {
   let [records, bytes] = [0, 0];
   for (const { key, value } of all) {
     if (isHead(key)) continue;
@@ -46,7 +54,7 @@ export function* readAsShare(
     bytes += key.length + value.length;
   }
   const counts = { records, entries: Math.max(0, all.length - 1), bytes };
-  return { entries: all.map((entry) => withCounts(space, entry, counts)), counts };
+  return { entries: all.map((entry) => withCounts(entry, counts, origin)), counts };
 }
 
 /** Into an empty share. Durable when it resolves. */
@@ -76,7 +84,8 @@ export async function putShare(entries: readonly Entry[], environment: Environme
  */
 export function* readShare(space: EntrySpace): Generator<void, readonly Entry[]> {
   // LMDB counts the entries of an environment, so its head does not.
-  return (yield* readAll(space)).map((entry) => withCounts(space, entry, null));
+  const origin = (key: Uint8Array): DataOrigin => space.origin(key);
+  return (yield* readAll(space)).map((entry) => withCounts(entry, null, origin));
 }
 
 function* readAll(space: EntrySpace): Generator<void, readonly Entry[]> {
@@ -89,9 +98,13 @@ function* readAll(space: EntrySpace): Generator<void, readonly Entry[]> {
 }
 
 /** An entry as it is, but the head with other counts. */
-function withCounts(space: EntrySpace, { key, value }: Entry, counts: StoreCounts | null): Entry {
+function withCounts(
+  { key, value }: Entry,
+  counts: StoreCounts | null,
+  origin: (key: Uint8Array) => DataOrigin,
+): Entry {
   if (!isHead(key)) return { key, value };
-  const head = { ...decodeHead(value, space.origin(key)), counts };
+  const head = { ...decodeHead(value, origin(key)), counts };
   return { key, value: Buffer.from(encodeHead(new ValueWriter(), head)) };
 }
 

@@ -1,0 +1,56 @@
+/** What backups of many small collections take: seconds, bytes and files. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseCreateCollection } from "@sheaf/protocol";
+import { restoreBackup } from "../../packages/engine/src/backup/restore-backup.ts";
+import { createLocalEngine } from "../../packages/engine/src/create-local-engine.ts";
+import type { Engine } from "../../packages/engine/src/engine.ts";
+
+const AT = { tenant: "default_tenant", database: "default_database" };
+const RECORDS = 10;
+const DIMENSIONS = 32;
+const AT_A_TIME = 100;
+
+/** Prints a table: a full backup, an incremental one without changes, and a restore of both. */
+export async function benchSmallCollections(folder: string, collections: number): Promise<void> {
+  const [data, full, next, restored] = ["data", "full", "next", "restored"].map((name) => join(folder, name));
+  const engine = await createLocalEngine({ dataFolder: data! });
+  for (let from = 0; from < collections; from += AT_A_TIME) {
+    const count = Math.min(AT_A_TIME, collections - from);
+    await Promise.all(Array.from({ length: count }, (_, i) => fill(engine, from + i)));
+  }
+  const whole = { tenant: null, keys: false };
+  console.log(`| ${collections} x ${RECORDS} x ${DIMENSIONS} | s | bytes | files |\n|---|---:|---:|---:|`);
+  console.log(`| data folder | | ${sizes(data!)} |`);
+  await timed("full", full!, () => engine.makeBackup({ ...whole, target: full!, base: null }));
+  await timed("incremental, nothing changed", next!, () =>
+    engine.makeBackup({ ...whole, target: next!, base: full! }),
+  );
+  await engine.close();
+  await timed("restore", restored!, () =>
+    restoreBackup({ backup: next!, dataFolder: restored!, tenant: null }),
+  );
+}
+
+async function fill(engine: Engine, n: number): Promise<void> {
+  const { id } = await engine.createCollection(parseCreateCollection({ name: `c${n}` }, AT));
+  const records = Array.from({ length: RECORDS }, (_, i) => ({
+    ...{ id: `r${i}`, document: `text ${i} of ${n}`, uri: null, metadata: null },
+    embedding: Float32Array.from({ length: DIMENSIONS }, () => Math.random()),
+  }));
+  await engine.write({ ...AT, id }, { kind: "upsert", records });
+}
+
+async function timed(what: string, made: string, work: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now();
+  await work();
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  console.log(`| ${what} | ${seconds} | ${sizes(made)} |`);
+}
+
+function sizes(folder: string): string {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => statSync(join(folder, name)))
+    .filter((found) => found.isFile());
+  return `${files.reduce((sum, { size }) => sum + size, 0)} | ${files.length}`;
+}

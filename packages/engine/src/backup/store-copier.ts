@@ -1,0 +1,181 @@
+/** Copies the records of collections into a backup: whole, or as what has changed since the base. */
+import { join } from "node:path";
+import { requireCaughtUp } from "../collection/require-caught-up.ts";
+import { collectionName } from "../storage/folder/data-folder.ts";
+import type { DiskSpace } from "../storage/folder/disk-space.ts";
+import type { Entry, EntryWrite } from "../storage/entries.ts";
+import { readShare } from "../storage/lmdb/copy-share.ts";
+import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
+import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
+import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
+import { RECORD_KEYS } from "../storage/lmdb/record-keys.ts";
+import { SharedStores } from "../storage/lmdb/shared-stores.ts";
+import { EMPTY_HEAD, type StoreHead } from "../storage/record-store.ts";
+import { runSteps } from "../storage/steps.ts";
+import { decodeHead } from "../storage/values/value-codec.ts";
+import type { BackedUpCollections, StoreParts } from "./backed-up-collections.ts";
+import { type BackedUpCollection, type StorePart, damaged } from "./backup-files.ts";
+import type { CataloguedCollection } from "./backup-steps.ts";
+import { changesBetween } from "./entry-changes.ts";
+import { PackWriter } from "./pack-writer.ts";
+import { storedEntries } from "./stored-entries.ts";
+import { sumFile } from "./summed-file.ts";
+
+/** A collection that shares an environment is small: with more parts it is copied whole again. */
+const MOST_PARTS_OF_SHARED = 16;
+
+export interface StoreCopierOptions {
+  /** Path of the data folder. */
+  readonly from: string;
+  /** Of the backup. */
+  readonly to: string;
+  /** Id of the backup. */
+  readonly backup: string;
+  readonly disk: DiskSpace;
+}
+
+export interface StoreToCopy {
+  readonly known: CataloguedCollection;
+  /** Where its store is, if it has an environment of its own. */
+  readonly place: string;
+  readonly isShared: boolean;
+  /** `null`: everything is copied. */
+  readonly base: BackedUpCollections | null;
+  /** For files of its own, in the backup. */
+  readonly folder: string;
+}
+
+type CopiedStore = Pick<BackedUpCollection, "sequence" | "parts">;
+
+export class StoreCopier {
+  readonly #options: StoreCopierOptions;
+  readonly #shares: SharedStores;
+  readonly #packs: PackWriter;
+
+  constructor(options: StoreCopierOptions) {
+    const { from, to, disk } = options;
+    this.#options = options;
+    this.#shares = new SharedStores({ path: from, disk, readOnly: true });
+    this.#packs = new PackWriter(to, disk);
+  }
+
+  /** As it is at one moment. Throws `DamagedFile` and `collection_unavailable`, of the store, and `storage_full`. */
+  copy(store: StoreToCopy): Promise<CopiedStore> {
+    return store.isShared ? this.#copyShare(store) : this.#copyOwn(store);
+  }
+
+  async close(): Promise<void> {
+    this.#packs.close();
+    await this.#shares.close();
+  }
+
+  async #copyOwn({ known, place, base, folder }: StoreToCopy): Promise<CopiedStore> {
+    if (!LmdbEnvironment.exists(place)) return nothingOf(known);
+    const before = base?.listedParts(known.id) ?? [];
+    const { disk } = this.#options;
+    const options = { folder: place, name: collectionName(known.id), disk, readOnly: true };
+    const environment = new LmdbEnvironment(options);
+    try {
+      // Within one turn, so that all that is read here is of one state.
+      if (base !== null && before.length > 0)
+        return this.#addChanges(environment.iterate(EVERY_KEY), { known, base, before });
+      await environment.copyTo(folder);
+    } finally {
+      await environment.close();
+    }
+    return this.#copiedWhole(folder, known);
+  }
+
+  /** Reads it within one turn, so that it is of one state. */
+  async #copyShare({ known, base }: StoreToCopy): Promise<CopiedStore> {
+    const share = this.#shares.source(known.id, collectionName(known.id)).find();
+    const entries = share === null ? [] : runSteps(readShare(share));
+    await share?.close();
+    if (entries.length === 0) return nothingOf(known);
+    const before = base?.listedParts(known.id) ?? [];
+    if (base !== null && before.length > 0) {
+      const changed = { known, base, before };
+      if (before.length < MOST_PARTS_OF_SHARED || isUnchanged(entries, changed))
+        return this.#addChanges(entries, changed);
+    }
+    const { sequence } = caughtUp(entries.find(isHead)?.value ?? null, known);
+    return { sequence, parts: [this.#pack(entries, true)] };
+  }
+
+  async #copiedWhole(folder: string, known: CataloguedCollection): Promise<CopiedStore> {
+    const file = join(folder, "data.mdb");
+    // Walks all its pages.
+    let head: Uint8Array | null = null;
+    for (const entry of storedEntries({ whole: file, changes: [] })) if (isHead(entry)) head = entry.value;
+    const { sequence } = caughtUp(head, known);
+    const sum = await sumFile(file);
+    return { sequence, parts: [{ isWhole: true, in: this.#options.backup, pack: null, ...sum }] };
+  }
+
+  /** What the base has is not stored again. */
+  #addChanges(entries: Iterable<Entry>, { known, base, before }: Changed): CopiedStore {
+    let head: Uint8Array | null = null;
+    const changes = changesBetween(
+      entriesOfBase(base.partsOf(known.id)),
+      notingHead(entries, (value) => (head = value)),
+    );
+    const first = changes.next();
+    const parts = first.done === true ? before : [...before, this.#pack(from(first.value, changes), false)];
+    return { sequence: caughtUp(head, known).sequence, parts };
+  }
+
+  #pack(changes: Iterable<EntryWrite>, isWhole: boolean): StorePart {
+    return { isWhole, in: this.#options.backup, ...this.#packs.append(changes) };
+  }
+}
+
+interface Changed {
+  readonly known: CataloguedCollection;
+  readonly base: BackedUpCollections;
+  /** What the base has. */
+  readonly before: readonly StorePart[];
+}
+
+/** It was never written to. */
+function nothingOf(known: CataloguedCollection): CopiedStore {
+  requireCaughtUp(EMPTY_HEAD, known, collectionName(known.id));
+  return { sequence: 0, parts: [] };
+}
+
+function isUnchanged(entries: Iterable<Entry>, { known, base }: Changed): boolean {
+  return changesBetween(entriesOfBase(base.partsOf(known.id)), entries).next().done === true;
+}
+
+function* from<T>(first: T, rest: Iterable<T>): Generator<T> {
+  yield first;
+  yield* rest;
+}
+
+function isHead({ key }: Entry): boolean {
+  return Buffer.compare(key, RECORD_KEYS.head) === 0;
+}
+
+function* notingHead(entries: Iterable<Entry>, note: (value: Uint8Array) => void): Generator<Entry> {
+  for (const entry of entries) {
+    if (isHead(entry)) note(entry.value);
+    yield entry;
+  }
+}
+
+/** Its damage is none of the collection's. */
+function* entriesOfBase(before: StoreParts | null): Generator<Entry> {
+  if (before === null) return;
+  try {
+    yield* storedEntries(before);
+  } catch (error) {
+    const path = before.whole ?? before.changes[0]?.path ?? "";
+    throw error instanceof DamagedFile ? damaged(path, error.message) : error;
+  }
+}
+
+function caughtUp(value: Uint8Array | null, known: CataloguedCollection): StoreHead {
+  const name = collectionName(known.id);
+  const head = value === null ? EMPTY_HEAD : decodeHead(value, { store: name, key: RECORD_KEYS.head }).head;
+  requireCaughtUp(head, known, name);
+  return head;
+}
