@@ -196,8 +196,7 @@ function parseLine(line: string, { folder, header }: Backup): BackedUpCollection
   } catch {
     // It is none, as below.
   }
-  const { id, index, store, ...members } =
-    parsed ?? ({} as Partial<BackedUpCollection & CollectionOfFormat1>);
+  const { id, index, store, ...members } = parsed ?? {};
   const own = store === null || store === undefined ? [] : [{ ...store, in: header.id, pack: null }];
   const { parts = own, isShared = false } = members;
   const isOne =

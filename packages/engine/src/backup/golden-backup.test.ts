@@ -33,7 +33,9 @@ async function restored(backup: string): Promise<Engine> {
 async function stateOf(engine: Engine): Promise<Record<string, readonly string[]>> {
   const state: Record<string, readonly string[]> = {};
   for (const { id, name } of (await engine.listCollections(AT, EVERY_PAGE)).items)
-    state[name] = (await readAll(engine, { ...AT, id })).map((one) => `${one.id} ${one.document}`).toSorted();
+    state[name] = (await readAll(engine, { ...AT, id }))
+      .map((one) => `${one.id} ${String(one.document)}`)
+      .toSorted();
   return state;
 }
 
