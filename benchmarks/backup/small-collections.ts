@@ -33,7 +33,7 @@ export async function benchSmallCollections(folder: string, collections: number)
 }
 
 async function fill(engine: Engine, n: number): Promise<void> {
-  const { id } = await engine.createCollection(parseCreateCollection({ name: `c${n}` }, AT));
+  const { id } = await engine.createCollection(parseCreateCollection({ name: `collection-${n}` }, AT));
   const records = Array.from({ length: RECORDS }, (_, i) => ({
     ...{ id: `r${i}`, document: `text ${i} of ${n}`, uri: null, metadata: null },
     embedding: Float32Array.from({ length: DIMENSIONS }, () => Math.random()),
