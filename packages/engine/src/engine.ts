@@ -165,6 +165,8 @@ export interface EngineStatistics {
   readonly archiveBytes: number;
   /** 1 while the archive cannot be written. */
   readonly archiveFailing: number;
+  /** 1 until a backup of all tenants is made that the archive goes on from: until then it leads nowhere. */
+  readonly archiveBackupMissing: number;
   /** Appends to logs of a database, since the engine started; 0 without one, as are the others… */
   readonly databaseAppends: number;
   /** … how long they took together, with the wait for a standby… */

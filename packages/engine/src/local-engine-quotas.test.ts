@@ -248,6 +248,7 @@ describe("statistics", () => {
       archiveLagSeconds: 0,
       archiveBytes: 0,
       archiveFailing: 0,
+      archiveBackupMissing: 0,
       indexVectorBytes: 0,
       indexCodeBytes: 0,
       indexCopyBytes: 0,

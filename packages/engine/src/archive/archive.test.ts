@@ -1,105 +1,23 @@
 /** An archive leads from a backup to any moment after it, and says so where it does not. */
-import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CollectionRef, SheafError } from "@sheaf/protocol";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { BackedUpCollections } from "../backup/backed-up-collections.ts";
-import { readChain, readHeader } from "../backup/backup-files.ts";
-import { RestoreSteps } from "../backup/restore-steps.ts";
+import type { CollectionRef } from "@sheaf/protocol";
+import { describe, expect, it } from "vitest";
+import { readHeader } from "../backup/backup-files.ts";
 import { createLocalEngine } from "../create-local-engine.ts";
-import type { Engine } from "../engine.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
-import { writeRestoredFormat } from "../storage/folder/data-format.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import { AT, makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
-import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { decodeChangeHead } from "./archive-entries.ts";
-import { ENTRY_KIND, listSegments, segmentPath } from "./archive-format.ts";
-import { ARCHIVE_MARK } from "./archive.ts";
+import { ENTRY_KIND, listSegments } from "./archive-format.ts";
+import { ARCHIVE_MARK } from "./archive-mark.ts";
 import { type ReplayTarget, planReplay } from "./plan-replay.ts";
 import { readArchive } from "./read-archive.ts";
-
-const EVERY_PAGE = { limit: 100, offset: 0 };
-const DAY_MS = 86_400_000;
-
-class Archived {
-  readonly dataFolder = join(temporaryFolder(), "data");
-  readonly folder = join(temporaryFolder(), "archive");
-  readonly backup = join(temporaryFolder(), "backup");
-  segmentBytes = 4_000;
-  isShared = false;
-  readonly logged: string[] = [];
-
-  async open(isArchived = true): Promise<Engine> {
-    const archive = { folder: this.folder, keepMs: DAY_MS, segmentBytes: this.segmentBytes };
-    const engine = await createLocalEngine({
-      dataFolder: this.dataFolder,
-      ...(isArchived ? { archive } : {}),
-      shareStores: this.isShared ? { records: 12, bytes: 100_000 } : null,
-      log: ({ message }) => void this.logged.push(message),
-    });
-    onTestFinished(() => engine.close().catch(() => undefined));
-    return engine;
-  }
-
-  async back(engine: Engine): Promise<void> {
-    await engine.makeBackup({ target: this.backup, base: null, tenant: null, keys: true });
-  }
-
-  /** What it returns gives the folder the catalog of now again, once the engine is closed. */
-  catalogOfNow(): () => void {
-    const file = join(this.dataFolder, "catalog", "data.mdb");
-    const bytes = readFileSync(file);
-    return () => writeFileSync(file, bytes);
-  }
-
-  /** As `restoreBackup` does, in this process. */
-  async restored(until: ReplayTarget): Promise<Engine> {
-    const header = await readHeader(this.backup);
-    const replay = planReplay(this.folder, header, until);
-    const dataFolder = join(temporaryFolder(), "restored");
-    mkdirSync(dataFolder);
-    const steps = new RestoreSteps();
-    const known = await BackedUpCollections.read(await readChain(this.backup));
-    const collections = [...known.all()].map(({ id, sequence, isShared, index }) => ({
-      ...{ id, sequence, isShared, store: known.partsOf(id) },
-      index: index.map((file) => ({ name: file.name, path: known.indexFile(id, file) })),
-    }));
-    await steps.collections({ dataFolder, collections });
-    const step = { from: this.backup, dataFolder, tenant: null, keys: true };
-    await steps.replay({ ...step, replay });
-    const { hasShares } = await steps.catalog(step);
-    writeRestoredFormat(new DataFolder(dataFolder), hasShares);
-    const engine = await createLocalEngine({ dataFolder });
-    onTestFinished(() => engine.close());
-    return engine;
-  }
-}
-
-const positionOf = async (engine: Engine): Promise<number> => (await engine.statistics()).archivePosition;
+import { Archived, DAY_MS, EVERY_PAGE, positionOf, refusalOf, stateOf } from "./testing/archived.ts";
 
 const changed = (body: Buffer): string => decodeChangeHead(body).collection;
-
-/** Names and records of all collections. */
-async function stateOf(engine: Engine): Promise<unknown> {
-  const { items } = await engine.listCollections(AT, EVERY_PAGE);
-  const state: unknown[] = [];
-  for (const { id, name, dimension, metadata } of items)
-    state.push([name, dimension, metadata, await readAll(engine, { ...AT, id })]);
-  return state;
-}
-
-async function refusalOf(action: () => unknown): Promise<string> {
-  try {
-    await action();
-  } catch (error) {
-    if (error instanceof SheafError) return error.message;
-    throw error;
-  }
-  return "";
-}
 
 describe("an archive", () => {
   it.each([
@@ -275,26 +193,6 @@ describe("an archive", () => {
     expect(await refusalOf(() => planReplay(archived.folder, { ...header, archive: null }, null))).toContain(
       "without --archive",
     );
-  });
-
-  it("refuses writes while it cannot be written, and loses none that it had taken", async () => {
-    const archived = new Archived();
-    archived.segmentBytes = 1;
-    const engine = await archived.open();
-    const ref = await makeCollection(engine);
-    await write(engine, ref, "add", record("a"));
-    await archived.back(engine);
-    // Marks and checkpoints take positions of their own: the way is barred for the next ones.
-    const barred = Array.from({ length: 50 }, (_, i) => i + 1);
-    const from = await positionOf(engine);
-    for (const i of barred) mkdirSync(segmentPath(archived.folder, from + i));
-    await expect(write(engine, ref, "upsert", record("b"))).rejects.toMatchObject({ code: "unavailable" });
-    expect((await engine.statistics()).archiveFailing).toBe(1);
-    await expect(write(engine, ref, "upsert", record("c"))).rejects.toMatchObject({ code: "unavailable" });
-    for (const i of barred) rmSync(segmentPath(archived.folder, from + i), { recursive: true });
-    await expect.poll(async () => (await engine.statistics()).archiveFailing).toBe(0);
-    await write(engine, ref, "upsert", record("d"));
-    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(engine));
   });
 
   it("belongs to one server at a time", async () => {

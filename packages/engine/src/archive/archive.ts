@@ -7,20 +7,16 @@
  * entry of a killed process is compared with the catalog, and voided where it is not there.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
 import type { EngineStatistics } from "../engine.ts";
 import type { CatalogCommit } from "../storage/catalog/catalog-store.ts";
-import { writeDurably } from "../storage/folder/write-durably.ts";
 import type { RecordStore, RemovedRecord, StoreChange } from "../storage/record-store.ts";
 import type { StoredRecord } from "../storage/stored-record.ts";
 import {
   type BaseBody,
   CHANGE_FORM,
   type ChangeBody,
-  decodeBase,
-  decodePosition,
   encodeBase,
   encodeCatalog,
   encodeChange,
@@ -29,7 +25,8 @@ import {
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
 import { lockArchive } from "./archive-lock.ts";
 import { ArchiveLog } from "./archive-log.ts";
-import { type ArchiveEnd, readArchive, readSegmentHeader } from "./read-archive.ts";
+import { readMark, removeMark, writeMark } from "./archive-mark.ts";
+import { type LastCommits, lastEntries } from "./last-entries.ts";
 import { removeOldSegments } from "./remove-old-segments.ts";
 
 export interface ArchiveSettings {
@@ -42,23 +39,25 @@ export interface ArchiveSettings {
 
 export type ArchiveMeasure = Pick<
   EngineStatistics,
-  "archivePosition" | "archiveLagSeconds" | "archiveBytes" | "archiveFailing"
+  "archivePosition" | "archiveLagSeconds" | "archiveBytes" | "archiveFailing" | "archiveBackupMissing"
 >;
 
 export const NO_ARCHIVE: ArchiveMeasure = {
   ...{ archivePosition: 0, archiveLagSeconds: 0, archiveBytes: 0, archiveFailing: 0 },
+  archiveBackupMissing: 0,
 };
 
 /** One batch on its way. */
 export interface Archiving {
-  /** At once when the batch is committed; resolves when its entry is on disk. */
+  /**
+   * At once when the batch is committed; resolves when its entry is on disk. Rejects with `unavailable` where that cannot be
+   * written: the batch is stored, and archived later unless the data folder is lost before.
+   */
   append(from: number, change: StoreChange): Promise<void>;
   /** It failed, or was appended. */
   end(): void;
 }
 
-/** Stands in a data folder: of which chain its changes are a part. */
-export const ARCHIVE_MARK = "archive.json";
 /** Of the records in one entry of an image. */
 const IMAGE_BYTES = 4 * 2 ** 20;
 const IMAGE_RECORDS = 1_024;
@@ -68,22 +67,30 @@ export class Archive {
   readonly #log: ArchiveLog;
   readonly #inFlight = new Set<Promise<void>>();
   readonly #bases: BaseBody[] = [];
+  /** Operation up to which an entry that may not be on disk yet catches up, in order of these entries. */
+  readonly #catchingUp = new Map<string, { readonly to: number; readonly position: number }>();
   /** Position of the catalog commit under way. */
   #undecided: number | null = null;
   /** Of before the start; `null`: the chain is new. */
   readonly #commits: LastCommits | null;
   readonly #renew: (why: string) => void;
   readonly #unlock: () => void;
+  readonly #dataFolder: string;
   #chain: string;
+  /** Id of a backup of all tenants that this chain goes on from. */
+  #backup: string | null;
 
   private constructor(
     settings: ArchiveSettings,
-    { chain, log, commits, bases, onRenewed, unlock }: OpenedArchive,
+    { chain, log, commits, bases, onRenewed, unlock, dataFolder, backup }: OpenedArchive,
   ) {
+    this.#dataFolder = dataFolder;
+    this.#backup = backup;
     this.#unlock = unlock;
     this.#chain = chain;
     this.#renew = (why) => {
       this.#chain = randomUUID();
+      this.#backup = null;
       log.renew(this.#chain);
       onRenewed(this.#chain, why);
     };
@@ -112,11 +119,10 @@ export class Archive {
     { dataFolder, onNews, onProblem }: ArchiveWatch,
     unlock: () => void,
   ): Archive {
-    const mark = join(dataFolder, ARCHIVE_MARK);
     const found = lastEntries(settings.folder);
-    const known = readMark(mark);
-    const isSame = known !== null && known === found.end.chain && found.end.problem === null;
-    const chain = isSame ? known : randomUUID();
+    const known = readMark(dataFolder);
+    const isSame = known !== null && known.chain === found.end.chain && found.end.problem === null;
+    const chain = isSame ? known.chain : randomUUID();
     const remove = (bases: readonly BaseBody[]): void => removeOldSegments(settings, bases);
     let archive: Archive | null = null;
     const log = new ArchiveLog({
@@ -129,19 +135,21 @@ export class Archive {
       const last =
         position === 0 ? "" : ` Up to entry ${position} earlier backups can be restored to any moment.`;
       onNews(`the archive begins a new chain (${why}): make a backup to restore from.${last}`);
-      writeDurably(mark, `${JSON.stringify({ chain: renewed })}\n`);
+      writeMark(dataFolder, { chain: renewed, backup: null });
     };
     if (!isSame) onRenewed(chain, found.end.problem ?? "the data folder was changed without it, or is new");
     const { bases } = found;
     const commits = isSame ? found.commits : null;
-    archive = new Archive(settings, { chain, log, bases, onRenewed, commits, unlock });
+    const last = bases.findLast((base) => base.chain === chain)?.id ?? null;
+    const backup = isSame ? (known.backup ?? last) : null;
+    archive = new Archive(settings, { chain, log, bases, onRenewed, commits, unlock, dataFolder, backup });
     remove(archive.bases);
     return archive;
   }
 
   /** What is written to a data folder without an archive is in none. */
   static leave(dataFolder: string): void {
-    rmSync(join(dataFolder, ARCHIVE_MARK), { force: true });
+    removeMark(dataFolder);
   }
 
   get chain(): string {
@@ -159,11 +167,12 @@ export class Archive {
       archiveLagSeconds: lagMs / 1_000,
       archiveBytes: bytesOf(this.#settings.folder),
       archiveFailing: Number(isFailing),
+      archiveBackupMissing: Number(this.#backup === null),
     };
   }
 
   /** At the start. `done`: position of the newest commit that the catalog has. */
-  async compareCatalog(done: number): Promise<void> {
+  compareCatalog(done: number): void {
     const commits = this.#commits;
     if (commits === null) return;
     const { positions, first } = commits;
@@ -171,7 +180,8 @@ export class Archive {
     const isWhole = last === null ? done < first : done === last;
     if (isWhole) return;
     const isLastMissing = last !== null && done < last && (before === null ? done < first : done === before);
-    if (isLastMissing) await this.#void(last);
+    // Before the next commit, which is all that matters: a start does not wait for an archive that is full.
+    if (isLastMissing) this.#log.append(ENTRY_KIND.void, () => encodePosition(last));
     else this.#renew("the catalog is of another time than the archive");
   }
 
@@ -195,7 +205,7 @@ export class Archive {
         const isNothing = change.puts.length + change.removes.length === 0 && change.head.sequence === from;
         const durable = isNothing
           ? Promise.resolve()
-          : this.#change({ ...change, collection, from, form: CHANGE_FORM.step });
+          : this.#change({ ...change, collection, from, form: CHANGE_FORM.step }).catch(storedHere);
         finish();
         return durable;
       },
@@ -203,10 +213,14 @@ export class Archive {
     };
   }
 
-  /** What a collection holds above operation `from`, which has been archived. Nothing may be written meanwhile. */
-  async catchUp(collection: string, store: RecordStore, from: number): Promise<void> {
+  /**
+   * Appends what a collection holds above operation `from`, which has been archived. Nothing may be written meanwhile. It is
+   * not waited for, so that reads go on while the archive cannot be written: the entry comes before those of later writes, and
+   * before the checkpoint that would make it needless.
+   */
+  catchUp(collection: string, store: RecordStore, from: number): void {
     const { head } = store;
-    if (head.sequence <= from) return;
+    if (head.sequence <= Math.max(from, this.#catchingUpTo(collection))) return;
     const changes = store.changesAfter(from);
     if (changes === "trimmed")
       throw new SheafError("internal", `collection ${collection} has forgotten what is not archived`);
@@ -217,7 +231,19 @@ export class Archive {
       else if (change.kind === "remove")
         removes.push({ id: change.id, offset: 0, sequence: change.sequence });
     }
-    await this.#change({ collection, from, form: CHANGE_FORM.state, head, puts, removes });
+    const change = { collection, from, form: CHANGE_FORM.state, head, puts, removes };
+    const { position } = this.#log.append(ENTRY_KIND.change, () => encodeChange(change));
+    this.#catchingUp.delete(collection);
+    this.#catchingUp.set(collection, { to: head.sequence, position });
+  }
+
+  /** One that is opened again and again while the archive is full waits there once. */
+  #catchingUpTo(collection: string): number {
+    for (const [id, { position }] of this.#catchingUp) {
+      if (position > this.#log.durable) break;
+      this.#catchingUp.delete(id);
+    }
+    return this.#catchingUp.get(collection)?.to ?? 0;
   }
 
   /** All records of a collection that the catalog does not name yet. */
@@ -279,6 +305,8 @@ export class Archive {
   async noteBase(base: BaseBody): Promise<void> {
     await this.#log.append(ENTRY_KIND.base, () => encodeBase(base)).durable;
     this.#bases.push(base);
+    this.#backup = base.id;
+    writeMark(this.#dataFolder, { chain: this.#chain, backup: base.id });
   }
 
   async close(): Promise<void> {
@@ -302,68 +330,10 @@ interface OpenedArchive {
   readonly log: ArchiveLog;
   readonly commits: LastCommits | null;
   readonly bases: readonly BaseBody[];
+  readonly dataFolder: string;
+  readonly backup: string | null;
   readonly onRenewed: (chain: string, why: string) => void;
   readonly unlock: () => void;
-}
-
-/** Commits of the catalog in the last segments. */
-interface LastCommits {
-  /** Of the last two that are not void. */
-  readonly positions: readonly number[];
-  /** Position that these segments begin with. */
-  readonly first: number;
-}
-
-interface LastEntries {
-  readonly end: ArchiveEnd;
-  readonly commits: LastCommits;
-  readonly bases: readonly BaseBody[];
-}
-
-/** Of the last two segments: a catalog commit of which nobody knows lies there. */
-function lastEntries(folder: string): LastEntries {
-  const segments = listSegments(folder);
-  const first = segments.at(-2) ?? segments.at(-1);
-  let positions: readonly number[] = [];
-  const bases: BaseBody[] = [];
-  if (first === undefined) return { end: EMPTY, commits: { positions, first: 0 }, bases };
-  const entries = readArchive(folder, first.first - 1);
-  for (;;) {
-    const next = entries.next();
-    if (next.done === true) {
-      const chain = next.value.chain ?? readSegmentHeader(first)?.chain ?? null;
-      return {
-        end: { ...next.value, chain, position: lastPosition(next.value) },
-        commits: { positions, first: first.first },
-        bases,
-      };
-    }
-    const { kind, position, body } = next.value;
-    if (kind === ENTRY_KIND.catalog) positions = [...positions, position].slice(-3);
-    else if (kind === ENTRY_KIND.void) positions = without(positions, decodePosition(body));
-    else if (kind === ENTRY_KIND.base) bases.push(decodeBase(body));
-  }
-
-  /** Behind a damaged entry there may be later ones, whose positions are taken. */
-  function lastPosition(end: ArchiveEnd): number {
-    return end.problem === null ? end.position : Math.max(end.position, segments.at(-1)!.first) + 2 ** 24;
-  }
-}
-
-const EMPTY: ArchiveEnd = {
-  ...{ position: 0, time: null, chain: null },
-  ...{ problem: null, segment: null, bytes: 0 },
-};
-
-/** `null`: there is none that can be read. */
-function readMark(path: string): string | null {
-  if (!existsSync(path)) return null;
-  try {
-    const { chain } = JSON.parse(readFileSync(path, "utf8")) as { readonly chain?: unknown };
-    return typeof chain === "string" ? chain : null;
-  } catch {
-    return null;
-  }
 }
 
 function bytesOf(folder: string): number {
@@ -379,12 +349,17 @@ function imagePart(
   return { collection, form: CHANGE_FORM.image, from: part, puts, removes: [] };
 }
 
-function without(positions: readonly number[], voided: number): readonly number[] {
-  return positions.filter((position) => position !== voided);
-}
-
 /** Whether `take` said that it is enough. */
 function takeRecords(store: RecordStore, from: number, take: (record: StoredRecord) => boolean): boolean {
   for (const record of store.scan(from)) if (!take(record)) return true;
   return false;
+}
+
+/** What a write is told that is committed and cannot be archived: as where the answer was lost, nobody knows how it ends. */
+function storedHere(cause: unknown): never {
+  throw new SheafError(
+    "unavailable",
+    "the write is stored, but the archive cannot be written, so it is lost if this server's disk is: read before it is sent again",
+    { cause, retryAfterSeconds: 1 },
+  );
 }

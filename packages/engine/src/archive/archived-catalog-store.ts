@@ -25,7 +25,7 @@ export class ArchivedCatalogStore implements CatalogStore {
   /** Voids the last entry where a process was killed before it had done it, and begins a new chain where more are missing. */
   static async over(store: CatalogStore, archive: Archive): Promise<ArchivedCatalogStore> {
     const known = await store.get(ARCHIVE_POSITION_KEY);
-    await archive.compareCatalog(known === null ? 0 : decodePosition(Buffer.from(known)));
+    archive.compareCatalog(known === null ? 0 : decodePosition(Buffer.from(known)));
     return new ArchivedCatalogStore(store, archive);
   }
 

@@ -173,7 +173,7 @@ export class CollectionOpener {
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
         const dirty = (await checkpoints.isDirty(id)) || differs(store.head, known);
         // What is counted by the catalog was archived before.
-        if (dirty) await this.#options.archive?.catchUp(id, store, known.logPosition);
+        if (dirty) this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
           ...{ ...common, mover, usedBytes, storedRecords, logged },
           progress,

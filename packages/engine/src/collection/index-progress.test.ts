@@ -77,6 +77,22 @@ describe("a checkpoint", () => {
   });
 });
 
+describe("checkpoints that fail", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it("are tried again, and reported once", async () => {
+    vi.useFakeTimers();
+    const failed = Promise.reject<void>(new Error("full"));
+    failed.catch(() => undefined);
+    const { progress: tracked, events } = progress(failed);
+    await tracked.track(async () => 1);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(events.filter((event) => event.startsWith("checkpoint")).length).toBeGreaterThan(2);
+    expect(events.filter((event) => event.includes("full"))).toEqual(["Error: full"]);
+    await tracked.close();
+  });
+});
+
 describe("closing", () => {
   afterEach(() => void vi.useRealTimers());
 

@@ -31,6 +31,8 @@ export class IndexProgress {
   #timer: NodeJS.Timeout | null = null;
   #ticking: Promise<void> = Promise.resolve();
   #closing = false;
+  /** The last checkpoint failed. */
+  #isFailing = false;
 
   /** `position`: sequence number of the last checkpoint. */
   constructor(position: number, hooks: IndexProgressHooks) {
@@ -104,15 +106,17 @@ export class IndexProgress {
     if (this.#mark !== null || this.#checkpointed < this.#newest) this.#schedule();
   }
 
-  /** A failure is reported and tried again with the next tick. */
+  /** A failure is tried again with the next tick, and reported once: a full disk would fill the log. */
   async #checkpoint(position: number, complete: boolean): Promise<void> {
     // A write from here on marks again, and the catalog keeps the order.
     if (complete) this.#mark = null;
     try {
       await this.#hooks.checkpoint(position, complete);
       this.#checkpointed = position;
+      this.#isFailing = false;
     } catch (error) {
-      this.#hooks.onProblem(error);
+      if (!this.#isFailing) this.#hooks.onProblem(error);
+      this.#isFailing = true;
     }
   }
 }

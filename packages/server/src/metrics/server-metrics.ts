@@ -241,6 +241,10 @@ function archiveGauges(
       "archive_failing",
       "1 while the archive cannot be written, and writes are refused.",
     ),
+    archiveBackupMissing: gauge(
+      "archive_backup_missing",
+      "1 until a complete backup of all tenants is made that the archive goes on from: until then nothing can be restored with it.",
+    ),
   };
 }
 

@@ -1,0 +1,69 @@
+/** While an archive cannot be written, reads go on, and every write says whether it is stored. */
+import { describe, expect, it } from "vitest";
+import type { Engine } from "../engine.ts";
+import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
+import { Archived, positionOf, stateOf } from "./testing/archived.ts";
+
+describe("an archive that cannot be written", () => {
+  it("refuses writes while it cannot be written, and loses none that it had taken", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 1;
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("a"));
+    await archived.back(engine);
+    const free = archived.bar(await positionOf(engine));
+    await expect(write(engine, ref, "upsert", record("b"))).rejects.toMatchObject({ code: "unavailable" });
+    expect((await engine.statistics()).archiveFailing).toBe(1);
+    await expect(write(engine, ref, "upsert", record("c"))).rejects.toMatchObject({ code: "unavailable" });
+    free();
+    await expect.poll(async () => (await engine.statistics()).archiveFailing).toBe(0);
+    await write(engine, ref, "upsert", record("d"));
+    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(engine));
+  });
+
+  it("that cannot be written bars no reads, after a start neither, and a write that is stored says so", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 1;
+    const engine = await archived.open();
+    const refs = [await makeCollection(engine), await makeCollection(engine)];
+    for (const ref of refs) await write(engine, ref, "add", record("a"));
+    await archived.back(engine);
+    // Marked as written to, as it is until its next checkpoint.
+    await write(engine, refs[0]!, "add", record("b"));
+    archived.bar(await positionOf(engine));
+    await expect(write(engine, refs[0]!, "add", record("c"))).rejects.toThrow("the write is stored");
+    await expect(write(engine, refs[0]!, "add", record("d"))).rejects.toThrow("nothing can be");
+    await engine.close();
+    archived.free();
+    const again = await archived.open();
+    archived.bar(await positionOf(again));
+    const read = async (): Promise<unknown> => (await readAll(again, refs[0]!)).map(({ id }) => id);
+    expect([await read(), await read()]).toEqual([
+      ["a", "b", "c"],
+      ["a", "b", "c"],
+    ]);
+    await expect(write(again, refs[1]!, "add", record("e"))).rejects.toMatchObject({ code: "unavailable" });
+    archived.free();
+    await expect.poll(async () => (await again.statistics()).archiveFailing).toBe(0);
+    await write(again, refs[0]!, "add", record("f"));
+    expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(again));
+  });
+
+  it("says that no backup leads to it until one does", async () => {
+    const archived = new Archived();
+    const isMissing = async (engine: Engine): Promise<number> =>
+      (await engine.statistics()).archiveBackupMissing;
+    const engine = await archived.open();
+    await makeCollection(engine);
+    expect(await isMissing(engine)).toBe(1);
+    await archived.back(engine);
+    expect(await isMissing(engine)).toBe(0);
+    await engine.close();
+    const again = await archived.open();
+    expect(await isMissing(again)).toBe(0);
+    await again.close();
+    await (await archived.open(false)).close();
+    expect(await isMissing(await archived.open())).toBe(1);
+  });
+});
