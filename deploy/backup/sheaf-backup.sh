@@ -31,7 +31,7 @@ esac
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # A failure, or a damaged collection that could not be copied.
-if ! "$sheaf" backup "$name" "$@" --keys >"$log" 2>&1; then
+if ! "$sheaf" backup "$name" "$@" >"$log" 2>&1; then
   cat "$log" >&2
   exit 1
 fi

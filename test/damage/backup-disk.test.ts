@@ -48,6 +48,7 @@ describe(`on ${disk.kind}`, () => {
     const { code, output } = await backUp("first");
     expect({ code, output }).toEqual({ code: 1, output: expect.stringMatching(/full|free/u) });
     const left = join(disk.folder, "backups", "first");
+    expect(output).not.toContain("the data folder");
     expect(existsSync(left) ? readdirSync(left) : []).toEqual([]);
     disk.free();
     expect(await backUp("first")).toMatchObject({ code: 0 });
@@ -59,9 +60,11 @@ describe(`on ${disk.kind}`, () => {
     const words = `the disk of ${to} is full; make room and run the same restore again`;
     disk.fill();
     expect(await restore()).toMatchObject({ code: 1, errors: expect.stringContaining(words) });
-    // It has room to begin.
+    // There is room to begin, and not for all of it.
     disk.freeHalfOfReserve();
-    expect(await restore()).toMatchObject({ code: 1, errors: expect.stringContaining(words) });
+    const { code, errors } = await restore();
+    expect({ code, errors }).toEqual({ code: 1, errors: expect.stringContaining(words) });
+    expect([errors.trim().split("\n").length, existsSync(join(to, "collections"))]).toEqual([1, false]);
     disk.free();
     expect(await restore()).toMatchObject({ code: 0, errors: "" });
     expect((await runSheaf("doctor", "--data", to)).code).toBe(0);

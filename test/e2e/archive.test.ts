@@ -43,7 +43,7 @@ describe("sheaf serve --archive", () => {
     const data = join(folder, "data");
     const served = await serve(data);
     await served.ask(COLLECTIONS, { name: "dropped" });
-    expect(await sheaf(served.url, "backup", "base", "--keys")).toMatchObject({ code: 0 });
+    expect(await sheaf(served.url, "backup", "base")).toMatchObject({ code: 0 });
     const acknowledged = new Map<string, string[]>();
     const killed = new AbortController();
     const writers = Array.from({ length: WRITERS }, async (_, w) => {

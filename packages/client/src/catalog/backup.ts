@@ -11,6 +11,8 @@ export interface Backup {
   readonly tenant: string | null;
   /** The backup that it adds to. */
   readonly incremental: string | null;
+  /** Whether API keys are in it, as digests. */
+  readonly keys: boolean;
   /** Those that are copied. */
   readonly collections: number;
   /** Of how many; `null` while that is not known, and where it failed. */
@@ -28,7 +30,7 @@ export interface CreateBackupParams extends NameParams {
   readonly incremental?: string | undefined;
   /** The only tenant to be copied. */
   readonly tenant?: string | undefined;
-  /** With API keys, as digests. */
+  /** With API keys, as digests; `true` if omitted. */
   readonly keys?: boolean | undefined;
 }
 

@@ -14,7 +14,7 @@ import { planReplay } from "./plan-replay.ts";
 const STEP = 13;
 
 let folder: string;
-let base: Pick<BackupHeader, "archive" | "started">;
+let base: Pick<BackupHeader, "archive" | "started" | "finished">;
 let segments: readonly SegmentName[];
 let last: ArchiveEntry;
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
   folder = await archiveOf(18);
   segments = listSegments(folder);
   last = [...readArchive(folder, 0)].at(-1)!;
-  base = { started: 0, archive: { chain: last.chain, from: 0, to: 2 } };
+  base = { started: 0, finished: 0, archive: { chain: last.chain, from: 0, to: 2 } };
 });
 
 async function archiveOf(writes: number): Promise<string> {

@@ -35,7 +35,7 @@ export interface PlannedReplay extends Replay {
 /** Throws `failed_precondition`, and `invalid_argument` for a moment that they do not lead to. */
 export function planReplay(
   archive: string,
-  { archive: base, started }: Pick<BackupHeader, "archive" | "started">,
+  { archive: base, started, finished }: Pick<BackupHeader, "archive" | "started" | "finished">,
   target: ReplayTarget,
 ): PlannedReplay {
   if (base === null || base === undefined)
@@ -61,7 +61,8 @@ export function planReplay(
       "invalid_argument",
       to < base.to && target === null
         ? `the archive ends at entry ${end.position}, and the backup needs it up to entry ${base.to}`
-        : `the backup is one state from entry ${base.to} on; for an earlier moment restore an earlier one`,
+        : `the backup is one state from entry ${base.to} on, which it reached when it was finished, ${new Date(finished).toISOString()}; ` +
+            "for an earlier moment restore an earlier one",
     );
   if (!isReached)
     throw new SheafError(

@@ -15,13 +15,13 @@
  * Format 1 had no packs: a line named the part of its own backup alone, `data.mdb` or a file `changes`.
  */
 import { createHash } from "node:crypto";
-import { createReadStream, existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { SheafError } from "@sheaf/protocol";
 import { parseUuid } from "../catalog/catalog-keys.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { openFile } from "../storage/folder/open-file.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import type { FileSum } from "./summed-file.ts";
 
@@ -35,6 +35,7 @@ export const PACKS = "packs";
 /** Stands in a backup that is not complete. */
 export const UNFINISHED = "unfinished";
 const FILE_NAME = /^[\w-][\w.-]*$/u;
+const MOST_HEADER_BYTES = 2 ** 20;
 /** More are a loop. */
 const MOST_IN_A_CHAIN = 1_000;
 
@@ -137,8 +138,11 @@ export async function readHeader(folder: string): Promise<BackupHeader> {
   if (!isBackup(folder)) {
     throw new SheafError("invalid_argument", `${folder} is no complete backup of Sheaf: ${whyNone(folder)}`);
   }
-  const text = await readFile(join(folder, HEADER), "utf8");
-  const sum = await readFile(join(folder, HEADER_SUM), "utf8").catch(() => "");
+  const text = await readSmall(folder, HEADER);
+  const sum = await readSmall(folder, HEADER_SUM).catch((error: unknown) => {
+    if (error instanceof SheafError) throw error;
+    return "";
+  });
   if (sum !== headerSum(text)) throw damaged(folder, `${HEADER} does not have its checksum`);
   const { format, version, ...header } = JSON.parse(text) as BackupHeader & Record<string, unknown>;
   if (format !== FORMAT || typeof version !== "number")
@@ -159,13 +163,17 @@ function whyNone(folder: string): string {
   return `it has no ${HEADER}`;
 }
 
-/** The backup and those that it adds to, newest first; the last one is whole. */
-export async function readChain(folder: string): Promise<readonly Backup[]> {
+/**
+ * The backup and those that it adds to, newest first; the last one is whole.
+ *
+ * @param read Whoever reads many chains reads each header once.
+ */
+export async function readChain(folder: string, read = readHeader): Promise<readonly Backup[]> {
   const chain: Backup[] = [];
   let next: string | null = resolve(folder);
   let expected: string | null = null;
   while (next !== null) {
-    const header: BackupHeader = await readHeader(next);
+    const header: BackupHeader = await read(next);
     if (expected !== null && header.id !== expected)
       throw damaged(next, `it is another backup than the one that ${chain.at(-1)?.folder} adds to`);
     chain.push({ folder: next, header });
@@ -182,10 +190,8 @@ export async function readChain(folder: string): Promise<readonly Backup[]> {
  * whoever can write the list can write its sum.
  */
 export async function* readCollections(backup: Backup): AsyncGenerator<BackedUpCollection> {
-  const lines = createInterface({
-    input: createReadStream(join(backup.folder, COLLECTION_LIST)),
-    crlfDelay: Infinity,
-  });
+  const file = await openFile(join(backup.folder, COLLECTION_LIST));
+  const lines = createInterface({ input: file.createReadStream(), crlfDelay: Infinity });
   for await (const line of lines) if (line !== "") yield parseLine(line, backup);
 }
 
@@ -224,6 +230,17 @@ export function partFile(folder: string, id: string, { isWhole, pack }: StorePar
 
 export function damaged(folder: string, problem: string): SheafError {
   return new SheafError("failed_precondition", `${folder} is damaged: ${problem}`);
+}
+
+/** Throws `failed_precondition` where it is no file, or one that no backup has. */
+async function readSmall(folder: string, name: string): Promise<string> {
+  const file = await openFile(join(folder, name));
+  try {
+    if ((await file.stat()).size > MOST_HEADER_BYTES) throw damaged(folder, `${name} is too large`);
+    return await file.readFile("utf8");
+  } finally {
+    await file.close();
+  }
 }
 
 /** As `sha256sum -c` reads it. */

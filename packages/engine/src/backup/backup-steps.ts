@@ -47,7 +47,7 @@ export interface CataloguedCollection {
 export interface CatalogStep {
   /** Folder of the catalog that is in use. */
   readonly from: string;
-  /** A folder that does not exist yet, in the data folder. */
+  /** A folder that does not exist yet. */
   readonly staging: string;
   readonly to: string;
   readonly tenant: string | null;
@@ -152,11 +152,11 @@ export class BackupSteps {
     return { bytes, damaged: damages };
   }
 
-  /** Makes the backup complete. */
+  /** Makes the backup complete. Gives the bytes of all its files. */
   async finish(step: {
     readonly to: string;
     readonly header: Omit<BackupHeader, "list" | "finished">;
-  }): Promise<void> {
+  }): Promise<number> {
     const { to, header } = step;
     await this.#stores?.copier.close();
     this.#stores = null;
@@ -169,6 +169,7 @@ export class BackupSteps {
     writeHeader(to, { ...header, bytes, list: sum, finished: Date.now() });
     await rm(join(to, UNFINISHED));
     await syncFile(to);
+    return bytes;
   }
 
   #catalogued(to: string): readonly CataloguedCollection[] {

@@ -1,5 +1,6 @@
 /** What makes one sorted list of entries out of another, as a list of changes, and as bytes. */
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, readSync } from "node:fs";
+import { openFileSync } from "../storage/folder/open-file.ts";
 import type { Entry, EntryWrite } from "../storage/entries.ts";
 import { damaged } from "./backup-files.ts";
 
@@ -57,7 +58,7 @@ export function* encodeChanges(changes: Iterable<EntryWrite>): Generator<Buffer>
 
 /** Throws `failed_precondition` where the bytes are no list of changes, or end too early. */
 export function* readChanges({ path, at, bytes }: ChangeList): Generator<EntryWrite> {
-  const file = openSync(path, "r");
+  const file = openFileSync(path);
   let position = at;
   const end = at + bytes;
   let buffered = Buffer.alloc(0);

@@ -1,4 +1,5 @@
 /** Backups that are damaged, mixed up or forged, and targets that are none: each is refused in a sentence, and nothing is restored. */
+import { execFileSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -28,6 +29,7 @@ import {
   readHeader,
   writeHeader,
 } from "./backup-files.ts";
+import { removeBackup } from "./remove-backup.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { sumFile } from "./summed-file.ts";
 
@@ -54,10 +56,10 @@ async function back(name: string, base: string | null = null): Promise<string> {
 }
 
 /** What a restore is refused with; nothing is left in its folder. */
-async function refusal(backup: string): Promise<string> {
+async function refusal(backup: string, tenant: string | null = null): Promise<string> {
   const folder = join(temporaryFolder(), "restored");
   try {
-    await restoreBackup({ backup, dataFolder: folder, tenant: null });
+    await restoreBackup({ backup, dataFolder: folder, tenant });
   } catch (error) {
     if (!(error instanceof SheafError)) throw error;
     expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
@@ -92,18 +94,23 @@ describe("a chain of backups", () => {
     await back("other");
     expect(await refusal(join(temporaryFolder(), "absent"))).toContain("no complete backup");
     expect(await refusal(dataFolder)).toContain(`sheaf backup NEW-FOLDER --data ${dataFolder}`);
+    expect(await refusal(third, "misspelt")).toBe("Tenant [misspelt] is not in the backup");
+    for (const link of ["first", "second"])
+      await expect(removeBackup(join(backups, link))).rejects.toThrow(`${link} is needed by `);
     for (const link of ["first", "second"]) {
       const [at, aside] = [join(backups, link), join(backups, "aside")];
       for (const name of filesOf(at)) {
         const path = join(at, name);
         const bytes = readFileSync(path);
-        for (const harm of ["flip", "cut", "remove"] as const) {
+        for (const harm of ["flip", "cut", "remove", "pipe"] as const) {
           const turned = Buffer.from(bytes);
           turned[bytes.length >> 1]! ^= 1;
           if (harm === "flip") writeFileSync(path, turned);
           else if (harm === "cut") truncateSync(path, bytes.length - 1);
           else rmSync(path);
+          if (harm === "pipe") execFileSync("mkfifo", [path]);
           expect(await refusal(third), `${harm} ${link}/${name}`).toContain(at);
+          rmSync(path, { force: true });
           writeFileSync(path, bytes);
         }
       }
@@ -119,10 +126,20 @@ describe("a chain of backups", () => {
     renameSync(other!, one!);
     renameSync(`${one}.aside`, other!);
     expect(await refusal(third)).toMatch(/does not have its checksum|ends too early/u);
+    for (const link of ["third", "second", "first"]) await removeBackup(join(backups, link));
+    expect(readdirSync(backups)).toEqual(["other"]);
   });
 });
 
 describe("an export", () => {
+  it("into the backup is refused", async () => {
+    const backup = await back("first");
+    const [to, { id: collection }] = [join(backup, "x"), refs[0]!];
+    await expect(exportTenant({ backup, tenant: AT.tenant, to })).rejects.toThrow("lies in the backup");
+    await expect(exportCollection({ ...AT, backup, collection, to })).rejects.toThrow("lies in the backup");
+    expect(existsSync(to)).toBe(false);
+  });
+
   it("of a damaged backup is refused, whatever of it is damaged", async () => {
     await back("first");
     await write(engine, refs[0]!, "upsert", record("c"));

@@ -16,7 +16,7 @@ import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
-import type { DiskReserve } from "../storage/folder/disk-space.ts";
+import { type DiskReserve, reserveElsewhere } from "../storage/folder/disk-space.ts";
 import { liesIn } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
@@ -119,7 +119,7 @@ export class BackupMaker {
         `${target} lies in the data folder, with which it would be lost; choose another`,
       );
     const base = request.base === null ? null : await baseOf({ ...request, base: request.base, target });
-    await prepareTarget(target);
+    await prepareTarget(target, base);
     const { folder, deleteBehind } = this.#options;
     const release = folder.hold();
     const releaseShares = deleteBehind.hold();
@@ -130,7 +130,7 @@ export class BackupMaker {
     } catch (error) {
       await child.close();
       await clearTarget(target);
-      throw error;
+      throw namingDiskOf(target, error);
     } finally {
       this.#closing = null;
       await child.close();
@@ -143,10 +143,11 @@ export class BackupMaker {
   async #copy(work: BackupWork): Promise<MadeBackup> {
     const { request, base, child, signal } = work;
     const { target: to, tenant, keys } = request;
-    const { folder, forker, diskReserve, archive } = this.#options;
+    const { folder, forker, archive } = this.#options;
+    const diskReserve = this.#reserveAt(to);
     const started = Date.now();
     const id = randomUUID();
-    const staging = folder.newTrash();
+    const staging = join(to, "staging");
     const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
     // Between forks: of one under way, records are in the archive that no catalog names yet, and this one must not either.
     // Collections that are on the move arrive first.
@@ -186,16 +187,20 @@ export class BackupMaker {
       ...{ catalog, collections, bytes, damaged },
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
-    await child.ask("finishBackup", { to, header }, signal);
+    bytes = await child.ask("finishBackup", { to, header }, signal);
     if (tenant === null) await archive?.noteBase({ id, from, to: until, finished: Date.now() });
     return { target: to, id, started, collections, bytes, damaged };
+  }
+
+  #reserveAt(target: string): DiskReserve | undefined {
+    return reserveElsewhere(this.#options.diskReserve, { data: this.#options.folder.path, other: target });
   }
 
   /** All at once, and where that ends the process, one by one to find out whose records did. */
   async #collections(batch: Batch, backup: string, work: BackupWork): Promise<CopiedCollections> {
     const staged = this.#options.folder.newTrash();
     const step = { from: this.#options.folder.path, to: work.request.target, backup };
-    const common = { ...step, base: work.base?.folder ?? null, diskReserve: this.#options.diskReserve };
+    const common = { ...step, base: work.base?.folder ?? null, diskReserve: this.#reserveAt(step.to) };
     const copy = (collections: readonly CollectionToCopy[]): Promise<CopiedCollections> =>
       work.child.ask("copyCollections", { ...common, collections }, work.signal);
     let [bytes, damaged] = [0, 0];
@@ -264,6 +269,13 @@ interface BackupWork {
   readonly signal: CancelSignal | undefined;
 }
 
+/** Nothing else is written to. */
+function namingDiskOf(target: string, error: unknown): unknown {
+  if (!(error instanceof SheafError) || error.code !== "storage_full") return error;
+  const message = error.message.replace(/^the disk of .*? is full/u, `the disk of ${target} is full`);
+  return new SheafError("storage_full", message, { cause: error });
+}
+
 /** So far; files may come and go meanwhile. */
 function bytesIn(folder: string): number {
   if (!existsSync(folder)) return 0;
@@ -300,7 +312,7 @@ async function baseOf({ base, target, tenant }: BackupRequest & { readonly base:
 }
 
 /** What a backup that was killed has left there is removed. */
-async function prepareTarget(target: string): Promise<void> {
+async function prepareTarget(target: string, base: Backup | null): Promise<void> {
   if (existsSync(target) && (await stat(target)).isDirectory() && readdirSync(target).length > 0) {
     const isLeft = existsSync(join(target, UNFINISHED)) && !isBackup(target);
     const what = isBackup(target) ? "a backup" : "other files";
@@ -308,7 +320,8 @@ async function prepareTarget(target: string): Promise<void> {
     await clearTarget(target);
   }
   makeFolder(target);
-  writeDurably(join(target, UNFINISHED), "");
+  // Whoever removes backups sees by it that the base is needed.
+  writeDurably(join(target, UNFINISHED), base === null ? "" : relative(target, base.folder));
 }
 
 /** But for the folder itself, which may be a mount. */

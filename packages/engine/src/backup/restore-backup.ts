@@ -1,4 +1,4 @@
-/** Makes a data folder out of a backup. Nothing is written before every checksum has been found right. */
+/** Makes a data folder out of a backup. Nothing is written before every checksum has been found right and there is room. */
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { type PlannedReplay, type ReplayTarget, planReplay } from "../archive/pl
 import { acquireDataLock } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { RESTORING, writeRestoredFormat } from "../storage/folder/data-format.ts";
-import { liesIn } from "../storage/folder/lies-in.ts";
+import { refuseInside } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { syncFile } from "../storage/folder/sync-files.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
@@ -16,6 +16,7 @@ import { BackupChild } from "./backup-child.ts";
 import { readChain } from "./backup-files.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
 import type { RestoredCollection } from "./restore-steps.ts";
+import { requireRoom, requireTenant, roomForRestore } from "./restored-collections.ts";
 import { type VerificationProgress, type VerifiedBackup, verifyBackup } from "./verify-backup.ts";
 
 export interface RestoreRequest {
@@ -27,7 +28,13 @@ export interface RestoreRequest {
   /** An archive that goes on from the backup, and up to when it is followed. */
   readonly archive?: { readonly folder: string; readonly until: ReplayTarget } | undefined;
   readonly onVerify?: (progress: VerificationProgress) => void;
-  readonly onRestore?: (collections: number) => void;
+  readonly onRestore?: (progress: RestoreProgress) => void;
+}
+
+export interface RestoreProgress {
+  readonly collections: number;
+  /** That the backup has; an archive may add some and drop others. */
+  readonly totalCollections: number;
 }
 
 export interface RestoredFolder {
@@ -55,10 +62,13 @@ export function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> 
 async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   const { backup, dataFolder, tenant } = request;
   const folder = new DataFolder(dataFolder);
-  for (const link of await readChain(backup)) refuseInside(dataFolder, link.folder, "backup");
+  const chain = await readChain(backup);
+  for (const link of chain) refuseInside(dataFolder, link.folder, "backup");
   if (request.archive !== undefined) refuseInside(dataFolder, request.archive.folder, "archive");
   makeFolder(dataFolder);
   requireEmpty(folder);
+  // One that the archive has made is found behind its entries only.
+  if (tenant !== null && request.archive === undefined) requireTenant(backup, tenant);
   const verified = await verifyBackup(backup, request.onVerify);
   const [problem] = verified.problems;
   if (problem !== undefined) {
@@ -71,12 +81,15 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   const { header } = verified;
   const replay =
     request.archive === undefined ? null : planReplay(request.archive.folder, header, request.archive.until);
+  const known = await BackedUpCollections.read(chain);
+  const room = roomForRestore(known, header.catalog.bytes, tenant ?? header.tenant);
   const lock = await acquireDataLock(folder.lockFile);
   const child = new BackupChild(lock.fd);
   try {
     requireEmpty(folder);
     await clear(folder);
-    let collections = await restore(child, request);
+    requireRoom(dataFolder, room.bytes);
+    let collections = await restore(child, known, { ...request, totalCollections: room.collections });
     const step = { from: backup, dataFolder, tenant: tenant ?? header.tenant, keys: header.keys };
     if (replay !== null) collections = await child.ask("replayArchive", { ...step, replay });
     const { hasShares } = await child.ask("restoreCatalog", step);
@@ -85,15 +98,21 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
     await rm(join(dataFolder, RESTORING));
     await syncFile(dataFolder);
     return { verified, collections, replay };
+  } catch (error) {
+    // Nothing can come of it at another try.
+    if (error instanceof SheafError && error.code === "not_found") await clear(folder, true);
+    throw error;
   } finally {
     await child.close();
     lock.release();
   }
 }
 
-async function restore(child: BackupChild, request: RestoreRequest): Promise<number> {
-  const { backup, dataFolder, tenant, onRestore } = request;
-  const known = await BackedUpCollections.read(await readChain(backup));
+async function restore(
+  child: BackupChild,
+  known: BackedUpCollections,
+  { dataFolder, tenant, onRestore, totalCollections }: RestoreRequest & { readonly totalCollections: number },
+): Promise<number> {
   let collections = 0;
   let waiting: RestoredCollection[] = [];
   let bytes = 0;
@@ -101,7 +120,7 @@ async function restore(child: BackupChild, request: RestoreRequest): Promise<num
     await child.ask("restoreCollections", { dataFolder, collections: waiting });
     collections += waiting.length;
     [waiting, bytes] = [[], 0];
-    onRestore?.(collections);
+    onRestore?.({ collections, totalCollections });
   };
   for (const { id, sequence, isShared, parts, index, tenant: owner } of known.all()) {
     if (tenant !== null && owner !== tenant) continue;
@@ -114,14 +133,6 @@ async function restore(child: BackupChild, request: RestoreRequest): Promise<num
   }
   if (waiting.length > 0) await flush();
   return collections;
-}
-
-function refuseInside(dataFolder: string, folder: string, what: string): void {
-  if (!liesIn(dataFolder, folder)) return;
-  throw new SheafError(
-    "invalid_argument",
-    `${dataFolder} lies in the ${what} ${folder}; name a folder elsewhere`,
-  );
 }
 
 /** Beside what an interrupted restore left. */
@@ -138,8 +149,10 @@ function requireEmpty({ path }: DataFolder): void {
   );
 }
 
-async function clear({ path }: DataFolder): Promise<void> {
+/** @param isOver No restore is under way, or to be run again. */
+async function clear({ path }: DataFolder, isOver = false): Promise<void> {
   writeDurably(join(path, RESTORING), "");
   for (const name of readdirSync(path))
     if (LEFT.has(name) && name !== "lock.json") await rm(join(path, name), { recursive: true });
+  if (isOver) await rm(join(path, RESTORING));
 }

@@ -1,6 +1,7 @@
 /** Files with their sizes and SHA-256 sums, read and copied in pieces, so that memory does not grow with them. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
+import { openFile } from "../storage/folder/open-file.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 
 export interface FileSum {
@@ -17,7 +18,7 @@ export interface FileRange {
 const PIECE_BYTES = 2 ** 20;
 
 export async function sumFile(path: string): Promise<FileSum> {
-  const file = await open(path, "r");
+  const file = await openFile(path);
   try {
     return await eachPiece(file, async () => {});
   } finally {
@@ -27,7 +28,7 @@ export async function sumFile(path: string): Promise<FileSum> {
 
 /** Copies into a file that does not exist yet, and resolves when the copy is on disk. The sum is that of what was read. */
 export async function copyFile(from: string, to: string): Promise<FileSum> {
-  const source = await open(from, "r");
+  const source = await openFile(from);
   try {
     const target = await open(to, "wx", OWNER_ONLY_FILE);
     try {

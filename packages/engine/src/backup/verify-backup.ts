@@ -1,8 +1,9 @@
 /** Reads every file of a backup, and of those that it adds to, and compares it with its checksum. */
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { collectionName } from "../storage/folder/data-folder.ts";
+import { openFile } from "../storage/folder/open-file.ts";
 import { errorCode } from "../storage/lmdb/commit-cause.ts";
 import {
   type BackedUpCollection,
@@ -143,6 +144,7 @@ class SummedFiles {
         ? "does not have its checksum"
         : `what lies at byte ${at} does not have its checksum`;
     } catch (error) {
+      if (error instanceof SheafError) return "is no file";
       const code = errorCode(error);
       if (code === "ENOENT") return "is missing";
       if (code === "EIO") return "cannot be read (EIO)";
@@ -160,7 +162,7 @@ class SummedFiles {
     if (this.#open?.path !== path) {
       await this.close();
       this.files += 1;
-      this.#open = { path, file: await open(path, "r") };
+      this.#open = { path, file: await openFile(path) };
     }
     return this.#open.file;
   }

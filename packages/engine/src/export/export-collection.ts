@@ -10,6 +10,7 @@ import { requireSoundRecords } from "../backup/verify-backup.ts";
 import { isDiskFull } from "../storage/folder/disk-space.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { RECORD_KEYS, readOffset } from "../storage/lmdb/record-keys.ts";
+import { refuseInside } from "../storage/folder/lies-in.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { decodeRecord } from "../storage/values/value-codec.ts";
 import { backedUpEntry, collectionDescription } from "./collection-description.ts";
@@ -35,12 +36,13 @@ export interface ExportedCollection {
   readonly resumed: number;
 }
 
-/** 404 for an unknown collection, 409 where the file exists, `failed_precondition` for a damaged backup. */
+/** 404 for an unknown collection, 409 where the file exists, `failed_precondition` for a damaged backup, `invalid_argument` for a file in it. */
 export async function exportCollection(request: ExportRequest): Promise<ExportedCollection> {
   const { backup, to, onProgress = () => {} } = request;
   if (existsSync(to))
     throw new SheafError("already_exists", `${to}: the file exists already; choose a new name`);
   const chain = await readChain(backup);
+  for (const { folder } of chain) refuseInside(to, folder, "backup");
   const known = await BackedUpCollections.read(chain);
   const collection = find(known, request);
   await requireSoundRecords(chain, new Set([collection.id]));

@@ -15,6 +15,7 @@ import { requireSoundRecords } from "../backup/verify-backup.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { type CollectionEntry, decodeCollection, decodeTenant } from "../catalog/catalog-codec.ts";
 import { CATALOG_PREFIX, databasesOf, nameBehind, tenantKey } from "../catalog/catalog-keys.ts";
+import { refuseInside } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { collectionDescription } from "./collection-description.ts";
@@ -53,6 +54,7 @@ export interface ExportedTenant extends TenantExportProgress {
 export async function exportTenant(request: TenantExportRequest): Promise<ExportedTenant> {
   const { backup, tenant, to, onProgress = () => {} } = request;
   const chain = await readChain(backup);
+  for (const { folder } of chain) refuseInside(to, folder, "backup");
   const known = await BackedUpCollections.read(chain);
   const described = describeTenant(join(backup, CATALOG_FILE), tenant);
   if (described === null) throw new SheafError("not_found", `no tenant ${tenant} in ${backup}`);

@@ -10,13 +10,13 @@ describe("parseBackupBody", () => {
       name: "2030-01-31",
       base: null,
       tenant: null,
-      keys: false,
+      keys: true,
     });
-    expect(parseBackupBody(bodyOf({ name: "b", incremental: "a", tenant: "acme", keys: true }))).toEqual({
+    expect(parseBackupBody(bodyOf({ name: "b", incremental: "a", tenant: "acme", keys: false }))).toEqual({
       name: "b",
       base: "a",
       tenant: "acme",
-      keys: true,
+      keys: false,
     });
   });
 

@@ -10,7 +10,7 @@ export interface BackupBody {
   readonly base: string | null;
   /** The only tenant to be copied; `null`: all. */
   readonly tenant: string | null;
-  /** With the digests of API keys. */
+  /** With the digests of API keys, unless the body says otherwise. */
   readonly keys: boolean;
 }
 
@@ -28,7 +28,7 @@ export function parseBackupBody(body: unknown): BackupBody {
     name,
     base: base === null ? null : backupName(base, "incremental"),
     tenant: reader.has("tenant") ? parseTenantName(reader.get("tenant"), "tenant") : null,
-    keys: reader.boolean("keys") ?? false,
+    keys: reader.boolean("keys") ?? true,
   });
 }
 

@@ -36,6 +36,11 @@ describe("sheaf", () => {
     [["--florp"], "sheaf: unknown option '--florp'; see `sheaf --help`"],
     [["keys", "create", "--florp"], "sheaf: unknown option '--florp'; see `sheaf keys create --help`"],
     [["keys", "list", "more"], "Expected 0 arguments but got 1; see `sheaf keys list --help`"],
+    [
+      ["restore", "b", "--archive", "a", "--until", "2026-02-30T00:00:00Z"],
+      "2026-02-30T00:00:00Z is neither",
+    ],
+    [["restore", "b", "--archive", "a", "--until", "2999-01-01T00:00:00Z"], "is still to come"],
     [["serve", "--prot", "1"], "(Did you mean --port?); see `sheaf serve --help`"],
   ])("refuses %j with exit code 2 and points to the help", async (args, message) => {
     const errors: string[] = [];

@@ -15,6 +15,7 @@ import {
   collectionsDelete,
   collectionsList,
 } from "./commands/collections.ts";
+import { backupRemove } from "./commands/backup-remove.ts";
 import { compact } from "./commands/compact.ts";
 import { completion } from "./commands/completion.ts";
 import { exportRecords } from "./commands/export.ts";
@@ -46,6 +47,7 @@ const OTHERS: readonly Command[] = [
   backup,
   backupList,
   backupVerify,
+  backupRemove,
   restore,
   exportRecords,
   importRecords,

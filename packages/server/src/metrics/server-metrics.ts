@@ -33,6 +33,8 @@ export interface BackupMeasure {
   readonly running: boolean;
   /** Seconds since 1970 at which the newest backup of all tenants was begun; 0: there is none. */
   readonly newest: number;
+  /** There should be one. */
+  readonly missing: boolean;
 }
 
 export interface RequestMeasure {
@@ -133,6 +135,9 @@ export class ServerMetrics {
     const newest =
       "Unix time at which the newest complete backup of all tenants was begun; 0 if there is none.";
     this.#watch("backup_newest_timestamp_seconds", newest, () => read().newest);
+    const missing =
+      "1 where the server has a folder for backups, and no complete backup of all tenants there.";
+    this.#watch("backup_missing", missing, () => Number(read().missing));
     this.#watch("backup_running", "1 while a backup is being made.", () => Number(read().running));
   }
 

@@ -36,6 +36,7 @@ describe("backups", () => {
   it("are made in the background, listed and measured", async () => {
     await start(folder);
     await test.makeCollection({ name: "kept" });
+    expect((await test.ask("GET /metrics")).text).toContain("sheaf_backup_missing 1");
     const { status, body } = await make({ name: "first" });
     expect([status, body]).toMatchObject([
       202,
@@ -48,11 +49,14 @@ describe("backups", () => {
       collections_total: 1,
       damaged: 0,
       incremental: null,
+      keys: true,
     });
     expect(await make({ name: "first" })).toMatchObject({ status: 409 });
     expect(await make({ name: "second", incremental: "absent" })).toMatchObject({ status: 404 });
-    expect(await make({ name: "second", incremental: "first", keys: true })).toMatchObject({ status: 202 });
-    expect(await ended("second")).toMatchObject({ state: "complete", incremental: "first" });
+    expect(await make({ name: "second", incremental: "first", keys: false })).toMatchObject({
+      status: 202,
+    });
+    expect(await ended("second")).toMatchObject({ state: "complete", incremental: "first", keys: false });
     const names = ((await test.ask(`GET ${BACKUPS}`)).body as readonly { name: string }[]).map(
       ({ name }) => name,
     );
@@ -62,6 +66,11 @@ describe("backups", () => {
     const { text } = await test.ask("GET /metrics");
     expect(text).toMatch(/sheaf_backups_total\{result="complete"\} 2/u);
     expect(text).toMatch(/sheaf_backup_newest_timestamp_seconds [1-9]/u);
+    expect(text).toContain("sheaf_backup_missing 0");
+    await rm(join(folder, "first"), { recursive: true });
+    expect((await test.ask(`GET ${BACKUPS}`)).body).toMatchObject([
+      { name: "second", state: "failed", error: expect.stringMatching(/cannot be restored: .*first is no/u) },
+    ]);
   });
 
   it("that are cancelled, or fail, say why and are in nobody's way", async () => {

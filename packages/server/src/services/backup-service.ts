@@ -4,7 +4,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type BackupHeader, isBackup, liesIn, readHeader } from "@sheaf/engine";
+import { type BackupHeader, isBackup, liesIn, readChain, readHeader } from "@sheaf/engine";
 import { type BackupBody, Cancellation, SheafError, backupName } from "@sheaf/protocol";
 import type { BackupMeasure } from "../metrics/server-metrics.ts";
 import type { EngineSource } from "../request/engine-source.ts";
@@ -26,6 +26,8 @@ export interface BackupStatus {
   readonly finished: number | null;
   readonly tenant: string | null;
   readonly incremental: string | null;
+  /** With API keys, as digests. */
+  readonly keys: boolean;
   /** Those that are copied. */
   readonly collections: number;
   /** Of how many; `null`: that is not known yet. */
@@ -42,6 +44,8 @@ export class BackupService {
   #last: BackupStatus | null = null;
   #stop: Cancellation | null = null;
   #newest = 0;
+  /** The folder was. */
+  #looked = false;
 
   constructor(options: BackupServiceOptions) {
     this.#options = options;
@@ -49,7 +53,8 @@ export class BackupService {
   }
 
   get measure(): BackupMeasure {
-    return { running: this.#stop !== null, newest: this.#newest };
+    const missing = this.#options.folder !== null && this.#looked && this.#newest === 0;
+    return { running: this.#stop !== null, newest: this.#newest, missing };
   }
 
   /** 412 while another one is made and without a folder, 409 where the name is taken, 404 for an unknown base. */
@@ -70,7 +75,7 @@ export class BackupService {
     if (this.#stop !== null) throw new SheafError("failed_precondition", "another backup is being made");
     const stop = (this.#stop = new Cancellation());
     const status: BackupStatus = {
-      ...{ name, started: this.#options.now(), tenant, incremental: base },
+      ...{ name, started: this.#options.now(), tenant, incremental: base, keys },
       ...{ state: "running", finished: null, error: null },
       ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0 },
     };
@@ -105,8 +110,9 @@ export class BackupService {
     const folder = this.#folder();
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     const statuses: BackupStatus[] = [];
+    const read = readOnce();
     for (const entry of entries) {
-      const status = entry.isDirectory() ? await this.#find(entry.name) : null;
+      const status = entry.isDirectory() ? await this.#find(entry.name, read) : null;
       if (status !== null) statuses.push(status);
     }
     const last = this.#last;
@@ -131,11 +137,13 @@ export class BackupService {
     this.#stop?.abort(new SheafError("cancelled", "it was cancelled"));
   }
 
-  async #find(name: string): Promise<BackupStatus | null> {
+  async #find(name: string, read = readHeader): Promise<BackupStatus | null> {
     const last = this.#last?.name === name ? this.#last : null;
     if (last?.state === "running") return this.#progressing(last);
     try {
-      return statusOf(name, await readHeader(join(this.#folder(), name)));
+      const folder = join(this.#folder(), name);
+      const status = statusOf(name, await read(folder));
+      return { ...status, ...(await brokenChain(folder, read)) };
     } catch (error) {
       if (!(error instanceof SheafError)) throw error;
       if (last?.state === "failed") return last;
@@ -161,6 +169,7 @@ export class BackupService {
 
   async #findNewest(): Promise<void> {
     const made = await this.list().catch(() => []);
+    this.#looked = true;
     const newest = made.find(({ state, tenant }) => state === "complete" && tenant === null);
     this.#newest = Math.max(this.#newest, (newest?.started ?? 0) / 1_000);
   }
@@ -177,16 +186,40 @@ export class BackupService {
 }
 
 const NOTHING = {
-  ...{ started: 0, finished: null, tenant: null, incremental: null },
+  ...{ started: 0, finished: null, tenant: null, incremental: null, keys: false },
   ...{ collections: 0, totalCollections: null, bytes: 0, damaged: 0 },
 } as const;
 
 function statusOf(name: string, header: BackupHeader): BackupStatus {
-  const { started, finished, tenant, base, collections, bytes, damaged } = header;
+  const { started, finished, tenant, base, keys, collections, bytes, damaged } = header;
   const incremental = base === null ? null : (base.path.split("/").at(-1) ?? null);
   return {
-    ...{ name, state: "complete", started, finished, tenant, incremental, error: null },
+    ...{ name, state: "complete", started, finished, tenant, incremental, keys, error: null },
     ...{ collections, totalCollections: collections, bytes, damaged },
+  };
+}
+
+/** What is to be said of a backup that cannot be restored, because one that it adds to is not there. */
+async function brokenChain(
+  folder: string,
+  read: typeof readHeader,
+): Promise<Pick<BackupStatus, "state" | "error"> | null> {
+  try {
+    await readChain(folder, read);
+    return null;
+  } catch (error) {
+    if (!(error instanceof SheafError)) throw error;
+    return { state: "failed", error: `it cannot be restored: ${error.message}` };
+  }
+}
+
+/** Many add to the same one. */
+function readOnce(): typeof readHeader {
+  const known = new Map<string, Promise<BackupHeader>>();
+  return (folder) => {
+    const header = known.get(folder) ?? readHeader(folder);
+    known.set(folder, header);
+    return header;
   };
 }
 

@@ -5,13 +5,13 @@
  * Whoever writes claims the room first and gives it back when its bytes are on disk, where the free space shows them:
  * writes that are under way at the same time, to any files of the folder, are not promised the same room.
  */
-import { statfsSync } from "node:fs";
+import { statSync, statfsSync } from "node:fs";
 import { SheafError } from "@sheaf/protocol";
 
 /** Bytes, or a share of the disk's size. Kept free so that deletes, the catalog and the pages of a commit find room. */
 export type DiskReserve = number | `${number}%`;
 
-const DEFAULT_RESERVE: DiskReserve = 32 * 1024 * 1024;
+const DEFAULT_RESERVE = 32 * 1024 * 1024;
 /** With less than this a disk is full, whatever is kept free. */
 const LEAST_BYTES = 1024 * 1024;
 /** What a new catalog takes, and a few changes of it. */
@@ -59,6 +59,18 @@ export interface DiskSpaceOptions {
   readonly diskUsage?: (() => DiskUsage) | undefined;
 }
 
+/**
+ * What is kept free of another disk than that of the data folder: a share is a share of any disk, bytes were chosen for this
+ * one and may be more than another has.
+ */
+export function reserveElsewhere(
+  reserve: DiskReserve | undefined,
+  { data, other }: { readonly data: string; readonly other: string },
+): DiskReserve | undefined {
+  const isSame = statSync(data).dev === statSync(other).dev;
+  return typeof reserve !== "number" || isSame ? reserve : Math.min(reserve, DEFAULT_RESERVE);
+}
+
 export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}): DiskSpace {
   const { diskReserve = DEFAULT_RESERVE } = options;
   const usage = options.diskUsage ?? usageOf(folder, diskReserve);
@@ -66,7 +78,10 @@ export function createDiskSpace(folder: string, options: DiskSpaceOptions = {}):
   const requireFile = (bytes: number): void => {
     const now = usage();
     const reserve = reserveBytes(diskReserve, now.size);
-    if (now.free < reserve + claimed + bytes) throw storageFull(`: ${describe(now, diskReserve)}`);
+    if (now.free >= reserve + claimed + bytes) return;
+    // Where it is a small write, the reserve is the whole reason.
+    const taken = bytes < now.free ? "" : `${amount(bytes)} are to be written, `;
+    throw storageFull(`: ${taken}${describe(now, diskReserve)}`);
   };
   const claimFile = (bytes: number): DiskClaim => {
     requireFile(bytes);

@@ -1,6 +1,7 @@
 /** Whether one path leads into a folder, links followed, though it may not exist yet. */
 import { readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { SheafError } from "@sheaf/protocol";
 
 /** As the kernel follows. More are a loop. */
 const MOST_LINKS = 40;
@@ -9,6 +10,12 @@ const MOST_LINKS = 40;
 export function liesIn(path: string, folder: string): boolean {
   const way = relative(realPath(resolve(folder)), realPath(resolve(path)));
   return way !== ".." && !way.startsWith(`..${sep}`);
+}
+
+/** Throws `invalid_argument` for what would be written there. @param what The folder is. */
+export function refuseInside(path: string, folder: string, what: string): void {
+  if (!liesIn(path, folder)) return;
+  throw new SheafError("invalid_argument", `${path} lies in the ${what} ${folder}; name a place elsewhere`);
 }
 
 /** As far as it exists. A link may lead to what does not. */

@@ -3,7 +3,8 @@
  * and ends the process where they lie. Layout: two meta pages, of which the one with the higher transaction counts,
  * then pages of B+trees, values that span pages, and free pages. Written for data version 2, 64 bit, little-endian.
  */
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openFileSync } from "../folder/open-file.ts";
 
 export const PAGE_HEADER_BYTES = 24;
 const META_PAGES = 2;
@@ -50,7 +51,7 @@ export class LmdbFile {
    * enough, which leads to the newest state or to the one before.
    */
   constructor(path: string, report?: (problem: string) => void) {
-    this.#descriptor = openSync(path, "r");
+    this.#descriptor = openFileSync(path);
     try {
       this.bytes = fstatSync(this.#descriptor).size;
       this.meta = report === undefined ? this.#newestMeta() : this.#anyMeta(report);

@@ -19,7 +19,9 @@ interface BackupReply {
   readonly state: "running" | "complete" | "failed";
   readonly started_at: string;
   readonly tenant: string | null;
+  readonly finished_at: string | null;
   readonly incremental: string | null;
+  readonly keys: boolean;
   readonly collections: number;
   readonly collections_total: number | null;
   readonly bytes: number;
@@ -27,6 +29,8 @@ interface BackupReply {
   readonly error: string | null;
 }
 
+export const WITHOUT_KEYS =
+  "no API keys are in the backup: after a restore all programs need new ones. Without --no-keys, a backup has them";
 const BACKUPS = "/api/v2/backups";
 /** Each is a request, and a line of the server's log: a long backup is asked about less and less often. */
 const FIRST_POLL_MS = 200;
@@ -41,7 +45,8 @@ export const backup: Command = {
   options: [
     { flags: "--incremental <base>", doc: "The backup to add to: only what has changed since is copied." },
     { flags: "--tenant <tenant>", doc: "Copy this tenant only." },
-    { flags: "--keys", doc: "Copy API keys too, as digests." },
+    { flags: "--keys", doc: "Copy API keys too, as digests. [default]" },
+    { flags: "--no-keys", doc: "Copy no API keys: after a restore all programs need new ones." },
     { flags: "--data <folder>", doc: "Data folder of a stopped server; target and base are folders then." },
     {
       flags: "--archive <folder>",
@@ -70,8 +75,8 @@ export const backupList: Command = {
 };
 
 async function ofServer(options: OptionTexts, name: string): Promise<number> {
-  const { incremental, tenant, keys } = options;
-  const json = { name, incremental, tenant, keys: keys === undefined ? undefined : true };
+  const { incremental, tenant } = options;
+  const json = { name, incremental, tenant, keys: withKeys(options) };
   let made = await askServer<BackupReply>({ method: "POST", path: BACKUPS, json }, options);
   const tell = progressLines();
   for (let waitMs = FIRST_POLL_MS; made.state === "running"; waitMs = Math.min(1.5 * waitMs, LAST_POLL_MS)) {
@@ -85,6 +90,7 @@ async function ofServer(options: OptionTexts, name: string): Promise<number> {
   }
   if (options["json"] !== undefined) console.log(JSON.stringify(made, null, 2));
   else if (made.error === null) console.log(summary(name, made));
+  tellKeys(made);
   if (made.error !== null) throw new SheafError("internal", `backup ${name} failed: ${made.error}`);
   return made.damaged === 0 ? DONE : FAILED;
 }
@@ -93,21 +99,31 @@ async function ofFolder(options: OptionTexts, data: string, target: string): Pro
   const settings = readSettings({ dataFolder: data, archive: options["archive"] });
   const { dataFolder, diskReserve } = settings;
   if (!existsSync(dataFolder)) throw new SettingError(`data folder ${dataFolder} does not exist`);
-  const { incremental, tenant = null, keys } = options;
+  const { incremental, tenant = null } = options;
+  const keys = withKeys(options);
   const engine = await createHostedEngine({ dataFolder, diskReserve, ...archiveOf(settings) });
   try {
     const base = incremental === undefined ? null : resolve(incremental);
-    const request = { target: resolve(target), base, tenant, keys: keys !== undefined };
+    const request = { target: resolve(target), base, tenant, keys };
     const making: Promise<MadeBackup> = engine.makeBackup(request);
     const made = await telling(making, async () => {
       const progress = await engine.backupProgress();
       return progress === null ? null : progressLine(target, progress);
     });
     console.log(options["json"] === undefined ? summary(target, made) : JSON.stringify(made, null, 2));
+    tellKeys({ keys });
     return made.damaged === 0 ? DONE : FAILED;
   } finally {
     await engine.close();
   }
+}
+
+function withKeys({ keys }: OptionTexts): boolean {
+  return keys !== "false";
+}
+
+function tellKeys({ keys }: { readonly keys: boolean }): void {
+  if (!keys) console.error(WITHOUT_KEYS);
 }
 
 /** Meanwhile a line on stderr now and then. */
@@ -140,16 +156,19 @@ function summary(
   return `${name}: ${several(collections, "collection")}, ${byteCount(bytes)}${lost}`;
 }
 
-function describe({ name, state, started_at: started, tenant, incremental, ...made }: BackupReply): string {
+function describe({ name, state, tenant, incremental, keys, error, ...made }: BackupReply): string {
   const what = tenant === null ? "all tenants" : `tenant ${tenant}`;
   const base = incremental === null ? "whole" : `adds to ${incremental}`;
   return [
     name,
     state,
-    started,
+    // It is one state from its end on.
+    `${made.started_at} to ${made.finished_at ?? "now"}`,
     what,
     base,
+    keys ? "with API keys" : "WITHOUT API KEYS",
     several(made.collections, "collection"),
     byteCount(made.bytes),
+    ...(error === null ? [] : [error]),
   ].join("  ");
 }

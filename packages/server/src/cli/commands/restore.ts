@@ -13,6 +13,7 @@ import { readSettings, SETTINGS } from "../../config.ts";
 import { byteCount } from "../byte-count.ts";
 import { SettingError } from "../../settings/setting-error.ts";
 import type { Command, OptionTexts } from "../command.ts";
+import { WITHOUT_KEYS } from "./backup.ts";
 import { progressLines } from "../progress-lines.ts";
 import { several } from "../several.ts";
 
@@ -69,7 +70,7 @@ export const restore: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "Collections keep their ids and indexes. API keys are restored where the backup was made with --keys; the root key is made " +
+    "Collections keep their ids and indexes. API keys are restored unless the backup was made with --no-keys; the root key is made " +
     "anew at the first start. It can be interrupted and run again. Exit code 0: restored; 1: it failed, or a collection was " +
     "damaged when the backup was made, and is not in it.",
   async run(options, [backup = ""]) {
@@ -83,7 +84,8 @@ export const restore: Command = {
       tenant: options["tenant"] ?? null,
       onVerify: ({ bytes, totalBytes }) =>
         tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
-      onRestore: (done) => tell(() => `restoring: ${several(done, "collection")}`),
+      onRestore: (done) =>
+        tell(() => `restoring: ${done.collections} of ${several(done.totalCollections, "collection")}`),
     });
     const { missing } = verified;
     if (options["json"] !== undefined)
@@ -95,9 +97,14 @@ export const restore: Command = {
         ),
       );
     else {
-      const at = replay === null ? new Date(verified.header.started).toISOString() : momentOf(replay);
-      console.log(`${dataFolder}: restored ${several(collections, "collection")} as of ${at}`);
+      // Without an archive it has some of what was written while the backup was made.
+      const of = replay === null ? `of the backup ${madeAt(verified)}` : `as of ${momentOf(replay)}`;
+      console.log(`${dataFolder}: restored ${several(collections, "collection")} ${of}`);
+      // A time with a wrong zone would otherwise look like success.
+      if (options["until"] !== undefined && replay?.to === replay?.end)
+        console.log("that is the archive's end: it has nothing later");
       for (const one of missing) console.log(`NOT restored: ${one}`);
+      if (!verified.header.keys) console.log(WITHOUT_KEYS);
     }
     return missing.length === 0 ? DONE : FAILED;
   },
@@ -115,11 +122,19 @@ function archiveOption({ archive, until }: OptionTexts): RestoreRequest["archive
 function parseMoment(text: string): ReplayTarget {
   if (/^\d{1,15}$/u.test(text)) return { position: Number(text) };
   const time = Date.parse(text);
-  if (!TIME.test(text) || Number.isNaN(time))
+  if (!TIME.test(text) || Number.isNaN(time) || !isDay(text))
     throw new SettingError(
       `--until: ${text} is neither the number of an entry nor a time with its zone, such as 2030-01-31T12:00:00Z`,
     );
+  if (time > Date.now())
+    throw new SettingError(`--until: ${text} is still to come (it is ${new Date().toISOString()})`);
   return { time };
+}
+
+/** `Date.parse` takes February 30th for March 2nd. */
+function isDay(text: string): boolean {
+  const [year, month, day] = text.slice(0, 10).split("-").map(Number) as [number, number, number];
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
 function momentOf({ to, time }: PlannedReplay): string {
@@ -133,7 +148,13 @@ function describe(
   for (const problem of problems) console.log(`damaged: ${problem}`);
   for (const one of missing) console.log(`not in it, because it was damaged: ${one}`);
   const below = backups === 1 ? "" : ` (with the ${backups - 1} that it adds to)`;
-  const made = `made ${new Date(header.started).toISOString()}, ${several(header.collections, "collection")}`;
+  const made = `${madeAt({ header })}, ${several(header.collections, "collection")}`;
   const state = problems.length === 0 ? "can be restored" : "DAMAGED";
   console.log(`${folder}: ${state}; ${made}; ${several(files, "file")}, ${byteCount(bytes)} read${below}`);
+  if (!header.keys) console.log(WITHOUT_KEYS);
+}
+
+/** It is one state from the end on. */
+function madeAt({ header: { started, finished } }: Pick<VerifiedBackup, "header">): string {
+  return `made ${new Date(started).toISOString()} to ${new Date(finished).toISOString()}`;
 }

@@ -15,12 +15,15 @@ export interface ImportRequest {
   /** The collection and how lines are made: the same at a run that goes on where this one ends. */
   readonly key: string;
   /** Those behind the first ones, without their ends; a blank one is empty. */
-  readonly lines: (from: number) => AsyncIterable<Uint8Array>;
+  readonly lines: (from: number) => AsyncIterable<ImportedLine>;
   readonly client: Pick<SheafClient, "request">;
   /** Path of the collection at the server. */
   readonly collection: string;
   readonly onProgress: (records: number) => void;
 }
+
+/** `"too long"`: its bytes were passed over. */
+export type ImportedLine = Uint8Array | "too long";
 
 export interface ImportedLines {
   /** By this run. */
@@ -45,6 +48,7 @@ interface Saved {
 const BATCH_RECORDS = 500;
 const BATCH_BYTES = 8 * 2 ** 20;
 const LONGEST_LINE_BYTES = 64 * 2 ** 20;
+const TOO_LONG = `the line is over ${LONGEST_LINE_BYTES} bytes`;
 const LINE_END = 0x0a;
 
 export async function importLines(request: ImportRequest): Promise<ImportedLines> {
@@ -77,7 +81,8 @@ class Import {
     for await (const line of this.#request.lines(resumedAt)) {
       number += 1;
       if (line.length === 0) continue;
-      this.#take(number, line);
+      if (line === "too long") this.#refuse(number, null, TOO_LONG);
+      else this.#take(number, line);
       if (this.#batch.length >= BATCH_RECORDS || this.#bytes >= BATCH_BYTES) await this.#flush(number);
     }
     await this.#flush(number);
@@ -103,7 +108,7 @@ class Import {
       this.#bytes += line.length;
     } catch (error) {
       if (!(error instanceof SheafError)) throw error;
-      this.#refuse(number, null, error.message);
+      this.#refuse(number, idOf(line), error.message);
     }
   }
 
@@ -130,13 +135,23 @@ class Import {
   }
 }
 
+/** Of a line that is refused, so that it is found again; `null`: nobody can say. */
+function idOf(line: Uint8Array): string | null {
+  try {
+    const value = JSON.parse(Buffer.from(line).toString("utf8")) as { readonly id?: unknown } | null;
+    return typeof value?.id === "string" ? value.id : null;
+  } catch {
+    return null;
+  }
+}
+
 /** 0 where there is no file. */
 function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Of a file of JSON lines. */
-export async function* fileLines(path: string, from: number): AsyncGenerator<Uint8Array> {
+export async function* fileLines(path: string, from: number): AsyncGenerator<ImportedLine> {
   let number = 0;
   for await (const line of linesOf(path)) {
     number += 1;
@@ -145,24 +160,22 @@ export async function* fileLines(path: string, from: number): AsyncGenerator<Uin
 }
 
 /** Without their ends; a blank one is empty. */
-async function* linesOf(path: string): AsyncGenerator<Uint8Array> {
+async function* linesOf(path: string): AsyncGenerator<ImportedLine> {
   let parts: Buffer[] = [];
   let bytes = 0;
+  const taken = (end: Buffer): ImportedLine =>
+    bytes + end.length > LONGEST_LINE_BYTES ? "too long" : whole([...parts, end]);
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
     let start = 0;
     for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, start)) {
-      yield whole([...parts, chunk.subarray(start, end)]);
+      yield taken(chunk.subarray(start, end));
       [parts, bytes, start] = [[], 0, end + 1];
     }
-    parts.push(chunk.subarray(start));
     bytes += chunk.length - start;
-    if (bytes > LONGEST_LINE_BYTES)
-      throw new SheafError(
-        "invalid_argument",
-        `${path} has a line over ${LONGEST_LINE_BYTES} bytes; are these JSON lines?`,
-      );
+    if (bytes > LONGEST_LINE_BYTES) parts = [];
+    else parts.push(chunk.subarray(start));
   }
-  const last = whole(parts);
+  const last = taken(Buffer.alloc(0));
   if (last.length > 0) yield last;
 }
 

@@ -10,7 +10,10 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     name,
     incremental: maybe(name, "Name of the backup to add to: only what has changed since is copied."),
     tenant: maybe(ref("TenantName"), "The only tenant to be copied."),
-    keys: maybe(Type.Boolean(), "With API keys, as digests. Default false."),
+    keys: maybe(
+      Type.Boolean(),
+      "With API keys, as digests. Default true: without them every program needs a new key after a restore.",
+    ),
   }),
   Backup: Type.Object({
     name: Type.String(),
@@ -19,6 +22,7 @@ export const BACKUP_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     finished_at: orNull(time),
     tenant: orNull(Type.String(), "The only one in it; `null`: all are."),
     incremental: orNull(Type.String(), "The backup that it adds to."),
+    keys: Type.Boolean({ description: "Whether API keys are in it, as digests." }),
     collections: count("Those that are copied."),
     collections_total: orNull(count("Of how many; `null` while that is not known, and where it failed.")),
     bytes: count("That it takes on the disk."),

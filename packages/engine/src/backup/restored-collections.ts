@@ -1,0 +1,61 @@
+/** Which collections a restore makes, how much room they take, and whether there is any before the first of them is copied. */
+import { SheafError } from "@sheaf/protocol";
+import { tenantKey } from "../catalog/catalog-keys.ts";
+import { createDiskSpace } from "../storage/folder/disk-space.ts";
+import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
+import { join } from "node:path";
+import type { BackedUpCollections } from "./backed-up-collections.ts";
+import { CATALOG_FILE } from "./backup-files.ts";
+import { storedEntries } from "./stored-entries.ts";
+
+/** What a file takes of a disk is whole blocks, and each collection has up to three folders. */
+const BLOCK_BYTES = 4_096;
+const FOLDER_BYTES = 3 * BLOCK_BYTES;
+/** Of the catalog: one that is worked on, with the pages that change, and the one that stays. */
+const CATALOG_COPIES = 3;
+
+export interface RoomForRestore {
+  readonly collections: number;
+  /** On the disk. What an archive adds is not among them. */
+  readonly bytes: number;
+}
+
+/** Of a backup with the catalog of so many bytes. @param tenant The only one; `null`: all. */
+export function roomForRestore(
+  known: BackedUpCollections,
+  catalogBytes: number,
+  tenant: string | null,
+): RoomForRestore {
+  let bytes = CATALOG_COPIES * catalogBytes;
+  let collections = 0;
+  for (const { id, tenant: owner, isShared, index } of known.all()) {
+    if (tenant !== null && owner !== tenant) continue;
+    collections += 1;
+    for (const file of [...known.listedParts(id), ...index]) bytes += blocksOf(file.bytes);
+    if (!isShared) bytes += FOLDER_BYTES;
+  }
+  return { collections, bytes };
+}
+
+/** Entries that share files are rounded up, too: pages that hold them are not full. */
+function blocksOf(bytes: number): number {
+  return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+}
+
+/** Throws `storage_full` unless so much fits on the folder's disk beside what is kept free. */
+export function requireRoom(dataFolder: string, bytes: number): void {
+  createDiskSpace(dataFolder).claimFile(bytes).release();
+}
+
+/** 404 for a tenant that is not in the catalog of the backup. What is damaged there is found by its sum later. */
+export function requireTenant(backup: string, tenant: string): void {
+  const key = tenantKey(tenant);
+  try {
+    for (const entry of storedEntries({ whole: join(backup, CATALOG_FILE), changes: [] }))
+      if (key.equals(entry.key)) return;
+  } catch (error) {
+    if (error instanceof DamagedFile) return;
+    throw error;
+  }
+  throw new SheafError("not_found", `Tenant [${tenant}] is not in the backup`);
+}
