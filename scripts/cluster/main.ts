@@ -45,7 +45,8 @@ async function main(): Promise<number> {
     return 1;
   } finally {
     // Gateways first: what is under way gets its answer.
-    for (const some of [servers.splice(NODES), servers]) await Promise.all(some.map((server) => server.stop()));
+    for (const some of [servers.splice(NODES), servers])
+      await Promise.all(some.map((server) => server.stop()));
     await Promise.all([objects?.close(), database?.close()]);
   }
 }

@@ -218,12 +218,17 @@ export class PostgresDatabase {
 
   async #prepare(client: PoolClient): Promise<void> {
     const { hasMigrations } = this.statements;
-    if ((await rowsOf(client, { text: hasMigrations })).length > 0 && (await this.#missing(client)).length === 0) return;
+    if (
+      (await rowsOf(client, { text: hasMigrations })).length > 0 &&
+      (await this.#missing(client)).length === 0
+    )
+      return;
     try {
       await this.#migrate(client);
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      const words = "the user of the database may not make or change its tables: start one server as their owner";
+      const words =
+        "the user of the database may not make or change its tables: start one server as their owner";
       throw new SheafError("internal", words, { cause: error });
     }
   }
