@@ -10,7 +10,6 @@ import { join } from "node:path";
 import { takeSlice } from "@sheaf/process";
 import { type Cancellation, SheafError } from "@sheaf/protocol";
 import type { DataFolder } from "../../storage/folder/data-folder.ts";
-import type { CompactedFiles } from "../../storage/lmdb/environment-options.ts";
 import { type SharedStores, sharedNames } from "../../storage/lmdb/shared-stores.ts";
 import type { CollectionForker } from "../collection-forker.ts";
 import type { CollectionOpener } from "../collection-opener.ts";
@@ -30,6 +29,8 @@ export interface SharePurgerOptions {
   readonly afterMs: number;
   readonly onProblem: (error: unknown, collection: string) => void;
 }
+
+type CompactedFiles = Awaited<ReturnType<SharedStores["compact"]>>;
 
 const NOT_KNOWN = -1;
 
