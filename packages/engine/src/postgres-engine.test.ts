@@ -94,6 +94,18 @@ describe("engines on one database", () => {
     }
   });
 
+  it("go on after a delete of nothing came together with other writes", async () => {
+    const engine = await open(server.settings());
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", record("first"));
+    await Promise.all([
+      write(engine, ref, "add", record("a")),
+      engine.delete(ref, { ids: ["absent"], where: null, limit: null }),
+      write(engine, ref, "add", record("b")),
+    ]);
+    expect(await engine.count(ref, ALL)).toBe(3);
+  });
+
   it("follow a changed description: what is asked of it at once, and open collections soon", async () => {
     const database = server.settings();
     const [one, two] = [await open(database), await open(database)];

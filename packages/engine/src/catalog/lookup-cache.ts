@@ -64,7 +64,8 @@ export class LookupCache<T extends object> {
     return current.next as Promise<Found>;
   }
 
-  async #begin<Found extends T | null>(
+  /** Those who share it and the one who began it hear of it in the order in which they asked. */
+  #begin<Found extends T | null>(
     key: string,
     version: number | null,
     read: () => Promise<Found>,
@@ -72,10 +73,10 @@ export class LookupCache<T extends object> {
     const found = read();
     const lookup = { version, found, next: null };
     this.#lookups.set(key, lookup);
-    try {
-      return await found;
-    } finally {
+    const end = (): void => {
       if (this.#lookups.get(key) === lookup) this.#lookups.delete(key);
-    }
+    };
+    found.then(end, end);
+    return found;
   }
 }

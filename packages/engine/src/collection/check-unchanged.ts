@@ -23,7 +23,9 @@ export function* checkUnchanged(
   hasChunks: boolean,
 ): Generator<void, void> {
   const { head } = view;
-  if (sequence > head.sequence || sequence < oldestTracked(head)) {
+  // One that was made of a checkpoint, or purged, does not know what was removed before.
+  const oldest = Math.max(oldestTracked(head), view.completeFrom);
+  if (sequence > head.sequence || sequence < oldest) {
     throw staleRead("names no state that the collection still knows");
   }
   const absent = new Set<string>();

@@ -166,7 +166,8 @@ export class OpenCollection {
   async write(request: WriteRequest): Promise<void> {
     const [{ records }, schema] = [request, this.#schema];
     if (records.length === 0) return;
-    if (this.isShared) await this.#makeWayFor(records);
+    const way = this.#makeWayFor(records);
+    if (way !== undefined) await way;
     await this.#track((view) => planWrite(view, request, schema));
   }
 
@@ -209,7 +210,8 @@ export class OpenCollection {
       return { firstSequence: null, recordCount };
     }
     const written = operations.flatMap((each) => (each.kind === "delete" ? [] : each.records));
-    if (this.isShared) await this.#makeWayFor(written);
+    const way = this.#makeWayFor(written);
+    if (way !== undefined) await way;
     let firstSequence: number | null = null;
     const hasChunks = this.#hasChunks;
     const schema = this.#schema;
@@ -267,12 +269,15 @@ export class OpenCollection {
   }
 
   /** What does not stay small gets its index as it grows, not all at once with the first read. */
-  async #makeWayFor(records: WriteRequest["records"]): Promise<void> {
+  #makeWayFor(records: WriteRequest["records"]): Promise<void> | undefined {
+    if (!this.isShared) return undefined;
     const size = sizeOf(records);
     const { denseRows = DENSE_ROWS } = this.#options.indexSizes ?? {};
     const isLarge = this.#options.storedRecords() + size.records >= denseRows;
-    if (isLarge || this.#moves.isDue(size)) await this.index();
+    const indexing = isLarge || this.#moves.isDue(size) ? this.index() : undefined;
+    if (indexing !== undefined) return indexing.then(() => this.#moves.moveIfDue(size));
     this.#moves.moveIfDue(size);
+    return undefined;
   }
 
   /** One batch that may bring new keys and the first dimension, durable and published when it resolves. */

@@ -24,6 +24,8 @@ export const EMPTY_HEAD: StoreHead = Object.freeze({ sequence: 0, nextOffset: 0,
 /** What a batch is planned on. */
 export interface StoreView {
   readonly head: StoreHead;
+  /** Sequence number of the oldest state from which on the store knows every change; 0 in a new one. */
+  readonly completeFrom: number;
   /** Offset of the record with this id; `null`: there is none. */
   offsetOf(id: string): number | null;
   /** The first ids that begin with `prefix`, above `after` in the order of their bytes; `null`: from the first on. */
@@ -36,11 +38,11 @@ export interface StoreView {
   read(offset: number, into?: Float32Array): StoredRecord | null;
   /** `read` in steps where it takes long; what is read is one version of the record. */
   readInSteps(offset: number, into?: Float32Array): Steps<StoredRecord | null>;
-  /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked(head)` on. */
+  /** Ids that operations after `sequence` removed, oldest first; complete from `oldestTracked` on. */
   removedAfter(sequence: number): Iterable<string>;
 }
 
-/** The oldest state of a store from which on it still knows every record that was removed. */
+/** The oldest state of a store from which on it has to know every record that was removed. */
 export function oldestTracked(head: StoreHead): number {
   return Math.max(0, head.sequence - LIMITS.trackedOperations);
 }
@@ -107,8 +109,6 @@ export interface RecordStore extends StoreView {
   readDistance(offset: number, query: QueryDistance): VectorDistance | null;
   /** Records from offset `from` up, ascending. A large store is gone through in several scans, each within one turn. */
   scan(from: number, options?: ScanOptions): Iterable<StoredRecord>;
-  /** Sequence number of the oldest state from which on the store knows every change; 0 in a new one. */
-  readonly completeFrom: number;
   /**
    * What operations after `sequence` changed, in ascending order of their numbers; "trimmed": `sequence` is below
    * `completeFrom`. To be used up or left before the next batch; it may be left and asked for again after the last number

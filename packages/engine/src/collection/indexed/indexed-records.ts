@@ -116,7 +116,8 @@ export class IndexedRecords {
       if (!this.#isDamaged(error)) throw error;
     }
     this.#damaged.apply(change);
-    this.#readable = change.head.sequence;
+    // One that changes nothing may be heard of after those behind it.
+    this.#readable = Math.max(this.#readable, change.head.sequence);
     this.keeper?.changed(change);
   }
 

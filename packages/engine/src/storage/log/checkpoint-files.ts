@@ -29,3 +29,13 @@ export function recordFileName(uuid: string): string {
 export function isRecordFile(place: string): boolean {
   return place.endsWith(SUFFIX);
 }
+
+/** `false` for a file, too, and where there is none. */
+export function isLogOfRecords(checkpoint: unknown): checkpoint is string {
+  return typeof checkpoint === "string" && !isRecordFile(checkpoint);
+}
+
+/** What the checkpoint of a collection is referred to from; its index is from the collection itself. */
+export function checkpointOwner(collection: string): string {
+  return `${collection}/records`;
+}

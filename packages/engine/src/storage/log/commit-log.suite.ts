@@ -188,6 +188,23 @@ export function commitLogSuite({ name, open }: CommitLogSuite): void {
       await expect(rest()).rejects.toThrow(LogTrimmed);
     });
 
+    it("gives no batch without its end where that is trimmed under a read", async () => {
+      const parts = Array.from({ length: 60 }, (_, i) => ({ partition: 0, body: Buffer.from(`${i}`) }));
+      const batches = [batch(1), { ...batch(2), parts }, batch(3)];
+      await append(START, ...batches);
+      const found = await log.read("c", START);
+      if (found === "trimmed") throw new Error("trimmed");
+      const read: LogBatch[] = [];
+      const all = async (): Promise<void> => {
+        for await (const each of found) {
+          if (read.push(each) === 1) await trim(batches[1]!);
+        }
+      };
+      await all().catch((error: unknown) => expect(error).toBeInstanceOf(LogTrimmed));
+      for (const { sequence, parts: own } of read) expect(own).toHaveLength(sequence === 2 ? 60 : 1);
+      expect(read[0]).toMatchObject({ sequence: 1 });
+    });
+
     it("is full at its bound, until it is trimmed", async () => {
       const bounded = open(1_000);
       await bounded.create("c", { epoch: EPOCH, state: STATE });

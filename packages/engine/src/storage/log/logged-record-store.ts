@@ -204,7 +204,7 @@ export class LoggedRecordStore extends ForwardingStore {
     for (const [i, { write, change }] of planned.entries()) {
       const outcome = outcomes[i]!;
       if (outcome.status === "fulfilled") write.resolve(change);
-      else write.reject(outcome.reason);
+      else write.reject(madeNotStored(outcome.reason));
     }
     this.#options.checkpoints?.consider(this.#sizes);
   }
@@ -340,6 +340,12 @@ export class LoggedRecordStore extends ForwardingStore {
       leave();
     }
   }
+}
+
+/** Its batch is in the log, and every other server has it. */
+function madeNotStored(cause: unknown): SheafError {
+  const words = "the change was made, and could not be stored on this server";
+  return new SheafError("unavailable", words, { cause, retryAfterSeconds: 1 });
 }
 
 /** A view that has nothing begins with what the log begins with. */

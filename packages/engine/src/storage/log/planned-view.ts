@@ -41,6 +41,10 @@ export class PlannedView implements StoreView {
     return this.#head ?? this.#view.head;
   }
 
+  get completeFrom(): number {
+    return this.#view.completeFrom;
+  }
+
   offsetOf(id: string): number | null {
     const offset = this.#offsets.get(id);
     return offset === undefined ? this.#view.offsetOf(id) : offset;

@@ -23,7 +23,7 @@ import {
   newCheckpointLog,
 } from "../log/commit-log.ts";
 import { NO_USAGE, type Usage, isBounded } from "../usage.ts";
-import { isRecordFile } from "../log/checkpoint-files.ts";
+import { checkpointOwner, isLogOfRecords, isRecordFile } from "../log/checkpoint-files.ts";
 import { AppendMeter } from "../log/append-meter.ts";
 import { byteaArray } from "./bytea-array.ts";
 import { LogOwners } from "./log-owners.ts";
@@ -97,7 +97,7 @@ export class PostgresCommitLog implements CommitLog {
     await query(copyBatches, [from, collection, seq]);
     await query(copy, [from, collection, epoch]);
     await query(copyRefs, [from, collection]);
-    await query(copyRefs, [recordsOf(from), recordsOf(collection)]);
+    await query(copyRefs, [checkpointOwner(from), checkpointOwner(collection)]);
     const values = [
       from,
       collection,
@@ -116,7 +116,7 @@ export class PostgresCommitLog implements CommitLog {
   }
 
   async #copyCheckpoint({ query }: Connection, from: unknown, collection: string): Promise<string | null> {
-    if (!isLog(from)) return typeof from === "string" ? from : null;
+    if (!isLogOfRecords(from)) return typeof from === "string" ? from : null;
     const { copySource, copyHead } = this.#sql;
     const [source] = await query(copySource, [from]);
     // Replaced since it was named, which the copy of the head finds out.
@@ -139,12 +139,14 @@ export class PostgresCommitLog implements CommitLog {
   async drop(collection: string): Promise<void> {
     const [dropped] = await this.#change(this.#sql.dropHead, [collection]);
     const checkpoint = dropped?.["checkpoint"];
-    if (isLog(checkpoint)) await this.drop(checkpoint);
+    if (isLogOfRecords(checkpoint)) await this.drop(checkpoint);
     for (const statement of [this.#sql.dropBodies, this.#sql.dropBatches])
       while ((await this.#change(statement, [collection])).length > 0) await sleep(STEP_PAUSE_MS);
     const { remove, removeRefs } = this.#database.statements.manifests;
+    // A checkpoint that was written meanwhile has its reference, which the statement that dropped the head did not see.
+    for (const owner of [checkpointOwner(collection), collection]) await this.#change(removeRefs, [owner, []]);
+    // Last: a sweep finds by it what a server that dies here has left.
     await this.#change(remove, [collection]);
-    await this.#change(removeRefs, [collection, []]);
   }
 
   async heads(collections: readonly string[]): Promise<readonly ((FoundHead & LogSizes) | null)[]> {
@@ -235,12 +237,12 @@ export class PostgresCommitLog implements CommitLog {
     if ((await query(trimHead, [collection, sequence, batch, place, bytes])).length === 0) return moved;
     // As a manifest refers to the files of an index.
     const { revive, addRefs, removeRefs } = this.#database.statements.manifests;
-    const [owner, files] = [recordsOf(collection), isRecordFile(place) ? [place] : []];
+    const [owner, files] = [checkpointOwner(collection), isRecordFile(place) ? [place] : []];
     if ((await query(revive, [files])).length < files.length) return moved;
     await query(addRefs, [owner, files]);
     await query(removeRefs, [owner, files]);
     const before = head["checkpoint"];
-    return { commit: true, value: isLog(before) ? before : null };
+    return { commit: true, value: isLogOfRecords(before) ? before : null };
   }
 
   async sweep(absentOf: (ids: readonly string[]) => Promise<readonly string[]>): Promise<void> {
@@ -285,6 +287,7 @@ export class PostgresCommitLog implements CommitLog {
     let open: OpenBatch | null = null;
     for (;;) {
       const rows = await this.#database.read(this.#sql.page, [collection, ...cursor, PAGE_ROWS]);
+      if (open !== null) await this.#requireKept(collection, last);
       for (const row of rows.map(rowOf)) {
         if (open !== null && open.sequence !== row.sequence) {
           yield whole(open);
@@ -299,25 +302,20 @@ export class PostgresCommitLog implements CommitLog {
         cursor = [row.sequence, row.part, row.chunk];
       }
       if (rows.length === PAGE_ROWS) continue;
-      // A batch is inserted whole; only trimming can have taken the rest of it.
-      const [head] = await this.#database.read(this.#sql.trimmed, [collection]);
-      if (head === undefined || Number(head["trimmed_seq"]) > last) throw new LogTrimmed();
+      await this.#requireKept(collection, last);
       if (open !== null) yield whole(open);
       return;
     }
   }
+
+  /** A batch is inserted whole; only trimming can have taken the rest of it, which the head says before rows go. */
+  async #requireKept(collection: string, before: number): Promise<void> {
+    const [head] = await this.#database.read(this.#sql.trimmed, [collection]);
+    if (head === undefined || Number(head["trimmed_seq"]) > before) throw new LogTrimmed();
+  }
 }
 
 const MAX_INT = 2 ** 31 - 1;
-
-/** What the checkpoint of a collection is referred to from; its index is from the collection itself. */
-function recordsOf(collection: string): string {
-  return `${collection}/records`;
-}
-
-function isLog(checkpoint: unknown): checkpoint is string {
-  return typeof checkpoint === "string" && !isRecordFile(checkpoint);
-}
 
 /** Rows of a log, by their sequence numbers. */
 interface CopiedRows {

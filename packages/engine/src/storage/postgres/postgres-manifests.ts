@@ -81,8 +81,8 @@ export class PostgresManifests {
    */
   async doom(afterMs: number, keepMs: number): Promise<void> {
     for (const { collection } of await this.#database.read(this.#sql.lost)) {
-      await this.#change(this.#sql.remove, [collection]);
       await this.#change(this.#sql.removeRefs, [collection, []]);
+      await this.#change(this.#sql.remove, [collection]);
     }
     while ((await this.#change(this.#sql.doom, [afterMs, keepMs])).length > 0);
     await this.#change(this.#sql.forget, []);
