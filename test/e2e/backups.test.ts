@@ -6,7 +6,9 @@ import { ServedSheaf, descendants, temporaryFolder } from "./testing/served-shea
 import { sheafAt } from "./testing/sheaf-command.ts";
 
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
-const COUNT = 30;
+/** They are copied 64 at a time. */
+const COUNT = 400;
+const AT_ONCE = 20;
 const NEWEST = /^sheaf_backup_newest_timestamp_seconds (\S+)$/mu;
 
 interface BackupReply {
@@ -20,10 +22,12 @@ let served: ServedSheaf;
 beforeAll(async () => {
   folder = await temporaryFolder();
   served = await serve();
-  for (let i = 0; i < COUNT; i++) {
+  const make = async (i: number): Promise<void> => {
     const { id } = await served.ask<{ readonly id: string }>(COLLECTIONS, { name: `copied-${i}` });
     await served.ask(`${COLLECTIONS}/${id}/add`, { ids: ["a"], embeddings: [[i, 1]] });
-  }
+  };
+  for (let i = 0; i < COUNT; i += AT_ONCE)
+    await Promise.all(Array.from({ length: AT_ONCE }, (_, each) => make(i + each)));
 });
 afterAll(async () => {
   await served.dispose();
@@ -50,9 +54,13 @@ describe("sheaf backup", () => {
       const reply = await served.request("/api/v2/backups/watched");
       return reply.ok ? ((await reply.json()) as BackupReply) : null;
     };
+    const find = async () =>
+      (await descendants(served.pid)).find(({ command }) => command.includes("backup-process"));
+    let copier = await find();
+    for (const until = Date.now() + 20_000; copier === undefined && Date.now() < until;)
+      copier = await find();
     let seen = await status();
     while (seen === null || (seen.state === "running" && seen.collections === 0)) seen = await status();
-    const copier = (await descendants(served.pid)).find(({ command }) => command.includes("backup-process"));
     expect(copier, JSON.stringify(seen)).toBeDefined();
     process.kill(copier!.pid, "SIGSTOP");
     try {

@@ -76,15 +76,17 @@ export class Archive {
   readonly #renew: (why: string) => void;
   readonly #unlock: () => void;
   readonly #dataFolder: string;
+  readonly #onProblem: (error: unknown) => void;
   #chain: string;
   /** Id of a backup of all tenants that this chain goes on from. */
   #backup: string | null;
 
   private constructor(
     settings: ArchiveSettings,
-    { chain, log, commits, bases, onRenewed, unlock, dataFolder, backup }: OpenedArchive,
+    { chain, log, commits, bases, onRenewed, onProblem, unlock, dataFolder, backup }: OpenedArchive,
   ) {
     this.#dataFolder = dataFolder;
+    this.#onProblem = onProblem;
     this.#backup = backup;
     this.#unlock = unlock;
     this.#chain = chain;
@@ -142,7 +144,9 @@ export class Archive {
     const commits = isSame ? found.commits : null;
     const last = bases.findLast((base) => base.chain === chain)?.id ?? null;
     const backup = isSame ? (known.backup ?? last) : null;
-    archive = new Archive(settings, { chain, log, bases, onRenewed, commits, unlock, dataFolder, backup });
+    archive = new Archive(settings, {
+      ...{ chain, log, bases, onRenewed, onProblem, commits, unlock, dataFolder, backup },
+    });
     remove(archive.bases);
     return archive;
   }
@@ -306,7 +310,12 @@ export class Archive {
     await this.#log.append(ENTRY_KIND.base, () => encodeBase(base)).durable;
     this.#bases.push(base);
     this.#backup = base.id;
-    writeMark(this.#dataFolder, { chain: this.#chain, backup: base.id });
+    try {
+      writeMark(this.#dataFolder, { chain: this.#chain, backup: base.id });
+    } catch (error) {
+      // The next start finds the entry.
+      this.#onProblem(error);
+    }
   }
 
   async close(): Promise<void> {
@@ -333,6 +342,7 @@ interface OpenedArchive {
   readonly dataFolder: string;
   readonly backup: string | null;
   readonly onRenewed: (chain: string, why: string) => void;
+  readonly onProblem: (error: unknown) => void;
   readonly unlock: () => void;
 }
 

@@ -4,7 +4,7 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { BackupArchive, BackupHeader } from "../backup/backup-files.ts";
-import { decodePosition } from "./archive-entries.ts";
+import { decodeChangeHead, decodePosition } from "./archive-entries.ts";
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
 import { type ArchiveEnd, readArchive } from "./read-archive.ts";
 
@@ -30,6 +30,8 @@ export interface PlannedReplay extends Replay {
   readonly time: number | null;
   /** Position of the archive's last entry. */
   readonly end: number;
+  /** Bytes of the entries of each collection, by its id. */
+  readonly bytes: ReadonlyMap<string, number>;
 }
 
 /** Throws `failed_precondition`, and `invalid_argument` for a moment that they do not lead to. */
@@ -69,13 +71,14 @@ export function planReplay(
       "invalid_argument",
       `the archive ends at entry ${end.position}${time === null ? "" : `, ${new Date(time).toISOString()}`}`,
     );
-  return { archive, from: base.from, to, voided: scan.voided, time, end: end.position };
+  return { archive, from: base.from, to, voided: scan.voided, time, end: end.position, bytes: scan.bytes };
 }
 
 interface Scanned {
   readonly to: number;
   readonly time: number | null;
   readonly voided: readonly number[];
+  readonly bytes: ReadonlyMap<string, number>;
   /** Of an entry that should be replayed and is of another chain; `null`: there is none. */
   readonly chain: string | null;
   /** Last position of the chain of the backup. */
@@ -91,10 +94,11 @@ function scanArchive(archive: string, base: BackupArchive, target: ReplayTarget)
   let chainEnd = base.from;
   let [time, chain]: [number | null, string | null] = [null, null];
   let isPast = false;
+  const bytes = new Map<string, number>();
   const entries = readArchive(archive, base.from);
   for (;;) {
     const next = entries.next();
-    if (next.done === true) return { to, time, voided, chain, chainEnd, isPast, end: next.value };
+    if (next.done === true) return { to, time, voided, bytes, chain, chainEnd, isPast, end: next.value };
     const entry = next.value;
     // Behind the moment nothing counts but what became of a commit before it.
     const isBehind =
@@ -105,6 +109,9 @@ function scanArchive(archive: string, base: BackupArchive, target: ReplayTarget)
     if (entry.chain !== base.chain) chain ??= entry.chain;
     else chainEnd = entry.position;
     [to, time] = [entry.position, entry.time];
+    if (entry.kind !== ENTRY_KIND.change) continue;
+    const { collection } = decodeChangeHead(entry.body);
+    bytes.set(collection, (bytes.get(collection) ?? 0) + entry.body.length);
   }
 }
 

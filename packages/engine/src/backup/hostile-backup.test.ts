@@ -131,6 +131,23 @@ describe("a chain of backups", () => {
   });
 });
 
+describe("the removal of a backup", () => {
+  it("goes by what others add to, whatever that is called, and by what it cannot read", async () => {
+    const [first, second] = [await back("first"), join(backups, "second")];
+    symlinkSync(first, join(backups, "latest"));
+    await back("second", "latest");
+    await expect(removeBackup(first)).rejects.toThrow("first is needed by second");
+    await expect(removeBackup(join(backups, "latest"))).rejects.toThrow("first is needed by second");
+    const header = readFileSync(join(second, "backup.json"));
+    writeFileSync(join(second, "backup.json"), "of a later version");
+    await expect(removeBackup(first)).rejects.toThrow(second);
+    writeFileSync(join(second, "backup.json"), header);
+    await removeBackup(second);
+    await removeBackup(join(backups, "latest"));
+    expect(readdirSync(backups)).toEqual([]);
+  });
+});
+
 describe("an export", () => {
   it("into the backup is refused", async () => {
     const backup = await back("first");

@@ -188,7 +188,9 @@ export class BackupMaker {
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
     bytes = await child.ask("finishBackup", { to, header }, signal);
-    if (tenant === null) await archive?.noteBase({ id, from, to: until, finished: Date.now() });
+    // It is complete, whether that can be noted or not; the archive says what is wrong with it.
+    const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;
+    await noted?.catch(() => undefined);
     return { target: to, id, started, collections, bytes, damaged };
   }
 

@@ -1,18 +1,22 @@
 /** Removes a backup, unless another one that lies beside it adds to it. */
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { UNFINISHED, isBackup, readHeader } from "./backup-files.ts";
 
-/** Throws `invalid_argument` where there is no complete backup, `failed_precondition` where others need it. */
+/**
+ * Throws `invalid_argument` where there is no complete backup, `failed_precondition` where others need it, or where it cannot
+ * be told of one beside it whether it does.
+ */
 export async function removeBackup(folder: string): Promise<void> {
-  const doomed = resolve(folder);
-  await readHeader(doomed);
+  const { id } = await readHeader(folder);
+  const doomed = realpathSync(folder);
   const needing: string[] = [];
-  for (const entry of readdirSync(dirname(doomed), { withFileTypes: true })) {
-    const other = join(dirname(doomed), entry.name);
-    if (entry.isDirectory() && other !== doomed && (await baseOf(other)) === doomed) needing.push(entry.name);
+  for (const name of readdirSync(dirname(doomed))) {
+    const other = join(dirname(doomed), name);
+    if (isFolder(other) && realpathSync(other) !== doomed && (await needs(other, { id, doomed })))
+      needing.push(name);
   }
   if (needing.length > 0)
     throw new SheafError(
@@ -22,23 +26,25 @@ export async function removeBackup(folder: string): Promise<void> {
   // Without its header it is no backup any more, wherever this is interrupted.
   await rm(join(doomed, "backup.json"));
   await rm(doomed, { recursive: true });
+  if (resolve(folder) !== doomed) await rm(resolve(folder), { force: true });
 }
 
-/** Folder of the backup that one adds to, or will once it is finished; `null`: it is whole, or no backup that can be used. */
-async function baseOf(folder: string): Promise<string | null> {
-  if (isBackup(folder)) {
-    const header = await readHeader(folder).catch(() => null);
-    return header?.base == null ? null : resolve(folder, header.base.path);
-  }
-  const path = unfinishedBase(folder);
-  return path === "" ? null : resolve(folder, path);
+/** Whether a folder has a backup that adds to the one with the id, or will once it is finished. */
+async function needs(
+  folder: string,
+  { id, doomed }: { readonly id: string; readonly doomed: string },
+): Promise<boolean> {
+  if (isBackup(folder)) return (await readHeader(folder)).base?.id === id;
+  const base = unfinishedBase(folder);
+  return base !== "" && existsSync(resolve(folder, base)) && realpathSync(resolve(folder, base)) === doomed;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** As the start of a backup notes it. */
 function unfinishedBase(folder: string): string {
-  try {
-    return readFileSync(join(folder, UNFINISHED), "utf8");
-  } catch {
-    return "";
-  }
+  const path = join(folder, UNFINISHED);
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }

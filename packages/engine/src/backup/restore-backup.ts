@@ -51,7 +51,7 @@ const LEFT = new Set(["lock.json", "collections", "shared", "catalog", "trash"])
 const MOST_IN_A_BATCH = 1_024;
 /** Of records. */
 const BATCH_BYTES = 16 * 2 ** 20;
-/** Of the parts of a collection whose records are read into memory to be put into a share: sixteen times what may lie there. */
+/** Of the parts of a collection, and of what an archive adds, whose records are read into memory to be put into a share: sixteen times what may lie there. */
 const MOST_SHARED_BYTES = 64 * 2 ** 20;
 
 /** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive; `storage_full`. */
@@ -89,9 +89,16 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
     requireEmpty(folder);
     await clear(folder);
     requireRoom(dataFolder, room.bytes);
-    let collections = await restore(child, known, { ...request, totalCollections: room.collections });
+    let collections = await restore(child, known, {
+      ...request,
+      totalCollections: room.collections,
+      grown: replay?.bytes ?? new Map(),
+    });
     const step = { from: backup, dataFolder, tenant: tenant ?? header.tenant, keys: header.keys };
-    if (replay !== null) collections = await child.ask("replayArchive", { ...step, replay });
+    if (replay !== null) {
+      const { archive, from, to, voided } = replay;
+      collections = await child.ask("replayArchive", { ...step, replay: { archive, from, to, voided } });
+    }
     const { hasShares } = await child.ask("restoreCatalog", step);
     await rm(join(dataFolder, "trash"), { recursive: true, force: true });
     writeRestoredFormat(folder, hasShares);
@@ -108,10 +115,16 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   }
 }
 
+interface RestoredRequest extends RestoreRequest {
+  readonly totalCollections: number;
+  /** Bytes that an archive adds to a collection. */
+  readonly grown: ReadonlyMap<string, number>;
+}
+
 async function restore(
   child: BackupChild,
   known: BackedUpCollections,
-  { dataFolder, tenant, onRestore, totalCollections }: RestoreRequest & { readonly totalCollections: number },
+  { dataFolder, tenant, onRestore, totalCollections, grown }: RestoredRequest,
 ): Promise<number> {
   let collections = 0;
   let waiting: RestoredCollection[] = [];
@@ -125,7 +138,7 @@ async function restore(
   for (const { id, sequence, isShared, parts, index, tenant: owner } of known.all()) {
     if (tenant !== null && owner !== tenant) continue;
     const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
-    const size = parts.reduce((sum, part) => sum + part.bytes, 0);
+    const size = parts.reduce((sum, part) => sum + part.bytes, grown.get(id) ?? 0);
     const shares = isShared && size <= MOST_SHARED_BYTES;
     waiting.push({ id, sequence, isShared: shares, store: known.partsOf(id), index: files });
     bytes += size;

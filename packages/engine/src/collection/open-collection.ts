@@ -108,9 +108,10 @@ export class OpenCollection {
     return this.#broken || this.#indexed?.broken === true;
   }
 
-  /** `false` while writes wait for a checkpoint; closing then would only hasten it. */
+  /** `false` while writes wait for a checkpoint, or the index is made; closing then would wait for it. */
   get settled(): boolean {
-    return this.#progress.settled && !this.#moves.isMoving && this.#options.logged?.settled !== false;
+    const isIdle = this.#progress.settled && !this.#moves.isMoving && this.indexing === undefined;
+    return isIdle && this.#options.logged?.settled !== false;
   }
 
   /** Of the store, checkpointed or not. */
@@ -226,6 +227,7 @@ export class OpenCollection {
 
   /** After the calls under way. */
   async close(): Promise<void> {
+    await this.#indexing?.catch(() => undefined);
     await this.#moves.idle();
     await this.#progress.close();
     await this.#indexChanges.idle();

@@ -12,6 +12,7 @@ import {
   type PeerLink,
   PeerPool,
   callPeers,
+  peerName,
 } from "@sheaf/process";
 import { type CancelSignal, type ModelIdentity, SheafError } from "@sheaf/protocol";
 import type {
@@ -107,6 +108,10 @@ export class ClusterEmbedder implements Embedder {
   /** The embed nodes that there are. */
   update(nodes: readonly PeerAddress[]): void {
     this.#nodes.update(nodes);
+    // Of one that has left in order nobody hears.
+    const known = new Set(nodes.map((node) => peerName(node)));
+    for (const name of this.#models.keys())
+      if (!known.has(name) && this.#models.delete(name)) this.#identities.clear();
   }
 
   get measure(): EmbedNodeMeasure {
@@ -282,7 +287,7 @@ export class ClusterEmbedder implements Embedder {
           ? error.toMessage()
           : new SheafError("internal", "internal error").toMessage(),
     );
-    await link.call("admit", [ticket, refusal], { weight: 0 }).catch(() => undefined);
+    await link.call("admit", [ticket, refusal], { weight: 0, goesOn: true }).catch(() => undefined);
   }
 }
 

@@ -32,6 +32,8 @@ export function embedService(embedder: Embedder, characters = LIMITS.queuedChara
 
 class EmbedSession implements PeerSession {
   readonly ownerOf = ownerOf;
+  /** A call that waits for the word of its caller is under way itself, and that word may come to a node that leaves. */
+  readonly open = { count: (): number => 0, isPartOf: (method: string): boolean => method === "admit" };
   readonly #embedder: Embedder;
   readonly #admission: Admission;
   readonly #emit: Emit;

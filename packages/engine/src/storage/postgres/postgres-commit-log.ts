@@ -144,7 +144,8 @@ export class PostgresCommitLog implements CommitLog {
       while ((await this.#change(statement, [collection])).length > 0) await sleep(STEP_PAUSE_MS);
     const { remove, removeRefs } = this.#database.statements.manifests;
     // A checkpoint that was written meanwhile has its reference, which the statement that dropped the head did not see.
-    for (const owner of [checkpointOwner(collection), collection]) await this.#change(removeRefs, [owner, []]);
+    for (const owner of [checkpointOwner(collection), collection])
+      await this.#change(removeRefs, [owner, []]);
     // Last: a sweep finds by it what a server that dies here has left.
     await this.#change(remove, [collection]);
   }
