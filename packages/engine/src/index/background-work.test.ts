@@ -152,6 +152,21 @@ describe("BackgroundWork", () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(LONGEST_WAIT_MS);
   });
 
+  it("gives all works that have more to do their turn", async () => {
+    const steps = [0, 0, 0];
+    const works = steps.map((_, i) => {
+      const step = (): boolean => {
+        busyFor(0.2);
+        return (steps[i]! += 1) > 0;
+      };
+      return new BackgroundWork({ step, onFailure: () => {} });
+    });
+    for (const work of works) work.wake();
+    await until(() => steps.reduce((all, each) => all + each) > 300);
+    for (const work of works) work.close();
+    expect(Math.min(...steps)).toBeGreaterThan(50);
+  });
+
   it("does nothing once closed", async () => {
     let steps = 0;
     const work = new BackgroundWork({ step: () => steps++ < 10, onFailure: () => {} });

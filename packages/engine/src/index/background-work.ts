@@ -18,6 +18,8 @@ const QUIET_MS = 100;
 
 /** Of this thread, those that have a slice to come. */
 const awake = new Set<BackgroundWork>();
+/** Those whose turn it was and that had to wait, the longest first. */
+const refused = new Set<BackgroundWork>();
 /** This turn of the loop has had its slice, of whichever work. */
 let isTurnTaken = false;
 /** When the last slice of any work ended. */
@@ -97,14 +99,19 @@ export class BackgroundWork {
     if (this.#next !== null) clearImmediate(this.#next);
     this.#timer = this.#next = null;
     awake.delete(this);
+    refused.delete(this);
     clearTimeout(this.#later);
   }
 
   #slice(): void {
     this.#timer = this.#next = null;
     awake.delete(this);
-    // That of another collection: this one's turn is the next, before that comes again.
-    if (isTurnTaken || (this.#steps.sliceMs === undefined && mustGiveWay())) return this.wake();
+    if (isTurnTaken || (this.#steps.sliceMs === undefined && (mustGiveWay() || this.#isAfterOthers))) {
+      // Before those come again that have had one.
+      if (performance.now() >= this.#restsUntil) refused.add(this);
+      return this.wake();
+    }
+    refused.delete(this);
     isTurnTaken = true;
     setImmediate(endTurn).unref();
     const sliceMs = this.#steps.sliceMs?.() ?? defaultSliceMs();
@@ -121,6 +128,11 @@ export class BackgroundWork {
     if (sliceMs === 0) this.wake(LONG_PAUSE_MS);
     else if (this.#mayGoOn()) this.#goOn();
     else this.wake();
+  }
+
+  get #isAfterOthers(): boolean {
+    const [first = this] = refused;
+    return first !== this;
   }
 
   /** Nobody else wants the thread, and something else keeps the process alive. */
