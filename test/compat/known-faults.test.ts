@@ -343,7 +343,12 @@ async function bytesIn(folder: string): Promise<number> {
 async function filesWith(folder: string, text: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const file of await filesIn(folder)) {
-    if ((await readFile(file)).includes(text)) found.push(file);
+    // What a purge is about to remove may be gone by now.
+    const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+      return Buffer.alloc(0);
+    });
+    if (bytes.includes(text)) found.push(file);
   }
   return found;
 }

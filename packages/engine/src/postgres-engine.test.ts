@@ -159,7 +159,10 @@ describe("engines on one database", () => {
     const measures = await Promise.all(engines.map((engine) => engine.statistics()));
     const total = (name: "databaseAppends" | "databaseAppendSeconds" | "databaseMoved"): number =>
       measures.reduce((sum, measure) => sum + measure[name], 0);
-    expect(total("databaseAppends") - total("databaseMoved")).toBe(36);
+    // Each server has one at least; those that come together share one.
+    const appended = total("databaseAppends") - total("databaseMoved");
+    expect(appended).toBeGreaterThanOrEqual(engines.length);
+    expect(appended).toBeLessThan(36);
     expect(total("databaseMoved")).toBeGreaterThan(0);
     expect(total("databaseAppendSeconds")).toBeGreaterThan(0);
     for (const { databaseLongestLog, databaseCheckpointDueSeconds } of measures) {
