@@ -1,17 +1,15 @@
 /** A gateway that has its texts embedded by nodes, which are killed, stopped, paused and added while they are asked. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import {
   PASSWORD,
   PostgresServer,
 } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
+import { Load } from "./testing/load.ts";
 
 const MINILM = "sentence-transformers/all-MiniLM-L6-v2";
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const SECRET = "cluster-secret-for-tests-only-0123456789";
-/** Tells slow from hung. */
-const PASSES_AFTER_MS = 60_000;
 
 let database: PostgresServer;
 let gateway: ServedSheaf;
@@ -74,41 +72,16 @@ async function vectorsOf(server: ServedSheaf, texts: readonly string[]): Promise
   return (JSON.parse(body) as { embeddings: unknown }).embeddings;
 }
 
-/** Embeds without a pause, few texts and many, until it is ended. */
-class Load {
-  readonly refused: string[] = [];
-  answers = 0;
-  #isOver = false;
-  readonly #workers: readonly Promise<void>[];
-
+/** Embeds few texts and many. */
+class TextLoad extends Load {
   constructor() {
-    this.#workers = [1, 1, 8].map((texts, i) => this.#work(texts, i));
+    super();
+    for (const [worker, count] of [1, 1, 8].entries()) this.repeat((i) => this.#round(count, worker, i));
   }
 
-  async answered(more: number): Promise<void> {
-    const until = this.answers + more;
-    const deadline = performance.now() + PASSES_AFTER_MS;
-    while (this.answers < until) {
-      if (performance.now() > deadline)
-        throw new Error(`no answers any more; refused: ${this.refused.at(-1)}`);
-      await sleep(5);
-    }
-  }
-
-  async end(): Promise<readonly string[]> {
-    this.#isOver = true;
-    await Promise.all(this.#workers);
-    return this.refused;
-  }
-
-  async #work(count: number, worker: number): Promise<void> {
-    for (let i = 0; !this.#isOver; i++) {
-      const texts = Array.from({ length: count }, (_, n) => `text ${worker} ${i} ${n}`);
-      const response = await embed(gateway, texts);
-      const body = await response.text();
-      if (response.ok) this.answers += 1;
-      else this.refused.push(`${response.status} ${body}`);
-    }
+  async #round(count: number, worker: number, i: number): Promise<void> {
+    const texts = Array.from({ length: count }, (_, n) => `text ${worker} ${i} ${n}`);
+    await this.count(await embed(gateway, texts));
   }
 }
 
@@ -131,7 +104,7 @@ describe("a gateway without models and two embed nodes", () => {
   });
 
   it("refuses nothing where a node is killed, stopped, or added under load", async () => {
-    const load = new Load();
+    const load = new TextLoad();
     await load.answered(20);
     await nodes.shift()!.killGroup();
     await load.answered(20);
@@ -143,11 +116,12 @@ describe("a gateway without models and two embed nodes", () => {
     nodes.push(await startNode());
     await nodesOf(gateway, 2);
     await load.answered(20);
-    expect(await load.end()).toEqual([]);
+    await load.end();
+    expect(load.refused).toEqual([]);
   });
 
   it("refuses nothing where a node is paused under load, and uses it again", async () => {
-    const load = new Load();
+    const load = new TextLoad();
     await load.answered(20);
     nodes[0]!.signalGroup("SIGSTOP");
     await nodesOf(gateway, 1);
@@ -155,7 +129,8 @@ describe("a gateway without models and two embed nodes", () => {
     nodes[0]!.signalGroup("SIGCONT");
     await nodesOf(gateway, 2);
     await load.answered(20);
-    expect(await load.end()).toEqual([]);
+    await load.end();
+    expect(load.refused).toEqual([]);
   });
 
   it("is no node of a server that does not know the secret", async () => {

@@ -10,11 +10,10 @@ import {
 } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { freePort } from "../../scripts/free-port.ts";
 import { ROOT_KEY, type ServeOptions, ServedSheaf, descendants } from "../e2e/testing/served-sheaf.ts";
+import { Load } from "./testing/load.ts";
 
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 const SECRET = "cluster-secret-for-tests-only-0123456789";
-/** Tells slow from hung; what is measured is printed, not asserted. */
-const PASSES_AFTER_MS = 60_000;
 
 let database: PostgresServer;
 let gateways: readonly [ServedSheaf, ServedSheaf];
@@ -65,70 +64,46 @@ const add = (server: ServedSheaf, collection: string, ids: readonly string[]): P
 const idsIn = async (server: ServedSheaf, collection: string): Promise<readonly string[]> =>
   (await server.ask<{ ids: string[] }>(`${collection}/get`, { include: [] })).ids;
 
-/** Writes and reads of both gateways over several collections, until it is ended. */
-class Load {
+/** Writes and reads of both gateways over several collections. */
+class GatewayLoad extends Load {
   readonly acknowledged = new Map<string, Set<string>>();
-  /** Statuses of what was refused, and what was said. */
-  readonly refused: string[] = [];
-  answers = 0;
-  #isOver = false;
-  #workers: Promise<void>[] = [];
 
   constructor(collections: readonly string[]) {
+    super();
     for (const collection of collections) {
       this.acknowledged.set(collection, new Set());
-      for (const gateway of gateways) this.#workers.push(this.#work(gateway, collection));
+      for (const gateway of gateways) this.repeat((i) => this.#round(gateway, collection, i));
     }
   }
 
-  /** Until so many more requests were answered. */
-  async answered(more: number): Promise<void> {
-    const until = this.answers + more;
-    const deadline = performance.now() + PASSES_AFTER_MS;
-    while (this.answers < until) {
-      if (performance.now() > deadline)
-        throw new Error(`no answers any more; refused: ${this.refused.at(-1)}`);
-      await sleep(5);
-    }
+  async #round(gateway: ServedSheaf, collection: string, i: number): Promise<void> {
+    const id = `${gateway.pid}:${i}`;
+    const json = { ids: [id], embeddings: [[1, i]] };
+    const written = await gateway.request(`${collection}/add`, { json });
+    if (written.ok) this.acknowledged.get(collection)?.add(id);
+    await this.#countAndPause(written);
+    const query = { query_embeddings: [[1, i]], n_results: 3, include: ["distances"] };
+    await this.#countAndPause(await gateway.request(`${collection}/query`, { json: query }));
   }
 
-  async end(): Promise<void> {
-    this.#isOver = true;
-    await Promise.all(this.#workers);
-  }
-
-  async #work(gateway: ServedSheaf, collection: string): Promise<void> {
-    for (let i = 0; !this.#isOver; i++) {
-      const id = `${gateway.pid}:${i}`;
-      const json = { ids: [id], embeddings: [[1, i]] };
-      const written = await gateway.request(`${collection}/add`, { json });
-      if (written.ok) this.acknowledged.get(collection)?.add(id);
-      await this.#count(written);
-      const query = { query_embeddings: [[1, i]], n_results: 3, include: ["distances"] };
-      await this.#count(await gateway.request(`${collection}/query`, { json: query }));
-    }
-  }
-
-  async #count(response: Response): Promise<void> {
-    const body = await response.text();
-    if (response.ok) this.answers += 1;
-    else this.refused.push(`${response.status} ${body}`);
+  async #countAndPause(response: Response): Promise<void> {
+    await this.count(response);
     if (!response.ok) await sleep(20);
   }
 }
 
 async function loaded(
   name: string,
-): Promise<{ readonly load: Load; readonly collections: readonly string[] }> {
+): Promise<{ readonly load: GatewayLoad; readonly collections: readonly string[] }> {
   const collections = await Promise.all([0, 1, 2, 3].map((i) => makeCollection(`${name}-${i}`)));
   for (const collection of collections) await add(gateways[0], collection, ["first"]);
-  const load = new Load(collections);
+  const load = new GatewayLoad(collections);
   await load.answered(40);
   return { load, collections };
 }
 
 /** What was answered with anything but 503 or a success, and what was acknowledged and is not there once through a gateway. */
-async function wrongsOf({ refused, acknowledged }: Load): Promise<readonly string[]> {
+async function wrongsOf({ refused, acknowledged }: GatewayLoad): Promise<readonly string[]> {
   const wrongs = refused.filter((refusal) => !refusal.startsWith("503"));
   for (const [collection, ids] of acknowledged) {
     for (const gateway of gateways) {

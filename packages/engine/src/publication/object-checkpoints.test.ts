@@ -1,37 +1,26 @@
 /** Records of checkpoints in an object store: what a server finds that has nothing, and what is left of those before. */
 import { rmSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { CollectionRef } from "@sheaf/protocol";
 import { createHostedEngine } from "../host/create-hosted-engine.ts";
 import type { Engine } from "../engine.ts";
 import { createLocalEngine } from "../create-local-engine.ts";
-import { ObjectServer } from "../storage/objects/testing/object-server.ts";
-import { PostgresServer } from "../storage/postgres/testing/postgres-server.ts";
 import { idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
 import { end } from "../testing/host-ends.ts";
 import { INDEX, row } from "../testing/indexed-folder.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
-import { ObjectCluster, expectSame, flipped } from "./testing/object-cluster.ts";
+import { ObjectCluster, expectNothingLeft, expectSame, flipped } from "./testing/object-cluster.ts";
+import { StartedStores } from "./testing/started-stores.ts";
 
 /** Of one write, so that each is worth a checkpoint. */
 const LARGE = 40;
 const checkpointAfterBytes = 20_000;
 const PATIENCE = { timeout: 200_000 };
 
-let database: PostgresServer;
-let server: ObjectServer;
-beforeAll(async () => {
-  [database, server] = await Promise.all([PostgresServer.start(), ObjectServer.start()]);
-});
-afterAll(async () => {
-  await Promise.all([database?.close(), server?.close()]);
-});
-beforeEach(() => {
-  server.fault = () => null;
-});
+const stores = new StartedStores();
 
 function cluster(): ObjectCluster {
-  return new ObjectCluster(database.settings(), server.settings(), { checkpointAfterBytes });
+  return new ObjectCluster(stores.database.settings(), stores.server.settings(), { checkpointAfterBytes });
 }
 
 async function headOf(shared: ObjectCluster, { id }: CollectionRef): Promise<Record<string, unknown>> {
@@ -105,18 +94,16 @@ describe("records of a checkpoint in an object store", () => {
     const [ref] = await filled(shared, one);
     const name = String((await headOf(shared, ref))["checkpoint"]);
     const expected = await idsOf(one, ref);
-    const puts = server.calls.filter((call) => call.includes(".records")).length;
+    const puts = stores.server.calls.filter((call) => call.includes(".records")).length;
     const fork = { ...ref, id: (await one.forkCollection(ref, "forked")).id };
     expect((await headOf(shared, fork))["checkpoint"]).toBe(name);
-    expect(server.calls.filter((call) => call.includes(".records"))).toHaveLength(puts);
+    expect(stores.server.calls.filter((call) => call.includes(".records"))).toHaveLength(puts);
     await one.deleteCollection({ ...ref, name: (await one.getCollection(ref)).name });
     await expect.poll(() => shared.rows("log_head", `collection = '${ref.id}'`)).toEqual([]);
     await shared.sweep();
     expect(await idsOf(await shared.open(), fork)).toEqual(expected);
     await one.deleteCollection({ ...fork, name: "forked" });
-    await expect.poll(() => shared.rows("segment_ref")).toEqual([]);
-    await shared.sweep();
-    expect(await shared.store.list("")).toEqual([]);
+    await expectNothingLeft(shared);
   });
 
   it("stay for as long as backups of the database may refer to them, which serve what they hold", async () => {
@@ -173,11 +160,11 @@ describe("records of a checkpoint in an object store", () => {
     const shared = cluster();
     const one = await shared.open();
     const [ref] = await filled(shared, one);
-    server.fault = () => "busy";
+    stores.server.fault = () => "busy";
     await expect(idsOf(await shared.open(), ref)).rejects.toMatchObject({ code: "unavailable" });
     await addLarge(one, ref, 10_000);
     await addLarge(one, ref, 20_000);
-    server.fault = () => null;
+    stores.server.fault = () => null;
     const expected = await idsOf(one, ref);
     expect(await idsOf(await shared.open(), ref)).toEqual(expected);
   });
@@ -209,7 +196,7 @@ describe("records of a checkpoint in an object store", () => {
       const host = await createHostedEngine({ dataFolder, database: shared.database, index: INDEX, objects });
       let isKilled = false;
       const isAlive = (): boolean => !isKilled;
-      server.fault = (call) => {
+      stores.server.fault = (call) => {
         if (isKilled || !call.startsWith(method) || !call.includes(".records")) return null;
         isKilled = true;
         end(host, "SIGKILL");
@@ -224,7 +211,7 @@ describe("records of a checkpoint in an object store", () => {
         if (isDone) acknowledged.push(...Array.from({ length: LARGE }, (_, i) => `r${from + i}`));
       }
       await host.close();
-      server.fault = () => null;
+      stores.server.fault = () => null;
       rmSync(dataFolder, { recursive: true });
       const next = await shared.open();
       expect(await idsOf(next, ref)).toEqual(expect.arrayContaining(acknowledged));

@@ -2,13 +2,11 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import type { CollectionRef } from "@sheaf/protocol";
 import { createLocalEngine } from "../create-local-engine.ts";
 import { engineSuite } from "../engine.suite.ts";
 import type { Engine } from "../engine.ts";
-import { ObjectServer } from "../storage/objects/testing/object-server.ts";
-import { PostgresServer } from "../storage/postgres/testing/postgres-server.ts";
 import { idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
 import { INDEX, ROWS, nearest, row } from "../testing/indexed-folder.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
@@ -16,46 +14,40 @@ import {
   type ClusterOptions,
   EAGER,
   ObjectCluster,
+  expectNothingLeft,
   expectSame,
   flipped,
   indexOf,
   segmentsIn,
   settled,
 } from "./testing/object-cluster.ts";
+import { StartedStores } from "./testing/started-stores.ts";
 
 const ALL = { ids: null, where: null };
 
 const folder = mkdtempSync(join(tmpdir(), "sheaf-object-engine-"));
-let database: PostgresServer;
-let server: ObjectServer;
-beforeAll(async () => {
-  [database, server] = await Promise.all([PostgresServer.start(), ObjectServer.start()]);
-});
-afterAll(async () => {
-  await Promise.all([database?.close(), server?.close()]);
-  rmSync(folder, { recursive: true, force: true });
-});
+const stores = new StartedStores();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 beforeEach(() => {
-  server.fault = () => null;
-  server.calls.length = 0;
+  stores.server.calls.length = 0;
 });
 
 engineSuite(
   "engine on a database and an object store",
   () =>
     createLocalEngine({
-      ...{ dataFolder: folder, database: database.settings(), index: INDEX },
-      objects: { ...server.settings(), publication: EAGER },
+      ...{ dataFolder: folder, database: stores.database.settings(), index: INDEX },
+      objects: { ...stores.server.settings(), publication: EAGER },
     }),
   { mayOvertake: true },
 );
 
 function cluster(options?: ClusterOptions): ObjectCluster {
-  return new ObjectCluster(database.settings(), server.settings(), options);
+  return new ObjectCluster(stores.database.settings(), stores.server.settings(), options);
 }
 
 function asked(method: string, name: string): number {
-  return server.calls.filter((call) => call.startsWith(method) && call.includes(name)).length;
+  return stores.server.calls.filter((call) => call.startsWith(method) && call.includes(name)).length;
 }
 
 async function remove(engine: Engine, ref: CollectionRef, ...ids: readonly string[]): Promise<void> {
@@ -114,7 +106,7 @@ describe("engines on one database and one object store", () => {
     const damaged = Buffer.from(whole);
     damaged.fill(0, 0, 4_096);
     writeFileSync(join(index, name!), damaged);
-    server.calls.length = 0;
+    stores.server.calls.length = 0;
     await expectSame(one, await shared.open(path), ref);
     expect(asked("GET", name!)).toBeGreaterThan(0);
     expect(readFileSync(join(index, name!)).equals(whole)).toBe(true);
@@ -148,7 +140,7 @@ describe("engines on one database and one object store", () => {
     const one = await shared.open();
     const ref = await shared.published(one);
     const before = await shared.covers(ref);
-    server.fault = () => "busy";
+    stores.server.fault = () => "busy";
     const two = await shared.open();
     for (const engine of [one, two]) {
       await write(
@@ -162,7 +154,7 @@ describe("engines on one database and one object store", () => {
     await expectSame(one, two, ref);
     expect(await shared.covers(ref)).toBe(before);
     expect(shared.errors().join()).toContain("the object store cannot be reached");
-    server.fault = () => null;
+    stores.server.fault = () => null;
     await settled(shared, ref, before + 100);
     await expectSame(one, await shared.open(), ref);
   });
@@ -172,7 +164,7 @@ describe("engines on one database and one object store", () => {
     const one = await shared.open();
     const ref = await shared.published(one);
     // No more of the index; checkpoints are written.
-    server.fault = (call) => (call.startsWith("GET") || call.includes(".records") ? null : "busy");
+    stores.server.fault = (call) => (call.startsWith("GET") || call.includes(".records") ? null : "busy");
     const covered = await shared.covers(ref);
     await remove(one, ref, "r3", "r200");
     const trimmed = async (): Promise<number> =>
@@ -199,10 +191,10 @@ describe("engines on one database and one object store", () => {
     const one = await shared.open();
     const ref = await shared.published(one);
     const segments = await shared.segments(ref);
-    server.calls.length = 0;
+    stores.server.calls.length = 0;
     const fork = { ...ref, id: (await one.forkCollection(ref, "forked")).id };
     expect(await shared.segments(fork)).toEqual(segments);
-    expect(server.calls).toEqual([]);
+    expect(stores.server.calls).toEqual([]);
     await one.deleteCollection({ ...ref, name: (await one.getCollection(ref)).name });
     await expect.poll(() => shared.rows("manifest", `collection = '${ref.id}'`)).toEqual([]);
     await shared.sweep();
@@ -211,15 +203,13 @@ describe("engines on one database and one object store", () => {
     await expectSame(one, two, fork);
     expect(segmentsIn(indexOf(path, fork))).toEqual(expect.arrayContaining([...segments]));
     await two.deleteCollection({ ...ref, name: "forked" });
-    await expect.poll(() => shared.rows("segment_ref")).toEqual([]);
-    await shared.sweep();
-    expect(await shared.store.list("")).toEqual([]);
+    await expectNothingLeft(shared);
   });
 
   it("write a file under another name where its own was given up", async () => {
     const shared = cluster();
     const one = await shared.open();
-    server.fault = (call) => (call.startsWith("PUT") ? "busy" : null);
+    stores.server.fault = (call) => (call.startsWith("PUT") ? "busy" : null);
     const ref = await makeCollection(one);
     await write(one, ref, "add", ...Array.from({ length: ROWS }, (_, i) => row(i)));
     await expect.poll(() => shared.rows("segment")).not.toEqual([]);
@@ -227,7 +217,7 @@ describe("engines on one database and one object store", () => {
     await shared.sweep();
     const spent = (await shared.rows("segment", "state = 'removed'")).map(({ id }) => id);
     expect(spent.length).toBeGreaterThan(0);
-    server.fault = () => null;
+    stores.server.fault = () => null;
     await settled(shared, ref, ROWS - 32);
     for (const name of await shared.segments(ref)) expect(spent).not.toContain(name);
     await expectSame(one, await shared.open(), ref);
@@ -237,7 +227,7 @@ describe("engines on one database and one object store", () => {
     const shared = cluster();
     const one = await shared.open();
     let bad = "";
-    server.fault = (call) => {
+    stores.server.fault = (call) => {
       const name = call.startsWith("GET") ? (/[0-9a-f-]{36}\.seg/u.exec(call)?.[0] ?? "") : "";
       if (bad === "") bad = name;
       return name !== "" && name === bad ? "flip" : null;
@@ -273,13 +263,13 @@ describe("engines on one database and one object store", () => {
   });
 
   it("are refused without a database, and where the object store is another machine without https", async () => {
-    const objects = server.settings();
+    const objects = stores.server.settings();
     const dataFolder = temporaryFolder();
     await expect(createLocalEngine({ dataFolder, objects })).rejects.toMatchObject({
       code: "failed_precondition",
     });
     const plain = { ...objects, endpoint: "http://objects.example.org" };
-    const refused = createLocalEngine({ dataFolder, database: database.settings(), objects: plain });
+    const refused = createLocalEngine({ dataFolder, database: stores.database.settings(), objects: plain });
     await expect(refused).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });

@@ -2,17 +2,17 @@
  * An engine host that publishes or sweeps is killed at each of its requests to the object store, before the store has seen it
  * or before it is answered: what was published is whole, others go on, and in the end nothing is left over.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createHostedEngine } from "../host/create-hosted-engine.ts";
 import type { HostedEngine } from "../host/hosted-engine.ts";
-import { type Fault, ObjectServer } from "../storage/objects/testing/object-server.ts";
-import { PostgresServer } from "../storage/postgres/testing/postgres-server.ts";
+import type { Fault } from "../storage/objects/testing/object-server.ts";
 import { idsOf, makeCollection, write } from "../testing/engine-fixtures.ts";
 import { end } from "../testing/host-ends.ts";
 import { INDEX, ROWS, row } from "../testing/indexed-folder.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import type { PublicationLimits } from "./published-indexes.ts";
 import { ObjectCluster, expectSame, settled } from "./testing/object-cluster.ts";
+import { StartedStores } from "./testing/started-stores.ts";
 
 /** Before the first byte is sent, before and after it is there, while it is read back, at a later file. */
 const KILLS = [
@@ -23,17 +23,7 @@ const KILLS = [
   [5, "lost"],
 ] as const;
 
-let database: PostgresServer;
-let server: ObjectServer;
-beforeAll(async () => {
-  [database, server] = await Promise.all([PostgresServer.start(), ObjectServer.start()]);
-});
-afterAll(async () => {
-  await Promise.all([database?.close(), server?.close()]);
-});
-beforeEach(() => {
-  server.fault = () => null;
-});
+const stores = new StartedStores();
 
 interface Opening extends Partial<PublicationLimits> {
   readonly dataFolder?: string;
@@ -66,10 +56,10 @@ function signalAt(
 ): Promise<string> {
   let seen = 0;
   return new Promise((resolve) => {
-    server.fault = (call) => {
+    stores.server.fault = (call) => {
       if (!kind.test(call) || seen++ !== number) return null;
       end(engine, signal);
-      server.fault = () => null;
+      stores.server.fault = () => null;
       resolve(call);
       return answer;
     };
@@ -78,7 +68,7 @@ function signalAt(
 
 describe("an engine host", () => {
   it("that is killed while it publishes leaves what was acknowledged and published, and nothing to remove in the end", async () => {
-    const shared = new ObjectCluster(database.settings(), server.settings());
+    const shared = new ObjectCluster(stores.database.settings(), stores.server.settings());
     const dataFolder = temporaryFolder();
     const other = await shared.open();
     const killed = new Set<string>();
@@ -112,7 +102,7 @@ describe("an engine host", () => {
   });
 
   it.each([0, 1, 4])("that is stopped at request %i and goes on later starts over", async (number) => {
-    const shared = new ObjectCluster(database.settings(), server.settings());
+    const shared = new ObjectCluster(stores.database.settings(), stores.server.settings());
     const host = await openHost(shared);
     const ref = await makeCollection(host);
     const stopping = signalAt(host, "SIGSTOP", { kind: /\.seg/u, number, answer: null });
@@ -136,14 +126,14 @@ describe("an engine host", () => {
   });
 
   it("that is killed while it sweeps leaves the rest to the next one", async () => {
-    const shared = new ObjectCluster(database.settings(), server.settings());
+    const shared = new ObjectCluster(stores.database.settings(), stores.server.settings());
     const engine = await shared.open();
     const [dropped, kept] = [await shared.published(engine), await shared.published(engine)];
     await engine.deleteCollection({ ...dropped, name: (await engine.getCollection(dropped)).name });
     await shared.close(engine);
     const sweeping = { dataFolder: temporaryFolder(), graceMs: 1, sweepMs: 20 };
     for (const answer of ["cut", "lost"] as const) {
-      server.fault = (call) => (call.startsWith("DELETE") ? "busy" : null);
+      stores.server.fault = (call) => (call.startsWith("DELETE") ? "busy" : null);
       const host = await openHost(shared, sweeping);
       await signalAt(host, "SIGKILL", { kind: /^DELETE/u, number: 0, answer });
       await host.close();

@@ -173,3 +173,10 @@ export async function expectSame(one: Engine, two: Engine, ref: CollectionRef): 
   expect(await readAll(two, ref)).toEqual(await readAll(one, ref));
   for (const i of [0, 17, 150, ROWS]) expect(await nearest(two, ref, i)).toEqual(await nearest(one, ref, i));
 }
+
+/** Once all collections are dropped. */
+export async function expectNothingLeft(cluster: ObjectCluster): Promise<void> {
+  await expect.poll(() => cluster.rows("segment_ref")).toEqual([]);
+  await cluster.sweep();
+  expect(await cluster.store.list("")).toEqual([]);
+}
