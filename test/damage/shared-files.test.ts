@@ -2,7 +2,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { sharedName } from "../../packages/engine/src/storage/lmdb/shared-stores.ts";
+import { sharedName } from "../../packages/engine/src/storage/folder/shared-names.ts";
 import { ServedSheaf } from "../e2e/testing/served-sheaf.ts";
 import { cutInHalf, edit, zeroMetaPage } from "./testing/damage-files.ts";
 import { runSheaf } from "./testing/run-sheaf.ts";

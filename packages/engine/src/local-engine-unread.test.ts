@@ -7,7 +7,8 @@ import type { Engine } from "./engine.ts";
 import { createDiskSpace } from "./storage/folder/disk-space.ts";
 import { LmdbEnvironment } from "./storage/lmdb/lmdb-environment.ts";
 import { idKey } from "./storage/lmdb/record-keys.ts";
-import { shareId, sharedName } from "./storage/lmdb/shared-stores.ts";
+import { shareId } from "./storage/lmdb/shared-stores.ts";
+import { sharedName } from "./storage/folder/shared-names.ts";
 import { idsOf, makeCollection, record, write } from "./testing/engine-fixtures.ts";
 import { temporaryFolder } from "./testing/temporary-folder.ts";
 

@@ -35,7 +35,7 @@ import { CollectionCalls } from "./collection/collection-calls.ts";
 import { CollectionForker } from "./collection/collection-forker.ts";
 import { DeleteBehind } from "./collection/removal/delete-behind.ts";
 import { discardCollections } from "./collection/removal/discard-collections.ts";
-import { CollectionOpener, type QuarantinedCollection } from "./collection/collection-opener.ts";
+import { CollectionOpener, type QuarantinedStore } from "./collection/collection-opener.ts";
 import { NO_DATABASE } from "./collection/logged/database-measure.ts";
 import { CollectionPool } from "./collection/collection-pool.ts";
 import { openLimits } from "./collection/open-limit.ts";
@@ -360,8 +360,8 @@ export class LocalEngine implements Engine {
   }
 
   /** These must not be opened, whatever asks for it; what is no longer among them counts for its tenant again. */
-  async setQuarantined(collections: readonly QuarantinedCollection[]): Promise<void> {
-    for (const id of this.#opener.setQuarantined(collections)) await this.#budgets.measureAgain(id);
+  async setQuarantined(stores: readonly QuarantinedStore[]): Promise<void> {
+    for (const id of this.#opener.setQuarantined(stores)) await this.#budgets.measureAgain(id);
   }
 
   /** Opens a collection, which makes the missing checkpoint. A damaged one is reported, not thrown; one that was removed meanwhile is neither. */

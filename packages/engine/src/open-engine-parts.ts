@@ -20,7 +20,7 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
       : // Of no use, and none of its memory, on a server without a database.
         await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
   const largeWrites = new TurnLock();
-  const shares = new SharedStores({ path: folder.path, disk, largeWrites });
+  const shares = new SharedStores({ path: folder.path, disk, largeWrites, onTouch: options.onTouch });
   return { folder, disk, catalog, logs, others, published, largeWrites, shares, archive, close };
 
   async function close(): Promise<void> {

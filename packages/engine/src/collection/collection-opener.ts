@@ -21,6 +21,7 @@ import type { EntrySource } from "../storage/lmdb/entry-space.ts";
 import { LmdbRecordStore } from "../storage/lmdb/lmdb-record-store.ts";
 import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
+import { isSharedName, sharedName } from "../storage/folder/shared-names.ts";
 import type { LoggedRecordStore } from "../storage/log/logged-record-store.ts";
 import type { StoreHead } from "../storage/record-store.ts";
 import type { StoreCounts } from "../storage/values/value-codec.ts";
@@ -43,16 +44,19 @@ import { SHARE_LIMITS, type ShareLimits, StoreMover } from "./store-mover.ts";
 import { requireCaughtUp } from "./require-caught-up.ts";
 import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
 
-/** A collection that must not be opened, and the words for it. */
-export interface QuarantinedCollection {
-  readonly id: string;
+/** What must not be opened, and the words for it. */
+export interface QuarantinedStore {
+  /** Id of a collection, or path inside the data folder of an environment that collections share. */
+  readonly store: string;
   readonly reason: string;
 }
 
 /** Of whoever watches over the process: the gateway. */
 export interface CollectionListeners extends DamageMemory {
-  /** Told before LMDB reads the files of a collection for something that is no call on it, and after. */
-  readonly onTouch?: (collection: string, touching: boolean) => void;
+  /** Known before. */
+  readonly quarantined?: readonly QuarantinedStore[];
+  /** Told before LMDB reads a store for something that is no call on it, and after; named as `QuarantinedStore` does. */
+  readonly onTouch?: (store: string, touching: boolean) => void;
 }
 
 /** Where records of a collection are. */
@@ -95,12 +99,13 @@ export class CollectionOpener {
   readonly damaged: DamagedCollections;
   readonly #options: CollectionOpenerOptions;
   #damagedFiles = 0;
-  /** Collection -> why it must not be opened. */
+  /** As `QuarantinedStore` says. */
   #quarantined: ReadonlyMap<string, string> = new Map();
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
     this.damaged = new DamagedCollections(options.log, options.listeners);
+    this.setQuarantined(options.listeners.quarantined ?? []);
   }
 
   /** Index files that were found damaged and set aside, since the engine started. */
@@ -118,13 +123,20 @@ export class CollectionOpener {
   }
 
   /** From now on these are not opened, and no others. Gives those that were among them and are no longer. */
-  setQuarantined(collections: readonly QuarantinedCollection[]): readonly string[] {
-    for (const { id } of collections) this.damaged.add(id);
+  setQuarantined(stores: readonly QuarantinedStore[]): readonly string[] {
+    for (const { store } of stores) if (!isSharedName(store)) this.damaged.add(store);
     const before = this.#quarantined;
-    this.#quarantined = new Map(collections.map(({ id, reason }) => [id, reason]));
-    const released = [...before.keys()].filter((id) => !this.#quarantined.has(id));
-    for (const id of released) this.damaged.remove(id);
-    return released;
+    this.#quarantined = new Map(stores.map(({ store, reason }) => [store, reason]));
+    this.#options.shares.setQuarantined(this.#quarantined);
+    const released = [...before.keys()].filter((store) => !this.#quarantined.has(store));
+    const collections = released.flatMap((store) => (isSharedName(store) ? this.#damagedIn(store) : [store]));
+    for (const id of collections) this.damaged.remove(id);
+    return collections;
+  }
+
+  #damagedIn(shared: string): readonly string[] {
+    const { folder } = this.#options;
+    return this.damaged.ids.filter((id) => sharedName(id) === shared && folder.collectionBytes(id) === 0);
   }
 
   /** The records alone; they may be open already. */

@@ -13,7 +13,7 @@ import { SheafError } from "@sheaf/protocol";
 import { acquireDataLock, runningServer } from "../host/data-lock.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
-import { sharedNames } from "../storage/lmdb/shared-stores.ts";
+import { sharedNames } from "../storage/folder/shared-names.ts";
 import { replaceStore } from "../storage/folder/replace-store.ts";
 import { type KnownCollection, subjectOf } from "./examine-collection.ts";
 import { describe, summarize } from "./finding.ts";

@@ -9,7 +9,7 @@ import { examineCatalog } from "./examine-catalog.ts";
 import { type KnownCollection, examineCollection } from "./examine-collection.ts";
 import { type SharedEnvironment, examineShared } from "./examine-shared.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
-import { sharedName } from "../storage/lmdb/shared-stores.ts";
+import { isSharedName, sharedName } from "../storage/folder/shared-names.ts";
 import { proveEnvironment } from "./prove-environment.ts";
 
 const [dataFolder = ""] = process.argv.slice(2);
@@ -21,15 +21,23 @@ const METHODS = {
   proveCatalog: () => problemOf(() => proveEnvironment(folder.catalog, "catalog", false)),
   examineShared: (environment: unknown) => examineShared(dataFolder, environment as SharedEnvironment),
   proveShared: (name: unknown) => problemOf(() => proveShared(name as string, false)),
-  proveCollection: (id: unknown) => problemOf(() => prove(id as string, false)),
-  checkCollection: (id: unknown) => damageOf(() => prove(id as string, true)),
+  proveCollection: (id: unknown) => problemOf(() => proveCollection(id as string)),
+  checkStore: (store: unknown) => damageOf(() => check(store as string)),
   copyStore: (copy: unknown) => copyStore(copy as StoreCopy),
 } as const;
 
 /** Where the collection has no file, it may have a share of one, and fares as all of that does. */
-async function prove(id: string, thorough: boolean): Promise<void> {
-  if (folder.collectionBytes(id) === 0) return proveShared(sharedName(id), thorough);
-  await proveEnvironment(folder.collection(id), collectionName(id), thorough);
+async function proveCollection(id: string): Promise<void> {
+  if (folder.collectionBytes(id) === 0) return proveShared(sharedName(id), false);
+  await proveEnvironment(folder.collection(id), collectionName(id), false);
+}
+
+/** Goes through all pages first. */
+async function check(store: string): Promise<void> {
+  if (isSharedName(store)) return proveShared(store, true);
+  // One that was never written, or was removed meanwhile, has no file.
+  const path = folder.collection(store);
+  if (LmdbEnvironment.exists(path)) await proveEnvironment(path, collectionName(store), true);
 }
 
 async function proveShared(name: string, thorough: boolean): Promise<void> {

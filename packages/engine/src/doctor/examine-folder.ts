@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { runningServer } from "../host/data-lock.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
 import { checkDataFormat } from "../storage/folder/data-format.ts";
-import { sharedName, sharedNames } from "../storage/lmdb/shared-stores.ts";
+import { sharedName, sharedNames } from "../storage/folder/shared-names.ts";
 import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { type KnownCollection, remedyOf, subjectOf } from "./examine-collection.ts";
 import { damagedEnvironment, takenAlong } from "./examine-shared.ts";

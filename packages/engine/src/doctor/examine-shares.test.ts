@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CollectionRef } from "@sheaf/protocol";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createLocalEngine } from "../create-local-engine.ts";
-import { sharedName } from "../storage/lmdb/shared-stores.ts";
+import { sharedName } from "../storage/folder/shared-names.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { compactFolder } from "./compact-folder.ts";

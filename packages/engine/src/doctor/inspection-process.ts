@@ -7,6 +7,7 @@ import { SheafError } from "@sheaf/protocol";
 import { endCause } from "../host/end-cause.ts";
 import { damagedStore } from "../storage/corrupt-data-error.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
+import { isSharedName } from "../storage/folder/shared-names.ts";
 import type { DoctorMethods } from "./doctor-process.ts";
 import { describe } from "./finding.ts";
 
@@ -57,15 +58,18 @@ export class InspectionProcess {
     }
   }
 
-  /** How the files of a collection are damaged; `null`: they are not. Throws where that cannot be told. */
-  async check(id: string): Promise<string | null> {
+  /**
+   * How the file of a collection, or the one of an environment that collections share, is damaged; `null`: it is not. Throws
+   * where that cannot be told.
+   */
+  async check(store: string): Promise<string | null> {
     this.#crashed = false;
     try {
-      return await this.ask("checkCollection", id);
+      return await this.ask("checkStore", store);
     } catch (error) {
       if (!this.#crashed) throw error;
       const reason = `reading it with LMDB ended the process with ${this.#lastSignal}`;
-      return damagedStore(collectionName(id), reason).message;
+      return damagedStore(isSharedName(store) ? store : collectionName(store), reason).message;
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The calls that an engine host has under way, and the collections that it reads by itself: what may have ended it. */
+/** The calls that an engine host has under way, and the stores that it reads by itself: what may have ended it. */
 import type { CancelSignal } from "@sheaf/protocol";
 
 export interface CallInFlight {
@@ -14,7 +14,7 @@ const ABORT_GRACE_MS = 5_000;
 
 export class CallsInFlight {
   readonly #calls = new Set<CallInFlight>();
-  /** Collection -> how often the host reads it just now. */
+  /** Collection or shared environment -> how often the host reads it just now. */
   readonly #touched = new Map<string, number>();
 
   async track<T>(call: CallInFlight, signal: CancelSignal | undefined, work: () => Promise<T>): Promise<T> {
@@ -27,19 +27,19 @@ export class CallsInFlight {
     }
   }
 
-  /** The host begins, or ends, to read the collection for another reason than a call on it. */
-  touch(collection: string, touching: boolean): void {
-    const times = (this.#touched.get(collection) ?? 0) + (touching ? 1 : -1);
-    if (times > 0) this.#touched.set(collection, times);
-    else this.#touched.delete(collection);
+  /** The host begins, or ends, to read the store for another reason than a call on it. */
+  touch(store: string, touching: boolean): void {
+    const times = (this.#touched.get(store) ?? 0) + (touching ? 1 : -1);
+    if (times > 0) this.#touched.set(store, times);
+    else this.#touched.delete(store);
   }
 
   /** The host has ended: what it had under way, and nothing is from now on. */
-  ended(): { readonly calls: readonly CallInFlight[]; readonly collections: readonly string[] } {
+  ended(): { readonly calls: readonly CallInFlight[]; readonly touched: readonly string[] } {
     const calls = [...this.#calls];
-    const collections = [...new Set([...calls.map(({ collection }) => collection), ...this.#touched.keys()])];
+    const touched = [...new Set([...calls.map(({ collection }) => collection), ...this.#touched.keys()])];
     this.#calls.clear();
     this.#touched.clear();
-    return { calls, collections };
+    return { calls, touched };
   }
 }

@@ -55,8 +55,8 @@ const server: RpcServer = serveParent(
 
 try {
   registerHost(new DataFolder(engineOptions.dataFolder).lockFile, lockToken);
-  const onTouch = (collection: string, touching: boolean): void =>
-    server.emit("touch", { collection, touching } satisfies TouchEvent);
+  const onTouch = (store: string, touching: boolean): void =>
+    server.emit("touch", { store, touching } satisfies TouchEvent);
   const onDamage = (collection: string, isDamaged: boolean): void =>
     server.emit("damage", { collection, isDamaged } satisfies DamageEvent);
   const onCatalog = (report: CatalogReport): void => server.emit("catalog", report);

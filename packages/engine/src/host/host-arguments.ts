@@ -5,9 +5,12 @@ import type { EngineObjects } from "../local-engine-options.ts";
 import type { HostArguments, ObjectSecret } from "./host-protocol.ts";
 import type { HostedEngineOptions } from "./hosted-engine-options.ts";
 
+/** Another one at each start. */
+type KnownLater = "damaged" | "quarantined";
+
 interface HostStart {
   /** What is left out is left out of the JSON, too. */
-  readonly settings: Omit<HostArguments, "damaged">;
+  readonly settings: Omit<HostArguments, KnownLater>;
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -21,7 +24,7 @@ export function hostStart(options: HostedEngineOptions, lockToken: string): Host
   const settings = {
     ...{ dataFolder, lockToken, quotas, indexMemory, unsealedMemory, purgeAfterMs },
     ...{ ...stored, ...shared },
-  } satisfies { [name in Exclude<keyof HostArguments, "damaged">]-?: unknown };
+  } satisfies { [name in Exclude<keyof HostArguments, KnownLater>]-?: unknown };
   // PostgreSQL's client finds it there.
   const env = {
     ...HOST_PROCESS.env,

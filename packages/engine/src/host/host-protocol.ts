@@ -1,5 +1,6 @@
 /** What gateway and engine host say to each other beside the frames: the methods of the engine by name. */
 import type { ArchiveSettings } from "../archive/archive.ts";
+import type { QuarantinedStore } from "../collection/collection-opener.ts";
 import type { IndexSettings } from "../collection/open-collection-options.ts";
 import type { ShareLimits } from "../collection/store-mover.ts";
 import type { TenantQuotas } from "../collection/tenant-quotas.ts";
@@ -32,6 +33,8 @@ export interface HostArguments {
   readonly diskReserve?: DiskReserve;
   /** Collections that hosts before found damaged. */
   readonly damaged: readonly string[];
+  /** What must not be opened. */
+  readonly quarantined: readonly QuarantinedStore[];
 }
 
 /** Event `damage`: a collection was found damaged, or it is whole again or gone. */
@@ -40,9 +43,9 @@ export interface DamageEvent {
   readonly isDamaged: boolean;
 }
 
-/** Event `touch`: the host begins, or ends, to read a collection that no call of the gateway need name. */
+/** Event `touch`: the host begins, or ends, to read a store, named as `QuarantinedStore` does, that no call need be on. */
 export interface TouchEvent {
-  readonly collection: string;
+  readonly store: string;
   readonly touching: boolean;
 }
 

@@ -1,26 +1,28 @@
 /**
  * What the gateway does about an engine host that ends: it finds out which tenant the end is attributed to and which
- * collections are damaged, and opens again what the host left behind. Every call that opens a collection goes through
+ * stores are damaged, and opens again what the host left behind. Every call that opens a collection goes through
  * `run`, so that it is known what was in flight (decision 9).
  */
 import type { ChildDeath } from "@sheaf/process";
 import type { CancelSignal, CollectionRef } from "@sheaf/protocol";
-import type { QuarantinedCollection } from "../collection/collection-opener.ts";
+import type { QuarantinedStore } from "../collection/collection-opener.ts";
 import { type EngineLog, describeError } from "../engine-log.ts";
 import { DataFolder } from "../storage/folder/data-folder.ts";
+import { isSharedName, sharedName } from "../storage/folder/shared-names.ts";
 import { type CallInFlight, CallsInFlight } from "./calls-in-flight.ts";
-import { CollectionChecker } from "./collection-checker.ts";
 import { CrashAttribution } from "./crash-attribution.ts";
 import type { DamageEvent } from "./host-protocol.ts";
 import { endCause } from "./end-cause.ts";
 import { Quarantine } from "./quarantine.ts";
+import { StoreChecker } from "./store-checker.ts";
 
 const MAX_DAMAGED = 1_000;
+const MAX_QUARANTINED = 100;
 
 /** What a recovery asks of the host that runs now. */
 export interface RecoveringHost {
   readonly ready: boolean;
-  setQuarantined(collections: readonly QuarantinedCollection[]): Promise<void>;
+  setQuarantined(stores: readonly QuarantinedStore[]): Promise<void>;
   dirtyCollections(): Promise<readonly string[]>;
   /** Opens the collection, which makes the missing checkpoint. */
   revive(id: string): Promise<void>;
@@ -38,7 +40,7 @@ export class HostRecovery {
   readonly #host: RecoveringHost;
   readonly #calls = new CallsInFlight();
   readonly #attribution = new CrashAttribution();
-  readonly #checker: CollectionChecker;
+  readonly #checker: StoreChecker;
   readonly #quarantine: Quarantine;
   /** Collections whose opening was under way when a host ended by itself; the next call on one opens it again. */
   readonly #endedWhileReviving = new Set<string>();
@@ -49,16 +51,22 @@ export class HostRecovery {
     this.#folder = new DataFolder(dataFolder);
     this.#log = log;
     this.#host = host;
-    this.#checker = new CollectionChecker(dataFolder, log);
+    this.#checker = new StoreChecker(dataFolder, log);
     this.#quarantine = new Quarantine({
-      check: (id) => this.#checker.check(id),
-      onChange: (collection, reason) => this.#onQuarantineChange(collection, reason),
+      storeOf: (id) => this.#storeOf(id),
+      check: (store) => this.#checker.check(store),
+      onChange: (store, reason) => this.#onQuarantineChange(store, reason),
     });
   }
 
   /** Collections that hosts found damaged, and not whole since; at most as many as the next host's arguments hold. */
   get damaged(): readonly string[] {
     return [...this.#damaged].slice(0, MAX_DAMAGED);
+  }
+
+  /** What the next host must not open; at most as much as its arguments hold, and it hears of the rest once it is ready. */
+  get quarantined(): readonly QuarantinedStore[] {
+    return this.#quarantine.quarantined.slice(0, MAX_QUARANTINED);
   }
 
   hearDamage({ collection, isDamaged }: DamageEvent): void {
@@ -73,25 +81,25 @@ export class HostRecovery {
     return this.#run({ collection: ref.id, tenant: ref.tenant, since: performance.now() }, signal, call);
   }
 
-  /** The host begins, or ends, to read a collection that no call names. */
-  touch(collection: string, touching: boolean): void {
-    this.#calls.touch(collection, touching);
+  /** The host begins, or ends, to read a store that no call is on. */
+  touch(store: string, touching: boolean): void {
+    this.#calls.touch(store, touching);
   }
 
   /** @param hung It was killed because its event loop did not turn. */
   hostEnded(death: Omit<ChildDeath, "inFlight">, hung: boolean): void {
     const cause = endCause(death, hung);
-    const { calls, collections } = this.#calls.ended();
+    const { calls, touched } = this.#calls.ended();
     const how = death.signal ?? `code ${death.code}`;
     const why = cause === "kill" ? "" : `: ${cause}`;
     this.#log({ level: "error", message: `the engine host ended with ${how}${why}` });
     if (cause === "kill") return;
     if (this.#reviving !== null) this.#endedWhileReviving.add(this.#reviving);
-    if (cause === "crash") void this.#explainCrash(calls, collections);
+    if (cause === "crash") void this.#explainCrash(calls, touched);
     else this.#attribute(calls);
   }
 
-  /** Tells a new host what it must not open, and opens what the last one has left dirty, one by one. */
+  /** Tells a new host all that it must not open, and opens what the last one has left dirty, one by one. */
   async hostReady(): Promise<void> {
     try {
       const { quarantined } = this.#quarantine;
@@ -111,9 +119,10 @@ export class HostRecovery {
   }
 
   /** Damage explains a crash; of one without it the calls are the reason. */
-  async #explainCrash(calls: readonly CallInFlight[], collections: readonly string[]): Promise<void> {
-    const bytes = new Map(collections.map((id) => [id, this.#folder.collectionBytes(id)]));
-    const bySize = [...collections].sort((a, b) => (bytes.get(a) ?? 0) - (bytes.get(b) ?? 0));
+  async #explainCrash(calls: readonly CallInFlight[], touched: readonly string[]): Promise<void> {
+    const stores = new Set(touched.map((store) => this.#storeOf(store)));
+    const bytes = new Map([...stores].map((store) => [store, this.#folder.storeBytes(store)]));
+    const bySize = [...stores].sort((a, b) => (bytes.get(a) ?? 0) - (bytes.get(b) ?? 0));
     const damaged = await this.#quarantine.suspect(bySize);
     if (damaged.length === 0) this.#attribute(calls);
   }
@@ -145,10 +154,17 @@ export class HostRecovery {
     }
   }
 
-  #onQuarantineChange(collection: string, reason: string | null): void {
-    if (reason === null) {
-      this.#log({ level: "info", message: "serves again: its files are sound", collection });
-    } else this.#log({ level: "error", message: `out of service: ${reason}`, collection });
+  /** A collection without a file of its own may have a share of one, and fares as all of that does. */
+  #storeOf(store: string): string {
+    return isSharedName(store) || this.#folder.storeBytes(store) > 0 ? store : sharedName(store);
+  }
+
+  #onQuarantineChange(store: string, reason: string | null): void {
+    const of = isSharedName(store) ? {} : { collection: store };
+    if (reason !== null) {
+      const out = isSharedName(store) ? "all collections of a file are out of service" : "out of service";
+      this.#log({ level: "error", message: `${out}: ${reason}`, ...of });
+    } else this.#log({ level: "info", message: `serves again: no damage is left in ${store}`, ...of });
     // A host that is not there hears of all of them when it is.
     if (this.#host.ready) this.#host.setQuarantined(this.#quarantine.quarantined).catch(() => {});
   }

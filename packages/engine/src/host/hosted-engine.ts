@@ -52,7 +52,10 @@ export class HostedEngine extends EngineProxy {
     this.#onCatalog = options.onCatalog ?? (() => {});
     const { settings, env } = hostStart(options, lock.token);
     const spawnOptions = { ...HOST_PROCESS, env, stderr: "pipe", inherited: [lock.fd] } as const;
-    const text = (): string => JSON.stringify({ ...settings, damaged: this.#recovery.damaged });
+    const text = (): string => {
+      const { damaged, quarantined } = this.#recovery;
+      return JSON.stringify({ ...settings, damaged, quarantined });
+    };
     this.#supervisor = new ChildSupervisor({
       name: "engine host",
       module: siblingModule(import.meta.url, "./engine-host"),
@@ -148,7 +151,7 @@ export class HostedEngine extends EngineProxy {
     else if (name === "catalog") this.#onCatalog(value as CatalogReport);
     else if (name === "damage") this.#recovery.hearDamage(value as DamageEvent);
     else if (name === "touch") {
-      this.#recovery.touch((value as TouchEvent).collection, (value as TouchEvent).touching);
+      this.#recovery.touch((value as TouchEvent).store, (value as TouchEvent).touching);
     } else if (name === "ready") {
       this.#failure = null;
       this.#served = true;

@@ -4,7 +4,7 @@ import { Quarantine } from "./quarantine.ts";
 const DAMAGED = "stored data is damaged: collections/ab: page 7; run `sheaf doctor`";
 /** Without the place. */
 const REFUSED = expect.stringMatching(
-  /^the stored data of collection \[\w+\] cannot be read; .*`sheaf doctor`/u,
+  /^the stored data of collection \[[-\w]+\] cannot be read; .*`sheaf doctor`/u,
 );
 
 /** A quarantine whose checks end when the test says so, and what it has asked and told. */
@@ -14,6 +14,7 @@ function start() {
   const told: [string, string | null][] = [];
   const verdicts: ((verdict: string | null | Error) => void)[] = [];
   const quarantine = new Quarantine({
+    storeOf: (id) => id.replace(/-.*/u, ""),
     check: (id) => {
       asked.push(id);
       return new Promise((resolve, reject) =>
@@ -55,7 +56,7 @@ describe("quarantine", () => {
       { status: "fulfilled" },
       { status: "rejected", reason: { code: "collection_unavailable", message: REFUSED } },
     ]);
-    expect(quarantine.quarantined).toEqual([{ id: "damaged", reason: DAMAGED }]);
+    expect(quarantine.quarantined).toEqual([{ store: "damaged", reason: DAMAGED }]);
     expect(await found).toEqual(["damaged"]);
     expect(told).toEqual([["damaged", DAMAGED]]);
   });
@@ -121,5 +122,17 @@ describe("quarantine", () => {
     void quarantine.suspect(["c"]);
     await decide(null);
     expect(asked).toEqual(["c", "c"]);
+  });
+
+  it("keeps out all collections of a store that is damaged, and checks it once", async () => {
+    const { quarantine, asked, decide } = start();
+    const found = quarantine.suspect(["file"]);
+    const outcome = settled(quarantine.admission("file-1"), quarantine.admission("file-2"));
+    expect(quarantine.admission("other-1")).toBeNull();
+    await decide(DAMAGED);
+    expect(await outcome).toMatchObject([{ reason: { message: REFUSED } }, { reason: { message: REFUSED } }]);
+    await expect(quarantine.admission("file-3")).rejects.toMatchObject({ code: "collection_unavailable" });
+    expect(await found).toEqual(["file"]);
+    expect(asked).toEqual(["file"]);
   });
 });

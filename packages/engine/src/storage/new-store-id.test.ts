@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { newStoreId } from "./new-store-id.ts";
-import { sharedName } from "./lmdb/shared-stores.ts";
+import { sharedName } from "./folder/shared-names.ts";
 
 it("is a UUID whose records lie in one of eight environments, all of them equally often", () => {
   const ids = Array.from({ length: 4_000 }, newStoreId);

@@ -5,7 +5,7 @@ import { createDiskSpace } from "../storage/folder/disk-space.ts";
 import { EVERY_KEY } from "../storage/lmdb/key-range.ts";
 import { LmdbEnvironment } from "../storage/lmdb/lmdb-environment.ts";
 import { SHARE_ID_BYTES } from "../storage/lmdb/shared-space.ts";
-import { sharedNames } from "../storage/lmdb/shared-stores.ts";
+import { sharedNames } from "../storage/folder/shared-names.ts";
 
 /** Ids in hexadecimal. */
 export async function sharesOnDisk(dataFolder: string): Promise<ReadonlySet<string>> {

@@ -29,6 +29,10 @@ export class DamagedCollections {
     return this.#found.size;
   }
 
+  get ids(): readonly string[] {
+    return [...this.#found];
+  }
+
   /** It was found damaged, and not found whole since. */
   isKnown(id: string): boolean {
     return this.#found.has(id);

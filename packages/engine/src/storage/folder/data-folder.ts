@@ -21,6 +21,7 @@ import { rm } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { isDiskFull } from "./disk-space.ts";
+import { isSharedName } from "./shared-names.ts";
 
 const PREFIX = /^[0-9a-f]{2}$/;
 const COLLECTION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -78,6 +79,12 @@ export class DataFolder {
   /** Size of a collection's file; 0 before its first write. */
   collectionBytes(id: string): number {
     return statSync(this.collectionFile(id), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** Size of the file of a collection, or of an environment that collections share; 0: there is none. */
+  storeBytes(store: string): number {
+    if (!isSharedName(store)) return this.collectionBytes(store);
+    return statSync(join(this.path, store, "data.mdb"), { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** Of the collections that have a folder, in the catalog or not. */

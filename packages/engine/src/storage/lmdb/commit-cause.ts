@@ -9,10 +9,11 @@ const ENOSPC = 28;
 const EIO = 5;
 /**
  * Errors of LMDB that its own pages are the reason of: page not found, corrupted, panic, version mismatch, invalid,
- * cursor full, page full, bad transaction (one that met damage before), problem.
+ * cursor full, page full, bad transaction (one that met damage before), problem. Of those of the system: a page that claims to be
+ * large beyond reason leads to writes from bad addresses, or of more than a file can hold.
  */
 const DAMAGE: ReadonlySet<unknown> = new Set([
-  -30_797, -30_796, -30_795, -30_794, -30_793, -30_787, -30_786, -30_782, -30_779,
+  -30_797, -30_796, -30_795, -30_794, -30_793, -30_787, -30_786, -30_782, -30_779, 14, 27,
 ]);
 
 /** A failed commit hides its cause in a promise that ends the process if nobody handles it. */

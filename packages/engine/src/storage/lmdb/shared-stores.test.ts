@@ -13,7 +13,8 @@ import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { LmdbRecordStore } from "./lmdb-record-store.ts";
 import { ownEnvironment } from "./own-environment.ts";
 import { RECORD_KEYS, idKey, offsetKey } from "./record-keys.ts";
-import { SharedStores, shareId, sharedName, sharedNames } from "./shared-stores.ts";
+import { SharedStores, shareId } from "./shared-stores.ts";
+import { sharedName, sharedNames } from "../folder/shared-names.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sheaf-shared-"));
 const suiteStores = sharedStores(root);

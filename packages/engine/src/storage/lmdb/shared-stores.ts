@@ -4,7 +4,9 @@
  * all stores of one environment share commits.
  */
 import { join } from "node:path";
+import { SheafError } from "@sheaf/protocol";
 import type { DiskSpace } from "../folder/disk-space.ts";
+import { sharedName } from "../folder/shared-names.ts";
 import type { TurnLock } from "../turn-lock.ts";
 import type { EntrySource } from "./entry-space.ts";
 import type { CompactedFiles } from "./environment-options.ts";
@@ -12,7 +14,6 @@ import { EVERY_KEY } from "./key-range.ts";
 import { LmdbEnvironment } from "./lmdb-environment.ts";
 import { SHARE_ID_BYTES, SharedSpace } from "./shared-space.ts";
 import { formatUuid } from "../format-uuid.ts";
-import { SHARED_ENVIRONMENTS } from "../new-store-id.ts";
 
 /** That one commit removes: what is removed behind must not hold up who writes. */
 const REMOVED_PER_COMMIT = 1_000;
@@ -24,16 +25,8 @@ export interface SharedStoresOptions {
   readonly largeWrites?: TurnLock;
   /** Nothing can be written. */
   readonly readOnly?: boolean;
-}
-
-/** Path inside the data folder of the environment that a store with this id, a UUID, may have a share of. */
-export function sharedName(id: string): string {
-  return nameOf(shareId(id)[0]! % SHARED_ENVIRONMENTS);
-}
-
-/** Of all that there may be. */
-export function sharedNames(): readonly string[] {
-  return Array.from({ length: SHARED_ENVIRONMENTS }, (_, number) => nameOf(number));
+  /** Told before LMDB reads an environment for something that is no call on a store of it, and after. */
+  readonly onTouch?: ((name: string, touching: boolean) => void) | undefined;
 }
 
 export class SharedStores {
@@ -42,6 +35,8 @@ export class SharedStores {
   /** Id -> stores of it that are open, or are going to be. */
   readonly #open = new Map<string, number>();
   readonly #clearing = new Set<string>();
+  /** Environment -> why it must not be read. */
+  #quarantined: ReadonlyMap<string, string> = new Map();
 
   constructor(options: SharedStoresOptions) {
     this.#options = options;
@@ -52,6 +47,11 @@ export class SharedStores {
     let sum = 0;
     for (const { bytes } of this.#environments.values()) sum += bytes;
     return sum;
+  }
+
+  /** From now on these environments are not read, and no others; why. Asking for them throws `collection_unavailable`. */
+  setQuarantined(reasons: ReadonlyMap<string, string>): void {
+    this.#quarantined = reasons;
   }
 
   /** `label`: what messages call the store. */
@@ -97,7 +97,7 @@ export class SharedStores {
     this.#clearing.add(id);
     try {
       if (!(await isLeftBehind())) return "not left behind";
-      await this.#clear(id);
+      await this.#touching(sharedName(id), () => this.#clear(id));
       return "cleared";
     } finally {
       this.#clearing.delete(id);
@@ -135,7 +135,9 @@ export class SharedStores {
 
   /** As `LmdbEnvironment.compact`. */
   async compact(name: string, staged: string): Promise<CompactedFiles> {
-    return (await this.#find(name)?.compact(staged)) ?? { former: 0, copied: 0 };
+    const environment = this.#find(name);
+    if (environment === null) return { former: 0, copied: 0 };
+    return this.#touching(name, () => environment.compact(staged));
   }
 
   /** As long as it is the same number nothing has changed there; 0: there is no such environment. */
@@ -157,6 +159,8 @@ export class SharedStores {
 
   /** `null`: none of its stores was written yet. */
   #find(name: string): LmdbEnvironment | null {
+    const reason = this.#quarantined.get(name);
+    if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
     const known = this.#environments.get(name);
     if (known !== undefined) return known;
     return LmdbEnvironment.exists(join(this.#options.path, name)) ? this.#make(name) : null;
@@ -172,6 +176,15 @@ export class SharedStores {
     return environment;
   }
 
+  async #touching<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.#options.onTouch?.(name, true);
+    try {
+      return await work();
+    } finally {
+      this.#options.onTouch?.(name, false);
+    }
+  }
+
   #release(id: string): void {
     const left = (this.#open.get(id) ?? 1) - 1;
     if (left === 0) this.#open.delete(id);
@@ -182,8 +195,4 @@ export class SharedStores {
 /** What stands before each of its keys. */
 export function shareId(id: string): Uint8Array {
   return Buffer.from(id.replaceAll("-", ""), "hex");
-}
-
-function nameOf(number: number): string {
-  return join("shared", number.toString(16).padStart(2, "0"));
 }
