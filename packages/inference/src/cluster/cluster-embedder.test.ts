@@ -22,6 +22,7 @@ const FOLDERS = {
 interface Node {
   readonly embedder: LocalEmbedder;
   readonly listener: PeerListener;
+  readonly served: ServedPeers;
   /** Of its methods but `models`, as they are called. */
   readonly calls: string[];
 }
@@ -55,7 +56,7 @@ async function nodeOf(embedder: LocalEmbedder, characters?: number): Promise<Nod
     ...{ host: HOST, port: 0, secret: SECRET, onPeer: (channel) => served.serve(channel) },
   });
   onTestFinished(() => listener.close());
-  return { embedder, listener, calls };
+  return { embedder, listener, served, calls };
 }
 
 /** Knows the models of all nodes. */
@@ -214,6 +215,20 @@ describe("several embed nodes", () => {
     expect((await caller.dense(many, { admitTokens })).vectors).toHaveLength(64);
     expect(nodes.map(({ calls }) => calls[0])).toEqual(["dense", "dense"]);
     expect(caller.measure).toMatchObject({ nodes: 1, inFlight: 0, alone: 0 });
+  });
+
+  it("hear the word of a caller for what they have begun when they leave, and are forgotten", async () => {
+    const node = await nodeOf(FIRST);
+    const caller = await callerOf([node]);
+    let left: Promise<void> | undefined;
+    const admitTokens = async (): Promise<void> => {
+      left = node.served.leave(60_000);
+      await expect.poll(() => caller.measure.nodes).toBe(0);
+    };
+    expect((await caller.dense(request(["a"]), { admitTokens })).vectors).toHaveLength(1);
+    await left;
+    caller.update([]);
+    expect(caller.model(BGE).available).toBe(false);
   });
 
   it("never mix vectors of two weights in one collection", async () => {
