@@ -1,4 +1,5 @@
 /** Whatever is turned (every so many bytes), cut, swapped or lost in an archive: it is found before anything is restored, and nothing is passed over. */
+import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
@@ -97,6 +98,13 @@ describe("an archive of which", () => {
         expect(planned()).toMatch(/of another chain|missing|damaged/u);
       }
       renameSync(aside, segment.path);
+    }
+    // Nobody ever writes to it.
+    for (const { path } of [segments[1]!, segments.at(-1)!]) {
+      renameSync(path, `${path}.aside`);
+      execFileSync("mkfifo", [path]);
+      expect(planned()).toBe(`${path} is no file`);
+      renameSync(`${path}.aside`, path);
     }
     expect(planned()).toBe(last.position);
   });

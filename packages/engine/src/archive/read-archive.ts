@@ -1,7 +1,9 @@
 /** Reads an archive from some position on, and says where it ends and why. Nothing that is damaged or missing is passed over. */
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { basename } from "node:path";
+import { SheafError } from "@sheaf/protocol";
+import { openFileSync } from "../storage/folder/open-file.ts";
 import {
   ENTRY_HEADER_BYTES,
   type EntryHeader,
@@ -62,7 +64,7 @@ export function* readArchive(folder: string, after: number): Generator<ArchiveEn
 
 /** Chain and first position that a segment begins with; `null`: it is damaged. */
 export function readSegmentHeader({ path }: SegmentName): SegmentHeader | null {
-  const file = openSync(path, "r");
+  const file = openSegment(path);
   try {
     return decodeSegmentHeader(readAt(file, 0, SEGMENT_HEADER_BYTES));
   } finally {
@@ -85,7 +87,7 @@ function* readSegment(
   segment: SegmentName,
   { after, isLast, before }: SegmentReading,
 ): Generator<ArchiveEntry, ArchiveEnd> {
-  const file = openSync(segment.path, "r");
+  const file = openSegment(segment.path);
   try {
     const { size } = fstatSync(file);
     const header = decodeSegmentHeader(readAt(file, 0, SEGMENT_HEADER_BYTES));
@@ -113,6 +115,14 @@ function* readSegment(
   } finally {
     closeSync(file);
   }
+}
+
+/** Throws `failed_precondition` where there is something else than a file, which could be read for ever. */
+function openSegment(path: string): number {
+  const file = openFileSync(path);
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new SheafError("failed_precondition", `${path} is no file`);
 }
 
 interface WholeEntry {

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, cpSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../testing/temporary-folder.ts";
 import { acquireDataLock, registerHost, runningServer } from "./data-lock.ts";
@@ -45,6 +46,22 @@ describe("data lock", () => {
     expect(runningServer(path)).toBe(`process ${process.pid}`);
     lock.release();
     expect(runningServer(path)).toBeNull();
+    (await acquireDataLock(path)).release();
+  });
+
+  it("is not to be had by removing its file while a process has the catalog open", async () => {
+    const path = lockPath();
+    const catalog = join(dirname(path), "catalog");
+    mkdirSync(catalog, { recursive: true });
+    const lmdb = createRequire(import.meta.url).resolve("lmdb");
+    const script = `require(${JSON.stringify(lmdb)}).open({ path: ${JSON.stringify(catalog)}, noSubdir: false }).put("a", 1)
+      .then(() => console.log("up")); setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    await once(child.stdout, "data");
+    await expect(acquireDataLock(path, 50)).rejects.toThrow("has its catalog open");
+    child.kill("SIGKILL");
+    await once(child, "exit");
     (await acquireDataLock(path)).release();
   });
 

@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -15,7 +16,7 @@ import {
   readSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { SheafError } from "@sheaf/protocol";
 import { tryLock } from "fs-native-extensions";
@@ -64,6 +65,7 @@ export async function acquireDataLock(
       if (isRunning(before.gateway)) throw inUse(path, before);
       if (before.host !== null) await endHost(before.host, hostLeavesWithinMs);
     }
+    await requireCatalogClosed(dirname(path), hostLeavesWithinMs);
     const token = randomUUID();
     write(fd, { token, gateway: currentProcess(), host: null, kernel: true });
     let held = true;
@@ -127,6 +129,29 @@ async function lock(fd: number, path: string, hostLeavesWithinMs: number): Promi
       await endHost(host, 0);
     }
     await pause(POLL_MS);
+  }
+}
+
+/**
+ * Whoever has the catalog open has locked a file of LMDB, too. So a server whose lock file was removed, and with it the lock on
+ * it, still keeps others out.
+ */
+async function requireCatalogClosed(folder: string, waitMs: number): Promise<void> {
+  const path = join(folder, "catalog", "lock.mdb");
+  for (const until = performance.now() + waitMs; existsSync(path) && isLocked(path); await pause(POLL_MS))
+    if (performance.now() >= until)
+      throw new SheafError(
+        "failed_precondition",
+        `${folder} is in use: a process that lock.json says nothing of has its catalog open; was that file removed while a server ran? Stop the server, or use another data folder`,
+      );
+}
+
+function isLocked(path: string): boolean {
+  const fd = openSync(path, "r+");
+  try {
+    return !lockFile(fd, path);
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
@@ -26,6 +26,13 @@ describe("makeFolder", () => {
     for (const made of [folder, join(folder, ".."), join(folder, "..", "..")]) {
       expect(statSync(made).mode & 0o777).toBe(0o700);
     }
+  });
+
+  it("names a link that leads nowhere", () => {
+    const link = join(temporaryFolder(), "link");
+    symlinkSync("absent", link);
+    for (const folder of [link, join(link, "a")])
+      expect(() => makeFolder(folder)).toThrow(`${link} is a link to what is not there`);
   });
 
   it("names the file that stands in the way", () => {

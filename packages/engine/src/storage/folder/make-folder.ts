@@ -27,8 +27,10 @@ export function makeFolder(path: string): void {
     try {
       mkdirSync(folder, { mode: OWNER_ONLY_FOLDER });
     } catch (error) {
-      // Another process may have been faster.
       if (codeOf(error) !== "EEXIST") throw refused(path, dirname(folder), error);
+      // Another process may have been faster.
+      if (!isThere(path, folder))
+        throw new SheafError("invalid_argument", `${folder} is a link to what is not there; remove it`);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,4 +31,22 @@ it("refuses a line over the limit by its number, and goes on behind it", async (
     { line: 3, id: "named", reason: expect.stringContaining("extra: is unknown") },
   ]);
   expect(existsSync(`${path}.import.json`)).toBe(false);
+});
+
+it("takes a mark of UTF-8 at the start, and refuses what is no file", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "sheaf-lines-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "a.jsonl");
+  writeFileSync(path, `\ufeff${JSON.stringify({ id: "a", document: "x" })}\n`);
+  const client = { request: async <T>(): Promise<T> => ({}) as T };
+  const importOf = (from: string): ReturnType<typeof importLines> =>
+    importLines({
+      ...{ path: from, key: "k", client, collection: "/c", onProgress: () => {} },
+      lines: (line) => fileLines(from, line),
+    });
+  expect(await importOf(path)).toMatchObject({ written: 1, refused: 0 });
+  // Nobody ever writes to it.
+  const pipe = join(folder, "pipe.jsonl");
+  execFileSync("mkfifo", [pipe]);
+  await expect(importOf(pipe)).rejects.toThrow(`${pipe} is no file`);
 });

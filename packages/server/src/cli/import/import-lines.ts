@@ -50,6 +50,7 @@ const BATCH_BYTES = 8 * 2 ** 20;
 const LONGEST_LINE_BYTES = 64 * 2 ** 20;
 const TOO_LONG = `the line is over ${LONGEST_LINE_BYTES} bytes`;
 const LINE_END = 0x0a;
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 export async function importLines(request: ImportRequest): Promise<ImportedLines> {
   const run = new Import(request);
@@ -71,7 +72,10 @@ class Import {
     this.#request = request;
     this.#state = `${request.path}.import.json`;
     this.#report = `${request.path}.refused.jsonl`;
-    const { size, mtimeMs } = statSync(request.path);
+    const found = statSync(request.path);
+    // A pipe or a device would be read for ever.
+    if (!found.isFile()) throw new SheafError("invalid_argument", `${request.path} is no file`);
+    const { size, mtimeMs } = found;
     this.#source = [request.key, size, mtimeMs].join(" ");
   }
 
@@ -155,8 +159,15 @@ export async function* fileLines(path: string, from: number): AsyncGenerator<Imp
   let number = 0;
   for await (const line of linesOf(path)) {
     number += 1;
-    if (number > from) yield line;
+    if (number > from) yield number === 1 ? withoutMark(line) : line;
   }
+}
+
+/** Some programs begin a file with a mark that says that it is UTF-8. */
+function withoutMark(line: ImportedLine): ImportedLine {
+  return line !== "too long" && BYTE_ORDER_MARK.equals(line.subarray(0, BYTE_ORDER_MARK.length))
+    ? line.subarray(BYTE_ORDER_MARK.length)
+    : line;
 }
 
 /** Without their ends; a blank one is empty. */

@@ -1,5 +1,6 @@
 /** Makes a tenant out of a folder that `sheaf export --tenant` wrote: databases, collections and their records. */
 import { randomUUID } from "node:crypto";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { ConflictError, SheafApiError, type SheafClient } from "@sheaf/client";
 import { SheafError } from "@sheaf/protocol";
@@ -46,6 +47,9 @@ async function importOne(run: TenantImport, line: ExportedCollectionLine, path: 
   const collection = `${path}/${progress.id}`;
   const { collections, written } = state.totals;
   const file = join(folder, line.file);
+  // A link may lead out of the folder.
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true)
+    throw new SheafError("failed_precondition", `${file} is missing, or no file`);
   const imported = await importLines({
     ...{ path: file, key: collection, lines: (from) => fileLines(file, from), client, collection },
     onProgress: (records) => onProgress(collections, written + records),
@@ -67,7 +71,7 @@ async function importOne(run: TenantImport, line: ExportedCollectionLine, path: 
 
 /** One that this import has made, now or in an earlier run. */
 async function makeCollection(
-  { client, state }: TenantImport,
+  { client, state, tenant }: TenantImport,
   line: ExportedCollectionLine,
   path: string,
 ): Promise<CollectionState> {
@@ -76,7 +80,7 @@ async function makeCollection(
   if (known === undefined && (await isThere(client, `${path}/${encodeURIComponent(line.name)}`)))
     throw new SheafError(
       "already_exists",
-      `${line.database}/${line.name} exists already; name another tenant with --tenant`,
+      `${line.database}/${line.name} exists already; name another tenant with --tenant, or delete it: sheaf collections delete ${line.name} --tenant ${tenant} --database ${line.database}`,
     );
   const progress = known ?? state.begin(line.file);
   state.save();

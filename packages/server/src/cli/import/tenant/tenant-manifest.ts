@@ -1,5 +1,5 @@
 /** What `manifest.jsonl` of an exported tenant says, line by line. */
-import { createReadStream } from "node:fs";
+import { createReadStream, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { EXPORT_MANIFEST } from "@sheaf/engine";
@@ -32,26 +32,28 @@ export type ManifestLine = { readonly database: string } | ExportedCollectionLin
 /** @throws SheafError `failed_precondition` for a folder that this version does not read. */
 export async function readHead(folder: string): Promise<ExportHead> {
   for await (const text of linesOf(folder)) {
-    const { format, version, tenant, resource_name: resourceName } = parse(folder, text);
+    const { format, version, tenant, resource_name: resourceName } = parse(text, at(folder, 1));
     if (format !== FORMAT || typeof tenant !== "string" || typeof version !== "number") break;
-    if (version > VERSION) throw refused(folder, `was made by a newer Sheaf (export format ${version})`);
+    if (version > VERSION) throw refused(at(folder), `was made by a newer Sheaf (export format ${version})`);
     return { tenant, resourceName: typeof resourceName === "string" ? resourceName : null };
   }
-  throw refused(folder, "describes no exported tenant");
+  throw refused(at(folder), "describes no exported tenant");
 }
 
 /** What comes behind the head. @throws SheafError `failed_precondition` */
 export async function* readManifest(folder: string): AsyncGenerator<ManifestLine> {
-  let isHead = true;
+  let number = 0;
   for await (const text of linesOf(folder)) {
-    if (!isHead) yield manifestLine(folder, text);
-    isHead = false;
+    number += 1;
+    if (number > 1) yield manifestLine(text, at(folder, number));
   }
 }
 
-function manifestLine(folder: string, text: string): ManifestLine {
-  const { file, records, database, collection } = parse(folder, text);
-  if (typeof database !== "string") throw refused(folder, "has a line without a database");
+/** @param where For messages. */
+function manifestLine(text: string, where: string): ManifestLine {
+  const { format, file, records, database, collection } = parse(text, where);
+  if (format !== undefined) throw refused(where, "is a second head, as of two exports in one file");
+  if (typeof database !== "string") throw refused(where, "names no database");
   if (collection === undefined) return { database };
   const { name, dimension } = collection as { readonly name?: unknown; readonly dimension?: unknown };
   const from = text.indexOf(DESCRIPTION);
@@ -61,7 +63,7 @@ function manifestLine(folder: string, text: string): ManifestLine {
     typeof records === "number" &&
     typeof name === "string" &&
     from > 0;
-  if (!isWhole) throw refused(folder, "has a line that describes no collection");
+  if (!isWhole) throw refused(where, "describes no collection");
   const description = text.slice(from + DESCRIPTION.length, -1);
   return {
     file,
@@ -73,20 +75,28 @@ function manifestLine(folder: string, text: string): ManifestLine {
   };
 }
 
-function parse(folder: string, text: string): Readonly<Record<string, unknown>> {
+function parse(text: string, where: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
   } catch (cause) {
-    throw refused(folder, "has a line that is no JSON", cause);
+    throw refused(where, "is no JSON", cause);
   }
-  throw refused(folder, "has a line that is no object");
+  throw refused(where, "is no object");
 }
 
 function linesOf(folder: string): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(join(folder, EXPORT_MANIFEST)), crlfDelay: Infinity });
+  const path = join(folder, EXPORT_MANIFEST);
+  if (lstatSync(path).isFile())
+    return createInterface({ input: createReadStream(path), crlfDelay: Infinity });
+  throw refused(at(folder), "is no file");
 }
 
-function refused(folder: string, problem: string, cause?: unknown): SheafError {
-  return new SheafError("failed_precondition", `${join(folder, EXPORT_MANIFEST)} ${problem}`, { cause });
+function at(folder: string, line?: number): string {
+  const path = join(folder, EXPORT_MANIFEST);
+  return line === undefined ? path : `${path}: line ${line}`;
+}
+
+function refused(where: string, problem: string, cause?: unknown): SheafError {
+  return new SheafError("failed_precondition", `${where} ${problem}`, { cause });
 }
