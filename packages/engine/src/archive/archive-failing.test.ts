@@ -1,8 +1,11 @@
 /** While an archive cannot be written, reads go on, and every write says whether it is stored. */
-import { describe, expect, it } from "vitest";
+import { utimesSync } from "node:fs";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { verifyBackup } from "../backup/verify-backup.ts";
 import type { Engine } from "../engine.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
-import { Archived, positionOf, stateOf } from "./testing/archived.ts";
+import { listSegments } from "./archive-format.ts";
+import { Archived, DAY_MS, positionOf, stateOf } from "./testing/archived.ts";
 
 describe("an archive that cannot be written", () => {
   it("refuses writes while it cannot be written, and loses none that it had taken", async () => {
@@ -50,6 +53,21 @@ describe("an archive that cannot be written", () => {
     expect(await stateOf(await archived.restored(null))).toEqual(await stateOf(again));
   });
 
+  it("costs no backup that is complete, though it cannot be noted", async () => {
+    const archived = new Archived();
+    archived.segmentBytes = 1;
+    const writing = await archived.open();
+    await write(writing, await makeCollection(writing), "add", record("a"));
+    // What it has to say of its last writes is said with its end.
+    await writing.close();
+    const engine = await archived.open();
+    archived.bar(await positionOf(engine));
+    await archived.back(engine);
+    expect((await verifyBackup(archived.backup)).problems).toEqual([]);
+    expect((await engine.statistics()).archiveFailing).toBe(1);
+    archived.free();
+  });
+
   it("says that no backup leads to it until one does", async () => {
     const archived = new Archived();
     const isMissing = async (engine: Engine): Promise<number> =>
@@ -65,5 +83,42 @@ describe("an archive that cannot be written", () => {
     await again.close();
     await (await archived.open(false)).close();
     expect(await isMissing(await archived.open())).toBe(1);
+  });
+
+  it("says so where it has removed what the newest backup needs, after a start too", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    await archived.back(engine);
+    for (let i = 0; i < 20; i++) await write(engine, ref, "upsert", record("a", { document: "x".repeat(999) }));
+    await engine.close();
+    const isMissing = async (): Promise<number> => {
+      const again = await archived.open();
+      const { archiveBackupMissing } = await again.statistics();
+      await again.close();
+      return archiveBackupMissing;
+    };
+    expect(await isMissing()).toBe(0);
+    const longAgo = Date.now() / 1_000 - (3 * DAY_MS) / 1_000;
+    for (const { path } of listSegments(archived.folder)) utimesSync(path, longAgo, longAgo);
+    expect(await isMissing()).toBe(1);
+    expect(archived.logged.filter((line) => line.includes("the newest backup needs"))).toHaveLength(1);
+    expect(await isMissing()).toBe(1);
+  });
+
+  it("says from which entry on a clock that was set back makes times useless", async () => {
+    const archived = new Archived();
+    const engine = await archived.open();
+    const ref = await makeCollection(engine);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + DAY_MS });
+    onTestFinished(() => void vi.useRealTimers());
+    await write(engine, ref, "add", record("a"));
+    vi.useRealTimers();
+    const position = await positionOf(engine);
+    await write(engine, ref, "add", record("b"));
+    await write(engine, ref, "add", record("c"));
+    expect(archived.logged.filter((line) => line.includes("the clock was set back"))).toEqual([
+      expect.stringContaining(`entries of the archive from ${position + 1} on`),
+    ]);
   });
 });

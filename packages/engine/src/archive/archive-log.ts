@@ -28,6 +28,8 @@ const SEGMENT_MS = 3_600_000;
 const GROUP_BYTES = 8 * 2 ** 20;
 const GROUP_ENTRIES = 1_024;
 const RETRY_MS = 1_000;
+/** A clock that is set back by less has been corrected a little. */
+const CLOCK_STEP_MS = 10_000;
 
 export interface ArchiveLogOptions {
   readonly folder: string;
@@ -35,6 +37,8 @@ export interface ArchiveLogOptions {
   /** Where the archive ends now. */
   readonly end: ArchiveEnd;
   readonly onProblem: (error: unknown) => void;
+  /** Told where the clock was set back. */
+  readonly onNews?: (message: string) => void;
   /** A segment was ended. */
   readonly onSegment: () => void;
   readonly segmentBytes?: number | undefined;
@@ -70,6 +74,7 @@ export class ArchiveLog {
   #position: number;
   #durable: number;
   #time: number;
+  #isClockBehind = false;
   #segment: OpenSegment | null = null;
   #failure: unknown = null;
   #running: Promise<void> | null = null;
@@ -130,7 +135,9 @@ export class ArchiveLog {
     body: () => EncodedBody,
   ): { readonly position: number; readonly durable: Promise<void> } {
     const position = ++this.#position;
-    this.#time = Math.max(this.#time, Date.now());
+    const now = Date.now();
+    this.#watchClock(now, position);
+    this.#time = Math.max(this.#time, now);
     const durable = new Promise<void>((resolve, reject) => {
       this.#queue.push({ kind, body, position, time: this.#time, resolve, reject });
     });
@@ -153,6 +160,18 @@ export class ArchiveLog {
     while (this.#running !== null) await this.#running;
     await this.#segment?.file.close();
     this.#segment = null;
+  }
+
+  /** Times of entries never fall, so until a clock that was ahead is passed, all have the time that it had. */
+  #watchClock(now: number, position: number): void {
+    const isBehind = now < this.#time - CLOCK_STEP_MS;
+    if (isBehind && !this.#isClockBehind) {
+      const ahead = new Date(this.#time).toISOString();
+      this.#options.onNews?.(
+        `the clock was set back: entries of the archive from ${position} on have the time ${ahead} until it is past that; restore moments before that by the number of an entry`,
+      );
+    }
+    this.#isClockBehind = isBehind;
   }
 
   #start(): void {

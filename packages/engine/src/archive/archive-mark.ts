@@ -9,6 +9,8 @@ export interface ArchiveMark {
   readonly chain: string;
   /** Id of the newest backup that the chain goes on from; `null`: there is none, or an earlier version wrote the mark. */
   readonly backup: string | null;
+  /** Entries above it are needed with that backup; `null`: an earlier version wrote the mark. */
+  readonly from: number | null;
 }
 
 /** `null`: there is none that can be read. */
@@ -16,8 +18,14 @@ export function readMark(dataFolder: string): ArchiveMark | null {
   const path = join(dataFolder, ARCHIVE_MARK);
   if (!existsSync(path)) return null;
   try {
-    const { chain, backup } = JSON.parse(readFileSync(path, "utf8")) as Partial<Record<string, unknown>>;
-    return typeof chain === "string" ? { chain, backup: typeof backup === "string" ? backup : null } : null;
+    const { chain, backup, from } = JSON.parse(readFileSync(path, "utf8")) as Partial<Record<string, unknown>>;
+    if (typeof chain !== "string") return null;
+    const isKnown = typeof backup === "string";
+    return {
+      chain,
+      backup: isKnown ? backup : null,
+      from: isKnown && typeof from === "number" ? from : null,
+    };
   } catch {
     return null;
   }

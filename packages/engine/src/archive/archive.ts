@@ -78,15 +78,17 @@ export class Archive {
   readonly #dataFolder: string;
   readonly #onProblem: (error: unknown) => void;
   #chain: string;
-  /** Id of a backup of all tenants that this chain goes on from. */
-  #backup: string | null;
+  readonly #onNews: (message: string) => void;
+  /** The newest backup of all tenants that this chain goes on from. */
+  #backup: LeadingBackup | null;
 
   private constructor(
     settings: ArchiveSettings,
-    { chain, log, commits, bases, onRenewed, onProblem, unlock, dataFolder, backup }: OpenedArchive,
+    { chain, log, commits, bases, onRenewed, onNews, onProblem, unlock, dataFolder, backup }: OpenedArchive,
   ) {
     this.#dataFolder = dataFolder;
     this.#onProblem = onProblem;
+    this.#onNews = onNews;
     this.#backup = backup;
     this.#unlock = unlock;
     this.#chain = chain;
@@ -125,29 +127,30 @@ export class Archive {
     const known = readMark(dataFolder);
     const isSame = known !== null && known.chain === found.end.chain && found.end.problem === null;
     const chain = isSame ? known.chain : randomUUID();
-    const remove = (bases: readonly BaseBody[]): void => removeOldSegments(settings, bases);
     let archive: Archive | null = null;
     const log = new ArchiveLog({
       ...{ folder: settings.folder, chain, onProblem, segmentBytes: settings.segmentBytes },
       end: found.end,
-      onSegment: () => remove(archive?.bases ?? []),
+      onSegment: () => archive?.removeOld(),
+      onNews,
     });
     const onRenewed = (renewed: string, why: string): void => {
       const { position } = found.end;
       const last =
         position === 0 ? "" : ` Up to entry ${position} earlier backups can be restored to any moment.`;
       onNews(`the archive begins a new chain (${why}): make a backup to restore from.${last}`);
-      writeMark(dataFolder, { chain: renewed, backup: null });
+      writeMark(dataFolder, { chain: renewed, backup: null, from: null });
     };
     if (!isSame) onRenewed(chain, found.end.problem ?? "the data folder was changed without it, or is new");
     const { bases } = found;
     const commits = isSame ? found.commits : null;
-    const last = bases.findLast((base) => base.chain === chain)?.id ?? null;
-    const backup = isSame ? (known.backup ?? last) : null;
+    const last = bases.findLast((base) => base.chain === chain) ?? null;
+    const marked = known?.backup == null ? null : { id: known.backup, from: known.from };
+    const backup = isSame ? (marked ?? last) : null;
     archive = new Archive(settings, {
-      ...{ chain, log, bases, onRenewed, onProblem, commits, unlock, dataFolder, backup },
+      ...{ chain, log, bases, onRenewed, onNews, onProblem, commits, unlock, dataFolder, backup },
     });
-    remove(archive.bases);
+    archive.removeOld();
     return archive;
   }
 
@@ -158,10 +161,6 @@ export class Archive {
 
   get chain(): string {
     return this.#chain;
-  }
-
-  get bases(): readonly BaseBody[] {
-    return this.#bases;
   }
 
   get measure(): ArchiveMeasure {
@@ -187,6 +186,18 @@ export class Archive {
     // Before the next commit, which is all that matters: a start does not wait for an archive that is full.
     if (isLastMissing) this.#log.append(ENTRY_KIND.void, () => encodePosition(last));
     else this.#renew("the catalog is of another time than the archive");
+  }
+
+  /** Segments that are older than the archive is kept for. What the newest backup needs may be among them. */
+  removeOld(): void {
+    const first = removeOldSegments(this.#settings, this.#bases);
+    const from = this.#backup?.from ?? null;
+    if (first === null || from === null || first <= from + 1) return;
+    this.#backup = null;
+    this.#onNews(
+      "the archive has removed entries that the newest backup needs, for it is older than twice the time that the archive is kept for: make a backup to restore from",
+    );
+    this.#mark();
   }
 
   /** Position up to which every commit of the catalog is done or void. */
@@ -309,9 +320,14 @@ export class Archive {
   async noteBase(base: BaseBody): Promise<void> {
     await this.#log.append(ENTRY_KIND.base, () => encodeBase(base)).durable;
     this.#bases.push(base);
-    this.#backup = base.id;
+    this.#backup = base;
+    this.#mark();
+  }
+
+  #mark(): void {
+    const { id: backup = null, from = null } = this.#backup ?? {};
     try {
-      writeMark(this.#dataFolder, { chain: this.#chain, backup: base.id });
+      writeMark(this.#dataFolder, { chain: this.#chain, backup, from });
     } catch (error) {
       // The next start finds the entry.
       this.#onProblem(error);
@@ -328,6 +344,9 @@ export class Archive {
   }
 }
 
+/** `from`: entries above it are needed; `null`: that is not known. */
+type LeadingBackup = Pick<BaseBody, "id"> & { readonly from: number | null };
+
 export interface ArchiveWatch {
   readonly dataFolder: string;
   readonly onNews: (message: string) => void;
@@ -340,7 +359,8 @@ interface OpenedArchive {
   readonly commits: LastCommits | null;
   readonly bases: readonly BaseBody[];
   readonly dataFolder: string;
-  readonly backup: string | null;
+  readonly backup: LeadingBackup | null;
+  readonly onNews: (message: string) => void;
   readonly onRenewed: (chain: string, why: string) => void;
   readonly onProblem: (error: unknown) => void;
   readonly unlock: () => void;

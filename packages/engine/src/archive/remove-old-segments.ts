@@ -11,17 +11,21 @@ export interface RetentionSettings {
   readonly keepMs: number;
 }
 
-/** `bases`: backups, in the order in which they were made. */
-export function removeOldSegments({ folder, keepMs }: RetentionSettings, bases: readonly BaseBody[]): void {
+/** `bases`: backups, in the order in which they were made. Gives the position that the archive begins with now; `null`: it is empty. */
+export function removeOldSegments(
+  { folder, keepMs }: RetentionSettings,
+  bases: readonly BaseBody[],
+): number | null {
   const segments = listSegments(folder);
   const now = Date.now();
   const base = bases.findLast(({ finished }) => finished < now - keepMs);
   // The last one is being written.
-  for (const [i, { path }] of segments.slice(0, -1).entries()) {
+  for (const [i, { path, first }] of segments.slice(0, -1).entries()) {
     const next = segments[i + 1]!;
     const age = now - statSync(path).mtimeMs;
     const isNeeded = base === undefined ? age < 2 * keepMs : next.first > base.from + 1 && age < 2 * keepMs;
-    if (age < keepMs || isNeeded) return;
+    if (age < keepMs || isNeeded) return first;
     rmSync(path);
   }
+  return segments.at(-1)?.first ?? null;
 }
