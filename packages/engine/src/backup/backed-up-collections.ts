@@ -1,9 +1,11 @@
-/** What the lists of a chain of backups say of collections, and where their files are. */
+/** What a chain of backups says of collections and of the catalog, and where their files are. */
 import { join } from "node:path";
 import { collectionName } from "../storage/folder/data-folder.ts";
 import {
   type BackedUpCollection,
   type Backup,
+  type BackupHeader,
+  CATALOG,
   type StorePart,
   damaged,
   partFile,
@@ -17,6 +19,12 @@ export interface StoreParts {
   readonly whole: string | null;
   /** In the order in which they were made. */
   readonly changes: readonly ChangeList[];
+}
+
+/** Of a chain of backups, one that may not be complete. */
+interface Link {
+  readonly folder: string;
+  readonly header: Pick<BackupHeader, "id">;
 }
 
 /** The collections of the newest backup of a chain by id. */
@@ -69,27 +77,39 @@ export class BackedUpCollections {
 
   /** `null`: the newest backup has no records of it. */
   partsOf(id: string): StoreParts | null {
-    const parts = this.listedParts(id).map((part) => {
-      const path = partFile(this.#holder(part.in).folder, id, part);
-      return { isFile: part.isWhole && part.pack === null, path, at: part.pack?.at ?? 0, bytes: part.bytes };
-    });
-    const [first] = parts;
-    if (first === undefined) return null;
-    return first.isFile ? { whole: first.path, changes: parts.slice(1) } : { whole: null, changes: parts };
+    const listed = this.listedParts(id);
+    return listed.length === 0 ? null : partsIn(this.#chain, collectionName(id), listed);
   }
 
   /** Path of a file of its index. */
   indexFile(id: string, file: { readonly name: string; readonly in: string }): string {
-    return join(this.#holder(file.in).folder, collectionName(id), "index", file.name);
-  }
-
-  #holder(backup: string): Backup {
-    const holder = this.#chain.find(({ header }) => header.id === backup);
-    if (holder === undefined) throw damaged(this.#folder(0), `no backup ${backup} is below it`);
-    return holder;
+    return join(holderOf(this.#chain, file.in).folder, collectionName(id), "index", file.name);
   }
 
   #folder(i: number): string {
     return (this.#chain[i] ?? this.#chain.at(-1))?.folder ?? "";
   }
+}
+
+/** The catalog of the newest backup of a chain. */
+export function catalogOf(chain: readonly Backup[]): StoreParts {
+  return partsIn(chain, CATALOG, chain[0]?.header.catalog ?? []);
+}
+
+/** Where parts lie; `name` as of `partFile`. */
+export function partsIn(chain: readonly Link[], name: string, parts: readonly StorePart[]): StoreParts {
+  const places = parts.map((part) => {
+    const path = partFile(holderOf(chain, part.in).folder, name, part);
+    return { isFile: part.isWhole && part.pack === null, path, at: part.pack?.at ?? 0, bytes: part.bytes };
+  });
+  const [first] = places;
+  return first?.isFile === true
+    ? { whole: first.path, changes: places.slice(1) }
+    : { whole: null, changes: places };
+}
+
+function holderOf(chain: readonly Link[], backup: string): Link {
+  const holder = chain.find(({ header }) => header.id === backup);
+  if (holder === undefined) throw damaged(chain[0]?.folder ?? "", `no backup ${backup} is below it`);
+  return holder;
 }

@@ -5,9 +5,15 @@ import { endCause } from "../host/end-cause.ts";
 import { HOST_PROCESS } from "../host/host-process.ts";
 import type { BackupMethods } from "./backup-process.ts";
 
+interface End {
+  readonly by: string;
+  readonly isCrash: boolean;
+}
+
 export class BackupChild {
   readonly #child: ChildSupervisor;
-  #end: { readonly by: string; readonly isCrash: boolean } = { by: "an error", isCrash: false };
+  /** Since the last question; `null`: it has not died. */
+  #end: End | null = null;
 
   /** @param lockFd Of the lock of the data folder, which the process holds, too, while it runs. */
   constructor(lockFd: number | undefined) {
@@ -37,6 +43,7 @@ export class BackupChild {
     argument: Parameters<BackupMethods[M]>[0],
     signal?: CancelSignal,
   ): Promise<Awaited<ReturnType<BackupMethods[M]>>> {
+    this.#end = null;
     const answer = this.#child.call(method, [argument], { wait: true });
     try {
       return (await (signal === undefined ? answer : abortable(answer, signal))) as Awaited<
@@ -44,8 +51,10 @@ export class BackupChild {
       >;
     } catch (error) {
       if (signal?.aborted === true) this.#child.kill();
-      if (!(error instanceof SheafError) || error.code !== "unavailable") throw error;
-      const { by, isCrash } = this.#end;
+      // A bucket may be unavailable, too.
+      const end = this.#lastEnd();
+      if (!(error instanceof SheafError) || error.code !== "unavailable" || end === null) throw error;
+      const { by, isCrash } = end;
       if (!isCrash)
         throw new SheafError("unavailable", `the backup process ended with ${by}`, { cause: error });
       const reason = `reading it with LMDB ended the process with ${by}`;
@@ -55,5 +64,9 @@ export class BackupChild {
 
   close(): Promise<void> {
     return this.#child.close();
+  }
+
+  #lastEnd(): End | null {
+    return this.#end;
   }
 }

@@ -1,18 +1,18 @@
 /**
  * What a backup is on disk:
  *
- *     backup.json                          what it is, and the sum of `collections.jsonl` and of the catalog
+ *     backup.json                          what it is, the sum of `collections.jsonl`, and where the parts of the catalog lie
  *     backup.json.sha256                   the sum of `backup.json`, as `sha256sum -c` reads it
- *     catalog/data.mdb                     the catalog at one moment
  *     collections.jsonl                    a line for each collection: which state of it, where its parts lie, and their sums
- *     packs/<number>                       records of small collections, and what has changed of all, one after the other
+ *     packs/<number>                       the catalog, records of small collections, and what has changed of all, one after the other
  *     collections/<first 2 hex>/<uuid>/    `data.mdb`, the records of a collection that shares no environment, and its index
  *
  * `backup.json` is written last, so a backup is there whole or not at all. An incremental backup names its base, which names
- * its own. What a backup below has already is not stored again, and a line names the backup that has it: records are made
- * of parts, a whole one and what has changed since, and each may lie in another backup of the chain.
+ * its own. What a backup below has already is not stored again, and a line names the backup that has it: records, and the
+ * catalog, are made of parts, a whole one and what has changed since, and each may lie in another backup of the chain.
  *
- * Format 1 had no packs: a line named the part of its own backup alone, `data.mdb` or a file `changes`.
+ * Format 2 had the catalog whole in each backup, as `catalog/data.mdb`. Format 1 had no packs: a line named the part of its
+ * own backup alone, `data.mdb` or a file `changes`.
  */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -20,22 +20,24 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { SheafError } from "@sheaf/protocol";
 import { parseUuid } from "../catalog/catalog-keys.ts";
-import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
+import { DataFolder } from "../storage/folder/data-folder.ts";
 import { openFile } from "../storage/folder/open-file.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import type { FileSum } from "./summed-file.ts";
 
-export const BACKUP_FORMAT_VERSION = 2;
+export const BACKUP_FORMAT_VERSION = 3;
 const FORMAT = "sheaf-backup";
-const HEADER = "backup.json";
-const HEADER_SUM = "backup.json.sha256";
+export const HEADER = "backup.json";
+export const HEADER_SUM = "backup.json.sha256";
 export const COLLECTION_LIST = "collections.jsonl";
-export const CATALOG_FILE = join("catalog", "data.mdb");
+/** As a name of what parts make, beside those of collections. */
+export const CATALOG = "catalog";
 export const PACKS = "packs";
 /** Stands in a backup that is not complete. */
 export const UNFINISHED = "unfinished";
-const FILE_NAME = /^[\w-][\w.-]*$/u;
-const MOST_HEADER_BYTES = 2 ** 20;
+/** Of a file of a backup, and each folder of its path. */
+export const FILE_NAME = /^[\w-][\w.-]*$/u;
+export const MOST_HEADER_BYTES = 2 ** 20;
 /** More are a loop. */
 const MOST_IN_A_CHAIN = 1_000;
 
@@ -57,7 +59,8 @@ export interface BackupHeader {
    * out by earlier versions: there was no archive.
    */
   readonly archive?: BackupArchive | null;
-  readonly catalog: FileSum;
+  /** What the catalog is made of. */
+  readonly catalog: readonly StorePart[];
   readonly list: FileSum;
   readonly collections: number;
   /** Of all files of this backup. */
@@ -79,7 +82,7 @@ export interface IndexFile extends FileSum {
   readonly in: string;
 }
 
-/** What the records of a collection are made of, one after the other. */
+/** What the records of a collection, or the catalog, are made of, one after the other. */
 export interface StorePart extends FileSum {
   /** `false`: it is what has changed since the part before it. */
   readonly isWhole: boolean;
@@ -143,8 +146,13 @@ export async function readHeader(folder: string): Promise<BackupHeader> {
     if (error instanceof SheafError) throw error;
     return "";
   });
+  return parseHeader(folder, text, sum);
+}
+
+/** What `backup.json` and its sum say. Throws `failed_precondition`. */
+export function parseHeader(folder: string, text: string, sum: string): BackupHeader {
   if (sum !== headerSum(text)) throw damaged(folder, `${HEADER} does not have its checksum`);
-  const { format, version, ...header } = JSON.parse(text) as BackupHeader & Record<string, unknown>;
+  const { format, version, catalog, ...header } = JSON.parse(text) as HeaderOfAnyFormat;
   if (format !== FORMAT || typeof version !== "number")
     throw damaged(folder, `${HEADER} describes no backup`);
   if (version > BACKUP_FORMAT_VERSION)
@@ -152,8 +160,17 @@ export async function readHeader(folder: string): Promise<BackupHeader> {
       "failed_precondition",
       `${folder} was made by a newer Sheaf (backup format ${version})`,
     );
-  return header;
+  const parts = "sha256" in catalog ? [{ ...catalog, isWhole: true, in: header.id, pack: null }] : catalog;
+  if (!parts.every((part) => isPart(part))) throw damaged(folder, `${HEADER} describes no catalog`);
+  return { ...header, catalog: parts };
 }
+
+type HeaderOfAnyFormat = Omit<BackupHeader, "catalog"> & {
+  readonly format: unknown;
+  readonly version: unknown;
+  /** Before format 3, the sum of a file. */
+  readonly catalog: readonly StorePart[] | FileSum;
+};
 
 function whyNone(folder: string): string {
   if (!existsSync(folder)) return "there is no such folder";
@@ -222,10 +239,10 @@ function isPart(part: Partial<StorePart> | null): boolean {
   return isIn(bytes) && (pack === null || (FILE_NAME.test(String(pack?.name)) && isIn(pack?.at)));
 }
 
-/** Path of the file that holds a part, in the folder of the backup that has it. */
-export function partFile(folder: string, id: string, { isWhole, pack }: StorePart): string {
+/** Path of the file that holds a part, in the folder of the backup that has it. `name`: of the collection's folder, or `CATALOG`. */
+export function partFile(folder: string, name: string, { isWhole, pack }: StorePart): string {
   if (pack !== null) return join(folder, PACKS, pack.name);
-  return join(folder, collectionName(id), isWhole ? "data.mdb" : "changes");
+  return join(folder, name, isWhole ? "data.mdb" : "changes");
 }
 
 export function damaged(folder: string, problem: string): SheafError {

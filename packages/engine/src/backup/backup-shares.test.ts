@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { type CollectionRef, parseCreateCollection } from "@sheaf/protocol";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { Archived } from "../archive/testing/archived.ts";
 import { createLocalEngine } from "../create-local-engine.ts";
 import type { Engine } from "../engine.ts";
 import { DataFolder, collectionName } from "../storage/folder/data-folder.ts";
@@ -84,7 +85,7 @@ it("holds them whole in a pack, and they share environments again", async () => 
   await engine.delete(other, { ids: ["r3"], where: null, limit: null });
   const backup = await backUp();
   expect(filesIn(backup).toSorted()).toEqual([
-    ...["backup.json", "backup.json.sha256", "catalog/data.mdb", "collections.jsonl", "packs/000001"],
+    ...["backup.json", "backup.json.sha256", "collections.jsonl", "packs/000001", "packs/000002"],
   ]);
   const restored = await expectRestored(backup, [one, other, empty]);
   const { formatFile } = new DataFolder(restored);
@@ -98,7 +99,10 @@ it("adds a line alone of what has not changed, with environments of their own an
   await write(engine, refs[1]!, "add", ...records(30));
   const base = await backUp();
   const next = await backUp(base);
-  expect(filesIn(next).filter((name) => /^(packs|collections)\//u.test(name))).toEqual([]);
+  const { id } = await readHeader(base);
+  const kept = (await listed(next)).flatMap(({ parts, index }) => [...parts, ...index]);
+  expect(new Set(kept.map((part) => part.in))).toEqual(new Set([id]));
+  expect(filesIn(next).filter((name) => name.startsWith("collections/"))).toEqual([]);
   await write(engine, refs[0]!, "upsert", record("r1", { document: "changed" }));
   await expectRestored(await backUp(next), refs);
 });
@@ -175,6 +179,27 @@ it("holds what was dropped or moved while it was made", async () => {
   await again.close();
 });
 
+it("gives one that an archive has made large an environment of its own", async () => {
+  const archived = new Archived();
+  archived.isShared = true;
+  const writing = await archived.open();
+  const [small, grown] = [await makeCollection(writing), await makeCollection(writing)];
+  for (const ref of [small, grown]) await write(writing, ref, "add", ...records(3));
+  await archived.back(writing);
+  for (const { id } of records(6))
+    await write(writing, grown, "upsert", record(id, { document: "x".repeat(5_000) }));
+  const restored = join(temporaryFolder(), "data");
+  const archive = { folder: archived.folder, until: null };
+  await restoreBackup({
+    ...{ backup: archived.backup, dataFolder: restored, tenant: null, archive, mostSharedBytes: 20_000 },
+  });
+  const folder = new DataFolder(restored);
+  expect([small, grown].map(({ id }) => existsSync(folder.collectionFile(id)))).toEqual([false, true]);
+  const again = await createLocalEngine({ dataFolder: restored, shareStores });
+  for (const ref of [small, grown]) expect(await readAll(again, ref)).toEqual(await readAll(writing, ref));
+  await again.close();
+});
+
 it("holds those whose ids are the last of all", async () => {
   await engine.close();
   const disk = createDiskSpace(dataFolder);
@@ -206,7 +231,9 @@ it("holds those whose ids are the last of all", async () => {
   const lines = readFileSync(join(to, COLLECTION_LIST), "utf8").trimEnd().split("\n");
   const parts = lines.map((line) => (JSON.parse(line) as BackedUpCollection).parts[0]!);
   const stores = parts.map((part, i) => {
-    const changes = [{ path: partFile(to, ids[i]!, part), at: part.pack!.at, bytes: part.bytes }];
+    const changes = [
+      { path: partFile(to, collectionName(ids[i]!), part), at: part.pack!.at, bytes: part.bytes },
+    ];
     return { id: ids[i]!, isShared: true, sequence: 1, store: { whole: null, changes }, index: [] };
   });
   await new RestoreSteps().collections({ dataFolder: restored, collections: stores });

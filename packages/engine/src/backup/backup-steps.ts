@@ -3,23 +3,21 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
-import { tenantKey } from "../catalog/catalog-keys.ts";
-import { collectionEntries, keepTenant, removeKeys, shareOnly } from "../catalog/catalog-selection.ts";
-import { CatalogTransactions } from "../catalog/catalog-transactions.ts";
+import { collectionEntries } from "../catalog/catalog-selection.ts";
 import { lineageOf } from "../collection/lineage.ts";
 import { collectionName } from "../storage/folder/data-folder.ts";
-import { type DiskReserve, createDiskSpace, isDiskFull } from "../storage/folder/disk-space.ts";
+import { type DiskReserve, createDiskSpace } from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile, syncFolders } from "../storage/folder/sync-files.ts";
-import { LmdbCatalogStore } from "../storage/lmdb/lmdb-catalog-store.ts";
 import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
-import { BackedUpCollections } from "./backed-up-collections.ts";
+import { BackedUpCollections, type StoreParts } from "./backed-up-collections.ts";
+import { type CatalogStep, type CopiedCatalog, copyCatalog } from "./catalog-copier.ts";
+import { namingFullDisk } from "./naming-full-disk.ts";
 import { StoreCopier } from "./store-copier.ts";
 import { storedEntries } from "./stored-entries.ts";
 import {
   type BackedUpCollection,
   type BackupHeader,
-  CATALOG_FILE,
   COLLECTION_LIST,
   type IndexFile,
   PACKS,
@@ -27,7 +25,7 @@ import {
   readChain,
   writeHeader,
 } from "./backup-files.ts";
-import { type FileSum, copyFile, sumFile } from "./summed-file.ts";
+import { copyFile, sumFile } from "./summed-file.ts";
 
 /** Of the list that goes to the parent at a time. */
 const LISTED = 256;
@@ -42,17 +40,6 @@ export interface CataloguedCollection {
   readonly lineage: string;
   readonly logPosition: number;
   readonly dimension: number | null;
-}
-
-export interface CatalogStep {
-  /** Folder of the catalog that is in use. */
-  readonly from: string;
-  /** A folder that does not exist yet. */
-  readonly staging: string;
-  readonly to: string;
-  readonly tenant: string | null;
-  readonly keys: boolean;
-  readonly diskReserve: DiskReserve | undefined;
 }
 
 export interface CollectionToCopy {
@@ -78,12 +65,11 @@ export interface CollectionsStep {
   readonly diskReserve: DiskReserve | undefined;
 }
 
-export interface CopiedCatalog {
-  readonly sum: FileSum;
-  /** Ids of the collections that share environments. */
-  readonly shared: readonly string[];
-  /** How many there are. */
-  readonly collections: number;
+export interface ListStep {
+  /** The catalog of the backup. */
+  readonly catalog: StoreParts;
+  /** So many have been listed. */
+  readonly from: number;
 }
 
 export interface CopiedCollections {
@@ -98,44 +84,14 @@ export class BackupSteps {
   #base: { readonly of: string; readonly collections: BackedUpCollections } | null = null;
   #stores: { readonly of: string; readonly copier: StoreCopier } | null = null;
 
-  /** 404 for a tenant that is not there. In the copy every collection has an environment of its own, as in the backup. */
-  async copyCatalog(step: CatalogStep): Promise<CopiedCatalog> {
-    const { from, staging, to, tenant, keys } = step;
-    const disk = createDiskSpace(to, step);
-    const live = new LmdbCatalogStore({ folder: from, disk, readOnly: true });
-    try {
-      await live.copyTo(staging);
-    } finally {
-      await live.close();
-    }
-    const copy = new LmdbCatalogStore({ folder: staging, disk });
-    let shared: readonly string[] = [];
-    try {
-      if (tenant !== null && (await copy.get(tenantKey(tenant))) === null)
-        throw new SheafError("not_found", `Tenant [${tenant}] not found`);
-      await new CatalogTransactions(copy).transact(async (transaction) => {
-        if (tenant !== null) await keepTenant(transaction, tenant);
-        if (!keys) removeKeys(transaction);
-        shared = await shareOnly(transaction, new Set());
-      });
-      // Once more, so that nothing is left in free pages of what was taken away.
-      await copy.copyTo(join(to, "catalog"));
-    } finally {
-      await copy.close();
-      await rm(staging, { recursive: true, force: true });
-    }
-    return { sum: await sumFile(join(to, CATALOG_FILE)), shared, collections: this.#catalogued(to).length };
+  async copyCatalog(step: CatalogStep): Promise<CopiedCatalog & { readonly collections: number }> {
+    const copied = await copyCatalog(step, step.base === null ? [] : await readChain(step.base));
+    return { ...copied, collections: this.#catalogued(copied.store).length };
   }
 
   /** Some of the collections in the catalog of the backup, in order of their ids; none: there are no more. */
-  async listCollections({
-    to,
-    from,
-  }: {
-    readonly to: string;
-    readonly from: number;
-  }): Promise<readonly CataloguedCollection[]> {
-    return this.#catalogued(to).slice(from, from + LISTED);
+  async listCollections({ catalog, from }: ListStep): Promise<readonly CataloguedCollection[]> {
+    return this.#catalogued(catalog).slice(from, from + LISTED);
   }
 
   /** Copies some, and adds them to the list of the backup. What is damaged is said there, and no reason to end. */
@@ -165,15 +121,17 @@ export class BackupSteps {
     appendFileSync(list, "", { mode: OWNER_ONLY_FILE });
     await syncFile(list);
     const sum = await sumFile(list);
-    const bytes = header.bytes + header.catalog.bytes + sum.bytes;
+    const catalog = header.catalog.filter((part) => part.in === header.id);
+    const bytes = [...catalog, sum].reduce((all, part) => all + part.bytes, header.bytes);
     writeHeader(to, { ...header, bytes, list: sum, finished: Date.now() });
     await rm(join(to, UNFINISHED));
     await syncFile(to);
     return bytes;
   }
 
-  #catalogued(to: string): readonly CataloguedCollection[] {
-    if (this.#listed?.of !== to) this.#listed = { of: to, collections: catalogued(join(to, CATALOG_FILE)) };
+  #catalogued(catalog: StoreParts): readonly CataloguedCollection[] {
+    const of = JSON.stringify(catalog);
+    if (this.#listed?.of !== of) this.#listed = { of, collections: catalogued(catalog) };
     return this.#listed.collections;
   }
 
@@ -188,9 +146,7 @@ export class BackupSteps {
       const store = await this.#copierOf(step).copy({ ...collection, base, folder });
       return { ...described, ...store, ...(await this.#copyIndex(collection, step, folder)), problem: null };
     } catch (error) {
-      if (isFull(error))
-        throw new SheafError("storage_full", `the disk of ${step.to} is full`, { cause: error });
-      if (!isDamage(error)) throw error;
+      if (!isDamage(error)) throw namingFullDisk(step.to, error);
       await rm(folder, { recursive: true, force: true });
       return { ...described, sequence: 0, parts: [], index: [], problem: error.message };
     }
@@ -246,19 +202,13 @@ async function syncPacks(backup: string): Promise<void> {
   for (const name of readdirSync(packs)) await syncFile(join(packs, name));
 }
 
-function catalogued(file: string): readonly CataloguedCollection[] {
-  const entries = storedEntries({ whole: file, changes: [] });
+function catalogued(catalog: StoreParts): readonly CataloguedCollection[] {
   const collections: CataloguedCollection[] = [];
-  for (const entry of collectionEntries(entries)) {
+  for (const entry of collectionEntries(storedEntries(catalog))) {
     const { id, tenant, database, name, logPosition, dimension } = entry;
     collections.push({ id, tenant, database, name, lineage: lineageOf(entry), logPosition, dimension });
   }
   return collections;
-}
-
-/** Of the disk that the backup goes to. */
-function isFull(error: unknown): boolean {
-  return isDiskFull(error) || (error instanceof SheafError && error.code === "storage_full");
 }
 
 /** Of what was to be copied. */

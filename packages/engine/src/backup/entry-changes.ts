@@ -39,6 +39,16 @@ export function* changesBetween(before: Iterable<Entry>, after: Iterable<Entry>)
   }
 }
 
+/** The same changes; `null`: there are none. */
+export function atLeastOne<T>(changes: Iterator<T>): Iterable<T> | null {
+  const first = changes.next();
+  if (first.done === true) return null;
+  return (function* () {
+    yield first.value;
+    for (let next = changes.next(); next.done !== true; next = changes.next()) yield next.value;
+  })();
+}
+
 /** A list of changes as bytes, in pieces. */
 export function* encodeChanges(changes: Iterable<EntryWrite>): Generator<Buffer> {
   let waiting: Uint8Array[] = [MAGIC];

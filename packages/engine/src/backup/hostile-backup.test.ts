@@ -33,7 +33,6 @@ import { removeBackup } from "./remove-backup.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { sumFile } from "./summed-file.ts";
 
-const PACK = "packs/000001";
 let dataFolder: string;
 let engine: Engine;
 let backups: string;
@@ -121,7 +120,7 @@ describe("a chain of backups", () => {
       rmSync(at, { recursive: true });
       renameSync(aside, at);
     }
-    const [one, other] = ["second", "third"].map((name) => join(backups, name, PACK));
+    const [one, other] = ["second", "third"].map((name) => join(backups, name, "packs"));
     renameSync(one!, `${one}.aside`);
     renameSync(other!, one!);
     renameSync(`${one}.aside`, other!);
@@ -162,13 +161,10 @@ describe("an export", () => {
     await write(engine, refs[0]!, "upsert", record("c"));
     const second = await back("second", "first");
     const { id } = refs[0]!;
-    const harmed = [
-      join(second, "catalog/data.mdb"),
-      join(second, COLLECTION_LIST),
-      join(second, PACK),
-      join(backups, "first", COLLECTION_LIST),
-      join(backups, "first", PACK),
-    ];
+    const harmed = [second, join(backups, "first")].flatMap((backup) => [
+      join(backup, COLLECTION_LIST),
+      ...readdirSync(join(backup, "packs")).map((name) => join(backup, "packs", name)),
+    ]);
     for (const [i, path] of harmed.entries()) {
       const bytes = readFileSync(path);
       const turned = Buffer.from(bytes);

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join, relative, resolve } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { Archive } from "../archive/archive.ts";
@@ -15,23 +16,31 @@ import type { DeleteBehind } from "../collection/removal/delete-behind.ts";
 import { FolderFiles } from "../storage/files/folder-files.ts";
 import { type DataFolder, collectionName } from "../storage/folder/data-folder.ts";
 import { VERSION_WITHOUT_SHARES } from "../storage/folder/data-format.ts";
+import { makeLockedFolder } from "../host/locked-folder.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { type DiskReserve, reserveElsewhere } from "../storage/folder/disk-space.ts";
 import { liesIn } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
+import type { ObjectStoreSettings } from "../storage/objects/object-store.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackupChild } from "./backup-child.ts";
 import { type Backup, type BackupHeader, UNFINISHED, isBackup, readChain } from "./backup-files.ts";
+import { namingFullDisk } from "./naming-full-disk.ts";
 import type { CataloguedCollection, CollectionToCopy, CopiedCollections } from "./backup-steps.ts";
 
 /** Forks and purges wait while these are copied; each of them is small. */
 const MOST_IN_A_BATCH = 64;
 
+/** Of folders for backups on their way to a bucket, or from there. */
+export const SPOOL_PREFIX = "sheaf-backup-";
+
 export interface BackupRequest {
-  /** A folder that does not exist yet, or is empty. */
+  /** A folder that does not exist yet, or is empty; a name in the bucket. */
   readonly target: string;
-  /** Folder of the backup to add to; `null`: everything is copied. */
+  /** Folder of the backup to add to, or its name in the bucket; `null`: everything is copied. */
   readonly base: string | null;
+  /** Where it goes, and its base lies; in folders if left out. */
+  readonly bucket?: ObjectStoreSettings | undefined;
   /** The only one to be copied; `null`: all. */
   readonly tenant: string | null;
   /** With the digests of API keys. */
@@ -72,7 +81,8 @@ export interface BackupMakerOptions {
 export class BackupMaker {
   readonly #options: BackupMakerOptions;
   #running: Running | null = null;
-  #closing: (() => void) | null = null;
+  /** Of the one under way. */
+  readonly #children = new Set<BackupChild>();
 
   constructor(options: BackupMakerOptions) {
     this.#options = options;
@@ -107,11 +117,43 @@ export class BackupMaker {
 
   /** Ends the one under way. */
   async close(): Promise<void> {
-    this.#closing?.();
+    for (const child of this.#children) void child.close();
     await this.#running?.ended;
   }
 
-  async #make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
+  #make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
+    const { bucket } = request;
+    return bucket === undefined
+      ? this.#makeInFolder(request, signal)
+      : this.#makeInBucket({ ...request, bucket }, signal);
+  }
+
+  /** By way of a folder for temporary files, where its base is fetched to. */
+  async #makeInBucket(request: ToBucket, signal: CancelSignal | undefined): Promise<MadeBackup> {
+    const { target: name, base, bucket } = request;
+    const spool = await makeLockedFolder(tmpdir(), SPOOL_PREFIX);
+    const folder = spool.path;
+    const child = this.#newChild();
+    try {
+      await child.ask("requireNewBackup", { bucket, name }, signal);
+      if (base !== null) await child.ask("fetchBackup", { bucket, name: base, folder }, signal);
+      const inFolder = { target: join(folder, name), base: base === null ? null : join(folder, base) };
+      const made = await this.#makeInFolder({ ...request, ...inFolder }, signal, () =>
+        child.ask("sendBackup", { bucket, name, folder }, signal),
+      );
+      return { ...made, target: name };
+    } finally {
+      await this.#end(child);
+      await spool.remove();
+    }
+  }
+
+  /** @param keep It is complete, and is to be brought to where it is kept. */
+  async #makeInFolder(
+    request: BackupRequest,
+    signal: CancelSignal | undefined,
+    keep?: () => Promise<void>,
+  ): Promise<MadeBackup> {
     const target = resolve(request.target);
     if (liesIn(target, this.#options.folder.path))
       throw new SheafError(
@@ -123,21 +165,30 @@ export class BackupMaker {
     const { folder, deleteBehind } = this.#options;
     const release = folder.hold();
     const releaseShares = deleteBehind.hold();
-    const child = new BackupChild(this.#options.lockFd);
-    this.#closing = () => void child.close();
+    const child = this.#newChild();
     try {
-      return await this.#copy({ request: { ...request, target }, base, child, signal });
+      return await this.#copy({ request: { ...request, target }, base, child, signal, keep });
     } catch (error) {
       await child.close();
       await clearTarget(target);
-      throw namingDiskOf(target, error);
+      throw namingFullDisk(target, error);
     } finally {
-      this.#closing = null;
-      await child.close();
+      await this.#end(child);
       this.#options.shares.forgetDeadReaders();
       releaseShares();
       await release();
     }
+  }
+
+  #newChild(): BackupChild {
+    const child = new BackupChild(this.#options.lockFd);
+    this.#children.add(child);
+    return child;
+  }
+
+  async #end(child: BackupChild): Promise<void> {
+    this.#children.delete(child);
+    await child.close();
   }
 
   async #copy(work: BackupWork): Promise<MadeBackup> {
@@ -148,12 +199,16 @@ export class BackupMaker {
     const started = Date.now();
     const id = randomUUID();
     const staging = join(to, "staging");
-    const catalogStep = { from: folder.catalog, staging, to, tenant, keys, diskReserve };
+    const catalogStep = {
+      ...{ from: folder.catalog, staging, to, tenant, keys, diskReserve },
+      ...{ backup: id, base: base?.folder ?? null },
+    };
     // Between forks: of one under way, records are in the archive that no catalog names yet, and this one must not either.
     // Collections that are on the move arrive first.
     const {
       from,
-      sum: catalog,
+      parts: catalog,
+      store,
       shared,
       collections: totalCollections,
     } = await forker.alone(async () => ({
@@ -168,7 +223,7 @@ export class BackupMaker {
     };
     tell(null);
     for (;;) {
-      const known = await child.ask("listCollections", { to, from: collections }, signal);
+      const known = await child.ask("listCollections", { catalog: store, from: collections }, signal);
       if (known.length === 0) break;
       for (const batch of batchesOf(known, isShared)) {
         throwIfAborted(signal);
@@ -188,6 +243,7 @@ export class BackupMaker {
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
     bytes = await child.ask("finishBackup", { to, header }, signal);
+    await work.keep?.();
     // It is complete, whether that can be noted or not; the archive says what is wrong with it.
     const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;
     await noted?.catch(() => undefined);
@@ -269,14 +325,10 @@ interface BackupWork {
   readonly base: Backup | null;
   readonly child: BackupChild;
   readonly signal: CancelSignal | undefined;
+  readonly keep: (() => Promise<void>) | undefined;
 }
 
-/** Nothing else is written to. */
-function namingDiskOf(target: string, error: unknown): unknown {
-  if (!(error instanceof SheafError) || error.code !== "storage_full") return error;
-  const message = error.message.replace(/^the disk of .*? is full/u, `the disk of ${target} is full`);
-  return new SheafError("storage_full", message, { cause: error });
-}
+type ToBucket = BackupRequest & { readonly bucket: ObjectStoreSettings };
 
 /** So far; files may come and go meanwhile. */
 function bytesIn(folder: string): number {

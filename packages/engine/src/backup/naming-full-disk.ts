@@ -2,20 +2,28 @@
 import { SheafError } from "@sheaf/protocol";
 import { isDiskFull } from "../storage/folder/disk-space.ts";
 
+/** `storage_full` with the folder's name, and with how much is needed and free where that is known; other errors as they are. */
+export function namingFullDisk(folder: string, error: unknown): unknown {
+  const room = roomOf(error);
+  if (room === null) return error;
+  return new SheafError("storage_full", `the disk of ${folder} is full${room}`, { cause: error });
+}
+
 /** Throws `storage_full` with words for whoever runs the restore that this is a part of. */
-export async function namingFullDisk<T>(dataFolder: string, work: () => Promise<T>): Promise<T> {
+export async function whileRestoring<T>(dataFolder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const isFull = isDiskFull(error) || (error instanceof SheafError && error.code === "storage_full");
-    if (!isFull) throw error;
-    const message = `the disk of ${dataFolder} is full; make room and run the same restore again${roomOf(error)}`;
+    const room = roomOf(error)?.replace(" (--disk-reserve)", "");
+    if (room === undefined) throw error;
+    const message = `the disk of ${dataFolder} is full; make room and run the same restore again${room}`;
     throw new SheafError("storage_full", message, { cause: error });
   }
 }
 
-/** How much is needed and free, from the colon on, where the error says so. A restore has no option for the reserve. */
-function roomOf(error: unknown): string {
-  const [, room = ""] = error instanceof SheafError ? (/ is full(: .*)$/u.exec(error.message) ?? []) : [];
-  return room.replace(" (--disk-reserve)", "");
+/** From the colon on, or nothing; `null`: no disk is full. */
+function roomOf(error: unknown): string | null {
+  if (isDiskFull(error)) return "";
+  if (!(error instanceof SheafError) || error.code !== "storage_full") return null;
+  return / is full[^:]*(: .*)$/u.exec(error.message)?.[1] ?? "";
 }

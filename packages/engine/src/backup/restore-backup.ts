@@ -11,13 +11,13 @@ import { refuseInside } from "../storage/folder/lies-in.ts";
 import { makeFolder } from "../storage/folder/make-folder.ts";
 import { syncFile } from "../storage/folder/sync-files.ts";
 import { writeDurably } from "../storage/folder/write-durably.ts";
-import { BackedUpCollections } from "./backed-up-collections.ts";
+import { BackedUpCollections, catalogOf } from "./backed-up-collections.ts";
 import { BackupChild } from "./backup-child.ts";
 import { readChain } from "./backup-files.ts";
-import { namingFullDisk } from "./naming-full-disk.ts";
+import { whileRestoring } from "./naming-full-disk.ts";
 import type { RestoredCollection } from "./restore-steps.ts";
 import { requireRoom, requireTenant, roomForRestore } from "./restored-collections.ts";
-import { type VerificationProgress, type VerifiedBackup, verifyBackup } from "./verify-backup.ts";
+import { type VerificationProgress, type VerifiedBackup, verifyChain } from "./verify-backup.ts";
 
 export interface RestoreRequest {
   readonly backup: string;
@@ -27,6 +27,8 @@ export interface RestoreRequest {
   readonly tenant: string | null;
   /** An archive that goes on from the backup, and up to when it is followed. */
   readonly archive?: { readonly folder: string; readonly until: ReplayTarget } | undefined;
+  /** A collection whose records take more gets an environment of its own. Small ones are for tests. */
+  readonly mostSharedBytes?: number;
   readonly onVerify?: (progress: VerificationProgress) => void;
   readonly onRestore?: (progress: RestoreProgress) => void;
 }
@@ -56,7 +58,7 @@ const MOST_SHARED_BYTES = 64 * 2 ** 20;
 
 /** Throws `failed_precondition` for a damaged backup, and for a folder that is in use or not empty; 404 without the tenant; `invalid_argument` for a folder in the backup or the archive; `storage_full`. */
 export function restoreBackup(request: RestoreRequest): Promise<RestoredFolder> {
-  return namingFullDisk(request.dataFolder, () => restoreWhole(request));
+  return whileRestoring(request.dataFolder, () => restoreWhole(request));
 }
 
 async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
@@ -68,8 +70,8 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   makeFolder(dataFolder);
   requireEmpty(folder);
   // One that the archive has made is found behind its entries only.
-  if (tenant !== null && request.archive === undefined) requireTenant(backup, tenant);
-  const verified = await verifyBackup(backup, request.onVerify);
+  if (tenant !== null && request.archive === undefined) requireTenant(catalogOf(chain), tenant);
+  const verified = await verifyChain(chain, request.onVerify);
   const [problem] = verified.problems;
   if (problem !== undefined) {
     const more = verified.problems.length > 1 ? ` and ${verified.problems.length - 1} more` : "";
@@ -82,7 +84,8 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   const replay =
     request.archive === undefined ? null : planReplay(request.archive.folder, header, request.archive.until);
   const known = await BackedUpCollections.read(chain);
-  const room = roomForRestore(known, header.catalog.bytes, tenant ?? header.tenant);
+  const catalogBytes = header.catalog.reduce((sum, { bytes }) => sum + bytes, 0);
+  const room = roomForRestore(known, catalogBytes, tenant ?? header.tenant);
   const lock = await acquireDataLock(folder.lockFile);
   const child = new BackupChild(lock.fd);
   try {
@@ -94,7 +97,10 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
       totalCollections: room.collections,
       grown: replay?.bytes ?? new Map(),
     });
-    const step = { from: backup, dataFolder, tenant: tenant ?? header.tenant, keys: header.keys };
+    const step = {
+      ...{ catalog: catalogOf(chain), dataFolder },
+      ...{ tenant: tenant ?? header.tenant, keys: header.keys },
+    };
     if (replay !== null) {
       const { archive, from, to, voided } = replay;
       collections = await child.ask("replayArchive", { ...step, replay: { archive, from, to, voided } });
@@ -124,7 +130,7 @@ interface RestoredRequest extends RestoreRequest {
 async function restore(
   child: BackupChild,
   known: BackedUpCollections,
-  { dataFolder, tenant, onRestore, totalCollections, grown }: RestoredRequest,
+  { dataFolder, tenant, onRestore, totalCollections, grown, mostSharedBytes }: RestoredRequest,
 ): Promise<number> {
   let collections = 0;
   let waiting: RestoredCollection[] = [];
@@ -139,7 +145,7 @@ async function restore(
     if (tenant !== null && owner !== tenant) continue;
     const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
     const size = parts.reduce((sum, part) => sum + part.bytes, grown.get(id) ?? 0);
-    const shares = isShared && size <= MOST_SHARED_BYTES;
+    const shares = isShared && size <= (mostSharedBytes ?? MOST_SHARED_BYTES);
     waiting.push({ id, sequence, isShared: shares, store: known.partsOf(id), index: files });
     bytes += size;
     if (waiting.length === MOST_IN_A_BATCH || bytes >= BATCH_BYTES) await flush();

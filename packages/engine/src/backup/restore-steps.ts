@@ -21,8 +21,7 @@ import { ownEnvironment } from "../storage/lmdb/own-environment.ts";
 import { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import type { StoreParts } from "./backed-up-collections.ts";
 import { restoreStore } from "./backed-up-store.ts";
-import { CATALOG_FILE } from "./backup-files.ts";
-import { namingFullDisk } from "./naming-full-disk.ts";
+import { whileRestoring } from "./naming-full-disk.ts";
 import { storedEntries } from "./stored-entries.ts";
 import { copyFile } from "./summed-file.ts";
 
@@ -39,7 +38,7 @@ export interface RestoredCollection {
 
 export interface RestoredCatalogStep {
   /** Of the backup. */
-  readonly from: string;
+  readonly catalog: StoreParts;
   readonly dataFolder: string;
   /** The only one to be restored; `null`: all. */
   readonly tenant: string | null;
@@ -81,7 +80,7 @@ export class RestoreSteps {
 
   /** Records and indexes of some; each gets a new past, which the catalog learns of in the end. */
   collections(step: RestoredCollectionsStep): Promise<void> {
-    return namingFullDisk(step.dataFolder, () => this.#collections(step));
+    return whileRestoring(step.dataFolder, () => this.#collections(step));
   }
 
   async #collections({ dataFolder, collections }: RestoredCollectionsStep): Promise<void> {
@@ -117,12 +116,12 @@ export class RestoreSteps {
 
   /** After all collections, before the catalog: the records as they were at the end of the replay. Gives how many collections. */
   replay(step: ReplayStep): Promise<number> {
-    return namingFullDisk(step.dataFolder, () => this.#replay(step));
+    return whileRestoring(step.dataFolder, () => this.#replay(step));
   }
 
-  async #replay({ from, dataFolder, tenant, replay }: ReplayStep): Promise<number> {
+  async #replay({ catalog: parts, dataFolder, tenant, replay }: ReplayStep): Promise<number> {
     const folder = new DataFolder(dataFolder);
-    const { catalog } = (this.#replayed = await stagedCatalog(from, folder));
+    const { catalog } = (this.#replayed = await stagedCatalog(parts, folder));
     await replayCatalog(catalog, replay);
     const live = await liveCollections(catalog, tenant);
     const sequences = await replayRecords(replay, folder, {
@@ -139,14 +138,19 @@ export class RestoreSteps {
 
   /** After all collections. 404 for a tenant that is not in the backup. */
   catalog(step: RestoredCatalogStep): Promise<RestoredCatalog> {
-    return namingFullDisk(step.dataFolder, () => this.#catalog(step));
+    return whileRestoring(step.dataFolder, () => this.#catalog(step));
   }
 
-  async #catalog({ from, dataFolder, tenant, keys }: RestoredCatalogStep): Promise<RestoredCatalog> {
+  async #catalog({
+    catalog: parts,
+    dataFolder,
+    tenant,
+    keys,
+  }: RestoredCatalogStep): Promise<RestoredCatalog> {
     await this.#shares?.close();
     this.#shares = null;
     const folder = new DataFolder(dataFolder);
-    const { catalog, staging } = this.#replayed ?? (await stagedCatalog(from, folder));
+    const { catalog, staging } = this.#replayed ?? (await stagedCatalog(parts, folder));
     try {
       if (tenant !== null && (await catalog.get(tenantKey(tenant))) === null)
         throw new SheafError("not_found", `Tenant [${tenant}] is not in the backup`);
@@ -191,9 +195,8 @@ async function restoreIndex(path: string, files: RestoredCollection["index"], ep
 }
 
 /** A copy of the backup's, which may be changed. */
-async function stagedCatalog(from: string, folder: DataFolder): Promise<StagedCatalog> {
+async function stagedCatalog(parts: StoreParts, folder: DataFolder): Promise<StagedCatalog> {
   const staging = folder.newTrash();
-  mkdirSync(staging);
-  await copyFile(join(from, CATALOG_FILE), join(staging, "data.mdb"));
+  await restoreStore(parts, staging, "catalog");
   return { catalog: new LmdbCatalogStore({ folder: staging, disk: createDiskSpace(folder.path) }), staging };
 }

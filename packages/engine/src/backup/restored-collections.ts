@@ -2,17 +2,14 @@
 import { SheafError } from "@sheaf/protocol";
 import { tenantKey } from "../catalog/catalog-keys.ts";
 import { createDiskSpace } from "../storage/folder/disk-space.ts";
-import { DamagedFile } from "../storage/lmdb/lmdb-file.ts";
-import { join } from "node:path";
-import type { BackedUpCollections } from "./backed-up-collections.ts";
-import { CATALOG_FILE } from "./backup-files.ts";
+import type { BackedUpCollections, StoreParts } from "./backed-up-collections.ts";
 import { storedEntries } from "./stored-entries.ts";
 
 /** What a file takes of a disk is whole blocks, and each collection has up to three folders. */
 const BLOCK_BYTES = 4_096;
 const FOLDER_BYTES = 3 * BLOCK_BYTES;
-/** Of the catalog: one that is worked on, with the pages that change, and the one that stays. */
-const CATALOG_COPIES = 3;
+/** Of the catalog: one that is worked on, with the pages that change, and the one that stays. Their pages are half full. */
+const CATALOG_COPIES = 3 * 2;
 
 export interface RoomForRestore {
   readonly collections: number;
@@ -48,14 +45,20 @@ export function requireRoom(dataFolder: string, bytes: number): void {
 }
 
 /** 404 for a tenant that is not in the catalog of the backup. What is damaged there is found by its sum later. */
-export function requireTenant(backup: string, tenant: string): void {
-  const key = tenantKey(tenant);
-  try {
-    for (const entry of storedEntries({ whole: join(backup, CATALOG_FILE), changes: [] }))
-      if (key.equals(entry.key)) return;
-  } catch (error) {
-    if (error instanceof DamagedFile) return;
-    throw error;
-  }
+export function requireTenant(catalog: StoreParts, tenant: string): void {
+  if (mayHold(catalog, tenantKey(tenant))) return;
   throw new SheafError("not_found", `Tenant [${tenant}] is not in the backup`);
+}
+
+function mayHold(catalog: StoreParts, wanted: Buffer): boolean {
+  try {
+    // Tenants are the first of all.
+    for (const { key } of storedEntries(catalog)) {
+      const order = wanted.compare(key);
+      if (order <= 0) return order === 0;
+    }
+    return false;
+  } catch {
+    return true;
+  }
 }

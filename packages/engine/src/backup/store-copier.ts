@@ -16,7 +16,7 @@ import { decodeHead } from "../storage/values/value-codec.ts";
 import type { BackedUpCollections, StoreParts } from "./backed-up-collections.ts";
 import { type BackedUpCollection, type StorePart, damaged } from "./backup-files.ts";
 import type { CataloguedCollection } from "./backup-steps.ts";
-import { changesBetween } from "./entry-changes.ts";
+import { atLeastOne, changesBetween } from "./entry-changes.ts";
 import { PackWriter } from "./pack-writer.ts";
 import { storedEntries } from "./stored-entries.ts";
 import { sumFile } from "./summed-file.ts";
@@ -119,8 +119,8 @@ export class StoreCopier {
       entriesOfBase(base.partsOf(known.id)),
       notingHead(entries, (value) => (head = value)),
     );
-    const first = changes.next();
-    const parts = first.done === true ? before : [...before, this.#pack(from(first.value, changes), false)];
+    const made = atLeastOne(changes);
+    const parts = made === null ? before : [...before, this.#pack(made, false)];
     return { sequence: caughtUp(head, known).sequence, parts };
   }
 
@@ -143,12 +143,7 @@ function nothingOf(known: CataloguedCollection): CopiedStore {
 }
 
 function isUnchanged(entries: Iterable<Entry>, { known, base }: Changed): boolean {
-  return changesBetween(entriesOfBase(base.partsOf(known.id)), entries).next().done === true;
-}
-
-function* from<T>(first: T, rest: Iterable<T>): Generator<T> {
-  yield first;
-  yield* rest;
+  return atLeastOne(changesBetween(entriesOfBase(base.partsOf(known.id)), entries)) === null;
 }
 
 function isHead({ key }: Entry): boolean {

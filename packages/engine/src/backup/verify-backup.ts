@@ -9,7 +9,8 @@ import {
   type BackedUpCollection,
   type Backup,
   type BackupHeader,
-  CATALOG_FILE,
+  type StorePart,
+  CATALOG,
   COLLECTION_LIST,
   partFile,
   readChain,
@@ -23,7 +24,7 @@ export interface VerifiedBackup {
   readonly backups: number;
   readonly files: number;
   readonly bytes: number;
-  /** What is wrong; none: it can be restored. */
+  /** What is wrong, and with which collection; none: it can be restored. */
   readonly problems: readonly string[];
   /** Collections that were damaged when the backup was made, and are not in it. */
   readonly missing: readonly string[];
@@ -39,15 +40,22 @@ export async function verifyBackup(
   folder: string,
   onProgress: (progress: VerificationProgress) => void = () => {},
 ): Promise<VerifiedBackup> {
-  const chain = await readChain(folder);
+  return verifyChain(await readChain(folder), onProgress);
+}
+
+/** As `verifyBackup`. */
+export async function verifyChain(
+  chain: readonly Backup[],
+  onProgress: (progress: VerificationProgress) => void = () => {},
+): Promise<VerifiedBackup> {
   const totalBytes = chain.reduce((sum, { header }) => sum + header.bytes, 0);
   const problems = new Set<string>();
   const missing: string[] = [];
   const sums = new SummedFiles();
   let bytes = 0;
-  const check = async (file: ExpectedFile): Promise<boolean> => {
+  const check = async (file: ExpectedFile, whose = ""): Promise<boolean> => {
     const problem = await sums.problemOf(file);
-    if (problem !== null) problems.add(`${file.path}: ${problem}`);
+    if (problem !== null) problems.add(`${whose}${file.path}: ${problem}`);
     bytes += file.bytes;
     onProgress({ bytes, totalBytes });
     return problem === null;
@@ -55,11 +63,11 @@ export async function verifyBackup(
   try {
     for (const [i, backup] of chain.entries()) {
       const { folder: at, header } = backup;
-      await check({ path: join(at, CATALOG_FILE), ...header.catalog });
+      for (const part of partsIn(CATALOG, header.catalog, backup)) await check(part);
       if (!(await check({ path: join(at, COLLECTION_LIST), ...header.list }))) continue;
       for await (const collection of readCollections(backup)) {
         const { tenant, database, name, problem } = collection;
-        for (const file of filesOf(collection, backup)) await check(file);
+        for (const file of filesOf(collection, backup)) await check(file, `${tenant}/${database}/${name}: `);
         if (i === 0 && problem !== null) missing.push(`${tenant}/${database}/${name}: ${problem}`);
       }
     }
@@ -92,12 +100,12 @@ export async function requireSoundRecords(chain: readonly Backup[], ids: Readonl
       );
   };
   try {
-    for (const [i, backup] of chain.entries()) {
+    for (const backup of chain) {
       const { folder, header } = backup;
-      if (i === 0) await check({ path: join(folder, CATALOG_FILE), ...header.catalog });
+      for (const part of partsIn(CATALOG, chain[0]?.header.catalog ?? [], backup)) await check(part);
       await check({ path: join(folder, COLLECTION_LIST), ...header.list });
       for await (const collection of readCollections(backup))
-        if (ids.has(collection.id)) for (const part of partsIn(collection, backup)) await check(part);
+        if (ids.has(collection.id)) for (const part of recordsIn(collection, backup)) await check(part);
     }
   } finally {
     await sums.close();
@@ -112,16 +120,25 @@ interface ExpectedFile extends FileSum {
 
 /** Of a collection, those that the backup itself has. */
 function* filesOf(collection: BackedUpCollection, backup: Backup): Generator<ExpectedFile> {
-  yield* partsIn(collection, backup);
+  yield* recordsIn(collection, backup);
   const folder = join(backup.folder, collectionName(collection.id), "index");
   for (const { name, in: holder, bytes, sha256 } of collection.index)
     if (holder === backup.header.id) yield { path: join(folder, name), bytes, sha256 };
 }
 
-function* partsIn({ id, parts }: BackedUpCollection, { folder, header }: Backup): Generator<ExpectedFile> {
+function recordsIn({ id, parts }: BackedUpCollection, backup: Backup): Generator<ExpectedFile> {
+  return partsIn(collectionName(id), parts, backup);
+}
+
+/** `name` as of `partFile`. */
+function* partsIn(
+  name: string,
+  parts: readonly StorePart[],
+  { folder, header }: Backup,
+): Generator<ExpectedFile> {
   for (const part of parts) {
     const { bytes, sha256, pack } = part;
-    if (part.in === header.id) yield { path: partFile(folder, id, part), at: pack?.at, bytes, sha256 };
+    if (part.in === header.id) yield { path: partFile(folder, name, part), at: pack?.at, bytes, sha256 };
   }
 }
 

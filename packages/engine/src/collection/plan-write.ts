@@ -148,7 +148,7 @@ function needsEmbedding({ id, document }: WriteRecord, path: string, schema: Jso
   const why =
     document === null
       ? "send one, or a document for a collection whose embedding function this server has"
-      : `${describeMissingFunction(indexPlan(schema).embeddingFunction, "dense")}; send an embedding`;
+      : `${describeMissingFunction(indexPlan(schema).embeddingFunction, "dense")}; send an embedding, or make a collection with a schema that has one (hybridSchema() of the client)`;
   return invalid(path, `record ${JSON.stringify(id)} is new and needs an embedding: ${why}`);
 }
 

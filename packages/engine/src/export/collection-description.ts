@@ -1,7 +1,7 @@
 /** What makes a collection like one of a backup, as the body of the request that creates it, without a name. */
-import { join } from "node:path";
 import { type JsonObject, SheafError, writeMetadata, writePlainJson } from "@sheaf/protocol";
-import { CATALOG_FILE } from "../backup/backup-files.ts";
+import { catalogOf } from "../backup/backed-up-collections.ts";
+import type { Backup } from "../backup/backup-files.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { type CollectionEntry, decodeCollection } from "../catalog/catalog-codec.ts";
 import { collectionKey, idBytes } from "../catalog/catalog-keys.ts";
@@ -17,11 +17,11 @@ export function collectionDescription({ metadata, schema, configuration }: Colle
   return metadata === null ? `{${members}` : `{"metadata":${writeMetadata(metadata)},${members}`;
 }
 
-/** As the catalog of a backup has it. 404 where it does not. */
-export function backedUpEntry(backup: string, id: string): CollectionEntry {
+/** As the catalog of the newest backup has it. 404 where it does not. */
+export function backedUpEntry(chain: readonly Backup[], id: string): CollectionEntry {
   const wanted = collectionKey(idBytes(id));
-  for (const { key, value } of storedEntries({ whole: join(backup, CATALOG_FILE), changes: [] })) {
+  for (const { key, value } of storedEntries(catalogOf(chain))) {
     if (wanted.equals(key)) return decodeCollection(value, { store: "catalog", key });
   }
-  throw new SheafError("not_found", `the catalog of ${backup} has no collection ${id}`);
+  throw new SheafError("not_found", `the catalog of ${chain[0]?.folder} has no collection ${id}`);
 }

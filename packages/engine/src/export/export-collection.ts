@@ -46,7 +46,7 @@ export async function exportCollection(request: ExportRequest): Promise<Exported
   const known = await BackedUpCollections.read(chain);
   const collection = find(known, request);
   await requireSoundRecords(chain, new Set([collection.id]));
-  const entry = backedUpEntry(chain[0]!.folder, collection.id);
+  const entry = backedUpEntry(chain, collection.id);
   writeDurably(`${to}.collection.json`, `${collectionDescription(entry)}\n`);
   const source = `${chain[0]!.header.id} ${collection.id}`;
   return writeRecords({

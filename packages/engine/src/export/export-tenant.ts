@@ -9,8 +9,8 @@
 import { closeSync, existsSync, openSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
-import { BackedUpCollections } from "../backup/backed-up-collections.ts";
-import { CATALOG_FILE, readChain } from "../backup/backup-files.ts";
+import { BackedUpCollections, type StoreParts, catalogOf } from "../backup/backed-up-collections.ts";
+import { readChain } from "../backup/backup-files.ts";
 import { requireSoundRecords } from "../backup/verify-backup.ts";
 import { storedEntries } from "../backup/stored-entries.ts";
 import { type CollectionEntry, decodeCollection, decodeTenant } from "../catalog/catalog-codec.ts";
@@ -56,7 +56,7 @@ export async function exportTenant(request: TenantExportRequest): Promise<Export
   const chain = await readChain(backup);
   for (const { folder } of chain) refuseInside(to, folder, "backup");
   const known = await BackedUpCollections.read(chain);
-  const described = describeTenant(join(backup, CATALOG_FILE), tenant);
+  const described = describeTenant(catalogOf(chain), tenant);
   if (described === null) throw new SheafError("not_found", `no tenant ${tenant} in ${backup}`);
   await requireSoundRecords(chain, new Set(described.collections.map(({ id }) => id)));
   const { id: backupId, started } = chain[0]!.header;
@@ -128,13 +128,13 @@ interface DescribedTenant {
 }
 
 /** As the catalog of a backup has it; `null`: it does not. */
-function describeTenant(catalog: string, tenant: string): DescribedTenant | null {
+function describeTenant(catalog: StoreParts, tenant: string): DescribedTenant | null {
   const own = tenantKey(tenant);
   const { start, end } = databasesOf(tenant);
   const databases: string[] = [];
   const collections: CollectionEntry[] = [];
   let resourceName: string | null | undefined;
-  for (const { key, value } of storedEntries({ whole: catalog, changes: [] })) {
+  for (const { key, value } of storedEntries(catalog)) {
     const origin = { store: "catalog", key };
     if (Buffer.compare(key, own) === 0) ({ resourceName } = decodeTenant(value, origin));
     else if (Buffer.compare(key, start) >= 0 && Buffer.compare(key, end) < 0)

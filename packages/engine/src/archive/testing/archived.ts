@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SheafError } from "@sheaf/protocol";
 import { onTestFinished } from "vitest";
-import { BackedUpCollections } from "../../backup/backed-up-collections.ts";
+import { BackedUpCollections, catalogOf } from "../../backup/backed-up-collections.ts";
 import { readChain, readHeader } from "../../backup/backup-files.ts";
 import { RestoreSteps } from "../../backup/restore-steps.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
@@ -70,13 +70,14 @@ export class Archived {
     const dataFolder = join(temporaryFolder(), "restored");
     mkdirSync(dataFolder);
     const steps = new RestoreSteps();
-    const known = await BackedUpCollections.read(await readChain(this.backup));
+    const chain = await readChain(this.backup);
+    const known = await BackedUpCollections.read(chain);
     const collections = [...known.all()].map(({ id, sequence, isShared, index }) => ({
       ...{ id, sequence, isShared, store: known.partsOf(id) },
       index: index.map((file) => ({ name: file.name, path: known.indexFile(id, file) })),
     }));
     await steps.collections({ dataFolder, collections });
-    const step = { from: this.backup, dataFolder, tenant: null, keys: true };
+    const step = { catalog: catalogOf(chain), dataFolder, tenant: null, keys: true };
     await steps.replay({ ...step, replay });
     const { hasShares } = await steps.catalog(step);
     writeRestoredFormat(new DataFolder(dataFolder), hasShares);

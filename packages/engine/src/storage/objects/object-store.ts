@@ -182,23 +182,41 @@ export class ObjectStore {
   }
 
   /** Names that begin with `start` and have no slash behind it, ascending. */
-  async list(start: string): Promise<readonly string[]> {
+  list(start: string): Promise<readonly string[]> {
+    return this.#list(start, { delimiter: "/" }, /<Key>([^<]*)<\/Key>/g);
+  }
+
+  /** All names that begin with `start`, ascending. */
+  listAll(start: string): Promise<readonly string[]> {
+    return this.#list(start, {}, /<Key>([^<]*)<\/Key>/g);
+  }
+
+  /** What stands before the next slash in names that begin with `start`, with that slash, ascending. */
+  listFolders(start: string): Promise<readonly string[]> {
+    return this.#list(start, { delimiter: "/" }, /<CommonPrefixes>\s*<Prefix>([^<]*)<\/Prefix>/g);
+  }
+
+  async #list(start: string, more: Readonly<Record<string, string>>, found: RegExp): Promise<string[]> {
     const { prefix } = this.#settings;
     const names: string[] = [];
-    for (let page: readonly string[], after = ""; ; after = `${prefix}${names.at(-1)!}`) {
+    for (let after = ""; ;) {
       const query = {
-        ...{
-          "list-type": "2",
-          prefix: `${prefix}${start}`,
-          delimiter: "/",
-          "max-keys": String(this.limits.listed),
-        },
+        ...{ "list-type": "2", prefix: `${prefix}${start}`, ...more },
+        ...{ "max-keys": String(this.limits.listed) },
         ...(after === "" ? {} : { "start-after": after }),
       };
       const answer = this.#expect(await this.#send({ method: "GET", name: "", query }), 200);
-      page = [...answer.body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)].map((match) => match[1]!);
-      names.push(...page.map((key) => key.slice(prefix.length)));
-      if (page.length === 0 || textOf(answer, "IsTruncated") !== "true") return names;
+      const text = answer.body.toString();
+      for (const match of text.matchAll(found)) names.push(match[1]!.slice(prefix.length));
+      const last = [...text.matchAll(/<(?:Key|Prefix)>([^<]*)<\/(?:Key|Prefix)>/g)].map((match) => match[1]!);
+      const next =
+        last
+          .filter((name) => name > after)
+          .toSorted()
+          .at(-1) ?? "";
+      if (next === "" || textOf(answer, "IsTruncated") !== "true") return names;
+      // Behind all names of a folder.
+      after = next.endsWith("/") ? `${next}~` : next;
     }
   }
 

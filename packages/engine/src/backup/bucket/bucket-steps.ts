@@ -1,0 +1,24 @@
+/** The steps of making a backup that ask a bucket. They run in the backup process. */
+import type { ObjectStoreSettings } from "../../storage/objects/object-store.ts";
+import { BucketBackups } from "./bucket-backups.ts";
+
+export interface BucketStep {
+  readonly bucket: ObjectStoreSettings;
+  readonly name: string;
+  /** Where the backup lies, or is to lie, in a folder of its name. */
+  readonly folder: string;
+}
+
+/** With all that it adds to. */
+export async function fetchBackup({ bucket, name, folder }: BucketStep): Promise<void> {
+  await new BucketBackups(bucket).fetch(name, folder);
+}
+
+/** Throws `already_exists` where there is one of that name. */
+export async function requireNewBackup({ bucket, name }: Omit<BucketStep, "folder">): Promise<void> {
+  await new BucketBackups(bucket).requireNew(name);
+}
+
+export async function sendBackup({ bucket, name, folder }: BucketStep): Promise<void> {
+  await new BucketBackups(bucket).send(name, folder);
+}

@@ -1,0 +1,142 @@
+/** Backups in a bucket, on a real S3 server: made, added to, fetched, restored and removed, while requests fail. */
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CollectionRef } from "@sheaf/protocol";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { createLocalEngine } from "../../create-local-engine.ts";
+import type { Engine } from "../../engine.ts";
+import { ObjectStore, type ObjectStoreSettings } from "../../storage/objects/object-store.ts";
+import { type Fault, ObjectServer } from "../../storage/objects/testing/object-server.ts";
+import { makeCollection, readAll, record, write } from "../../testing/engine-fixtures.ts";
+import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import { SPOOL_PREFIX, type MadeBackup } from "../make-backup.ts";
+import { restoreBackup } from "../restore-backup.ts";
+import { verifyBackup } from "../verify-backup.ts";
+import { BucketBackups } from "./bucket-backups.ts";
+
+let server: ObjectServer;
+beforeAll(async () => {
+  server = await ObjectServer.start();
+});
+afterAll(() => server?.close());
+
+let bucket: ObjectStoreSettings;
+let backups: BucketBackups;
+let engine: Engine;
+let ref: CollectionRef;
+beforeEach(async () => {
+  server.fault = () => null;
+  bucket = { ...server.settings(), limits: { attempts: 3, listed: 3 } };
+  backups = new BucketBackups(bucket);
+  engine = await createLocalEngine({ dataFolder: temporaryFolder() });
+  onTestFinished(() => engine.close());
+  ref = await makeCollection(engine);
+  await write(engine, ref, "add", record("a"), record("b", { document: "text ".repeat(100_000) }));
+});
+
+const back = (target: string, base: string | null = null): Promise<MadeBackup> =>
+  engine.makeBackup({ target, base, tenant: null, keys: false, bucket });
+
+/** Folders that backups pass through, of this machine. */
+const spools = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith(SPOOL_PREFIX));
+
+async function expectRestored(name: string): Promise<void> {
+  const backup = await backups.fetch(name, temporaryFolder());
+  expect((await verifyBackup(backup)).problems).toEqual([]);
+  const dataFolder = join(temporaryFolder(), "data");
+  await restoreBackup({ backup, dataFolder, tenant: null });
+  const again = await createLocalEngine({ dataFolder });
+  expect(await readAll(again, ref)).toEqual(await readAll(engine, ref));
+  await again.close();
+}
+
+/** The first request of the kind fails. */
+function once(kind: RegExp, fault: Fault): () => boolean {
+  let isDone = false;
+  server.fault = (call) => {
+    if (isDone || !kind.test(call)) return null;
+    isDone = true;
+    return fault;
+  };
+  return () => isDone;
+}
+
+describe("a backup in a bucket", () => {
+  it("is made, added to, restored and removed, with the files that it has in a folder", async () => {
+    const before = spools();
+    expect(await back("first")).toMatchObject({ target: "first", collections: 1, damaged: 0 });
+    await write(engine, ref, "upsert", record("c"));
+    await back("second", "first");
+    expect(await backups.names()).toEqual(["first", "second"]);
+    const objects = await new ObjectStore(bucket).listAll("");
+    expect(objects.filter((name) => name.startsWith("first/"))).toEqual([
+      ...["first/backup.json", "first/backup.json.sha256", "first/collections.jsonl"],
+      ...["first/packs/000001", "first/packs/000002"],
+    ]);
+    const { base, id } = await backups.header("second");
+    expect(base?.path).toBe("../first");
+    expect((await backups.chain("second")).map(({ folder }) => folder)).toEqual(["second", "first"]);
+    await expectRestored("second");
+    await expect(back("second")).rejects.toMatchObject({ code: "already_exists" });
+    expect((await backups.header("second")).id).toBe(id);
+    await expect(backups.remove("first")).rejects.toThrow("first is needed by second");
+    await backups.remove("second");
+    await backups.remove("first");
+    expect(await new ObjectStore(bucket).listAll("")).toEqual([]);
+    expect(spools()).toEqual(before);
+  });
+
+  it("has each file as it was where requests fail, and where they go on failing it names the file and leaves nothing", async () => {
+    for (const fault of ["busy", "cut", "flip", "lost"] as const) {
+      const isDone = once(/^PUT .*packs/u, fault);
+      await back(`after-${fault}`);
+      expect(isDone()).toBe(true);
+    }
+    server.fault = () => null;
+    expect(await backups.names()).toEqual(["after-busy", "after-cut", "after-flip", "after-lost"]);
+    await expectRestored("after-flip");
+    server.fault = (call) => (/^PUT .*packs\/000002/u.test(call) ? "busy" : null);
+    await expect(back("failing")).rejects.toThrow("failing/packs/000002: ");
+    server.fault = () => null;
+    expect(await new ObjectStore(bucket).listAll("failing/")).toEqual([]);
+    await back("failing");
+    await expectRestored("failing");
+  });
+
+  it("is none until its last file is there, and what an interrupted one left makes room for the next", async () => {
+    await back("base");
+    const folder = temporaryFolder();
+    await engine.makeBackup({ target: join(folder, "cut"), base: null, tenant: null, keys: false });
+    server.fault = (call) => (call.startsWith("DELETE") || /^PUT .*backup\.json$/u.test(call) ? "cut" : null);
+    await expect(backups.send("cut", folder)).rejects.toMatchObject({ code: "unavailable" });
+    server.fault = () => null;
+    expect((await new ObjectStore(bucket).listAll("cut/")).length).toBeGreaterThan(2);
+    await expect(backups.header("cut")).rejects.toThrow("no complete backup");
+    expect(await backups.isBackup("cut")).toBe(false);
+    await backups.send("cut", folder);
+    await expectRestored("cut");
+    expect(await new ObjectStore(bucket).listAll("cut/")).not.toContain("cut/unfinished");
+  });
+
+  it("with a file that is missing, damaged or of another name is refused", async () => {
+    await back("first");
+    const store = new ObjectStore(bucket);
+    const fetched = await backups.fetch("first", temporaryFolder());
+    const pack = readFileSync(join(fetched, "packs/000002"));
+    pack[pack.length >> 1]! ^= 1;
+    const put = (name: string, bytes: Buffer): Promise<void> =>
+      store.put(name, bytes, createHash("md5").update(bytes).digest());
+    await put("first/packs/000002", pack);
+    const { problems } = await verifyBackup(await backups.fetch("first", temporaryFolder()));
+    expect(problems).toEqual([expect.stringContaining("000002")]);
+    await store.remove("first/packs/000002");
+    const missing = await verifyBackup(await backups.fetch("first", temporaryFolder()));
+    expect(missing.problems).toEqual([expect.stringContaining("is missing")]);
+    await put("first/.hidden", Buffer.from("x"));
+    await expect(backups.fetch("first", temporaryFolder())).rejects.toThrow("no file of a backup");
+    await expect(backups.header("../first")).rejects.toMatchObject({ code: "invalid_argument" });
+    await expect(back("next", "absent")).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});
