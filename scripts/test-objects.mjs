@@ -22,6 +22,7 @@ run(
     "long",
     "packages/engine/src/storage/objects",
     "packages/engine/src/publication",
+    "packages/engine/src/backup/bucket",
   ],
   {
     SHEAF_TEST_VERSITYGW: program,

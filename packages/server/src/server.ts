@@ -5,7 +5,7 @@
 import { rm } from "node:fs/promises";
 import type { AddressInfo, Server } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
 import {
@@ -20,7 +20,7 @@ import {
 import { ClusterGateway } from "./cluster/cluster-gateway.ts";
 import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
 import { databaseOf } from "./settings/database-settings.ts";
-import { objectsOf } from "./settings/object-settings.ts";
+import { bucketAt, isBucket, objectsOf } from "./settings/object-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
 import { type Embedder, type EmbedderOptions, embedService } from "@sheaf/inference";
 import { IdleGc, hasSpareCore } from "@sheaf/process";
@@ -42,6 +42,7 @@ import { embedderOptions } from "./embedder-options.ts";
 import { makeEmbedders } from "./make-embedders.ts";
 import { readTasksFile } from "./tasks-file.ts";
 import { EngineSlot, refuseEngine } from "./request/engine-source.ts";
+import { type BackupShelf, bucketShelf, folderShelf } from "./services/backups/backup-shelf.ts";
 import { CatalogFeed } from "./services/catalog-feed.ts";
 import type { UsageBounds } from "./services/usage-service.ts";
 
@@ -131,7 +132,7 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
     logger,
     engine: settings.role === "embed" ? refuseEngine : slot.get,
-    ...{ spoolFolder: spoolOf(settings), catalog },
+    ...{ spoolFolder: spoolOf(settings), catalog, backupShelf: backupShelf(settings) },
     usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
     ...(settings.busyWait && hasSpareCore() && gateway === null && { expectCall: () => expectCall(parts) }),
@@ -168,6 +169,14 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     reloadTls: () => reloadTls(tls, app, logger),
     stop: () => stop(app, lifecycle, parts),
   };
+}
+
+function backupShelf(settings: Settings): BackupShelf | null {
+  const { backupFolder } = settings;
+  if (backupFolder === null) return null;
+  return isBucket(backupFolder)
+    ? bucketShelf(bucketAt(backupFolder, settings))
+    : folderShelf(resolve(backupFolder));
 }
 
 function partsOf(embedder: Embedder, gateway: ClusterGateway | null): Parts {

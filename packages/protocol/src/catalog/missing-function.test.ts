@@ -7,8 +7,8 @@ const known = (name: string, config: JsonObject = {}): JsonObject => ({ type: "k
 
 describe("a function that the server cannot embed with", () => {
   it.each<[string, JsonObject | null, RegExp | string]>([
-    ["there is none", null, `no embedding function is configured; ${HAS}`],
-    ["a client's own", { type: "unknown" }, `no embedding function is configured; ${HAS}`],
+    ["there is none", null, `the collection was made without an embedding function; ${HAS}`],
+    ["a client's own", { type: "unknown" }, `the collection was made without an embedding function; ${HAS}`],
     ["a misspelt one", known("sheaff"), `the embedding function "sheaff" is unknown; ${HAS}`],
     ["no name of an object's own", known("toString"), `the embedding function "toString" is unknown; ${HAS}`],
     ["a long name", known("x".repeat(1_000)), /^the embedding function "x{100}" is unknown; /u],

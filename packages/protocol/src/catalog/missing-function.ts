@@ -11,7 +11,7 @@ const SHOWN_CHARACTERS = 100;
 export function describeMissingFunction(embeddingFunction: JsonObject | null, kind: ModelKind): string {
   const known = `this server has ${FUNCTION_NAMES.join(", ")}`;
   const name = namesFunction(embeddingFunction) ? embeddingFunction?.["name"] : null;
-  if (typeof name !== "string") return `no embedding function is configured; ${known}`;
+  if (typeof name !== "string") return `the collection was made without an embedding function; ${known}`;
   const shown = JSON.stringify(name.slice(0, SHOWN_CHARACTERS));
   const plan = embeddingPlan(embeddingFunction);
   if (plan === null) return `the embedding function ${shown} is unknown; ${known}`;

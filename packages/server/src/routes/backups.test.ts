@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Principal } from "../auth/principal.ts";
+import { folderShelf } from "../services/backups/backup-shelf.ts";
 import { type Answer, type TestApp, startTestApp } from "../testing/test-app.ts";
 
 const BOUND: Principal = { id: "bound", tenant: "acme", database: null, scopes: new Set(["admin"]) };
@@ -21,7 +22,8 @@ afterEach(async () => {
 });
 
 const start = async (backupFolder: string | null): Promise<void> => {
-  test = await startTestApp({ backupFolder }, { bound: BOUND, reader: READER });
+  const backupShelf = backupFolder === null ? null : folderShelf(backupFolder);
+  test = await startTestApp({ backupShelf }, { bound: BOUND, reader: READER });
 };
 const make = (json: object, key?: string): Promise<Answer> =>
   test.ask(`POST ${BACKUPS}`, { json, ...(key !== undefined && { key }) });

@@ -1,6 +1,6 @@
 /** Backups: everybody's records, so only a key that is bound to no tenant may make or see them. */
 import { type Route, ok } from "../http/route.ts";
-import type { BackupStatus } from "../services/backup-service.ts";
+import { backupReply } from "../services/backups/backup-status.ts";
 import type { Services } from "../services/services.ts";
 import { BACKUPS as described } from "./backup-descriptions.ts";
 
@@ -17,7 +17,7 @@ export function backupRoutes({ backups }: Services): readonly Route[] {
       description: described.make,
       handle: async (call) => ({
         status: 202,
-        body: JSON.stringify(describe(await backups.start(await call.parse("makeBackup")))),
+        body: JSON.stringify(backupReply(await backups.start(await call.parse("makeBackup")))),
       }),
     },
     {
@@ -25,14 +25,15 @@ export function backupRoutes({ backups }: Services): readonly Route[] {
       method: "GET",
       path: BACKUPS,
       description: described.list,
-      handle: async () => ok(JSON.stringify((await backups.list()).map(describe))),
+      handle: async () => ok(JSON.stringify((await backups.list()).map(backupReply))),
     },
     {
       ...ADMIN,
       method: "GET",
       path: BACKUP,
       description: described.get,
-      handle: async ({ params }) => ok(JSON.stringify(describe(await backups.get(params["backup"] ?? "")))),
+      handle: async ({ params }) =>
+        ok(JSON.stringify(backupReply(await backups.get(params["backup"] ?? "")))),
     },
     {
       ...ADMIN,
@@ -45,10 +46,4 @@ export function backupRoutes({ backups }: Services): readonly Route[] {
       },
     },
   ];
-}
-
-function describe({ started, finished, totalCollections, ...status }: BackupStatus): object {
-  const time = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
-  const times = { started_at: time(started), finished_at: time(finished) };
-  return { ...status, ...times, collections_total: totalCollections };
 }

@@ -11,7 +11,8 @@ import { ServerMetrics } from "../metrics/server-metrics.ts";
 import { StageClock } from "../metrics/stage-clock.ts";
 import { DEFAULT_REPLY_SETTINGS } from "../settings/reply-settings.ts";
 import { ActivityLedger } from "../auth/activity-ledger.ts";
-import { BackupService } from "./backup-service.ts";
+import { BackupService } from "./backups/backup-service.ts";
+import type { BackupShelf } from "./backups/backup-shelf.ts";
 import type { CatalogFeed } from "./catalog-feed.ts";
 import { CheckService } from "./check-service.ts";
 import { CollectionPlans } from "./collection-plans.ts";
@@ -48,7 +49,7 @@ export interface ServiceOptions extends Partial<ReplyBounds> {
   /** Where replies wait that do not fit into memory; in the folder for temporary files by default. */
   readonly spoolFolder?: string;
   /** Where backups are made; `null`, the default: none are. */
-  readonly backupFolder?: string | null;
+  readonly backupShelf?: BackupShelf | null;
   /** What is kept free on its disk. */
   readonly diskReserve?: DiskReserve;
   /** What a tenant may have; anything by default. */
@@ -167,12 +168,12 @@ function keysInUse(requests: DeadlineRegistry): ReadonlySet<string> {
 }
 
 function createBackups(
-  { backupFolder = null, now = Date.now, logger }: ServiceOptions,
+  { backupShelf = null, now = Date.now, logger }: ServiceOptions,
   engine: EngineSource,
   metrics: ServerMetrics,
 ): BackupService {
   const backups = new BackupService({
-    ...{ engine, now, folder: backupFolder },
+    ...{ engine, now, shelf: backupShelf },
     onEnd: ({ state, ...ended }) => {
       metrics.backupEnded(state === "complete");
       logger?.[state === "complete" ? "info" : "error"](ended, `a backup ended: ${state}`);

@@ -1,11 +1,12 @@
 /** The settings of backups. Part of the table in `config.ts`. */
 import type { Setting } from "../config.ts";
+import { isBucket, parseBucket } from "./object-settings.ts";
 import { parseCount } from "./parse-count.ts";
 import { parseDays } from "./parse-days.ts";
 import { parseFolder } from "./parse-folder.ts";
 
 export interface BackupSettings {
-  /** `null`: the server makes none. */
+  /** Or the URL of a bucket. `null`: the server makes none. */
   readonly backupFolder: string | null;
   /** `null`: there is none. */
   readonly archive: string | null;
@@ -16,10 +17,10 @@ export interface BackupSettings {
 export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting<BackupSettings[name]> } = {
   backupFolder: {
     env: "SHEAF_BACKUP_FOLDER",
-    flag: { name: "backup-folder", operand: "folder" },
+    flag: { name: "backup-folder", operand: "place" },
     default: null,
-    doc: "Folder that `sheaf backup` and POST /api/v2/backups make backups in, each in a folder of its own. Created if missing. Without it the server makes no backups. Put it on another disk than the data folder.",
-    parse: parseFolder,
+    doc: "Folder that `sheaf backup` and POST /api/v2/backups make backups in, each in a folder of its own. Created if missing. Without it the server makes no backups. Put it on another disk than the data folder. Or a bucket of an object store (S3 API), as s3://bucket/prefix; its keys, region and endpoint come from the variables of AWS's own programs.",
+    parse: parsePlace,
   },
   archive: {
     env: "SHEAF_ARCHIVE",
@@ -43,3 +44,9 @@ export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting
     parse: (text) => parseCount(text, 1),
   },
 };
+
+function parsePlace(text: string): string {
+  if (!isBucket(text)) return parseFolder(text);
+  parseBucket(text);
+  return text;
+}

@@ -1,5 +1,5 @@
 /** The settings of an object store beside a database. Part of the table in `config.ts`. */
-import type { HostedEngineOptions } from "@sheaf/engine";
+import type { HostedEngineOptions, ObjectStoreSettings } from "@sheaf/engine";
 import type { Setting, Settings } from "../config.ts";
 import { isLoopback } from "../is-loopback.ts";
 import { parseDays } from "./parse-days.ts";
@@ -38,13 +38,13 @@ export const OBJECT_SETTINGS: { readonly [name in keyof ObjectSettings]: Setting
     flag: { name: "objects", operand: "url" },
     default: null,
     doc: "Experimental. Object store (S3 API) where the servers of one --database keep records, and find the index files that others have made: s3://bucket/prefix. Keys, region and endpoint come from the variables of AWS's own programs.",
-    parse: parseObjects,
+    parse: parseBucket,
   },
   objectsEndpoint: {
     env: "AWS_ENDPOINT_URL_S3",
     flag: null,
     default: null,
-    doc: "Where --objects is, such as https://minio.example.org:9000; by default that of AWS in the region. The bucket is the first part of the path.",
+    doc: "Where --objects, and backups in a bucket, are, such as https://minio.example.org:9000; by default that of AWS in the region. The bucket is the first part of the path.",
     parse: text,
   },
   objectsAnyEndpoint: {
@@ -58,21 +58,21 @@ export const OBJECT_SETTINGS: { readonly [name in keyof ObjectSettings]: Setting
     env: "AWS_REGION",
     flag: null,
     default: "us-east-1",
-    doc: "Region of --objects.",
+    doc: "Region of --objects, and of backups in a bucket.",
     parse: text,
   },
   objectsKeyId: {
     env: "AWS_ACCESS_KEY_ID",
     flag: null,
     default: null,
-    doc: "Access key of --objects.",
+    doc: "Access key of --objects, and of backups in a bucket.",
     parse: text,
   },
   objectsSecretKey: {
     env: "AWS_SECRET_ACCESS_KEY",
     flag: null,
     default: null,
-    doc: "Secret key of --objects.",
+    doc: "Secret key of --objects, and of backups in a bucket.",
     parse: text,
   },
   objectsSecretKeyFile: {
@@ -107,24 +107,35 @@ export const OBJECT_SETTINGS: { readonly [name in keyof ObjectSettings]: Setting
 
 /** Nothing where there is none. Reads a file; throws a `SettingError`. */
 export function objectsOf(settings: Settings): Pick<HostedEngineOptions, "objects"> {
-  const { objects, objectsRegion: region, objectsKeyId: accessKeyId, objectsSessionToken } = settings;
+  const { objects, database, objectsKeepMs: keepMs } = settings;
   if (objects === null) return {};
-  if (settings.database === null) throw new SettingError("--objects is of use beside --database only");
+  if (database === null) throw new SettingError("--objects is of use beside --database only");
+  return { objects: { ...objects, ...objectAccess(settings, "--objects"), publication: { keepMs } } };
+}
+
+/** What `s3://bucket/prefix` says, and the keys to it. Reads a file; throws a `SettingError`. */
+export function bucketAt(url: string, settings: ObjectSettings): ObjectStoreSettings {
+  return { ...parseBucket(url), ...objectAccess(settings, url) };
+}
+
+/** Where the bucket is, and the keys to it. Reads a file; throws a `SettingError`. @param what It is for. */
+function objectAccess(
+  settings: ObjectSettings,
+  what: string,
+): Omit<ObjectStoreSettings, "bucket" | "prefix"> {
+  const { objectsRegion: region, objectsKeyId: accessKeyId, objectsSessionToken } = settings;
   const file = settings.objectsSecretKeyFile;
   const secretAccessKey = file === null ? settings.objectsSecretKey : readSecretFile(file);
   if (accessKeyId === null || secretAccessKey === null)
     throw new SettingError(
-      "--objects needs AWS_ACCESS_KEY_ID, and AWS_SECRET_ACCESS_KEY or --objects-secret-key-file",
+      `${what} needs AWS_ACCESS_KEY_ID, and AWS_SECRET_ACCESS_KEY or --objects-secret-key-file`,
     );
   const { objectsEndpoint, objectsAnyEndpoint } = settings;
   const endpoint = originOf(objectsEndpoint ?? objectsAnyEndpoint ?? `https://s3.${region}.amazonaws.com`);
   return {
-    objects: {
-      ...{ ...objects, endpoint, region, accessKeyId, secretAccessKey },
-      publication: { keepMs: settings.objectsKeepMs },
-      ...(objectsSessionToken !== null && { sessionToken: objectsSessionToken }),
-      ...(!isEncrypted(endpoint, settings.objectsPlaintextHost) && { allowPlaintext: true }),
-    },
+    ...{ endpoint, region, accessKeyId, secretAccessKey },
+    ...(objectsSessionToken !== null && { sessionToken: objectsSessionToken }),
+    ...(!isEncrypted(endpoint, settings.objectsPlaintextHost) && { allowPlaintext: true }),
   };
 }
 
@@ -138,7 +149,12 @@ function isEncrypted(endpoint: string, plaintextHost: string | null): boolean {
   );
 }
 
-function parseObjects(url: string): ObjectPlace {
+export function isBucket(place: string): boolean {
+  return place.startsWith("s3://");
+}
+
+/** Throws a `SettingError`. */
+export function parseBucket(url: string): ObjectPlace {
   const found =
     /^s3:\/\/(?<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(?<prefix>[A-Za-z0-9/_.-]*))?$/u.exec(url);
   const { bucket, prefix = "" } = found?.groups ?? {};

@@ -2,6 +2,7 @@
 import { liesIn } from "@sheaf/engine";
 import type { Settings } from "../config.ts";
 import { isLoopback } from "../is-loopback.ts";
+import { isBucket } from "./object-settings.ts";
 import { SettingError } from "./setting-error.ts";
 
 /** @param source How the user gave a setting: its flag or its variable. */
@@ -30,7 +31,7 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
   const { dataFolder } = settings;
   for (const name of ["backupFolder", "archive"] as const) {
     const folder = settings[name];
-    if (folder === null || !liesIn(folder, dataFolder)) continue;
+    if (folder === null || isBucket(folder) || !liesIn(folder, dataFolder)) continue;
     const what = name === "archive" ? "the archive" : "backups";
     throw new SettingError(
       `${source(name)} ${folder} lies in the data folder, where ${what} would be lost with it; choose another`,

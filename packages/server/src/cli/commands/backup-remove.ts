@@ -1,18 +1,21 @@
 /** `sheaf backup remove`: a backup that is not needed any more. No server is asked. */
 import { resolve } from "node:path";
-import { removeBackup } from "@sheaf/engine";
+import { BucketBackups, removeBackup } from "@sheaf/engine";
+import { inBucket } from "../backup-operand.ts";
 import type { Command } from "../command.ts";
 
 export const backupRemove: Command = {
   name: "backup remove",
   summary: "Remove a backup, unless another one adds to it.",
-  operands: ["folder"],
+  operands: ["backup"],
   options: [],
   notes:
-    "Backups that add to it are looked for beside it, in the same folder. Exit code 0: it is gone; 1: others need it, and are named.",
-  async run(_options, [folder = ""]) {
-    await removeBackup(resolve(folder));
-    console.log(`${folder}: removed`);
+    "A folder, or s3://bucket/prefix/NAME. Backups that add to it are looked for beside it, in the same folder or bucket. Exit code 0: it is gone; 1: others need it, and are named.",
+  async run(_options, [backup = ""]) {
+    const place = inBucket(backup);
+    if (place === null) await removeBackup(resolve(backup));
+    else await new BucketBackups(place.bucket).remove(place.name);
+    console.log(`${backup}: removed`);
     return 0;
   },
 };

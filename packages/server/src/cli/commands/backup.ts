@@ -2,32 +2,20 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BackupProgress, type MadeBackup, createHostedEngine } from "@sheaf/engine";
-import { SheafError } from "@sheaf/protocol";
+import { type BackupProgress, type BackupRequest, type MadeBackup, createHostedEngine } from "@sheaf/engine";
+import { SheafError, backupName } from "@sheaf/protocol";
 import { readSettings } from "../../config.ts";
+import { bucketShelf } from "../../services/backups/backup-shelf.ts";
+import { type BackupReply, backupReply, listShelf } from "../../services/backups/backup-status.ts";
 import { archiveOf } from "../../settings/archive-of.ts";
 import { SettingError } from "../../settings/setting-error.ts";
+import { bucketAt, isBucket } from "../../settings/object-settings.ts";
+import { inBucket } from "../backup-operand.ts";
 import { byteCount } from "../byte-count.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { progressLines } from "../progress-lines.ts";
 import { SERVER_OPTIONS, askServer } from "../server-request.ts";
 import { several } from "../several.ts";
-
-/** As the server describes a backup. */
-interface BackupReply {
-  readonly name: string;
-  readonly state: "running" | "complete" | "failed";
-  readonly started_at: string;
-  readonly tenant: string | null;
-  readonly finished_at: string | null;
-  readonly incremental: string | null;
-  readonly keys: boolean;
-  readonly collections: number;
-  readonly collections_total: number | null;
-  readonly bytes: number;
-  readonly damaged: number;
-  readonly error: string | null;
-}
 
 export const WITHOUT_KEYS =
   "no API keys are in the backup: after a restore all programs need new ones. Without --no-keys, a backup has them";
@@ -47,7 +35,10 @@ export const backup: Command = {
     { flags: "--tenant <tenant>", doc: "Copy this tenant only." },
     { flags: "--keys", doc: "Copy API keys too, as digests. [default]" },
     { flags: "--no-keys", doc: "Copy no API keys: after a restore all programs need new ones." },
-    { flags: "--data <folder>", doc: "Data folder of a stopped server; target and base are folders then." },
+    {
+      flags: "--data <folder>",
+      doc: "Data folder of a stopped server; target and base are folders, or in a bucket, then.",
+    },
     {
       flags: "--archive <folder>",
       doc: "With --data: the archive of that server, which goes on. [SHEAF_ARCHIVE]",
@@ -55,7 +46,7 @@ export const backup: Command = {
     ...SERVER_OPTIONS,
   ],
   notes:
-    "Target and base are names below the server's --backup-folder. The server goes on serving. Exit code 0: everything was " +
+    "Target and base are names below the server's --backup-folder; with --data, folders, or s3://bucket/prefix/NAME. The server goes on serving. Exit code 0: everything was " +
     "copied; 1: it failed, or a damaged collection could not be copied. Ctrl-C ends this command, not the backup.",
   run: (options, [target = ""]) =>
     options["data"] === undefined ? ofServer(options, target) : ofFolder(options, options["data"], target),
@@ -63,10 +54,15 @@ export const backup: Command = {
 
 export const backupList: Command = {
   name: "backup list",
-  summary: "List the backups of a running server, newest first.",
+  summary: "List the backups of a running server, or in a bucket, newest first.",
+  operands: ["[bucket]"],
   options: SERVER_OPTIONS,
-  async run(options) {
-    const backups = await askServer<readonly BackupReply[]>({ method: "GET", path: BACKUPS }, options);
+  notes: "With s3://bucket/prefix no server is asked.",
+  async run(options, [bucket]) {
+    const backups =
+      bucket === undefined
+        ? await askServer<readonly BackupReply[]>({ method: "GET", path: BACKUPS }, options)
+        : await listBucket(bucket);
     if (options["json"] !== undefined) console.log(JSON.stringify(backups, null, 2));
     else if (backups.length === 0) console.log("no backups");
     else for (const one of backups) console.log(describe(one));
@@ -74,8 +70,17 @@ export const backupList: Command = {
   },
 };
 
+async function listBucket(url: string): Promise<readonly BackupReply[]> {
+  const shelf = bucketShelf(bucketAt(url, readSettings({})));
+  return (await listShelf(shelf)).map(backupReply);
+}
+
 async function ofServer(options: OptionTexts, name: string): Promise<number> {
   const { incremental, tenant } = options;
+  if (isBucket(name))
+    throw new SettingError(
+      `${name}: a running server makes backups where its --backup-folder says; give a name there, or --data`,
+    );
   const json = { name, incremental, tenant, keys: withKeys(options) };
   let made = await askServer<BackupReply>({ method: "POST", path: BACKUPS, json }, options);
   const tell = progressLines();
@@ -103,8 +108,7 @@ async function ofFolder(options: OptionTexts, data: string, target: string): Pro
   const keys = withKeys(options);
   const engine = await createHostedEngine({ dataFolder, diskReserve, ...archiveOf(settings) });
   try {
-    const base = incremental === undefined ? null : resolve(incremental);
-    const request = { target: resolve(target), base, tenant, keys };
+    const request = { ...placeOf(target, incremental), tenant, keys };
     const making: Promise<MadeBackup> = engine.makeBackup(request);
     const made = await telling(making, async () => {
       const progress = await engine.backupProgress();
@@ -116,6 +120,21 @@ async function ofFolder(options: OptionTexts, data: string, target: string): Pro
   } finally {
     await engine.close();
   }
+}
+
+/** @throws SettingError for a base that lies elsewhere than the target. */
+function placeOf(
+  target: string,
+  base: string | undefined,
+): Pick<BackupRequest, "target" | "base" | "bucket"> {
+  const place = inBucket(target);
+  if (place === null) return { target: resolve(target), base: base === undefined ? null : resolve(base) };
+  const { bucket, name } = place;
+  if (base === undefined) return { target: name, base: null, bucket };
+  const above = target.slice(0, -name.length);
+  if (!base.startsWith(above))
+    throw new SettingError(`--incremental: must lie beside ${target}, as ${above}NAME`);
+  return { target: name, base: backupName(base.slice(above.length), "--incremental"), bucket };
 }
 
 function withKeys({ keys }: OptionTexts): boolean {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { exportCollection, exportTenant } from "@sheaf/engine";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import { SettingError } from "../../settings/setting-error.ts";
+import { withBackup } from "../backup-operand.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { databaseOptions } from "../database-options.ts";
 import { progressLines } from "../progress-lines.ts";
@@ -25,15 +26,16 @@ export const exportRecords: Command = {
     'A line is {"id", "embedding", "document", "uri", "metadata"}, in order of insertion; `sheaf import` reads it. ' +
     "FILE.collection.json beside it has the schema and the metadata of the collection, for `sheaf import --create`. An " +
     "export that was interrupted goes on where it ended.",
-  async run(options, [backup = ""]) {
+  async run(options, [operand = ""]) {
     const { collection, to, tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;
     if (to === undefined) throw new SettingError("--to is required");
-    if (collection === undefined) return runTenantExport(resolve(backup), to, options);
+    if (collection === undefined)
+      return withBackup(operand, (backup) => runTenantExport(backup, to, options));
     const tell = progressLines();
     const onProgress = (records: number): void => tell(() => `${records} records so far`);
-    const exported = await exportCollection({
-      ...{ backup: resolve(backup), collection, tenant, database, to: resolve(to), onProgress },
-    });
+    const exported = await withBackup(operand, (backup) =>
+      exportCollection({ backup, collection, tenant, database, to: resolve(to), onProgress }),
+    );
     if (options["json"] !== undefined) console.log(JSON.stringify({ ...exported, to }, null, 2));
     else
       console.log(

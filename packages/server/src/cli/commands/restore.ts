@@ -12,6 +12,7 @@ import {
 import { readSettings, SETTINGS } from "../../config.ts";
 import { byteCount } from "../byte-count.ts";
 import { SettingError } from "../../settings/setting-error.ts";
+import { withBackup } from "../backup-operand.ts";
 import type { Command, OptionTexts } from "../command.ts";
 import { WITHOUT_KEYS } from "./backup.ts";
 import { progressLines } from "../progress-lines.ts";
@@ -26,26 +27,28 @@ const FAILED = 1;
 export const backupVerify: Command = {
   name: "backup verify",
   summary: "Compare every file of a backup, and of those that it adds to, with its checksum.",
-  operands: ["folder"],
+  operands: ["backup"],
   options: [
     { flags: "--archive <folder>", doc: "Read the archive that goes on from it, too." },
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "Exit code 0: it can be restored, with --archive to the archive's end; 1: it is damaged, or a collection was damaged when it " +
+    "A folder, or s3://bucket/prefix/NAME, which is fetched to the folder for temporary files first. Exit code 0: it can be restored, with --archive to the archive's end; 1: it is damaged, or a collection was damaged when it " +
     "was made.",
-  async run(options, [folder = ""]) {
+  async run(options, [backup = ""]) {
     const { archive } = options;
     const tell = progressLines();
-    const verified = await verifyBackup(resolve(folder), ({ bytes, totalBytes }) =>
-      tell(() => `${byteCount(bytes)} of ${byteCount(totalBytes)} read`),
+    const verified = await withBackup(backup, (folder) =>
+      verifyBackup(folder, ({ bytes, totalBytes }) =>
+        tell(() => `${byteCount(bytes)} of ${byteCount(totalBytes)} read`),
+      ),
     );
     const replay = archive === undefined ? undefined : planReplay(resolve(archive), verified.header, null);
     const { voided: _voided, ...leads } = replay ?? { voided: [] };
     const more = replay === undefined ? {} : { archive: leads };
     if (options["json"] !== undefined) console.log(JSON.stringify({ ...verified, ...more }, null, 2));
     else {
-      describe(folder, verified);
+      describe(backup, verified);
       if (replay !== undefined) console.log(`${archive}: goes on to ${momentOf(replay)}`);
     }
     return verified.problems.length + verified.missing.length === 0 ? DONE : FAILED;
@@ -70,23 +73,25 @@ export const restore: Command = {
     { flags: "--json", doc: "Print the result as JSON." },
   ],
   notes:
-    "Collections keep their ids and indexes. API keys are restored unless the backup was made with --no-keys; the root key is made " +
+    "The backup is a folder, or s3://bucket/prefix/NAME, which is fetched to the folder for temporary files first. Collections keep their ids and indexes. API keys are restored unless the backup was made with --no-keys; the root key is made " +
     "anew at the first start. It can be interrupted and run again. Exit code 0: restored; 1: it failed, or a collection was " +
     "damaged when the backup was made, and is not in it.",
   async run(options, [backup = ""]) {
     const { dataFolder } = readSettings({ dataFolder: options["data"] });
     const archive = archiveOption(options);
     const tell = progressLines();
-    const { verified, collections, replay } = await restoreBackup({
-      archive,
-      backup: resolve(backup),
-      dataFolder: resolve(dataFolder),
-      tenant: options["tenant"] ?? null,
-      onVerify: ({ bytes, totalBytes }) =>
-        tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
-      onRestore: (done) =>
-        tell(() => `restoring: ${done.collections} of ${several(done.totalCollections, "collection")}`),
-    });
+    const { verified, collections, replay } = await withBackup(backup, (folder) =>
+      restoreBackup({
+        archive,
+        backup: folder,
+        dataFolder: resolve(dataFolder),
+        tenant: options["tenant"] ?? null,
+        onVerify: ({ bytes, totalBytes }) =>
+          tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
+        onRestore: (done) =>
+          tell(() => `restoring: ${done.collections} of ${several(done.totalCollections, "collection")}`),
+      }),
+    );
     const { missing } = verified;
     if (options["json"] !== undefined)
       console.log(
