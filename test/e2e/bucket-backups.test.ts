@@ -91,7 +91,7 @@ describe("backups in a bucket", () => {
       ...{ code: 2, output: expect.stringContaining("--backup-folder") },
     });
     expect(await sheaf("backup", "verify", `${bucket}/absent`)).toMatchObject({
-      ...{ code: 1, output: expect.stringContaining(`${bucket}/absent is no complete backup`) },
+      ...{ code: 2, output: expect.stringContaining(`${bucket}/absent is no complete backup`) },
     });
   });
 

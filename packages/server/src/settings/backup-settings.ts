@@ -17,7 +17,7 @@ export interface BackupSettings {
 export const BACKUP_SETTINGS: { readonly [name in keyof BackupSettings]: Setting<BackupSettings[name]> } = {
   backupFolder: {
     env: "SHEAF_BACKUP_FOLDER",
-    flag: { name: "backup-folder", operand: "place" },
+    flag: { name: "backup-folder", operand: "folder-or-url" },
     default: null,
     doc: "Folder that `sheaf backup` and POST /api/v2/backups make backups in, each in a folder of its own. Created if missing. Without it the server makes no backups. Put it on another disk than the data folder. Or a bucket of an object store (S3 API), as s3://bucket/prefix; its keys, region and endpoint come from the variables of AWS's own programs.",
     parse: parsePlace,
