@@ -90,7 +90,8 @@ describe("an archive that cannot be written", () => {
     const engine = await archived.open();
     const ref = await makeCollection(engine);
     await archived.back(engine);
-    for (let i = 0; i < 20; i++) await write(engine, ref, "upsert", record("a", { document: "x".repeat(999) }));
+    for (let i = 0; i < 20; i++)
+      await write(engine, ref, "upsert", record("a", { document: "x".repeat(999) }));
     await engine.close();
     const isMissing = async (): Promise<number> => {
       const again = await archived.open();

@@ -18,7 +18,9 @@ export function readMark(dataFolder: string): ArchiveMark | null {
   const path = join(dataFolder, ARCHIVE_MARK);
   if (!existsSync(path)) return null;
   try {
-    const { chain, backup, from } = JSON.parse(readFileSync(path, "utf8")) as Partial<Record<string, unknown>>;
+    const { chain, backup, from } = JSON.parse(readFileSync(path, "utf8")) as Partial<
+      Record<string, unknown>
+    >;
     if (typeof chain !== "string") return null;
     const isKnown = typeof backup === "string";
     return {
