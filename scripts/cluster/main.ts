@@ -1,6 +1,6 @@
 /**
- * A cluster for trying out, all of it on this machine: PostgreSQL with a synchronous standby, an S3 server, three search nodes
- * and two gateways. They go on until Ctrl-C and leave nothing behind.
+ * A cluster for trying out, all of it on this machine: PostgreSQL with a synchronous standby, an S3 server, three search nodes,
+ * a node that embeds, one that makes indexes, and two gateways. They go on until Ctrl-C and leave nothing behind.
  */
 import { once } from "node:events";
 import { randomBytes } from "node:crypto";
@@ -10,7 +10,14 @@ import { PostgresPair } from "../../packages/engine/src/storage/postgres/testing
 import { PASSWORD, urlOf } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { type RunningServer, startServer } from "../quickstart/server.ts";
 
-const NODES = 3;
+const LISTENS = { SHEAF_NODE_LISTEN: "0" };
+const NODES = [
+  { SHEAF_ROLE: "search", ...LISTENS },
+  { SHEAF_ROLE: "search", ...LISTENS },
+  { SHEAF_ROLE: "search", ...LISTENS },
+  { SHEAF_ROLE: "embed", ...LISTENS },
+  { SHEAF_ROLE: "index" },
+] as const;
 const GATEWAYS = 2;
 /** Until gateways have found the nodes. */
 const FOUND_MS = 30_000;
@@ -26,18 +33,17 @@ async function main(): Promise<number> {
   let database: PostgresPair | null = null;
   let objects: ObjectServer | null = null;
   try {
-    console.log(`Starting PostgreSQL, an S3 server, ${NODES} search nodes and ${GATEWAYS} gateways…`);
+    console.log(`Starting PostgreSQL, an S3 server, ${NODES.length} nodes and ${GATEWAYS} gateways…`);
     database = await PostgresPair.start();
     objects = await ObjectServer.start();
     const key = randomBytes(24).toString("base64url");
     const env = { ...environmentOf(database, objects), SHEAF_ROOT_KEY: key };
     // One after the other, so that a signal finds those that run.
-    for (let i = 0; i < NODES; i++)
-      servers.push(await startServer({ ...env, SHEAF_ROLE: "search", SHEAF_NODE_LISTEN: "0" }));
+    for (const role of NODES) servers.push(await startServer({ ...env, ...role }));
     for (let i = 0; i < GATEWAYS; i++) servers.push(await startServer({ ...env, SHEAF_ROLE: "gateway" }));
-    const gateways = servers.slice(NODES);
+    const gateways = servers.slice(NODES.length);
     await Promise.all(gateways.map((gateway) => untilItFindsNodes(gateway)));
-    console.log(description(gateways, key));
+    console.log(description(servers, key));
     await ended;
     return 0;
   } catch (error) {
@@ -45,7 +51,7 @@ async function main(): Promise<number> {
     return 1;
   } finally {
     // Gateways first: what is under way gets its answer.
-    for (const some of [servers.splice(NODES), servers])
+    for (const some of [servers.splice(NODES.length), servers])
       await Promise.all(some.map((server) => server.stop()));
     await Promise.all([objects?.close(), database?.close()]);
   }
@@ -77,12 +83,14 @@ async function untilItFindsNodes({ client }: RunningServer): Promise<void> {
   }
 }
 
-function description(gateways: readonly RunningServer[], key: string): string {
+function description(servers: readonly RunningServer[], key: string): string {
+  const gateways = servers.slice(NODES.length);
   const [first, second] = gateways.map(({ url }) => url);
   const curl = `curl -s -H 'x-service-token: ${key}'`;
   const made = `-H 'content-type: application/json' -d '{"name": "notes", "get_or_create": true}'`;
   return [
     ...gateways.map(({ url }) => `A gateway: ${url}  (its console: ${url}/console/)`),
+    ...NODES.map(({ SHEAF_ROLE: role }, i) => `A node (${role}): ${servers[i]!.url}/metrics`),
     `The key:   ${key}`,
     "What one gateway makes, the other has:",
     `  ${curl} ${made} ${first}${COLLECTIONS}`,

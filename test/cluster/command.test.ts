@@ -24,6 +24,11 @@ it("starts a database, an object store, nodes and gateways, and leaves no proces
   const urls = [...output.matchAll(/^A gateway: (\S+)/gmu)].map((match) => match[1]!);
   const key = /^The key: +(\S+)/mu.exec(output)?.[1] ?? "";
   expect(new Set(urls).size).toBe(2);
+  const nodes = [...output.matchAll(/^A node \((\w+)\): (\S+)/gmu)].map(([, role, url]) => ({
+    role,
+    url: url!,
+  }));
+  expect(nodes.map(({ role }) => role)).toEqual(["search", "search", "search", "embed", "index"]);
   const ask = async (url: string, json?: object): Promise<unknown> => {
     const response = await fetch(`${url}${COLLECTIONS}`, {
       headers: { "x-service-token": key, "content-type": "application/json" },

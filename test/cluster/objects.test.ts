@@ -1,4 +1,4 @@
-/** Servers on one database and one object store: a new one has the index that another has made. */
+/** Servers on one database and one object store: a new one has the index that an index node has made. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ObjectServer } from "../../packages/engine/src/storage/objects/testing/object-server.ts";
 import {
@@ -21,18 +21,27 @@ afterAll(async () => {
   await Promise.all([database?.close(), objects?.close()]);
 });
 
+async function metricOf(server: ServedSheaf, name: string): Promise<number> {
+  const text = await (await server.request("/metrics")).text();
+  return Number(new RegExp(`^sheaf_${name} (\\d+)$`, "mu").exec(text)?.[1]);
+}
+
 describe("servers on one database and one object store", () => {
-  it("have the index that another has made, and the keys in no argument and no line of the log", async () => {
+  it("have the index that an index node has made, and the keys in no argument and no line of the log", async () => {
     const { endpoint, bucket, prefix, secretAccessKey } = objects.settings();
-    const start = (): Promise<ServedSheaf> =>
+    const start = (role = "all"): Promise<ServedSheaf> =>
       ServedSheaf.start({
-        args: ["--database", `${database.url}?schema=shared`, "--objects", `s3://${bucket}/${prefix}`],
+        args: [
+          ...["--database", `${database.url}?schema=shared`, "--role", role],
+          ...["--objects", `s3://${bucket}/${prefix}`],
+        ],
         env: {
           ...{ PGPASSWORD: PASSWORD, AWS_ENDPOINT_URL_S3: endpoint },
           ...{ AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: secretAccessKey },
         },
       });
-    const one = await start();
+    const index = await start("index");
+    const one = await start("search");
     const { id } = await one.ask<{ id: string }>(COLLECTIONS, { name: "indexed" });
     const collection = `${COLLECTIONS}/${id}`;
     for (let from = 0; from < ROWS; from += BATCH) {
@@ -64,6 +73,12 @@ describe("servers on one database and one object store", () => {
     expect(all.some(({ command }) => command.includes("engine-host"))).toBe(true);
     expect(all.filter(({ command }) => command.includes(secretAccessKey))).toEqual([]);
     expect(one.output).not.toContain(secretAccessKey);
-    await one.dispose();
+    expect(await metricOf(one, "left_to_index_nodes")).toBe(1);
+    await expect.poll(() => metricOf(index, "index_jobs")).toBeGreaterThan(0);
+    expect((await index.request("/readyz")).status).toBe(200);
+    const refused = await index.request(`${collection}/count`);
+    expect([refused.status, await refused.text()]).toEqual([501, expect.stringContaining("index")]);
+    expect(await index.stop()).toBe(0);
+    await Promise.all([one.dispose(), index.dispose()]);
   });
 });

@@ -90,8 +90,8 @@ describe("the manifest of a cluster", () => {
     expect({ status, passed: passed.toSorted((a, b) => a.localeCompare(b)) }).toEqual({
       status: 0,
       passed: [
-        ...["configmap", "configmap", "deployment", "networkpolicy"],
-        ...["poddisruptionbudget", "poddisruptionbudget", "service", "service", "statefulset"],
+        ...["configmap", "configmap", "deployment", "deployment", "networkpolicy"],
+        ...["poddisruptionbudget", "poddisruptionbudget", "service", "service", "statefulset", "statefulset"],
       ],
     });
   });

@@ -9,7 +9,7 @@ type UpkeepOptions = Omit<CollectionPurgerOptions & ShareJoinerOptions, "onProbl
     readonly logs: SharedUpkeepOptions["logs"] | null;
     readonly others: SharedUpkeepOptions["others"] | null;
     /** `message`: what went wrong. */
-    readonly telling: (message: string) => (error: unknown, collection: string) => void;
+    readonly telling: SharedUpkeepOptions["telling"];
   };
 
 /** Works until it is closed. */

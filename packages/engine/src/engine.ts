@@ -183,6 +183,11 @@ export interface EngineStatistics {
   readonly databaseLongestLog: number;
   /** For how long a checkpoint of an open collection has been due and is not written. */
   readonly databaseCheckpointDueSeconds: number;
+  /** Of an index node: jobs that it has done, and that failed, since the engine started. */
+  readonly databaseIndexJobs: number;
+  readonly databaseIndexJobsFailed: number;
+  /** 1: publications and checkpoints are left to index nodes. */
+  readonly databaseLeftToIndexNodes: number;
   /** What indexes keep in memory of vectors, of codes, of copies of codes that filters use, and of other parts of files. */
   readonly indexVectorBytes: number;
   readonly indexCodeBytes: number;

@@ -12,6 +12,7 @@ import type { EngineLog } from "./engine-log.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
 import type { PublicationLimits, PublishedIndexes } from "./publication/published-indexes.ts";
 import type { ObjectStoreSettings } from "./storage/objects/object-store.ts";
+import type { PostgresIndexJobs } from "./storage/postgres/postgres-index-jobs.ts";
 import type { PostgresSettings } from "./storage/postgres/postgres-database.ts";
 import type { SharedStores } from "./storage/lmdb/shared-stores.ts";
 import type { TurnLock } from "./storage/turn-lock.ts";
@@ -25,6 +26,11 @@ export interface EngineDatabase extends PostgresSettings {
   readonly maxLogBytes?: number;
   /** How often a write is planned anew because others were faster; 64 times by default. */
   readonly appendAttempts?: number;
+  /**
+   * What this server does for the others: `search` leaves publications, checkpoints and sweeps to index nodes while there are
+   * some; `index` does these and nothing else. By default `all`.
+   */
+  readonly role?: "all" | "search" | "index";
   /** How often this server looks for what others have dropped, in milliseconds; a minute by default. */
   readonly lookMs?: number;
 }
@@ -88,6 +94,8 @@ export interface EngineParts {
   readonly others: OthersCatalog | null;
   /** With a database and an object store; else `null`. */
   readonly published: PublishedIndexes | null;
+  /** On an index node; else `null`. */
+  readonly jobs: PostgresIndexJobs | null;
   /** After what uses them. */
   readonly close: () => Promise<void>;
 }

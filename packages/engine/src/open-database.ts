@@ -6,17 +6,28 @@ import { CollectionLogs } from "./collection/logged/collection-logs.ts";
 import type { DatabaseMeasure } from "./collection/logged/database-measure.ts";
 import type { OthersCatalog } from "./collection/logged/shared-upkeep.ts";
 import { NO_QUOTAS } from "./collection/tenant-quotas.ts";
-import type { EngineDatabase, EngineParts, OpenOptions } from "./local-engine-options.ts";
+import { DENSE_ROWS } from "./index/collection-index-options.ts";
+import type { EngineDatabase, OpenOptions } from "./local-engine-options.ts";
+import type { Kept } from "./open-engine-parts.ts";
 import { describeError } from "./engine-log.ts";
 import { CheckpointObjects } from "./publication/checkpoint-objects.ts";
-import { PublishedIndexes } from "./publication/published-indexes.ts";
+import { IndexNodes } from "./publication/index-nodes.ts";
+import type { PublishingLimits } from "./publication/publisher.ts";
+import { PUBLICATION_LIMITS, PUBLISHING_AT_ONCE, PublishedIndexes } from "./publication/published-indexes.ts";
+import { cacheIdentity } from "./storage/folder/cache-identity.ts";
+import { CHECKPOINT_AFTER_BYTES } from "./storage/log/checkpoint-log.ts";
+import { MAX_LOG_BYTES } from "./storage/log/commit-log.ts";
 import { ObjectFiles } from "./storage/objects/object-files.ts";
 import { ObjectStore } from "./storage/objects/object-store.ts";
+import { PostgresIndexJobs } from "./storage/postgres/postgres-index-jobs.ts";
+import { PostgresNodeTable } from "./storage/postgres/postgres-node-table.ts";
 import { PostgresManifests } from "./storage/postgres/postgres-manifests.ts";
 import type { DataFolder } from "./storage/folder/data-folder.ts";
 import { PostgresCatalogStore } from "./storage/postgres/postgres-catalog-store.ts";
 import { PostgresCommitLog } from "./storage/postgres/postgres-commit-log.ts";
 import { POSTGRES_LIMITS, PostgresDatabase } from "./storage/postgres/postgres-database.ts";
+
+type DatabaseOptions = Pick<OpenOptions, "quotas" | "archive" | "objects" | "index" | "log">;
 
 /** One commits, another one reads. */
 const LEAST_FOR_CATALOG = 2;
@@ -25,12 +36,15 @@ const LEAST_FOR_CATALOG = 2;
 export async function openDatabase(
   folder: DataFolder,
   settings: EngineDatabase,
-  options: Pick<OpenOptions, "quotas" | "archive" | "objects" | "log">,
-): Promise<Pick<EngineParts, "archive" | "catalog" | "logs" | "others" | "published">> {
+  options: DatabaseOptions,
+): Promise<Kept> {
   const { quotas = NO_QUOTAS, archive, objects } = options;
+  const { role = "all" } = settings;
   // What other servers write is not archived here.
   if (archive !== undefined)
     throw new SheafError("failed_precondition", "the records are in a database: archive that");
+  if (role === "index" && objects === undefined)
+    throw new SheafError("failed_precondition", "an index node needs an object store for what it makes");
   // Throws for one that is not to be used.
   const objectStore = objects && new ObjectStore(objects);
   const { connections = POSTGRES_LIMITS.connections } = settings.limits ?? {};
@@ -46,33 +60,65 @@ export async function openDatabase(
   const objectFiles = objectStore && new ObjectFiles(objectStore, null);
   const manifests = new PostgresManifests(databases[1]);
   const files = objectFiles && new CheckpointObjects({ objects: objectFiles, manifests });
+  const { claimMs } = { ...PUBLICATION_LIMITS, ...objects?.publication };
+  const indexNodes =
+    role === "search" && objects
+      ? new IndexNodes({ nodes: new PostgresNodeTable(databases[1]), claimMs })
+      : undefined;
+  const isLeft = (): boolean => indexNodes?.areThere === true;
+  const jobs = role === "index" ? newJobs(folder, databases[1], settings, options) : null;
   const limits = { checkpointAfterBytes, maxLogBytes, appendAttempts };
-  const logs = new CollectionLogs(log, { most: quotas, ...limits, files });
+  const changesNothing = role === "index";
+  const logs = new CollectionLogs(log, { most: quotas, ...limits, files, isLeft, changesNothing });
   const others: OthersCatalog = {
     news: () => store.news(),
     absentOf: (ids) => absentCollections(store, ids),
-    measure: () => measureOf(databases, store, log, logs),
+    measure: () => ({
+      ...measureOf(databases, store, log, logs),
+      ...{ databaseIndexJobs: jobs?.counts.done ?? 0, databaseIndexJobsFailed: jobs?.counts.failed ?? 0 },
+      databaseLeftToIndexNodes: Number(isLeft()),
+    }),
+    isLeft,
     lookMs: settings.lookMs,
   };
-  const published = objectFiles ? publishedIndexes({ objectFiles, manifests, options }) : null;
-  return { archive: null, catalog, logs, others, published };
+  const publishing = role === "index" ? PUBLISHING_AT_ONCE : {};
+  const published = objectFiles
+    ? publishedIndexes({ objectFiles, manifests, indexNodes, options, publishing })
+    : null;
+  return { archive: null, catalog, logs, others, published, jobs };
+}
+
+function newJobs(
+  folder: DataFolder,
+  database: PostgresDatabase,
+  { checkpointAfterBytes = CHECKPOINT_AFTER_BYTES, maxLogBytes = MAX_LOG_BYTES }: EngineDatabase,
+  { objects, index }: DatabaseOptions,
+): PostgresIndexJobs {
+  const { claimMs, operations, afterMs } = { ...PUBLICATION_LIMITS, ...objects?.publication };
+  const leastRecords = index?.sizes?.denseRows ?? DENSE_ROWS;
+  const rules = { claimMs, checkpointAfterBytes, maxLogBytes, operations, afterMs, leastRecords };
+  return new PostgresIndexJobs(database, cacheIdentity(folder), rules);
 }
 
 interface PublishingParts {
   readonly objectFiles: ObjectFiles;
   readonly manifests: PostgresManifests;
-  readonly options: Pick<OpenOptions, "objects" | "log">;
+  readonly indexNodes: IndexNodes | undefined;
+  readonly options: DatabaseOptions;
+  readonly publishing: Partial<PublishingLimits>;
 }
 
 function publishedIndexes({
   objectFiles,
   manifests,
+  indexNodes,
+  publishing,
   options: { objects, log = () => {} },
 }: PublishingParts): PublishedIndexes {
   const message =
     "the index that servers share could not be had or published; this server goes on with its own";
   return new PublishedIndexes({
-    ...{ objects: objectFiles, manifests, limits: objects?.publication },
+    ...{ objects: objectFiles, manifests, indexNodes, limits: { ...objects?.publication, ...publishing } },
     onProblem: (error, collection) =>
       log({ level: "error", message, error: describeError(error), ...(collection && { collection }) }),
   });
@@ -83,7 +129,7 @@ function measureOf(
   { ageMs }: PostgresCatalogStore,
   { meter }: PostgresCommitLog,
   logs: CollectionLogs,
-): DatabaseMeasure {
+): Omit<DatabaseMeasure, keyof DatabaseMeasure & `database${"Index" | "Left"}${string}`> {
   const { longestLog, checkpointDueMs } = logs.measure();
   return {
     databaseAppends: meter.appends,

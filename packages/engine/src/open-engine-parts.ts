@@ -14,14 +14,14 @@ import { TurnLock } from "./storage/turn-lock.ts";
 export async function openEngineParts(options: OpenOptions): Promise<EngineParts> {
   const folder = new DataFolder(options.dataFolder);
   const disk = createDiskSpace(folder.path, options);
-  const { archive, catalog, logs, others, published } =
+  const { archive, catalog, logs, others, published, jobs } =
     options.database === undefined
       ? await openFolder(folder, disk, options)
       : // Of no use, and none of its memory, on a server without a database.
         await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
   const largeWrites = new TurnLock();
   const shares = new SharedStores({ path: folder.path, disk, largeWrites, onTouch: options.onTouch });
-  return { folder, disk, catalog, logs, others, published, largeWrites, shares, archive, close };
+  return { folder, disk, catalog, logs, others, published, jobs, largeWrites, shares, archive, close };
 
   async function close(): Promise<void> {
     await shares.close();
@@ -33,7 +33,7 @@ export async function openEngineParts(options: OpenOptions): Promise<EngineParts
 }
 
 /** What is neither in a database nor shared by collections. */
-type Kept = Pick<EngineParts, "archive" | "catalog" | "logs" | "others" | "published">;
+export type Kept = Pick<EngineParts, "archive" | "catalog" | "jobs" | "logs" | "others" | "published">;
 
 async function openFolder(
   folder: DataFolder,
@@ -49,7 +49,7 @@ async function openFolder(
     await archive?.close();
     throw error;
   });
-  return { archive, catalog, logs: null, others: null, published: null };
+  return { archive, catalog, logs: null, others: null, published: null, jobs: null };
 }
 
 /** `null`: there is none, and what is written from now on will be in none. */

@@ -124,7 +124,7 @@ export const SETTINGS: SettingTable = {
     env: "SHEAF_ROLE",
     flag: { name: "role", operand: "role" },
     default: "all",
-    doc: "What this server does: all, embed (stores no collections), search (runs no models) or gateway (experimental: stores nothing itself, and asks search and embed nodes).",
+    doc: "What this server does: all, embed (stores no collections), search (runs no models), or, experimental, gateway (stores nothing itself, and asks search and embed nodes) or index (serves nothing, and makes indexes and checkpoints for the others of a database).",
     parse: parseRole,
   },
   rootKey: {

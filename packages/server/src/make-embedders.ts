@@ -28,7 +28,8 @@ export function makeEmbedders(
   const local = createEmbedder({ ...modelEvents(logger, metrics), ...options });
   const shared = sharedEmbedder(settings, local, logger);
   if (shared !== null) metrics.watchEmbedNodes(() => shared.measure);
-  const alone = settings.role === "search" ? refuseModels(local) : local;
+  const { role } = settings;
+  const alone = role === "search" || role === "index" ? refuseModels(local, role) : local;
   return { embedder: shared ?? alone, local, shared };
 }
 

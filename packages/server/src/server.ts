@@ -19,6 +19,7 @@ import {
 } from "@sheaf/engine";
 import { ClusterGateway } from "./cluster/cluster-gateway.ts";
 import { ClusterNode, engineLog } from "./cluster/cluster-node.ts";
+import type { Role } from "./settings/cluster-settings.ts";
 import { databaseOf } from "./settings/database-settings.ts";
 import { bucketAt, isBucket, objectsOf } from "./settings/object-settings.ts";
 import { archiveOf } from "./settings/archive-of.ts";
@@ -41,7 +42,7 @@ import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { embedderOptions } from "./embedder-options.ts";
 import { makeEmbedders } from "./make-embedders.ts";
 import { readTasksFile } from "./tasks-file.ts";
-import { EngineSlot, refuseEngine } from "./request/engine-source.ts";
+import { EngineSlot, refuseCalls, refuseEngine } from "./request/engine-source.ts";
 import { type BackupShelf, bucketShelf, folderShelf } from "./services/backups/backup-shelf.ts";
 import { CatalogFeed } from "./services/catalog-feed.ts";
 import type { UsageBounds } from "./services/usage-service.ts";
@@ -111,7 +112,8 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
   const metrics = new ServerMetrics();
   collectDefaultMetrics({ register: metrics.registry });
   await requireFreePorts(settings);
-  const catalog = settings.database === null || settings.role === "embed" ? null : new CatalogFeed();
+  const { role } = settings;
+  const catalog = settings.database === null || isClosed(role) ? null : new CatalogFeed();
   const { embedder, local, shared } = makeEmbedders(settings, models, { logger, metrics });
   const gateway =
     settings.role === "gateway" && shared !== null ? new ClusterGateway(settings, shared, logger) : null;
@@ -129,9 +131,10 @@ async function start(settings: Settings, logger: Logger, embedding: EmbedderOpti
     tasks,
     metrics,
     lifecycle,
-    engineAnswers: () => settings.role === "embed" || parts.engine?.responsive === true,
+    engineAnswers: () => role === "embed" || parts.engine?.responsive === true,
     logger,
-    engine: settings.role === "embed" ? refuseEngine : slot.get,
+    engine: role === "embed" ? refuseEngine : role === "index" ? refuseCalls : slot.get,
+    measured: role === "embed" ? refuseEngine : slot.get,
     ...{ spoolFolder: spoolOf(settings), catalog, backupShelf: backupShelf(settings) },
     usageBounds: quotasOf(settings),
     keys: settings.auth ? rootKeySlot : null,
@@ -177,6 +180,11 @@ function backupShelf(settings: Settings): BackupShelf | null {
   return isBucket(backupFolder)
     ? bucketShelf(bucketAt(backupFolder, settings))
     : folderShelf(resolve(backupFolder));
+}
+
+/** It answers no calls on collections. */
+function isClosed(role: Role): boolean {
+  return role === "embed" || role === "index";
 }
 
 function partsOf(embedder: Embedder, gateway: ClusterGateway | null): Parts {

@@ -183,7 +183,8 @@ export class CollectionOpener {
         const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
         const storedRecords = (): number => stored.size;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
-        const dirty = (await checkpoints.isDirty(id)) || differs(store.head, known);
+        const counts = this.#options.logs?.changesNothing !== true;
+        const dirty = counts && ((await checkpoints.isDirty(id)) || differs(store.head, known));
         // What is counted by the catalog was archived before.
         if (dirty) this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {

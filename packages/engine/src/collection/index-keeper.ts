@@ -70,7 +70,9 @@ export interface IndexHealth {
 /** Too many open files, or no memory for them. */
 const SHORTAGES: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
 
-const PURGE_POLL_MS = 50;
+const POLL_MS = 50;
+/** An index begins merges of large segments a second after the last write. */
+const RESTED_MS = 1_500;
 
 export class IndexKeeper {
   readonly #collection: KeptCollection;
@@ -183,10 +185,22 @@ export class IndexKeeper {
     await change(index.purge());
     while (index.isPurging && !this.#broken) {
       throwIfAborted(signal);
-      await sleep(PURGE_POLL_MS, undefined, { ref: false });
+      await sleep(POLL_MS, undefined, { ref: false });
     }
     await this.#files.settle();
     return this.#files.covers ?? Infinity;
+  }
+
+  /** Has all sealed that is worth it while nobody writes, and published. Rejects where that could not be. */
+  async share(signal: CancelSignal): Promise<void> {
+    for (let restedAt = performance.now(); performance.now() - restedAt < RESTED_MS;) {
+      throwIfAborted(signal);
+      await sleep(POLL_MS, undefined, { ref: false });
+      if (this.#broken) throw new SheafError("unavailable", "the index is being made anew");
+      if (this.#collection.index.isBuilding) restedAt = performance.now();
+    }
+    await this.#files.settle();
+    await this.#source.published?.settle();
   }
 
   /** Segments were sealed. */

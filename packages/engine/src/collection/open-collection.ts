@@ -144,6 +144,11 @@ export class OpenCollection {
     return this.#options.logged && catchUp(this.#options.logged, this.#indexChanges, isIndexed);
   }
 
+  /** Makes what other servers can take of it: a checkpoint where its log needs one, and files of all that is worth one. */
+  async share(signal: CancelSignal): Promise<void> {
+    await Promise.all([this.#options.logged?.checkpoint(), this.keeper?.share(signal)]);
+  }
+
   /** A changed schema or configuration; searches follow it once it resolves. */
   async setSchema(schema: JsonObject): Promise<void> {
     this.#schema = schema;

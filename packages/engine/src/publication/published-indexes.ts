@@ -12,6 +12,7 @@ import { SegmentDamaged } from "../storage/files/segment-damaged.ts";
 import { Slots } from "../storage/objects/slots.ts";
 import type { PostgresManifests, PublishedManifest } from "../storage/postgres/postgres-manifests.ts";
 import { UpkeepRounds } from "../upkeep-rounds.ts";
+import type { IndexNodes } from "./index-nodes.ts";
 import { PublishedFiles } from "./published-files.ts";
 import { Publisher, type PublishingLimits } from "./publisher.ts";
 
@@ -22,12 +23,19 @@ export interface PublicationLimits extends PublishingLimits {
   readonly keepMs: number;
   /** Between two sweeps of one server. */
   readonly sweepMs: number;
+  /** How long an index node counts as alive, and keeps what it works at, without a sign of life. */
+  readonly claimMs: number;
+  /** How long a search node leaves a publication that is due to index nodes. */
+  readonly leftMs: number;
 }
 
 export const PUBLICATION_LIMITS: PublicationLimits = {
   ...{ operations: 8_192, afterMs: 600_000, retryMs: 30_000 },
   ...{ graceMs: 3_600_000, keepMs: 7 * 24 * 3_600_000, sweepMs: 600_000 },
+  ...{ claimMs: 20_000, leftMs: 600_000 },
 };
+/** An index node publishes what it has sealed: whether that is due was known before it began. */
+export const PUBLISHING_AT_ONCE = { operations: 1, afterMs: 0 };
 
 /** Collections that publish at a time, and files that are fetched. */
 const PUBLISHING = 2;
@@ -37,6 +45,8 @@ export interface PublishedIndexesOptions {
   /** Closed with this. */
   readonly objects: ObjectFiles;
   readonly manifests: PostgresManifests;
+  /** Whom publications and sweeps are left to, if anybody. Closed with this. */
+  readonly indexNodes?: IndexNodes | undefined;
   readonly limits?: Partial<PublicationLimits> | undefined;
   /** `collection` is left out where it is about none. */
   readonly onProblem: (error: unknown, collection?: string) => void;
@@ -64,7 +74,7 @@ export class PublishedIndexes {
     const { sweepMs } = this.#limits;
     // Servers that start together do not sweep together.
     this.#sweeps = new UpkeepRounds(sweepMs * Math.random(), async () => {
-      await this.sweep().catch((error: unknown) => options.onProblem(error));
+      if (!this.#isLeft) await this.sweep().catch((error: unknown) => options.onProblem(error));
       return sweepMs * (0.5 + Math.random());
     });
   }
@@ -84,6 +94,7 @@ export class PublishedIndexes {
     });
     const publisher = new Publisher({
       ...{ objects, files: folder, collection: id, manifests, limits: this.#limits },
+      leftMs: () => (this.#isLeft ? this.#limits.leftMs : 0),
       onProblem: (error) => onProblem(error, id),
       inTurn: (work) => this.#publishing.run(work),
       rejected: () => this.#rejected.get(id) ?? 0,
@@ -97,8 +108,13 @@ export class PublishedIndexes {
       publisher,
       reject,
       found: isOfUse ? found : null,
+      behindBy: this.#limits.operations,
     });
     return index;
+  }
+
+  get #isLeft(): boolean {
+    return this.#options.indexNodes?.areThere === true;
   }
 
   /** Removes what nothing refers to. Several servers may do it at once. */
@@ -115,7 +131,7 @@ export class PublishedIndexes {
 
   /** After what is under way. The collections are closed. */
   async close(): Promise<void> {
-    await this.#sweeps.close();
+    await Promise.all([this.#sweeps.close(), this.#options.indexNodes?.close()]);
     await this.#options.objects.close();
   }
 }
@@ -126,6 +142,8 @@ interface PublishedIndexOptions extends PublishedCollection {
   readonly reject: () => void;
   /** What can be had; `null`: nothing. */
   readonly found: PublishedManifest | null;
+  /** Operations by which the folder's own index may be older. */
+  readonly behindBy: number;
 }
 
 /** Of one open collection. */
@@ -147,14 +165,16 @@ export class PublishedIndex {
     return this.#options.files;
   }
 
-  /** Has the folder begin with what is published, where it lacks a file of its own index or has none. */
+  /** Has the folder begin with what is published, where it lacks a file of its own index, or that is much older, or none. */
   async adopt(signal: CancelSignal): Promise<void> {
-    const { folder, found, lineage } = this.#options;
+    const { folder, found, lineage, behindBy } = this.#options;
     if (!found?.manifest) return;
     const { manifest, nextN } = await readManifest(folder, { signal });
-    if (manifest?.lineage === lineage && (await this.#canBeOpened(manifest))) return;
+    const isUsable = manifest?.lineage === lineage && (await this.#canBeOpened(manifest));
+    if (isUsable && manifest.covers > found.manifest.covers - behindBy) return;
     throwIfAborted(signal);
-    await this.#fetchAll(found.manifest, signal);
+    const isWhole = await this.#fetchAll(found.manifest, signal);
+    if (isUsable && !isWhole) return;
     await installManifest(folder, { ...found.manifest, n: nextN, lineage });
     this.#isAdopted = true;
   }
@@ -167,6 +187,11 @@ export class PublishedIndex {
   /** The index is in its files as this manifest says. */
   publish(manifest: Manifest): void {
     if (this.#position !== null) this.#options.publisher.publish(manifest, this.#position());
+  }
+
+  /** Until what it was told of is published. Rejects where it cannot be. */
+  settle(): Promise<void> {
+    return this.#options.publisher.settle();
   }
 
   /** What the folder had was not the index of these records, or could not be used: if it was published, nobody should. */
@@ -185,12 +210,13 @@ export class PublishedIndex {
     return filesOf(manifest).every(({ name }) => there.has(name));
   }
 
-  /** Several at a time; what cannot be had is found to be missing when it is opened. */
-  async #fetchAll(manifest: Manifest, signal: CancelSignal): Promise<void> {
+  /** Several at a time. `false`: not all can be had; what cannot is found to be missing when it is opened. */
+  async #fetchAll(manifest: Manifest, signal: CancelSignal): Promise<boolean> {
     const { files, folder } = this.#options;
     const here = new Set(await folder.list());
-    await Promise.all(
+    const fetched = await Promise.all(
       filesOf(manifest).flatMap(({ name }) => (here.has(name) ? [] : [files.fetch(name, signal)])),
     );
+    return !fetched.includes(false);
   }
 }

@@ -5,6 +5,7 @@
  *
  * It goes on beside the calls, one thing at a time, whenever opening the collection elsewhere would take much more than it
  * has to. Servers do not agree on who does it: the second one finds the newer manifest, and mostly has nothing to add then.
+ * Where there are index nodes, search nodes leave it to them for a while.
  */
 import { randomUUID } from "node:crypto";
 import { Cancellation, SheafError, throwIfAborted } from "@sheaf/protocol";
@@ -32,6 +33,8 @@ export interface PublisherOptions {
   readonly objects: Pick<SegmentFiles, "open" | "create">;
   readonly manifests: Pick<PostgresManifests, "read" | "stage" | "publish">;
   readonly limits: PublishingLimits;
+  /** How long what is due is left to index nodes, now; 0: not at all. */
+  readonly leftMs: () => number;
   /** Few publish at a time. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   /** `n` of a published manifest that was of no use here; 0: there is none. */
@@ -58,6 +61,10 @@ export class Publisher {
   /** Never rejects. */
   #work: Promise<void> | null = null;
   #hasFailed = false;
+  /** What it was told of last is published, or need not be now. */
+  #isDone = true;
+  /** Since when something is due that is left to others. */
+  #leftSince: number | null = null;
   /** Of the newest manifest that this has published. */
   #token: string | null = null;
 
@@ -68,7 +75,14 @@ export class Publisher {
   /** The index in its files, as it is now. */
   publish(manifest: Manifest, state: LogHead): void {
     this.#draft = { manifest, state };
+    this.#isDone = false;
     if (this.#work === null && !this.#hasFailed) this.#begin();
+  }
+
+  /** After what is under way. Rejects where what it was told of is not published, and should be. */
+  async settle(): Promise<void> {
+    while (this.#work !== null) await this.#work;
+    if (!this.#isDone) throw new SheafError("unavailable", "the index could not be published yet");
   }
 
   /** Breaks off what is under way. */
@@ -97,7 +111,8 @@ export class Publisher {
     try {
       const pause = await this.#options.inTurn(() => this.#publish(draft));
       this.#hasFailed = false;
-      if (pause !== null) this.#beginIn(pause);
+      if (this.#draft === draft) this.#isDone = pause !== Infinity;
+      if (pause !== null && pause !== Infinity) this.#beginIn(pause);
     } catch (error) {
       if (this.#closing.aborted) return;
       // A store that is away is told of once.
@@ -107,31 +122,49 @@ export class Publisher {
     }
   }
 
-  /** Milliseconds until there may be something to do for the same draft; `null`: never. */
+  /**
+   * Milliseconds until there may be something to do for the same draft; `null`: it is published, or is no news. Infinite: it
+   * cannot be published, and another draft is about to come.
+   */
   async #publish({ manifest, state }: Draft): Promise<number | null> {
     const { collection, manifests, limits, rejected, onSpent } = this.#options;
     throwIfAborted(this.#closing);
     const known = await manifests.read(collection);
     const isOwn = known !== null && known.token === this.#token;
     const pause = pauseBefore(manifest, known, { ...limits, isOwn, rejected: rejected() });
-    if (pause !== 0) return pause;
+    if (pause !== 0) {
+      this.#leftSince = null;
+      return pause;
+    }
+    const leftMs = this.#stillLeftMs();
+    if (leftMs > 0) return Math.min(leftMs, limits.retryMs);
     const published = new Set(known?.manifest && filesOf(known.manifest).map(({ name }) => name));
     const spent = new Set<string>();
     for (const file of filesOf(manifest)) {
       const outcome = published.has(file.name) ? "live" : await this.#upload(file);
       // A manifest without it is about to come.
-      if (outcome === "lost") return null;
+      if (outcome === "lost") return Infinity;
       if (outcome === "spent") spent.add(file.name);
     }
     if (spent.size > 0) {
       onSpent(spent);
-      return null;
+      return Infinity;
     }
     const token = randomUUID();
     const outcome = await manifests.publish({ collection, after: known?.n ?? null, token, state, manifest });
     if (outcome === "done") this.#token = token;
-    if (outcome === "spent") onSpent(new Set(filesOf(manifest).map(({ name }) => name)));
+    if (outcome === "spent") {
+      onSpent(new Set(filesOf(manifest).map(({ name }) => name)));
+      return Infinity;
+    }
     return outcome === "moved" ? limits.retryMs : null;
+  }
+
+  /** For how long something that is due is still left to index nodes. */
+  #stillLeftMs(): number {
+    const now = performance.now();
+    this.#leftSince ??= now;
+    return this.#options.leftMs() - (now - this.#leftSince);
   }
 
   /** `lost`: the folder does not have it any more. `spent`: it cannot be had under this name. */

@@ -287,6 +287,15 @@ function databaseGauges(
       "database_checkpoint_due_seconds",
       "For how long a log of an open collection has needed a checkpoint that is not written.",
     ),
+    databaseIndexJobs: gauge("index_jobs", "Jobs that an index node has done, since its engine started."),
+    databaseIndexJobsFailed: gauge(
+      "index_jobs_failed",
+      "Jobs that an index node could not do, and tries again, since its engine started.",
+    ),
+    databaseLeftToIndexNodes: gauge(
+      "left_to_index_nodes",
+      "1 while a search node leaves publications and checkpoints to index nodes.",
+    ),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * How services reach the engine: by asking for it at every call. It throws while there is none to serve with: 503
- * until the engine host is up, 501 on a server whose role opens no store.
+ * until the engine host is up, 501 on a server whose role serves no collections.
  */
 import type { Engine } from "@sheaf/engine";
 import { SheafError } from "@sheaf/protocol";
@@ -23,8 +23,20 @@ export class EngineSlot {
 
 /** The source of a server that opens no store. */
 export const refuseEngine: EngineSource = () => {
-  throw new SheafError(
-    "unimplemented",
-    'this server runs with the role "embed": it keeps no collections, and no keys but the root key',
-  );
+  throw refusal("embed");
 };
+
+/** The source of a server that makes indexes for others. */
+export const refuseCalls: EngineSource = () => {
+  throw refusal("index");
+};
+
+/** Whether nobody can reach an engine there, now or later. */
+export function isRefusing(source: EngineSource): boolean {
+  return source === refuseEngine || source === refuseCalls;
+}
+
+function refusal(role: string): SheafError {
+  const words = `this server runs with the role "${role}": it serves no collections, and knows no keys but the root key`;
+  return new SheafError("unimplemented", words);
+}

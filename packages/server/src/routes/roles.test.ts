@@ -1,7 +1,7 @@
 /** Servers that do a part of the work: the other part is 501, and says which role refuses it. */
 import { createEmbedder } from "@sheaf/inference";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EngineSlot, refuseEngine } from "../request/engine-source.ts";
+import { EngineSlot, refuseCalls, refuseEngine } from "../request/engine-source.ts";
 import { refuseModels } from "../services/role-embedder.ts";
 import { COLLECTIONS, MINILM, type TestApp, startTestApp } from "../testing/test-app.ts";
 
@@ -68,6 +68,25 @@ describe("role embed", () => {
     const reply = await test.ask(request, json === undefined ? {} : { json });
     expect(reply.status).toBe(501);
     expect(reply.text).toContain("embed");
+  });
+});
+
+describe("role index", () => {
+  it("keeps what it does to itself, and tells the metrics of it", async () => {
+    const engine = new EngineSlot();
+    const test = await startTestApp({
+      ...{ engine: refuseCalls, measured: engine.get },
+      embedder: refuseModels(createEmbedder(), "index"),
+    });
+    for (const reply of [
+      await test.ask(`GET ${COLLECTIONS}`),
+      await test.ask("POST /embed", { json: BODY, headers: HEADERS }),
+    ]) {
+      expect(reply.status).toBe(501);
+      expect(reply.text).toContain("index");
+    }
+    expect((await test.ask("GET /metrics")).status).toBe(200);
+    await test.close();
   });
 });
 

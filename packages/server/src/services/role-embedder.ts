@@ -3,7 +3,11 @@ import type { Embedder } from "@sheaf/inference";
 import { SheafError } from "@sheaf/protocol";
 
 /** Every call that needs a model is 501; an unknown identifier stays the 400 it is. */
-export function refuseModels(known: Pick<Embedder, "models" | "model">): Embedder {
+export function refuseModels(known: Pick<Embedder, "models" | "model">, role = "search"): Embedder {
+  const notHere = (identifier: string): SheafError => {
+    const words = `this server runs with the role "${role}" and no model; a text cannot be embedded with ${identifier} here`;
+    return new SheafError("unimplemented", words);
+  };
   const refuse = (identifier: string): Promise<never> => {
     return Promise.resolve(known.model(identifier)).then(() => Promise.reject(notHere(identifier)));
   };
@@ -20,11 +24,4 @@ export function refuseModels(known: Pick<Embedder, "models" | "model">): Embedde
     split: ({ model }) => refuse(model),
     close: () => Promise.resolve(),
   };
-}
-
-function notHere(identifier: string): SheafError {
-  return new SheafError(
-    "unimplemented",
-    `this server runs with the role "search" and no model; a text cannot be embedded with ${identifier} here`,
-  );
 }

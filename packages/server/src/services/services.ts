@@ -17,7 +17,7 @@ import type { CatalogFeed } from "./catalog-feed.ts";
 import { CheckService } from "./check-service.ts";
 import { CollectionPlans } from "./collection-plans.ts";
 import { EmbedService } from "./embed-service.ts";
-import { type EngineSource, refuseEngine } from "../request/engine-source.ts";
+import { type EngineSource, isRefusing } from "../request/engine-source.ts";
 import { DEFAULT_DEADLINE_SECONDS, DeadlineRegistry } from "../request/request-context.ts";
 import { ListReplies } from "../replies/list-replies.ts";
 import { type ReplyBounds, ReplyStore } from "../replies/reply-store.ts";
@@ -34,8 +34,10 @@ import { WriteService } from "./write-service.ts";
 export interface ServiceOptions extends Partial<ReplyBounds> {
   /** Other servers change what the engine keeps, too, and it reports that here; by default none do. */
   readonly catalog?: CatalogFeed | null;
-  /** `refuseEngine` on a server that keeps nothing. */
+  /** One that refuses on a server whose role serves no collections. */
   readonly engine: EngineSource;
+  /** Whose statistics are among the metrics; `engine` by default. */
+  readonly measured?: EngineSource;
   readonly embedder: Embedder;
   /** Tasks of models that take instructions. Default: the built-in ones. */
   readonly tasks?: TaskTable;
@@ -103,7 +105,7 @@ export function createServices(
   const inUse = (): ReadonlySet<string> => keysInUse(requests);
   const clock = new StageClock((stage, seconds) => metrics.stage(stage, seconds));
   const embedder = clock.timed("embed", options.embedder);
-  const keeps = options.engine !== refuseEngine;
+  const keeps = !isRefusing(options.engine);
   const ledger = new ActivityLedger({ engine: keeps ? options.engine : null, now, onProblem });
   const access = new AccessWatch(requests, now);
   const onEnd = access.keysEnd;
@@ -141,7 +143,7 @@ export function createServices(
     metrics,
     clock,
     now,
-    renderMetrics: async () => metrics.text(await statistics(options.engine)),
+    renderMetrics: async () => metrics.text(await statistics(options.measured ?? options.engine)),
     usage: new UsageService({ engine, ledger, bounds: options.usageBounds ?? UNBOUNDED }),
     keys: new KeyService({ engine, ledger, now, overlapSeconds: keyOverlapSeconds }),
     embed: new EmbedService(embedder, tasks),

@@ -50,7 +50,9 @@ describe("settings of a cluster", () => {
     expect(refusal({ role: "embed", nodeListen: "7000" }, alone)).toContain("SHEAF_CLUSTER_SECRET");
     expect(refusal({ nodeAdvertise: "host:7000" })).toContain("needs --node-listen");
     expect(() => readSettings({ role: "gateway" }, CLUSTER)).toThrow("needs --database");
-    expect(refusal({ role: "index" })).toContain("no role yet");
+    expect(refusal({ role: "index" })).toContain("--objects");
+    expect(() => readSettings({ role: "index" }, CLUSTER)).toThrow("needs --database");
+    expect(refusal({ role: "index", nodeListen: "7000" })).toContain("--node-listen");
     expect(refusal({ readReplicas: "0" })).toContain("--read-replicas");
   });
 

@@ -7,7 +7,9 @@ import { parseSwitch } from "./parse-switch.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { SettingError } from "./setting-error.ts";
 
-export type Role = "all" | "embed" | "gateway" | "search";
+export type Role = (typeof ROLES)[number];
+
+const ROLES = ["all", "embed", "gateway", "index", "search"] as const;
 
 export interface ClusterSettings {
   /** Where gateways call this server; `null`: nowhere. */
@@ -73,12 +75,8 @@ export const CLUSTER_SETTINGS: {
 };
 
 export function parseRole(text: string): Role {
-  if (text === "index")
-    throw new SettingError(
-      "index is no role yet: search nodes make the indexes of what they serve themselves",
-    );
-  const role = (["all", "embed", "gateway", "search"] as const).find((known) => known === text);
-  if (role === undefined) throw new SettingError("must be one of all, embed, gateway, search");
+  const role = ROLES.find((known) => known === text);
+  if (role === undefined) throw new SettingError(`must be one of ${ROLES.join(", ")}`);
   return role;
 }
 

@@ -52,6 +52,7 @@ describe("--database", () => {
 
   it("is a URL, with the rest from PostgreSQL's variables", () => {
     expect(databaseFrom("postgres://sheaf@127.0.0.1:5433/data", { PGPASSWORD: "secret" })).toEqual({
+      role: "all",
       ...{ hosts: [{ host: "127.0.0.1", port: 5433 }], database: "data", schema: "sheaf", user: "sheaf" },
       ...{ password: "secret", tls: null },
       limits: POSTGRES_LIMITS,

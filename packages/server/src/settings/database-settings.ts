@@ -146,12 +146,13 @@ function milliseconds(flag: string, initial: number, doc: string): Setting<numbe
 
 /** Nothing where there is none. Reads files; throws a `SettingError`. */
 export function databaseOf(settings: Settings): Pick<HostedEngineOptions, "database"> {
-  const { database, databaseUser, databasePassword, databasePasswordFile, databaseTls } = settings;
+  const { database, databaseUser, databasePassword, databasePasswordFile, databaseTls, role } = settings;
   if (database === null) return {};
   const { hosts, name, schema } = database;
   const password = databasePasswordFile === null ? databasePassword : readSecretFile(databasePasswordFile);
   return {
     database: {
+      role: role === "search" || role === "index" ? role : "all",
       ...{ hosts, database: name, schema, user: database.user ?? databaseUser ?? userInfo().username },
       limits: {
         connections: settings.databaseConnections,

@@ -21,6 +21,7 @@ export function refuseConflicts(settings: Settings, source: (name: keyof Setting
   refuseTwice(settings, source);
   refuseBesideDatabase(settings, source);
   refuseLonelyNode(settings, source);
+  refuseIdleIndexNode(settings, source);
   if ((settings.tlsCert === null) !== (settings.tlsKey === null)) {
     const [given, missing] =
       settings.tlsKey === null ? (["tlsCert", "tlsKey"] as const) : (["tlsKey", "tlsCert"] as const);
@@ -71,6 +72,20 @@ function refuseLonelyNode(settings: Settings, source: (name: keyof Settings) => 
       `${what} needs a secret that all servers of the cluster know: set SHEAF_CLUSTER_SECRET or --cluster-secret-file`,
     );
   }
+}
+
+/** What an index node needs, to have something to do and a place for it. */
+function refuseIdleIndexNode(settings: Settings, source: (name: keyof Settings) => string): void {
+  const { role, nodeListen, database, objects, index } = settings;
+  if (role !== "index") return;
+  if (nodeListen !== null)
+    throw new SettingError(`${source("nodeListen")}: an index node is called by no other server`);
+  if (database === null || objects === null)
+    throw new SettingError(
+      "an index node needs --database, where it finds its work, and --objects, where it brings what it makes",
+    );
+  if (index.files === false)
+    throw new SettingError(`${source("index")}: an index node makes nothing but index files`);
 }
 
 /** A secret that is given as such and as a file: one of them would be ignored. */

@@ -42,6 +42,10 @@ export interface CollectionLogsOptions {
   readonly appendAttempts?: number | undefined;
   /** Where records of checkpoints are written to; into the log where it is left out. */
   readonly files?: CheckpointFiles | undefined;
+  /** Whether checkpoints are left to another server. */
+  readonly isLeft?: (() => boolean) | undefined;
+  /** Collections are opened for what can be made of them, and neither they nor the catalog are changed. */
+  readonly changesNothing?: boolean | undefined;
 }
 
 export class CollectionLogs {
@@ -55,6 +59,10 @@ export class CollectionLogs {
     this.#log = log;
     this.#options = options;
     this.#heads = new HeadReader(log);
+  }
+
+  get changesNothing(): boolean {
+    return this.#options.changesNothing === true;
   }
 
   /** The longest log of an open collection, and for how long the oldest checkpoint has been due that one needs. */
@@ -116,11 +124,18 @@ export class CollectionLogs {
     { open, copy, onProblem }: ViewPlace,
   ): Promise<LoggedRecordStore> {
     const [view, log, heads] = [open(), this.#log, this.#heads];
-    const { most, checkpointAfterBytes: leastBytes, maxLogBytes, appendAttempts, files } = this.#options;
+    const {
+      most,
+      checkpointAfterBytes: leastBytes,
+      maxLogBytes,
+      appendAttempts,
+      files,
+      isLeft,
+    } = this.#options;
     const quota = { owner: tenant, most };
     const checkpoints = new LogCheckpoints({
       ...{ ...name, log, files, copy },
-      ...{ leastBytes, maxLogBytes, onProblem },
+      ...{ leastBytes, maxLogBytes, isLeft, onProblem },
     });
     try {
       const places = { ...name, log, files, heads, view, checkpoints, quota, appendAttempts };

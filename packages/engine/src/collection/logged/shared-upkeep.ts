@@ -4,6 +4,9 @@
  */
 import { type CatalogReport, watchCatalog } from "../../catalog/catalog-watch.ts";
 import type { CatalogNews } from "../../storage/catalog/catalog-news.ts";
+import { type CancelSignal, SheafError } from "@sheaf/protocol";
+import { IndexJobs } from "../../publication/index-jobs.ts";
+import type { PostgresIndexJobs } from "../../storage/postgres/postgres-index-jobs.ts";
 import { UpkeepRounds } from "../../upkeep-rounds.ts";
 import { type DiscardingParts, discardCollections } from "../removal/discard-collections.ts";
 import type { CollectionPool } from "../collection-pool.ts";
@@ -17,6 +20,8 @@ export interface OthersCatalog {
   /** Those of some ids that no collection has. */
   readonly absentOf: (ids: readonly string[]) => Promise<readonly string[]>;
   readonly measure: () => DatabaseMeasure;
+  /** Whether sweeps of the database are left to another server. */
+  readonly isLeft: () => boolean;
   /** Between two looks at the disk, in milliseconds; by default a minute. */
   readonly lookMs?: number | undefined;
 }
@@ -28,7 +33,9 @@ export interface SharedUpkeepOptions extends Omit<DiscardingParts, "pool" | "log
   /** Knows the ids of collections that are being forked. */
   readonly shares: { isReserved(id: string): boolean };
   readonly onCatalog: ((report: CatalogReport) => void) | undefined;
-  readonly telling: (message: string) => (error: unknown, collection: string) => void;
+  /** `null`: this is no index node. */
+  readonly jobs: PostgresIndexJobs | null;
+  readonly telling: (message: string) => (error: unknown, collection?: string) => void;
 }
 
 const LOOK_MS = 60_000;
@@ -38,27 +45,45 @@ const AT_ONCE = 256;
 
 /** Works until it is closed. */
 export function startSharedUpkeep(options: SharedUpkeepOptions): { close(): Promise<void> } {
-  const { others, onCatalog, logs, telling } = options;
+  const { others, onCatalog, logs, jobs, pool, telling } = options;
   const { lookMs = LOOK_MS } = others;
   const looks = new UpkeepRounds(lookMs, async () => {
-    await removeDropped(options, looks).catch(said(telling("dropped collections could not be removed")));
+    await removeDropped(options, looks).catch(telling("dropped collections could not be removed"));
     return lookMs;
   });
   // Servers that start together do not sweep together.
   const sweeps = new UpkeepRounds(lookMs * (1 + Math.random()), async () => {
-    await logs.sweep(others.absentOf).catch(said(telling("what was left in the database stays there")));
+    if (!others.isLeft())
+      await logs.sweep(others.absentOf).catch(telling("what was left in the database stays there"));
     return lookMs * SWEEP_AFTER_LOOKS;
   });
   const watch = onCatalog === undefined ? null : watchCatalog(others.news, onCatalog);
+  const indexing =
+    jobs &&
+    new IndexJobs({
+      jobs,
+      work: (id, signal) => shareCollection(pool, id, signal),
+      onProblem: telling("what other servers could take of a collection was not made; it is tried again"),
+    });
   return {
     close: async () => {
-      await Promise.all([looks.close(), sweeps.close(), watch?.close()]);
+      await Promise.all([looks.close(), sweeps.close(), watch?.close(), indexing?.close()]);
     },
   };
 }
 
-function said(tell: (error: unknown, collection: string) => void): (error: unknown) => void {
-  return (error) => tell(error, "");
+/** Closed again: an index node has a part of all collections' work, and this one may not come back for long. */
+async function shareCollection(pool: CollectionPool, id: string, signal: CancelSignal): Promise<void> {
+  try {
+    // However long it takes.
+    await pool.open(id);
+    await pool.use(id, signal, (collection, dropped) => collection.share(dropped));
+  } catch (error) {
+    const isGone = error instanceof SheafError && error.code === "not_found";
+    if (!isGone) throw error;
+  } finally {
+    await pool.whileClosed(id, async () => {});
+  }
 }
 
 /** Their logs are for whoever has dropped them. */

@@ -58,8 +58,9 @@ export class ObjectCluster {
     onTestFinished(() => this.#sql.close());
   }
 
-  async open(dataFolder = temporaryFolder()): Promise<Engine> {
-    const { database, objects } = this;
+  async open(dataFolder = temporaryFolder(), role: EngineDatabase["role"] = "all"): Promise<Engine> {
+    const { objects } = this;
+    const database = { ...this.database, role };
     const log = (entry: EngineLogEntry): void => void this.log.push(entry);
     const engine = await createLocalEngine({ dataFolder, database, objects, index: INDEX, log });
     this.#open.add(engine);

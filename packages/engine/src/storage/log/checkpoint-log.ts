@@ -34,16 +34,22 @@ const UNFINISHED = "checkpoint";
 /** A small log is read faster than records are written down. */
 export const CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024;
 
-/**
- * @param leastBytes Of a log that needs one.
- * @param maxLogBytes From half of that on it does, so that writes go on while the checkpoint is written.
- */
+export interface CheckpointRules {
+  /** Of a log that needs one. */
+  readonly leastBytes?: number | undefined;
+  /** From half of that on it does, so that writes go on while the checkpoint is written. */
+  readonly maxLogBytes?: number | undefined;
+  /** To another server: only where the log has grown so much further that nobody seems to write one. */
+  readonly isLeft?: boolean | undefined;
+}
+
+/** The database finds out the same for index nodes (`take` of its jobs). */
 export function isCheckpointDue(
   { bytes, checkpointBytes }: LogSizes,
-  leastBytes = CHECKPOINT_AFTER_BYTES,
-  maxLogBytes = MAX_LOG_BYTES,
+  { leastBytes = CHECKPOINT_AFTER_BYTES, maxLogBytes = MAX_LOG_BYTES, isLeft = false }: CheckpointRules,
 ): boolean {
-  return bytes >= Math.min(maxLogBytes / 2, Math.max(leastBytes, checkpointBytes));
+  const [share, times] = isLeft ? [0.75, 2] : [0.5, 1];
+  return bytes >= Math.min(maxLogBytes * share, times * Math.max(leastBytes, checkpointBytes));
 }
 
 /** Where checkpoints are. */

@@ -23,6 +23,8 @@ export interface LogCheckpointsOptions {
   readonly leastBytes?: number | undefined;
   /** As the log's own; the default where it is left out. */
   readonly maxLogBytes?: number | undefined;
+  /** Whether there is another server that writes checkpoints; this one does where that does not. */
+  readonly isLeft?: (() => boolean) | undefined;
   /** Told of a checkpoint that was not written. */
   readonly onProblem: (error: unknown) => void;
 }
@@ -53,12 +55,20 @@ export class LogCheckpoints {
 
   /** Begins where it is due. */
   consider(sizes: LogSizes): void {
-    const { leastBytes, maxLogBytes } = this.#options;
-    const isDue = isCheckpointDue(sizes, leastBytes, maxLogBytes);
+    const { leastBytes, maxLogBytes, isLeft } = this.#options;
+    const isDue = isCheckpointDue(sizes, { leastBytes, maxLogBytes, isLeft: isLeft?.() });
     this.#dueSince = isDue ? (this.#dueSince ?? performance.now()) : null;
     if (!isDue) return;
     if (this.#writing !== null || this.#closing.aborted || performance.now() < this.#notBefore) return;
     this.#writing = this.#write().finally(() => (this.#writing = null));
+  }
+
+  /** Where one is due, until it is written, by this server or another. Rejects where it is not. */
+  async settle(sizes: LogSizes): Promise<void> {
+    this.consider(sizes);
+    await this.#writing;
+    if (this.#dueSince !== null)
+      throw new SheafError("unavailable", "the log of the collection could not be trimmed yet");
   }
 
   /** Breaks off what is under way. */

@@ -138,6 +138,11 @@ export class LoggedRecordStore extends ForwardingStore {
     return { logBytes: this.#sizes.bytes, checkpointDueMs: this.#options.checkpoints?.dueMs ?? 0 };
   }
 
+  /** Has the log trimmed to a checkpoint, if that is due. Rejects where it could not be. */
+  async checkpoint(): Promise<void> {
+    await this.#options.checkpoints?.settle(this.#sizes);
+  }
+
   /** One at most. */
   follow(follower: LogFollower): void {
     this.#follower = follower;

@@ -1,8 +1,8 @@
 /** The nodes of a cluster, in the database that they share. */
 import type { PostgresDatabase } from "./postgres-database.ts";
 
-/** What a node does for other servers; `all`: it searches for them, and embeds for itself. */
-export type NodeRole = "search" | "embed" | "all";
+/** What a node does for other servers; `all`: it searches for them, and embeds for itself; `index`: it is called by none. */
+export type NodeRole = "search" | "embed" | "all" | "index";
 
 export interface KnownNode {
   /** Host and port, as in a URL. */
@@ -30,6 +30,11 @@ export class PostgresNodeTable {
   async seen(): Promise<readonly KnownNode[]> {
     const rows = await this.#database.read(this.#database.statements.node.seen);
     return rows.map((row) => ({ url: String(row["url"]), role: row["role"] as NodeRole }));
+  }
+
+  /** Whether an index node has said so within this time. */
+  async hasIndexNode(withinMs: number): Promise<boolean> {
+    return (await this.#database.read(this.#database.statements.node.seenIndexNode, [withinMs])).length > 0;
   }
 
   /** All of them may be done twice. */

@@ -1,4 +1,4 @@
-/** The rights that the guide gives to servers and gateways are enough for them, and not more than it says. */
+/** The rights that the guide gives to servers, nodes and gateways are enough for them, and not more than it says. */
 import { readFile } from "node:fs/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -6,7 +6,11 @@ import { NodeDirectory } from "../../cluster/node-directory.ts";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
 import { idsOf, makeCollection, record, write } from "../../testing/engine-fixtures.ts";
+import { EAGER } from "../../publication/testing/object-cluster.ts";
+import { INDEX, ROWS, row } from "../../testing/indexed-folder.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
+import type { ObjectStoreSettings } from "../objects/object-store.ts";
+import { ObjectServer } from "../objects/testing/object-server.ts";
 import type { PostgresSettings } from "./postgres-database.ts";
 import { PASSWORD, PostgresServer } from "./testing/postgres-server.ts";
 
@@ -14,32 +18,34 @@ const GUIDE = new URL("../../../../../docs/guide/several-machines.md", import.me
 const LOG = (): void => undefined;
 
 let server: PostgresServer;
+let objects: ObjectServer;
 let roles = "";
 let gatewayRights = "";
 
 beforeAll(async () => {
-  server = await PostgresServer.start();
+  [server, objects] = await Promise.all([PostgresServer.start(), ObjectServer.start()]);
   const blocks = [...(await readFile(GUIDE, "utf8")).matchAll(/```sql\n(.+?)```/gsu)].map(([, sql]) => sql!);
   [roles, gatewayRights] = [blocks[0]!.replaceAll("…", PASSWORD), blocks[1]!];
   await run(server.settings(), roles);
 });
-afterAll(() => server?.close());
+afterAll(() => Promise.all([server?.close(), objects?.close()]));
 
 const as = (user: string): PostgresSettings => ({ ...server.settings(), schema: "sheaf", user });
 
-async function run(settings: PostgresSettings, sql: string): Promise<void> {
+async function run(settings: PostgresSettings, sql: string): Promise<readonly unknown[]> {
   const [host] = settings.hosts;
   const client = new Client({ ...host, ...settings, ssl: false });
   await client.connect();
   try {
-    await client.query(sql);
+    return (await client.query<Record<string, unknown>>(sql)).rows;
   } finally {
     await client.end();
   }
 }
 
-async function open(user: string): Promise<Engine> {
-  const engine = await createLocalEngine({ dataFolder: temporaryFolder(), database: as(user) });
+async function open(user: string, objects?: ObjectStoreSettings): Promise<Engine> {
+  const more = objects && { objects };
+  const engine = await createLocalEngine({ dataFolder: temporaryFolder(), database: as(user), ...more });
   onTestFinished(() => engine.close());
   return engine;
 }
@@ -73,6 +79,37 @@ describe("rights in PostgreSQL", () => {
     expect(nodes).toEqual([node]);
     await directory.leave();
     await expect(run(as("sheaf_embed"), "select * from sheaf.log")).rejects.toThrow("permission denied");
+  });
+
+  it("are enough for an index node, which changes neither records nor the catalog", async () => {
+    const engine = await open("sheaf_server", objects.settings());
+    const ref = await makeCollection(engine);
+    await write(engine, ref, "add", ...Array.from({ length: ROWS }, (_, i) => row(i)));
+    const settings = { ...as("sheaf_index"), role: "index", checkpointAfterBytes: 1_000 } as const;
+    const problems: unknown[] = [];
+    const node = await createLocalEngine({
+      ...{
+        dataFolder: temporaryFolder(),
+        database: settings,
+        index: INDEX,
+        log: (entry) => problems.push(entry),
+      },
+      objects: { ...objects.settings(), publication: EAGER },
+    });
+    onTestFinished(() => node.close());
+    await expect.poll(async () => (await node.statistics()).databaseIndexJobs).toBeGreaterThan(0);
+    const rows = await run(
+      as("sheaf_index"),
+      `select m.seq, h.trimmed_seq from sheaf.manifest m, sheaf.log_head h
+      where m.collection = '${ref.id}' and h.collection = '${ref.id}'`,
+    );
+    expect(rows).toEqual([{ seq: String(ROWS), trimmed_seq: String(ROWS) }]);
+    expect(problems).toEqual([]);
+    for (const change of [
+      "insert into sheaf.catalog values ('', '')",
+      "insert into sheaf.log_head select * from sheaf.log_head",
+    ])
+      await expect(run(as("sheaf_index"), change)).rejects.toThrow("permission denied");
   });
 
   it("are enough for a gateway, which cannot read what is kept", async () => {

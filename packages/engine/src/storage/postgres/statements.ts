@@ -1,87 +1,10 @@
 /**
- * All SQL of Sheaf. Statements keep to what PostgreSQL shares with databases that speak its protocol: no LISTEN, no advisory
+ * All SQL of Sheaf but for the making of tables. Statements keep to what PostgreSQL shares with databases that speak its protocol: no LISTEN, no advisory
  * locks, no functions of the server's own but where a comment says so. Keys are `bytea`, whose order is that of its bytes.
  */
+import { MIGRATIONS } from "./migrations.ts";
 
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
-
-interface Migration {
-  /** A program that does not know this migration may not use a database that has the one which carries it. */
-  readonly oldest: number;
-  readonly statements: (schema: string) => readonly string[];
-}
-
-/** In their order, numbered from 1. One that has been published is never edited; later ones only add. */
-const MIGRATIONS: readonly Migration[] = [
-  {
-    oldest: 1,
-    statements: (schema) => [
-      `create table ${schema}.catalog (key bytea primary key, value bytea not null)`,
-      `create table ${schema}.catalog_version (id int primary key, version bigint not null, batch text not null)`,
-      `insert into ${schema}.catalog_version (id, version, batch) values (1, 0, '')`,
-      `create table ${schema}.catalog_batch (batch text primary key, at timestamptz not null default now())`,
-      `create index catalog_batch_at on ${schema}.catalog_batch (at)`,
-    ],
-  },
-  {
-    oldest: 2,
-    statements: (schema) => [
-      `create table ${schema}.log_head (collection text primary key, epoch text not null, seq bigint not null,
-        batch text not null, state bytea not null, at timestamptz not null default now(), bytes bigint not null,
-        trimmed_seq bigint not null, trimmed_batch text not null)`,
-      `create table ${schema}.log (collection text not null, seq bigint not null, part int not null, chunk int not null,
-        partition int not null, previous bigint not null, batch text not null, body bytea not null,
-        primary key (collection, seq, part, chunk))`,
-      `create table ${schema}.log_batch (collection text not null, batch text not null, seq bigint not null,
-        at timestamptz not null default now(), primary key (collection, batch))`,
-    ],
-  },
-  {
-    // A program that does not know checkpoints would take a log that was trimmed for one that it has to make anew.
-    oldest: 3,
-    statements: (schema) => [
-      `alter table ${schema}.log_head add column checkpoint text, add column checkpoint_bytes bigint not null default 0`,
-      `create index log_head_checkpoint on ${schema}.log_head (checkpoint)`,
-    ],
-  },
-  {
-    // A program that does not know what is counted would write without counting.
-    oldest: 4,
-    statements: (schema) => [
-      `alter table ${schema}.log_head add column owner text, add column kept_records bigint, add column kept_bytes bigint`,
-      `create index log_head_owner on ${schema}.log_head (owner)`,
-      `create table ${schema}.log_owner (owner text primary key, records bigint not null, bytes bigint not null)`,
-    ],
-  },
-  {
-    // A program that does not know manifests drops and copies collections without them: garbage that a sweep finds.
-    oldest: 4,
-    statements: (schema) => [
-      `create table ${schema}.manifest (collection text primary key, n bigint not null, epoch text not null,
-        seq bigint not null, batch text not null, token text not null, body text not null,
-        at timestamptz not null default now())`,
-      `create table ${schema}.segment (id text primary key, state text not null, bytes bigint not null,
-        at timestamptz not null default now())`,
-      `create index segment_at on ${schema}.segment (at)`,
-      `create table ${schema}.segment_ref (collection text not null, segment text not null,
-        primary key (collection, segment))`,
-      `create index segment_ref_segment on ${schema}.segment_ref (segment)`,
-    ],
-  },
-  {
-    // Programs that know no nodes have no use for them.
-    oldest: 4,
-    statements: (schema) => [
-      `create table ${schema}.node (id text primary key, url text not null, role text not null,
-        seen timestamptz not null default now())`,
-    ],
-  },
-  {
-    // A program that does not know records in objects would take a checkpoint for missing.
-    oldest: 7,
-    statements: () => [],
-  },
-];
 
 export type Statements = ReturnType<typeof statementsIn>;
 
@@ -95,6 +18,7 @@ export function statementsIn(schema: string) {
     log: { ...logIn(schema), ...wholeLogIn(schema), ...ownersIn(schema) },
     manifests: { ...manifestsIn(schema), ...objectsIn(schema) },
     node: nodesIn(schema),
+    jobs: indexJobsIn(schema),
   };
 }
 
@@ -390,5 +314,51 @@ function nodesIn(schema: string) {
       on conflict (id) do update set seen = now()`,
     leave: `delete from ${node} where id = $1::text`,
     seen: `select url, role from ${node} where seen > now() - interval '15 seconds' order by url limit 1000`,
+    /** Within so many milliseconds. */
+    seenIndexNode: `select 1 from ${node} where role = 'index' and seen > now() - interval '1 millisecond' * $1::float8
+      limit 1`,
+  };
+}
+
+/** Which collections have work for index nodes, and who does it. Time is the database's. */
+function indexJobsIn(schema: string) {
+  const [head, job, manifest] = [`${schema}.log_head`, `${schema}.index_job`, `${schema}.manifest`];
+  const later = (ms: string): string => `now() + interval '1 millisecond' * ${ms}::float8`;
+  const dueBytes = "least($4::float8 / 2, greatest($3::float8, h.checkpoint_bytes))";
+  const mayBeIndexed = "coalesce(h.kept_records >= $7::bigint, true)";
+  return {
+    /**
+     * Finds the collection that needs it most and claims it for node $1, $2 ms: its log needs a checkpoint ($3, $4: as
+     * `isCheckpointDue`), or nobody has looked at $5 of its operations, or at fewer for $6 ms. Collections of less than $7
+     * records have no index; these are left out first, for there may be very many. What another node has worked on counts half, for
+     * that has its records. Of two nodes that find the same one at once the second finds it claimed.
+     */
+    take: `with known as (
+        select h.collection, h.epoch, h.seq, h.bytes, ${dueBytes} as due_bytes,
+          case when ${mayBeIndexed} then h.seq - greatest(case when j.epoch = h.epoch then j.seq else 0 end, m.seq) else 0 end as unseen,
+          coalesce(greatest(j.at, m.at), '-infinity') < now() - interval '1 millisecond' * $6::float8 as is_old,
+          case when j.node <> $1::text then 0.5 else 1 end as share
+        from ${head} h left join ${job} j on j.collection = h.collection
+          left join ${manifest} m on m.collection = h.collection and m.epoch = h.epoch
+        where (${mayBeIndexed} or h.bytes >= ${dueBytes}) and position('/' in h.collection) = 0 and (j.until is null or j.until < now())
+      ), needy as (
+        select collection, epoch, seq from known
+        where bytes >= due_bytes or unseen >= $5::bigint or (unseen > 0 and is_old)
+        order by share * greatest(bytes / due_bytes, unseen / $5::float8) desc limit 1
+      )
+      insert into ${job} as j (collection, epoch, seq, node, until)
+        select collection, epoch, 0, $1::text, ${later("$2")} from needy
+      on conflict (collection) do update set node = excluded.node, until = excluded.until
+        where j.until is null or j.until < now()
+      returning collection, (select epoch from needy) as epoch, (select seq from needy) as seq`,
+    /** Those of a node that still works. */
+    keep: `update ${job} set until = ${later("$2")} where node = $1::text and collection = any ($3::text[])`,
+    /** Up to this state. */
+    done: `update ${job} set epoch = $3::text, seq = $4::bigint, until = null, at = now()
+      where collection = $1::text and node = $2::text`,
+    /** Of a node that works at none. */
+    release: `update ${job} set until = null where node = $1::text and until is not null`,
+    forget: `delete from ${job} j where (j.until is null or j.until < now())
+      and not exists (select 1 from ${head} h where h.collection = j.collection)`,
   };
 }

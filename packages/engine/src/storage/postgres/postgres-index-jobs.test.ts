@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type LogHead, firstHead } from "../log/commit-log.ts";
+import { PostgresCommitLog } from "./postgres-commit-log.ts";
+import { PostgresDatabase, type PostgresSettings } from "./postgres-database.ts";
+import { type IndexJobRules, PostgresIndexJobs } from "./postgres-index-jobs.ts";
+import { PostgresNodeTable } from "./postgres-node-table.ts";
+import { PostgresServer } from "./testing/postgres-server.ts";
+
+const RULES: IndexJobRules = {
+  ...{ claimMs: 60_000, checkpointAfterBytes: 1_000, maxLogBytes: 1e9 },
+  ...{ operations: 100, afterMs: 3_600_000, leastRecords: 10 },
+};
+const STATE = new Uint8Array(0);
+
+let server: PostgresServer;
+let settings: PostgresSettings;
+let database: PostgresDatabase;
+let log: PostgresCommitLog;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+afterAll(() => server?.close());
+beforeEach(() => {
+  settings = server.settings();
+  database = new PostgresDatabase(settings);
+  log = new PostgresCommitLog(database);
+  return () => database.close();
+});
+
+const node = (name: string, rules: Partial<IndexJobRules> = {}): PostgresIndexJobs =>
+  new PostgresIndexJobs(database, name, { ...RULES, ...rules });
+
+interface Written {
+  readonly operations: number;
+  readonly records?: number;
+  readonly bytes?: number;
+}
+
+/** Appends to the log of a collection, which is made where there is none. */
+async function written(
+  collection: string,
+  { operations, records = operations, bytes = 1 }: Written,
+): Promise<LogHead> {
+  await log.create(collection, { epoch: "epoch", state: STATE, owner: "tenant" });
+  const from = (await log.heads([collection]))[0] ?? firstHead("epoch");
+  const parts = [{ partition: 0, body: Buffer.alloc(bytes) }];
+  const batch = { id: randomUUID(), sequence: from.sequence + operations, parts };
+  const usage = { records, bytes };
+  expect(await log.append(collection, from, { batches: [batch], state: STATE, usage })).toBe("done");
+  return { epoch: "epoch", sequence: batch.sequence, batch: batch.id };
+}
+
+/** As if nothing had been heard of the nodes for two hours. */
+async function age(): Promise<void> {
+  const { schema } = settings;
+  await database.change(
+    `update ${schema}.index_job set at = at - interval '2 hours', until = until - interval '2 hours'`,
+    [],
+  );
+  await database.change(`update ${schema}.node set seen = seen - interval '2 hours'`, []);
+}
+
+describe("jobs of index nodes in PostgreSQL", () => {
+  it("are collections that nobody has looked at for so many operations, the neediest first", async () => {
+    await written("few", { operations: 99 });
+    await written("small", { operations: 500, records: 9 });
+    await written("some", { operations: 150 });
+    await written("many", { operations: 300 });
+    const [one, two] = [node("one"), node("two")];
+    expect(await one.take()).toEqual({ collection: "many", epoch: "epoch", sequence: 300 });
+    const some = await two.take();
+    expect(some).toEqual({ collection: "some", epoch: "epoch", sequence: 150 });
+    // Nothing else has ever been looked at; of fewer operations that counts, too.
+    expect(await one.take()).toMatchObject({ collection: "few" });
+    expect(await one.take()).toBeNull();
+    await two.done(some!);
+    await written("some", { operations: 99 });
+    expect(await one.take()).toBeNull();
+    await written("some", { operations: 1 });
+    expect(await one.take()).toEqual({ collection: "some", epoch: "epoch", sequence: 250 });
+  });
+
+  it("are collections that nobody has looked at for so long, if there is anything new", async () => {
+    await written("c", { operations: 150 });
+    const one = node("one");
+    await one.done((await one.take())!);
+    await age();
+    expect(await one.take()).toBeNull();
+    await written("c", { operations: 1 });
+    expect(await one.take()).toMatchObject({ collection: "c", sequence: 151 });
+  });
+
+  it("are collections, also small ones, whose logs need a checkpoint", async () => {
+    const state = await written("c", { operations: 1, bytes: 999 });
+    const one = node("one");
+    expect(await one.take()).toBeNull();
+    const trimmedTo = await written("c", { operations: 1 });
+    await one.done((await one.take())!);
+    // As long as it is not trimmed.
+    expect(await one.take()).toMatchObject({ collection: "c" });
+    await one.done({ collection: "c", ...state });
+    expect(await log.trim("c", { ...trimmedTo, place: "c/x", bytes: 5_000 })).toBe("done");
+    await written("c", { operations: 1, bytes: 4_999 });
+    expect(await one.take()).toBeNull();
+    await written("c", { operations: 1 });
+    expect(await one.take()).toMatchObject({ collection: "c" });
+    // Half of what a log may have is enough, however large the checkpoint.
+    await one.done({ collection: "c", ...trimmedTo });
+    expect(
+      await log.trim("c", { ...(await written("c", { operations: 1 })), place: "c/y", bytes: 1e8 }),
+    ).toBe("done");
+    await written("c", { operations: 1, bytes: 6_000 });
+    expect(await one.take()).toBeNull();
+    expect(await node("one", { maxLogBytes: 12_000 }).take()).toMatchObject({ collection: "c" });
+  });
+
+  it("go to one node each, however many ask at once", async () => {
+    const names = Array.from({ length: 8 }, (_, i) => `c${i}`);
+    for (const name of names) await written(name, { operations: 100 });
+    const taken = new Set<string>();
+    const take = async (who: PostgresIndexJobs): Promise<void> => {
+      while (taken.size < names.length) {
+        const job = await who.take();
+        if (job === null) continue;
+        expect(taken).not.toContain(job.collection);
+        taken.add(job.collection);
+      }
+    };
+    await Promise.all([node("one"), node("two"), node("three")].map(take));
+    expect([...taken].toSorted()).toEqual(names);
+  });
+
+  it("stay with a node that gives signs of life, and come back to who is the next where it does not", async () => {
+    await written("kept", { operations: 100 });
+    await written("lost", { operations: 200 });
+    const [one, two] = [node("one"), node("two")];
+    const lost = (await one.take())!;
+    const kept = (await one.take())!;
+    await age();
+    await one.keep([kept.collection]);
+    expect(await two.take()).toEqual(lost);
+    expect(await two.take()).toBeNull();
+    // It was paused: what it says of a claim that has passed counts for nothing.
+    await one.done(lost);
+    await written("lost", { operations: 500 });
+    expect(await one.take()).toBeNull();
+    await two.failed(lost);
+    expect(await one.take()).toBeNull();
+    await age();
+    expect(await one.take()).toMatchObject({ collection: "lost" });
+  });
+
+  it("are given back by a node that starts again or leaves, which forgets collections that are gone", async () => {
+    await written("c", { operations: 100 });
+    const [one, two] = [node("one"), node("two")];
+    const nodes = new PostgresNodeTable(database);
+    await one.take();
+    await node("one").begin();
+    await two.keep([]);
+    expect(await nodes.hasIndexNode(60_000)).toBe(true);
+    expect(await two.take()).toMatchObject({ collection: "c" });
+    await two.leave();
+    expect(await nodes.hasIndexNode(60_000)).toBe(false);
+    expect(await one.take()).toMatchObject({ collection: "c" });
+    await log.drop("c");
+    await node("one").begin();
+    expect(await database.read(`select * from ${settings.schema}.index_job`)).toEqual([]);
+  });
+});
