@@ -48,8 +48,9 @@ const EXPECTED_ERROR = /^the engine host ended with SIGKILL$/u;
 const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
 /** What it says of work in the background while the database is away. */
 const DATABASE_AWAY = /"error":"the database (?:is too busy|cannot be reached|was lost)/u;
-/** What it says of the index that it shares while the object store is away. */
-const UNSHARED = /^the index that servers share could not be had or published/u;
+/** What it says of the index that it shares, or makes for others, while the object store or the database is away. */
+const UNSHARED =
+  /^(?:the index that servers share could not be had or|what other servers could take of a collection)/u;
 const STORE_AWAY = /"error":"(?:the object store cannot be reached|the upload of index file .* is lost)/u;
 
 let starts = 0;

@@ -10,7 +10,7 @@ const CYCLES = 10;
 const SEED = Number(process.env["SHEAF_SEED"] ?? Date.now() % 2 ** 31);
 
 it(
-  `three servers and two gateways on one database lose and double nothing in ${CYCLES} cycles (seed ${SEED})`,
+  `three search nodes, two gateways and an index node on one database lose and double nothing in ${CYCLES} cycles (seed ${SEED})`,
   {
     timeout: 60_000 + CYCLES * 30_000,
   },

@@ -49,7 +49,7 @@ export const MISHAPS = {
   "the database is set back": async () => {},
 } satisfies Record<string, Mishap>;
 
-/** What happens to gateways, and to the object store, at the same time. */
+/** What happens to gateways, to the index node and to the object store, at the same time. */
 export const MISHAPS_BESIDE = {
   "a gateway is killed": (cluster, choices) => cluster.killGateway(choices),
   "a gateway is paused": async (cluster, choices) => {
@@ -57,6 +57,12 @@ export const MISHAPS_BESIDE = {
     gateway.pause();
     await sleep(length(choices));
     gateway.unpause();
+  },
+  "the index node is killed": (cluster) => cluster.killIndexNode(),
+  "the index node is paused": async ({ indexNode }, choices) => {
+    indexNode?.pause();
+    await sleep(length(choices));
+    indexNode?.unpause();
   },
   "a node port is cut": async (cluster, choices) => {
     const join = cluster.cutNode(choices);

@@ -18,7 +18,7 @@ export interface ClusterFlags {
 /** The exit code. */
 export async function reportCluster({ cycles, seed, writers, servers }: ClusterFlags): Promise<number> {
   console.log(
-    `torture: ${servers} servers and two gateways on one database, ${cycles} cycles, seed ${seed}, ${writers} writers`,
+    `torture: ${servers} search nodes, two gateways and an index node on one database, ${cycles} cycles, seed ${seed}, ${writers} writers`,
   );
   const data = await temporaryFolder();
   const tally = new Tally();

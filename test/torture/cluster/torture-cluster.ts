@@ -27,6 +27,8 @@ import { TorturedCluster } from "./tortured-cluster.ts";
 
 /** Longest that writers write before something happens, and after. */
 const LOAD_MS = 300;
+/** Deadline of the index node, of a first job. */
+const INDEXED_MS = 60_000;
 /** Deadline of a write after something has happened. It tells a slow cluster from one that hangs. */
 const GOES_ON_MS = 60_000;
 const LOG_CHARACTERS = 4_000;
@@ -64,14 +66,25 @@ export async function tortureCluster(options: ClusterTortureOptions): Promise<vo
     await run.begin();
     for (let cycle = 1; cycle <= cycles; cycle++) await run.cycle(cycle);
     if (cluster.published === 0) throw new Violation("no index was published");
+    await untilIndexed(cluster);
   } catch (error) {
     if (!(error instanceof Violation)) throw error;
-    const logs = [...cluster.servers, ...cluster.gateways].map(
-      ({ output }) => `log of a server: ${output.slice(-LOG_CHARACTERS)}`,
-    );
+    const logs = [
+      ...cluster.servers,
+      ...cluster.gateways,
+      ...(cluster.indexNode ? [cluster.indexNode] : []),
+    ].map(({ output }) => `log of a server: ${output.slice(-LOG_CHARACTERS)}`);
     throw new Violation(`cycle ${tally.cycles + 1}, seed ${seed}: ${error.message}`, logs);
   } finally {
     await cluster.close();
+  }
+}
+
+async function untilIndexed(cluster: TorturedCluster): Promise<void> {
+  const deadline = performance.now() + INDEXED_MS;
+  while ((await cluster.indexed()) === 0) {
+    if (performance.now() > deadline) throw new Violation("the index node has done nothing");
+    await sleep(100);
   }
 }
 
@@ -189,6 +202,7 @@ class ClusterRun {
     const { tally } = this.#options;
     const { servers, gateways } = this.#cluster;
     const searching = choices.one(servers);
+    this.#cluster.indexNode?.checkLog();
     // The first one settles what was not answered; the others have to say the same.
     for (const server of [...servers, choices.one(gateways)]) {
       const target = { isInterrupted: true, send: server.send.bind(server) };

@@ -1,6 +1,6 @@
 /**
- * What is tortured: servers on caches of their own, gateways that ask them, a PostgreSQL primary with a synchronous standby, and
- * an object store. Servers reach the database, and gateways the servers, through proxies that cut connections.
+ * What is tortured: search nodes on caches of their own, gateways that ask them, an index node, a PostgreSQL
+ * primary with a synchronous standby, and an object store. Servers reach the database, and gateways the servers, through proxies that cut connections.
  */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -45,6 +45,7 @@ interface Parts {
   readonly nodePorts: readonly CuttingProxy[];
   readonly servers: readonly Place[];
   readonly gateways: readonly Place[];
+  readonly indexNode: Place;
 }
 
 export class TorturedCluster {
@@ -78,6 +79,7 @@ export class TorturedCluster {
       servers: ports.map((port, i) =>
         placeOf(`${i}`, {
           ...stored,
+          SHEAF_ROLE: "search",
           SHEAF_NODE_LISTEN: `127.0.0.1:${port}`,
           SHEAF_NODE_ADVERTISE: `127.0.0.1:${nodePorts[i]!.port}`,
         }),
@@ -85,6 +87,7 @@ export class TorturedCluster {
       gateways: Array.from({ length: GATEWAYS }, (_, i) =>
         placeOf(`gateway-${i}`, { SHEAF_ROLE: "gateway", SHEAF_LOCAL_MODELS: "off" }),
       ),
+      indexNode: placeOf("index", { ...stored, SHEAF_ROLE: "index" }),
     });
     try {
       await cluster.restartServers();
@@ -102,6 +105,16 @@ export class TorturedCluster {
 
   get gateways(): readonly TorturedServer[] {
     return livingOf(this.#parts.gateways);
+  }
+
+  /** `undefined`: it was killed. */
+  get indexNode(): TorturedServer | undefined {
+    return livingOf([this.#parts.indexNode])[0];
+  }
+
+  /** Collections that the index node has worked at. */
+  async indexed(): Promise<number> {
+    return (await this.database.primary.query("select 1 from sheaf.index_job where at is not null")).length;
   }
 
   /** Index files that came to the object store. */
@@ -132,6 +145,10 @@ export class TorturedCluster {
     await kill(choices.one(this.#parts.gateways));
   }
 
+  async killIndexNode(): Promise<void> {
+    await kill(this.#parts.indexNode);
+  }
+
   /** Gateways do not reach one of the servers, until what it gives is called. */
   cutNode(choices: Choices): () => void {
     const port = choices.one(this.#parts.nodePorts);
@@ -145,7 +162,7 @@ export class TorturedCluster {
   async restartServers(): Promise<void> {
     const options = { indexFiles: "on", sharedStores: "on", losesIndexFiles: false };
     await Promise.all(
-      [...this.#parts.servers, ...this.#parts.gateways].map(async (place) => {
+      this.#places.map(async (place) => {
         if (place.server !== null) return;
         await mkdir(place.data, { recursive: true });
         place.server = await TorturedServer.boot(place.data, { ...options, env: place.env });
@@ -168,9 +185,14 @@ export class TorturedCluster {
 
   async close(): Promise<void> {
     const { proxies, nodePorts } = this.#parts;
-    await Promise.all([...this.servers, ...this.gateways].map((server) => server.kill("group")));
+    await Promise.all(livingOf(this.#places).map((server) => server.kill("group")));
     await Promise.all([...proxies, ...nodePorts].map((proxy) => proxy.close()));
     await Promise.all([this.database.close(), this.objects.close()]);
+  }
+
+  get #places(): readonly Place[] {
+    const { servers, gateways, indexNode } = this.#parts;
+    return [...servers, ...gateways, indexNode];
   }
 }
 
