@@ -79,7 +79,8 @@ function toWords(args: CentroidsArguments): f32 {
   return largest / args.limit;
 }
 
-function rounded(x: v128): v128 {
+/** Whole numbers; of elements far below 2^22. */
+export function rounded(x: v128): v128 {
   const rounding = f32x4.splat(ROUNDING);
   return i32x4.trunc_sat_f32x4_s(f32x4.sub(f32x4.add(x, rounding), rounding));
 }

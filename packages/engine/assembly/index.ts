@@ -5,10 +5,12 @@
  * the imported memory. The blocks are the `@unmanaged` classes; their fields are 32 bits each.
  * `src/kernels/plain/` holds a twin of every kernel that must give the same bits in the whole memory.
  */
-export { dotRows, dotHalfRows, dotWholeRow } from "./rows";
+export { dotRows, dotHalfRows, dotWholeRow, readFloats } from "./rows";
 export { scanBlocks, addBases } from "./scan-blocks";
 export { buildTable } from "./table";
 export { scoreCentroids } from "./centroids";
+export { toWords, nearestCentroids, addWords } from "./nearest";
+export { placeVector } from "./place";
 export { scoreCodes } from "./score-codes";
 export { encodeNibbles, refineCandidates } from "./nibbles";
 export { keepBest } from "./candidates";

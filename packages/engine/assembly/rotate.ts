@@ -5,7 +5,7 @@
  */
 
 @unmanaged
-class RotateArguments {
+export class RotateArguments {
   vector: usize;
   /** A multiple of 64. */
   size: u32;

@@ -163,3 +163,28 @@ export function dotWholeRow(pointer: usize): void {
   }
   args.score = sumLanes(a, b, c, d);
 }
+
+/** A row in two halves, or of bf16 alone. */
+@unmanaged
+class FloatsArguments {
+  halves: usize;
+  /** 0: there are none. */
+  lows: usize;
+  /** A multiple of 16. */
+  width: u32;
+  /** Out: f32. */
+  floats: usize;
+}
+
+export function readFloats(pointer: usize): void {
+  const args = changetype<FloatsArguments>(pointer);
+  let target = args.floats;
+  const bytes = (<usize>args.width) << 1;
+  for (let i: usize = 0; i < bytes; i += 16) {
+    const halves = v128.load(args.halves + i);
+    const lows = args.lows == 0 ? i32x4.splat(0) : v128.load(args.lows + i);
+    v128.store(target, firstFloats(halves, lows));
+    v128.store(target, lastFloats(halves, lows), 16);
+    target += 32;
+  }
+}

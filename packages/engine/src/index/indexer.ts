@@ -14,7 +14,6 @@ import { takeRows } from "../segment/dense/take-rows.ts";
 import type { RowReader } from "../storage/files/row-reader.ts";
 import type { IndexMemory } from "../storage/files/index-memory.ts";
 import { type SegmentMeta, chooseMerge, isDue } from "./merge-policy.ts";
-import { countBits } from "../segment/bits.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 import type { DocBlock } from "../segment/doc-block.ts";
 import { EagerColumns } from "./eager-columns.ts";
@@ -151,11 +150,13 @@ export class Indexer {
 
   /** Gives codes to so many rows that have waited longest; false: none waits. */
   code(rows: number): boolean {
-    const segment = this.#mutable().find(({ vectors }) => vectors.waiting > 0);
-    if (segment === undefined) return false;
-    this.#codes ??= this.#newCodes(segment);
-    segment.vectors.code(rows, this.#codes);
-    return true;
+    for (const { segment } of this.#options.segments.entries) {
+      if (segment.isSealed || segment.vectors.waiting === 0) continue;
+      this.#codes ??= this.#newCodes(segment);
+      segment.vectors.code(rows, this.#codes);
+      return true;
+    }
+    return false;
   }
 
   /** Segments were restored, whose vectors are relative to this. */
@@ -220,7 +221,6 @@ export class Indexer {
     }
     this.#sealing = null;
     const entry = new LiveSegment(result.segment, result.live);
-    entry.liveCount = countBits(result.live);
     this.#options.segments.replace(sources, entry);
     this.#options.onSealed();
     return true;

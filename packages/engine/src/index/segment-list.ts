@@ -7,7 +7,7 @@
  */
 import { type MutableSegment, ROW_BYTES, type SegmentRow } from "../segment/mutable-segment.ts";
 import type { SealedSegment } from "../segment/sealed-segment.ts";
-import { hasBit, listBits, setBits } from "../segment/bits.ts";
+import { countBits, hasBit, listBits, setBits } from "../segment/bits.ts";
 import { UnsealedMemory } from "../storage/files/unsealed-memory.ts";
 import { BLOCK_DOCS } from "../segment/block-docs.ts";
 
@@ -28,7 +28,7 @@ export class LiveSegment {
   readonly segment: MutableSegment | SealedSegment;
   /** A bit for each docId. */
   readonly live: Uint32Array;
-  liveCount = 0;
+  liveCount: number;
   /** Of the metadata of the live rows; only counted while the segment is mutable. */
   #liveBytes = 0;
   /** Live rows that the staged batch kills; a bit for each docId. `null`: there is none. */
@@ -38,6 +38,7 @@ export class LiveSegment {
   constructor(segment: MutableSegment | SealedSegment, live = new Uint32Array(segment.capacity / 32)) {
     this.segment = segment;
     this.live = live;
+    this.liveCount = countBits(live);
   }
 
   isLive(docId: number): boolean {
@@ -112,6 +113,12 @@ export interface RowPlace {
   readonly docId: number;
 }
 
+/** Of the live row of a record. */
+export interface RowVersion {
+  readonly offset: number;
+  readonly sequence: number;
+}
+
 export class SegmentList {
   readonly #memory: UnsealedMemory;
   #entries: readonly LiveSegment[] = [];
@@ -181,6 +188,14 @@ export class SegmentList {
       if (entry.isLive(docId)) return { entry, docId };
     }
     return null;
+  }
+
+  /** Of the live row of the record with this id; `null`: there is none. */
+  versionOf(id: string): RowVersion | null {
+    const place = this.ofId(id);
+    if (place === null) return null;
+    const { segment } = place.entry;
+    return { offset: segment.offsets[place.docId]!, sequence: segment.sequences[place.docId]! };
   }
 
   ofOffset(offset: number): RowPlace | null {

@@ -37,6 +37,33 @@ export const COMPARE = {
   distance: "f32",
 } as const;
 
+export const WORDS = {
+  vectors: "u32",
+  width: "u32",
+  count: "u32",
+  words: "u32",
+  steps: "u32",
+} as const;
+
+export const NEAREST = {
+  words: "u32",
+  steps: "u32",
+  width: "u32",
+  count: "u32",
+  centroids: "u32",
+  centroidSteps: "u32",
+  halfSquares: "u32",
+  centroidCount: "u32",
+  out: "u32",
+} as const;
+
+export const SUM = {
+  words: "u32",
+  step: "f32",
+  width: "u32",
+  sums: "u32",
+} as const;
+
 export const ENCODE = {
   rows: "u32",
   width: "u32",
@@ -57,6 +84,23 @@ export const REFINE = {
   wordStep: "f32",
   perLoss: "f32",
   best: "u32",
+} as const;
+
+export const PLACE = {
+  vector: "u32",
+  centroid: "u32",
+  width: "u32",
+  halves: "u32",
+  lows: "u32",
+  rotation: "u32",
+  code: "u32",
+  block: "u32",
+  length: "f32",
+  square: "f32",
+  loss: "f32",
+  distance: "f32",
+  factor: "f32",
+  bits: "u32",
 } as const;
 
 export const POSTINGS = {
@@ -115,6 +159,13 @@ export const WHOLE = {
   width: "u32",
   query: "u32",
   score: "f32",
+} as const;
+
+export const FLOATS = {
+  halves: "u32",
+  lows: "u32",
+  width: "u32",
+  floats: "u32",
 } as const;
 
 export const SCAN = {

@@ -108,6 +108,10 @@ export class KernelMemory {
     return new Uint16Array(this.buffer, address, length);
   }
 
+  i16(address: number, length: number): Int16Array {
+    return new Int16Array(this.buffer, address, length);
+  }
+
   i32(address: number, length: number): Int32Array {
     return new Int32Array(this.buffer, address, length);
   }

@@ -8,14 +8,19 @@ import type {
   CODES,
   COMPARE,
   ENCODE,
+  FLOATS,
+  NEAREST,
+  PLACE,
   POSTINGS,
   REFINE,
   ROTATE,
   ROWS,
   SCAN,
+  SUM,
   SUMS,
   TABLE,
   WHOLE,
+  WORDS,
 } from "./argument-layouts.generated.ts";
 
 /** What follows the code in a row's record, as indexes of 32-bit words; see `assembly/score-codes.ts`. */
@@ -30,6 +35,8 @@ export interface Kernels {
   /** f32 dot products of a reordered query with bf16 rows; see `reorderForHalves`. */
   readonly dotHalfRows: (rows: BlockPointer<typeof ROWS>) => void;
   readonly dotWholeRow: (whole: BlockPointer<typeof WHOLE>) => void;
+  /** The f32 of a row in halves. */
+  readonly readFloats: (floats: BlockPointer<typeof FLOATS>) => void;
   /** FastScan over blocks of 32 rows. */
   readonly scanBlocks: (scan: BlockPointer<typeof SCAN>) => void;
   /** Adds the base of its list to the bias of each row. */
@@ -38,6 +45,14 @@ export interface Kernels {
   readonly buildTable: (table: BlockPointer<typeof TABLE>) => void;
   /** f32 dot products of a query with centroids of 8-bit elements. */
   readonly scoreCentroids: (centroids: BlockPointer<typeof CENTROIDS>) => void;
+  /** Brings vectors to 16 bits, in the order in which `nearestCentroids` takes them. */
+  readonly toWords: (words: BlockPointer<typeof WORDS>) => void;
+  /** For each of some vectors the centroid at the least Euclidean distance. */
+  readonly nearestCentroids: (nearest: BlockPointer<typeof NEAREST>) => void;
+  /** Adds a vector in 16 bits to sums. */
+  readonly addWords: (sum: BlockPointer<typeof SUM>) => void;
+  /** Makes halves and code of a vector in its slot. */
+  readonly placeVector: (place: BlockPointer<typeof PLACE>) => void;
   /** Estimated scores of single rows. */
   readonly scoreCodes: (codes: BlockPointer<typeof CODES>) => void;
   /** Makes 4-bit codes of rows. */

@@ -2,10 +2,9 @@
  * The dense part of a segment that is written: rows ordered into lists by k-means, coded by their residuals, and the
  * reach of the lists measured, which tells searches when to stop. In slices of about a millisecond.
  */
-import { norm } from "../kernels/distance.ts";
 import { DenseSegment } from "./dense/dense-segment.ts";
 import { KMeans } from "./dense/k-means.ts";
-import { measureReach } from "./dense/list-reach.ts";
+import { measureReach } from "./dense/measure-reach.ts";
 import { mostKept } from "./dense/segment-layout.ts";
 import { NO_ROW } from "./trigrams/trigram-signatures.ts";
 import type { SourceRows } from "./source-rows.ts";
@@ -15,9 +14,9 @@ const ROWS_PER_LIST = 256;
 const MAX_LISTS = 512;
 /** Vectors that k-means learns from, per list. */
 const SAMPLE_PER_LIST = 48;
-/** Elements of all these vectors: 64 MiB. */
+/** Elements of all these vectors: 32 MiB. */
 const MAX_SAMPLE = 16 * 1024 * 1024;
-/** Rows placed, or sampled, between two yields. */
+/** Rows placed between two yields. */
 const PLACED_PER_SLICE = 128;
 
 export interface DenseOrder {
@@ -53,10 +52,14 @@ export class DenseWriter {
     const [{ shape }] = rows.dense as [DenseSegment];
     const width = this.#width;
     const count = Math.min(MAX_LISTS, Math.ceil(rows.count / ROWS_PER_LIST));
-    const kMeans = new KMeans(width, count, shape.kernels);
-    this.#unfinished.push(kMeans);
     const learned = Math.min(count * SAMPLE_PER_LIST, Math.floor(MAX_SAMPLE / width));
-    yield* kMeans.train(yield* this.#sample(Math.max(count, learned)));
+    const sample = Math.min(Math.max(count, learned), rows.count);
+    const kMeans = new KMeans({ width, centroids: count, sample, kernels: shape.kernels });
+    this.#unfinished.push(kMeans);
+    // At even distances.
+    yield* kMeans.train(sample, (i, target) =>
+      rows.readVector(Math.floor((i * rows.count) / sample), target),
+    );
     const lists = yield* this.#assign(kMeans, count);
     const capacity = lists.reduce((sum, list) => sum + roundUp(list.rows.length), 0);
     // What bf16 left of a vector is not the vector, however many bits are kept of it.
@@ -80,11 +83,10 @@ export class DenseWriter {
   /** Rows by their nearest centroid; centroids without rows are left out. */
   *#assign(kMeans: KMeans, count: number): Generator<void, { rows: number[]; centroid: number }[]> {
     const lists = Array.from({ length: count }, (_, centroid) => ({ rows: Array.of<number>(), centroid }));
-    for (let row = 0; row < this.#rows.count; row++) {
-      this.#rows.readVector(row, this.#vector);
-      lists[kMeans.nearest(this.#vector)]!.rows.push(row);
-      if (row % kMeans.slice === 0) yield;
-    }
+    const nearest = yield* kMeans.assign(this.#rows.count, (row, target) =>
+      this.#rows.readVector(row, target),
+    );
+    for (let row = 0; row < nearest.length; row++) lists[nearest[row]!]!.rows.push(row);
     return lists.filter(({ rows }) => rows.length > 0);
   }
 
@@ -97,7 +99,7 @@ export class DenseWriter {
       const slot = firstSlot + i;
       this.#rows.readVector(row, this.#vector);
       squares += segment.place(slot, number, this.#vector);
-      segment.inherit(slot, this.#rows.biasOf(row), this.#rows.lossOf(row, norm(this.#vector)));
+      segment.inherit(slot, this.#rows.biasOf(row), this.#rows.lossOf(row, this.#vector));
       this.#order[slot] = row;
       if (this.#rows.isUncoded(row)) {
         this.#uncoded ??= new Uint32Array(segment.capacity / 32);
@@ -111,19 +113,6 @@ export class DenseWriter {
     segment.lists.slots[number] = roundUp(rows.length);
     segment.lists.biases[number] = biases / rows.length;
     segment.lists.spreads[number] = Math.sqrt(squares / rows.length);
-  }
-
-  /** At most `count` vectors at even distances, one after another. */
-  *#sample(count: number): Generator<void, Float32Array> {
-    const width = this.#width;
-    const vectors = Math.min(count, this.#rows.count);
-    const sample = new Float32Array(vectors * width);
-    for (let i = 0; i < vectors; i++) {
-      const row = Math.floor((i * this.#rows.count) / vectors);
-      this.#rows.readVector(row, sample.subarray(i * width, (i + 1) * width));
-      if (i % PLACED_PER_SLICE === 0) yield;
-    }
-    return sample;
   }
 }
 

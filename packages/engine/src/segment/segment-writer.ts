@@ -148,7 +148,9 @@ export class SegmentWriter {
     for (const [docId, place] of places.entries()) {
       const from = sources[Math.floor(place / BLOCK_DOCS)]?.metadata;
       const row = place % BLOCK_DOCS;
-      const metadata: Metadata | null = place === NO_ROW ? null : yield* from!.getInSteps(row);
+      const isLong = place !== NO_ROW && from!.bytes(row) >= BYTES_PER_SLICE;
+      let metadata: Metadata | null = null;
+      if (place !== NO_ROW) metadata = isLong ? yield* from!.getInSteps(row) : from!.get(row);
       yield* blocks[Math.floor(docId / BLOCK_DOCS)]!.push(metadata);
       if (place !== NO_ROW) bytes += from!.bytes(row);
       if (docId % ROWS_PER_SLICE !== 0 && bytes < BYTES_PER_SLICE) continue;

@@ -1,4 +1,5 @@
 /** The rows that a segment is written of: those of its sources that were live when it was begun, numbered from 0. */
+import { norm } from "../kernels/distance.ts";
 import type { DenseSegment } from "./dense/dense-segment.ts";
 import { mostLost } from "./dense/half-float.ts";
 import { hasBit, listBits } from "./bits.ts";
@@ -66,12 +67,11 @@ export class SourceRows {
     return this.#denseOf(row).biases[this.docOf(row)]!;
   }
 
-  /** At least what bf16 lost of the row's vector, which is of this length since. */
-  lossOf(row: number, length: number): number {
+  /** At least what bf16 lost of the row's vector, which is this one since. */
+  lossOf(row: number, vector: Float32Array): number {
     const segment = this.#denseOf(row);
-    return segment.readable === "whole"
-      ? 0
-      : Math.min(segment.losses[this.docOf(row) >>> 5]!, mostLost(length));
+    if (segment.readable === "whole") return 0;
+    return Math.min(segment.losses[this.docOf(row) >>> 5]!, mostLost(norm(vector)));
   }
 
   /** Of a row that has gone meanwhile, or has no code, zeros. */

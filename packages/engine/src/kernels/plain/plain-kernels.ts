@@ -6,9 +6,11 @@ import type { Kernels } from "../kernels.ts";
 import { keepBest } from "./candidates.ts";
 import { compareVector } from "./compare.ts";
 import { addFrequencies, addPostings, boundSums, collectSums, countPostings } from "./postings.ts";
+import { addWords, nearestCentroids, toWords } from "./nearest.ts";
 import { encodeNibbles, refineCandidates } from "./nibbles.ts";
+import { placeVector } from "./place.ts";
 import { rotate } from "./rotate.ts";
-import { dotHalfRows, dotRows, dotWholeRow } from "./rows.ts";
+import { dotHalfRows, dotRows, dotWholeRow, readFloats } from "./rows.ts";
 import { addBases, scanBlocks } from "./scan-blocks.ts";
 import { scoreCodes } from "./score-codes.ts";
 import { scoreCentroids } from "./centroids.ts";
@@ -27,10 +29,15 @@ export function createPlainKernels(buffer: ArrayBuffer): Kernels {
     dotRows: (pointer) => dotRows(views, pointer),
     dotHalfRows: (pointer) => dotHalfRows(views, pointer),
     dotWholeRow: (pointer) => dotWholeRow(views, pointer),
+    readFloats: (pointer) => readFloats(views, pointer),
     scanBlocks: (pointer) => scanBlocks(views, pointer),
     addBases: (pointer) => addBases(views, pointer),
     buildTable: (pointer) => buildTable(views, pointer),
     scoreCentroids: (pointer) => scoreCentroids(views, pointer),
+    toWords: (pointer) => toWords(views, pointer),
+    nearestCentroids: (pointer) => nearestCentroids(views, pointer),
+    addWords: (pointer) => addWords(views, pointer),
+    placeVector: (pointer) => placeVector(views, pointer),
     scoreCodes: (pointer) => scoreCodes(views, pointer),
     encodeNibbles: (pointer) => encodeNibbles(views, pointer),
     refineCandidates: (pointer) => refineCandidates(views, pointer),

@@ -1,6 +1,6 @@
 /** Plain twin of `assembly/rows.ts`: a query against f32 rows, bf16 rows, or rows in two halves. */
 import { blockAt } from "../argument-block.ts";
-import { ROWS, WHOLE } from "../argument-layouts.generated.ts";
+import { FLOATS, ROWS, WHOLE } from "../argument-layouts.generated.ts";
 import { dot } from "../distance.ts";
 import type { Views } from "./views.ts";
 
@@ -48,6 +48,16 @@ export interface SplitFloats {
 export function wholeFloats({ halves, lows, at }: SplitFloats, floats: Float32Array): void {
   const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
   for (let j = 0; j < floats.length; j++) bits[j] = (halves[at + j]! << 16) + ((lows[at + j]! << 16) >> 16);
+}
+
+export function readFloats(views: Views, pointer: number): void {
+  const { halves, lows, width, floats } = blockAt(FLOATS, views, pointer);
+  const target = views.f32.subarray(floats >>> 2, (floats >>> 2) + width);
+  const upper = views.u16.subarray(halves >>> 1);
+  wholeFloats(
+    { halves: upper, lows: lows === 0 ? new Uint16Array(width) : views.u16.subarray(lows >>> 1), at: 0 },
+    target,
+  );
 }
 
 /** Where the elements of an eight stand in a query for bf16 rows: even ones first. */

@@ -58,16 +58,16 @@ export class CodeGather {
 
   /**
    * Offers those of the slots, which ascend, that can be among the nearest. The query is loaded in the scorer and
-   * rotated.
+   * rotated. `ofAll`: however far the lists reach, which may not be known.
    */
-  search(query: DenseQuery, slots: Uint32Array): void {
+  search(query: DenseQuery, slots: Uint32Array, ofAll = false): void {
     const { scale, low, shift } = buildPlanes(this.#segment.rotation.vector, this.#planes);
     this.#codes.scale = scale;
     this.#codes.low = low;
     this.#codes.shift = shift + CONFIDENCE * ERROR_PER_FACTOR * query.length;
     this.#scorer.scoreCentroids();
     this.#waiting = 0;
-    if (this.#taken.length === 1) this.#gatherAll(query, slots);
+    if (ofAll || this.#taken.length === 1) this.#gatherAll(query, slots);
     else this.#gatherLists(query, slots);
   }
 

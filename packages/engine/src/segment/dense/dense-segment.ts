@@ -8,9 +8,10 @@
  * row; which of them are live is known to who searches. Vectors are relative to the origin of the shape, codes to the
  * centroid of the row's list.
  */
+import { type ArgumentBlock, setFields } from "../../kernels/argument-block.ts";
+import { FLOATS, PLACE } from "../../kernels/argument-layouts.generated.ts";
 import { RECORD } from "../../kernels/kernels.ts";
-import { wholeFloats } from "../../kernels/plain/rows.ts";
-import { floatsToHalves, halvesToFloats, reorderForHalves } from "./half-float.ts";
+import { reorderForHalves } from "./half-float.ts";
 import type { ReadOptions } from "../../storage/files/segment-files.ts";
 import { CODE_PARTS, type CodePart, type DenseSource, type ReadBeside } from "./dense-source.ts";
 import type { Reach } from "./list-reach.ts";
@@ -24,7 +25,6 @@ import {
   recordBytes,
 } from "./segment-layout.ts";
 import { hasBit } from "../bits.ts";
-import { encodeSigns } from "./sign-code.ts";
 
 /** By list. */
 export interface SegmentLists {
@@ -72,7 +72,13 @@ export class DenseSegment {
   readonly #recordFloats: Float32Array;
   readonly #recordWords: Uint32Array;
   readonly #blocks: Uint8Array;
-
+  /** A vector and a centroid that kernels work on. */
+  readonly #vector: Float32Array;
+  readonly #centroid: Float32Array;
+  readonly #place: ArgumentBlock<typeof PLACE>;
+  readonly #floats: ArgumentBlock<typeof FLOATS>;
+  /** The list whose centroid `#centroid` is; -1: of none. */
+  #placedList = -1;
   readonly #source: DenseSource | null;
   #kept: RowsKept;
 
@@ -119,11 +125,23 @@ export class DenseSegment {
     this.#recordFloats = memory.f32(at.records, records / 4);
     this.#recordWords = memory.u32(at.records, records / 4);
     this.#blocks = memory.u8(at.blocks, capacity * codeBytes);
+    this.#vector = memory.f32(at.query, width);
+    this.#centroid = memory.f32(at.centroid, width);
+    this.#place = memory.block(PLACE);
+    this.#floats = memory.block(FLOATS);
+    setFields(this.#place, {
+      vector: at.query,
+      centroid: at.centroid,
+      width,
+      rotation: this.rotation.pointer,
+    });
+    setFields(this.#floats, { width, floats: at.query });
   }
 
   /** Takes the centroid of a list, as 8 bits leave it, before rows are placed there. */
   setCentroid(list: number, centroid: Float32Array): void {
     const { width } = this.layout;
+    this.#placedList = -1;
     const kept = this.centroids.subarray(list * width, (list + 1) * width);
     const step = Math.fround(centroid.reduce((most, x) => Math.max(most, Math.abs(x)), 0) / 127);
     const steps = centroid.map((x) => (step === 0 ? 0 : Math.max(-127, Math.min(127, Math.round(x / step)))));
@@ -202,27 +220,22 @@ export class DenseSegment {
 
   /** Puts a row into an empty slot of a list. `vector` is padded to the width. The square of its distance to the centroid. */
   place(slot: number, list: number, vector: Float32Array): number {
-    const { width, recordCodeBytes } = this.layout;
-    const loss = floatsToHalves(vector, { halves: this.#halves, lows: this.#lows, at: slot * width });
-    const residual = this.rotation.vector;
-    const centroid = this.centroids.subarray(list * width, (list + 1) * width);
-    let square = 0;
-    let residualSquare = 0;
-    for (let j = 0; j < width; j++) {
-      const x = vector[j]!;
-      const difference = x - centroid[j]!;
-      residual[j] = difference;
-      residualSquare += difference * difference;
-      square += x * x;
-    }
-    residual.fill(0, width);
-    this.rotation.run();
-    const code = slot * recordBytes(recordCodeBytes);
-    const { factor, bits } = encodeSigns(residual, this.#codes, code);
+    const { memory, at, width, codeBytes, recordCodeBytes } = this.layout;
+    const args = this.#place;
+    this.#vector.set(vector);
+    if (list !== this.#placedList)
+      this.#centroid.set(this.centroids.subarray(list * width, (list + 1) * width));
+    this.#placedList = list;
     const block = slot >>> 5;
-    this.copyCode(slot, this.#blocks, slot);
+    const record = slot * recordBytes(recordCodeBytes);
+    args.halves = at.halves + slot * width * 2;
+    args.lows = this.#lows.length === 0 ? 0 : at.lows + slot * width * 2;
+    args.code = at.records + record;
+    args.block = at.blocks + block * codeBytes * 32 + (slot & 31);
+    memory.kernels.placeVector(args.pointer);
+    const { factor, bits, square, length, loss, distance } = args;
     const bias = this.shape.space === "l2" ? -square / 2 : 0;
-    const rest = (code + recordCodeBytes) / 4;
+    const rest = (record + recordCodeBytes) / 4;
     this.factors[slot] = factor;
     this.biases[slot] = bias;
     this.#recordFloats[rest + RECORD.factor] = factor;
@@ -230,10 +243,10 @@ export class DenseSegment {
     this.#recordWords[rest + RECORD.list] = list;
     this.#recordWords[rest + RECORD.bits] = bits;
     this.listOfBlock[block] = list;
-    this.lengths[block] = Math.max(this.lengths[block]!, roundedUp(Math.sqrt(square)));
+    this.lengths[block] = Math.max(this.lengths[block]!, roundedUp(length));
     this.#noteLoss(slot, loss);
-    this.placed[slot >>> 5]! |= 1 << (slot & 31);
-    return residualSquare;
+    this.placed[block]! |= 1 << (slot & 31);
+    return distance;
   }
 
   /**
@@ -266,9 +279,11 @@ export class DenseSegment {
   readVector(slot: number, target: Float32Array): boolean {
     if (this.#kept !== this.readable) return this.#source!.readVector(slot, target);
     if (!this.hasRows) return false;
-    const at = slot * this.layout.width;
-    if (this.hasWholeRows) wholeFloats({ halves: this.#halves, lows: this.#lows, at }, target);
-    else halvesToFloats(this.#halves, at, target);
+    const { memory, at, width } = this.layout;
+    this.#floats.halves = at.halves + slot * width * 2;
+    this.#floats.lows = this.hasWholeRows ? at.lows + slot * width * 2 : 0;
+    memory.kernels.readFloats(this.#floats.pointer);
+    target.set(this.#vector);
     return true;
   }
 
@@ -319,7 +334,7 @@ export class DenseSegment {
   }
 }
 
-/** An f32 that is not below the number. */
+/** An f32 that is not below the number, which is rounded itself. */
 function roundedUp(length: number): number {
-  return length * (1 + 2 ** -23);
+  return length * (1 + 2 ** -22);
 }

@@ -1,96 +1,168 @@
 /**
- * Lloyd's k-means over a sample, and the nearest centroid of any vector, in slices: a generator yields about every
- * millisecond so that a caller can do other work between. Deterministic.
+ * Lloyd's k-means over a sample, and the nearest centroid of every vector, in slices: generators yield about every
+ * millisecond so that a caller can do other work between. Deterministic. Vectors are compared in 16 bits.
  */
 import { type ArgumentBlock, blockBytes, setFields } from "../../kernels/argument-block.ts";
-import { ROWS } from "../../kernels/argument-layouts.generated.ts";
+import { NEAREST, SUM, WORDS } from "../../kernels/argument-layouts.generated.ts";
 import { type KernelKind, KernelMemory, allocationBytes } from "../../kernels/kernel-memory.ts";
 
 const ITERATIONS = 6;
 /** Multiplications between two yields. */
-const SLICE = 4_000_000;
+const SLICE = 12_000_000;
+/** Vectors that are read between two yields, at most. */
+const MOST_READ = 64;
+
+/** Reads a vector by its number into a target as long as it. */
+export type ReadNumbered = (number: number, target: Float32Array) => void;
+
+export interface KMeansOptions {
+  /** Of vectors, a multiple of 16. */
+  readonly width: number;
+  readonly centroids: number;
+  /** Vectors to learn from, at most. */
+  readonly sample: number;
+  readonly kernels?: KernelKind | undefined;
+}
 
 export class KMeans {
   readonly #memory: KernelMemory;
-  readonly #rows: ArgumentBlock<typeof ROWS>;
+  readonly #words: ArgumentBlock<typeof WORDS>;
+  readonly #nearest: ArgumentBlock<typeof NEAREST>;
+  readonly #sum: ArgumentBlock<typeof SUM>;
   readonly #width: number;
   readonly #count: number;
-  readonly #vector: Float32Array;
-  readonly #dots: Float32Array;
+  /** Vectors that are looked at between two yields, a multiple of 4. */
+  readonly #slice: number;
+  /** By number: those of a slice, and which centroid is nearest to each of the last ones that were looked at. */
+  readonly #vectors: Float32Array;
+  readonly #found: Uint32Array;
+  /** Of the sample, or of a slice. */
+  readonly #sampleWords: Int16Array;
+  readonly #sampleSteps: Float32Array;
+  /** Of the vectors nearest to each centroid. */
+  readonly #sums: Float32Array;
   /** |centroid|^2 / 2. */
-  readonly #halfSquares: Float64Array;
-  /** `count` centroids of `width` elements. */
+  readonly #halfSquares: Float32Array;
+  readonly #centroidWords: Pick<ArgumentBlock<typeof WORDS>, "vectors" | "count" | "words" | "steps">;
+  /** One after another. */
   readonly centroids: Float32Array;
 
-  /** `width`: a multiple of 16. */
-  constructor(width: number, count: number, kernels?: KernelKind) {
-    const bytes =
-      allocationBytes(count * width * 4) + allocationBytes(width * 4) + allocationBytes(count * 4);
-    this.#memory = new KernelMemory(bytes + allocationBytes(blockBytes(ROWS)), { kernels });
+  constructor({ width, centroids: count, sample, kernels }: KMeansOptions) {
+    const slice = Math.floor(SLICE / (width * count));
+    this.#slice = Math.max(4, roundDown(Math.min(slice, MOST_READ)));
     this.#width = width;
     this.#count = count;
-    this.#rows = this.#memory.block(ROWS);
-    const centroids = this.#memory.allocate(count * width * 4);
-    const query = this.#memory.allocate(width * 4);
-    const out = this.#memory.allocate(count * 4);
-    setFields(this.#rows, { rows: centroids, stride: width * 4, width, query, count, out });
-    this.centroids = this.#memory.f32(centroids, count * width);
-    this.#vector = this.#memory.f32(query, width);
-    this.#dots = this.#memory.f32(out, count);
-    this.#halfSquares = new Float64Array(count);
+    const kept = Math.max(roundUp(sample), this.#slice);
+    const all = roundUp(count);
+    const bytes = {
+      vectors: this.#slice * width * 4,
+      found: this.#slice * 4,
+      words: kept * width * 2,
+      steps: kept * 4,
+      centroids: all * width * 4,
+      centroidWords: all * width * 2,
+      centroidSteps: all * 4,
+      halfSquares: all * 4,
+      sums: count * width * 4,
+    };
+    const lengths = [...Object.values(bytes), ...[WORDS, NEAREST, SUM].map(blockBytes)];
+    const total = lengths.reduce((sum, length) => sum + allocationBytes(length), 0);
+    this.#memory = new KernelMemory(total, { kernels });
+    const entries = Object.entries(bytes).map(([name, length]) => [name, this.#memory.allocate(length)]);
+    const at = Object.fromEntries(entries) as Readonly<Record<keyof typeof bytes, number>>;
+    this.#words = this.#memory.block(WORDS);
+    this.#nearest = this.#memory.block(NEAREST);
+    this.#sum = this.#memory.block(SUM);
+    const { centroidWords, centroidSteps, halfSquares } = at;
+    this.#centroidWords = { vectors: at.centroids, count: all, words: centroidWords, steps: centroidSteps };
+    setFields(this.#words, { width });
+    setFields(this.#sum, { width });
+    setFields(this.#nearest, { width, centroids: centroidWords, centroidSteps, halfSquares });
+    setFields(this.#nearest, { centroidCount: all, out: at.found });
+    this.#vectors = this.#memory.f32(at.vectors, this.#slice * width);
+    this.#found = this.#memory.u32(at.found, this.#slice);
+    this.#sampleWords = this.#memory.i16(at.words, kept * width);
+    this.#sampleSteps = this.#memory.f32(at.steps, kept);
+    this.#sums = this.#memory.f32(at.sums, count * width);
+    this.centroids = this.#memory.f32(at.centroids, count * width);
+    // Those that are there to make their number a multiple of 4 are never nearest.
+    this.#halfSquares = this.#memory.f32(halfSquares, all).fill(Infinity);
   }
 
-  /** Vectors looked at between two yields. */
-  get slice(): number {
-    return Math.max(1, Math.floor(SLICE / (this.#width * this.#count)));
-  }
-
-  /** `sample`: whole vectors, one after another, at least as many as centroids. */
-  *train(sample: Float32Array): Generator<void, void> {
+  /** `vectors` of them, at least as many as centroids and no more than `sample`. */
+  *train(vectors: number, read: ReadNumbered): Generator<void, void> {
     const width = this.#width;
-    const vectors = sample.length / width;
-    for (let i = 0; i < this.#count; i++) {
-      const vector = Math.floor((i * vectors) / this.#count);
-      this.centroids.set(sample.subarray(vector * width, (vector + 1) * width), i * width);
-    }
+    for (let i = 0; i < this.#count; i++)
+      read(Math.floor((i * vectors) / this.#count), this.centroids.subarray(i * width, (i + 1) * width));
     this.#measure();
+    for (let first = 0; first < vectors; first += this.#slice) {
+      this.#take(first, Math.min(this.#slice, vectors - first), read, first);
+      yield;
+    }
     for (let iteration = 0; iteration < ITERATIONS; iteration++) {
-      const sums = new Float64Array(this.#count * width);
+      this.#sums.fill(0);
       const members = new Uint32Array(this.#count);
-      for (let vector = 0; vector < vectors; vector++) {
-        const from = vector * width;
-        const nearest = this.nearest(sample.subarray(from, from + width));
-        members[nearest]!++;
-        for (let j = 0; j < width; j++) sums[nearest * width + j]! += sample[from + j]!;
-        if (vector % this.slice === 0) yield;
+      for (let first = 0; first < vectors; first += this.#slice) {
+        const count = Math.min(this.#slice, vectors - first);
+        for (const [i, nearest] of this.#find(first, count).entries()) {
+          members[nearest]!++;
+          this.#add(first + i, nearest);
+        }
+        yield;
       }
       // A centroid without members stays where it is.
       for (let i = 0; i < this.#count; i++) {
         if (members[i] === 0) continue;
-        for (let j = 0; j < width; j++) this.centroids[i * width + j] = sums[i * width + j]! / members[i]!;
+        for (let j = i * width; j < (i + 1) * width; j++) this.centroids[j] = this.#sums[j]! / members[i]!;
       }
       this.#measure();
     }
   }
 
-  /** The centroid at the least Euclidean distance. */
-  nearest(vector: Float32Array): number {
-    this.#vector.set(vector);
-    this.#memory.kernels.dotRows(this.#rows.pointer);
-    let best = 0;
-    let bestScore = -Infinity;
-    for (let i = 0; i < this.#count; i++) {
-      const score = this.#dots[i]! - this.#halfSquares[i]!;
-      if (score > bestScore) {
-        best = i;
-        bestScore = score;
-      }
+  /** For each vector the centroid at the least Euclidean distance. */
+  *assign(vectors: number, read: ReadNumbered): Generator<void, Uint32Array> {
+    const nearest = new Uint32Array(vectors);
+    for (let first = 0; first < vectors; first += this.#slice) {
+      const count = Math.min(this.#slice, vectors - first);
+      this.#take(first, count, read, 0);
+      nearest.set(this.#find(0, count), first);
+      yield;
     }
-    return best;
+    return nearest;
   }
 
   close(): void {
     this.#memory.close();
+  }
+
+  /** Reads `count` vectors; their words are those of the sample from `place` on. */
+  #take(first: number, count: number, read: ReadNumbered, place: number): void {
+    const width = this.#width;
+    for (let i = 0; i < count; i++) read(first + i, this.#vectors.subarray(i * width, (i + 1) * width));
+    setFields(this.#words, {
+      vectors: this.#vectors.byteOffset,
+      count: roundUp(count),
+      words: this.#sampleWords.byteOffset + place * width * 2,
+      steps: this.#sampleSteps.byteOffset + place * 4,
+    });
+    this.#memory.kernels.toWords(this.#words.pointer);
+  }
+
+  /** Nearest centroids of some vectors of the sample; valid until the next call. */
+  #find(first: number, count: number): Uint32Array {
+    this.#nearest.words = this.#sampleWords.byteOffset + first * this.#width * 2;
+    this.#nearest.steps = this.#sampleSteps.byteOffset + first * 4;
+    this.#nearest.count = roundUp(count);
+    this.#memory.kernels.nearestCentroids(this.#nearest.pointer);
+    return this.#found.subarray(0, count);
+  }
+
+  #add(vector: number, centroid: number): void {
+    const four = (vector >>> 2) * 4 * this.#width + (vector & 3) * 8;
+    this.#sum.words = this.#sampleWords.byteOffset + four * 2;
+    this.#sum.step = this.#sampleSteps[vector]!;
+    this.#sum.sums = this.#sums.byteOffset + centroid * this.#width * 4;
+    this.#memory.kernels.addWords(this.#sum.pointer);
   }
 
   #measure(): void {
@@ -99,5 +171,15 @@ export class KMeans {
       for (let j = i * this.#width; j < (i + 1) * this.#width; j++) square += this.centroids[j]! ** 2;
       this.#halfSquares[i] = square / 2;
     }
+    setFields(this.#words, this.#centroidWords);
+    this.#memory.kernels.toWords(this.#words.pointer);
   }
+}
+
+function roundUp(count: number): number {
+  return Math.ceil(count / 4) * 4;
+}
+
+function roundDown(count: number): number {
+  return Math.floor(count / 4) * 4;
 }

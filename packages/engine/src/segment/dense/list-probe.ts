@@ -45,8 +45,11 @@ export class ListProbe {
     this.#order = order;
   }
 
-  /** Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. */
-  search(query: DenseQuery): void {
+  /**
+   * Offers the rows that can be among the nearest. The query is loaded in the scorer and rotated. `ofAll`: however far the
+   * lists reach, which may not be known.
+   */
+  search(query: DenseQuery, ofAll = false): void {
     this.#scan.load(query);
     this.#candidates.restart(query);
     this.#masks.set(query.docs);
@@ -59,7 +62,7 @@ export class ListProbe {
     let seen = 0;
     let probed = 0;
     for (let list = this.#order.take(); list >= 0; list = this.#order.take()) {
-      if (this.#order.bounds[list]! < query.nearest.threshold) break;
+      if (!ofAll && this.#order.bounds[list]! < query.nearest.threshold) break;
       probed++;
       const first = firstSlots[list]!;
       const end = Math.min(first + slots[list]!, roundUp(this.#segment.used));

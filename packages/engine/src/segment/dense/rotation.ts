@@ -21,8 +21,9 @@ export class Rotation {
   readonly vector: Float32Array;
   /** Byte address of the vector. */
   readonly address: number;
+  /** Of the arguments of the kernel. */
+  readonly pointer: number;
   readonly #memory: KernelMemory;
-  readonly #arguments: number;
 
   constructor(memory: KernelMemory, size: number) {
     const block = memory.block(ROTATE);
@@ -36,12 +37,12 @@ export class Rotation {
     this.vector = memory.f32(vector, size);
     this.address = vector;
     this.#memory = memory;
-    this.#arguments = block.pointer;
+    this.pointer = block.pointer;
     fillSigns(memory.f32(signs, size * ROUNDS), size, window);
   }
 
   run(): void {
-    this.#memory.kernels.rotate(this.#arguments);
+    this.#memory.kernels.rotate(this.pointer);
   }
 }
 

@@ -7,6 +7,8 @@ import {
   CENTROIDS,
   CODES,
   ENCODE,
+  FLOATS,
+  PLACE,
   REFINE,
   ROWS,
   SCAN,
@@ -103,10 +105,11 @@ export function layOut(shape: SegmentShape, { capacity, lists, kept }: SegmentPl
   return { ...vectorWidths, memory, at: at as Record<Region, number> };
 }
 
-/** The argument blocks that `SegmentSearch` and its parts make, and those of the scorer that measures the reach before. */
+/** The argument blocks that the segment makes, `SegmentSearch` and its parts, and what measures the reach before. */
+const OWN_BLOCKS = [PLACE, FLOATS];
 const BLOCKS = [ROWS, CENTROIDS, WHOLE, CODES, ENCODE, CANDIDATES, SCAN, TABLE, BASES, REFINE];
-const MEASURING_BLOCKS = [ROWS, CENTROIDS, WHOLE];
-const ARGUMENT_BYTES = [...BLOCKS, ...MEASURING_BLOCKS].reduce(
+const MEASURING_BLOCKS = [ROWS, CENTROIDS, WHOLE, CANDIDATES, SCAN, TABLE, CODES];
+const ARGUMENT_BYTES = [...OWN_BLOCKS, ...BLOCKS, ...MEASURING_BLOCKS].reduce(
   (sum, layout) => sum + allocationBytes(blockBytes(layout)),
   0,
 );
@@ -146,6 +149,8 @@ function regionBytes(widths: Widths, capacity: number, lists: number) {
     /** <centroid, query> by list. */
     bases: lists * 4,
     query: widths.queryWidth * 4,
+    /** What the row that is placed is relative to. */
+    centroid: widths.queryWidth * 4,
     reordered: widths.queryWidth * 4,
     /** The same in 16 bits, with zeros to twice the bytes of a 4-bit code. */
     queryWords: widths.nibbleBytes * 4,

@@ -3,8 +3,9 @@ import { setFields } from "../../kernels/argument-block.ts";
 import { TABLE } from "../../kernels/argument-layouts.generated.ts";
 import { norm } from "../../kernels/distance.ts";
 import { KernelMemory } from "../../kernels/kernel-memory.ts";
+import { encodeSigns } from "../../kernels/plain/place.ts";
 import { Rotation, rotatedSize, rotationBytes } from "./rotation.ts";
-import { ERROR_PER_FACTOR, buildPlanes, encodeSigns } from "./sign-code.ts";
+import { ERROR_PER_FACTOR, buildPlanes } from "./sign-code.ts";
 import { gaussOf, randomOf } from "./testing/data-sets.ts";
 
 /** An element that is there. */
@@ -65,12 +66,11 @@ describe.each([3, 64, 100, 384, 1_000, 1_024, 4_096])("codes of %i dimensions", 
     const planes = new Uint8Array(Math.ceil(query.length / 64) * 32);
     const { table, ...tableScale } = buildTable(query);
     const planeScale = buildPlanes(query, planes);
-    const code = new Uint8Array(query.length / 8);
     const errors = { table: 0, planes: 0, bias: 0 };
     const rows = 300;
     for (let i = 0; i < rows; i++) {
       const row = rotate(next());
-      const { factor, bits } = encodeSigns(row, code, 0);
+      const { factor, bits, code } = encodeSigns(row);
       const truth = row.reduce((sum, x, j) => sum + x * at(query, j), 0);
       const byTable = factor * (sumOfTable(code, table) * tableScale.scale + tableScale.shift);
       let weighted = 0;
@@ -94,7 +94,7 @@ describe.each([3, 64, 100, 384, 1_000, 1_024, 4_096])("codes of %i dimensions", 
 
 describe("codes", () => {
   it("of the zero vector estimate zero", () => {
-    expect(encodeSigns(new Float32Array(64), new Uint8Array(8), 0)).toEqual({ factor: 0, bits: 0 });
+    expect(encodeSigns(new Float32Array(64))).toMatchObject({ factor: 0, bits: 0 });
     expect(buildTable(new Float32Array(64))).toMatchObject({ scale: 0, shift: 0 });
   });
 });

@@ -11,36 +11,6 @@ export const ERROR_PER_FACTOR = 0.603;
 
 const PLANES_MAX = 15;
 
-export interface SignCode {
-  /** 0 for the zero vector. */
-  readonly factor: number;
-  /** How many are set. */
-  readonly bits: number;
-}
-
-/** Writes one bit per element to `codes` from `at` on, set where positive. */
-export function encodeSigns(rotated: Float32Array, codes: Uint8Array, at: number): SignCode {
-  const patterns = new Int32Array(rotated.buffer, rotated.byteOffset, rotated.length);
-  let bits = 0;
-  let absolute = 0;
-  let square = 0;
-  for (let byte = 0; byte * 8 < rotated.length; byte++) {
-    let code = 0;
-    for (let bit = 0; bit < 8; bit++) {
-      const x = rotated[byte * 8 + bit]!;
-      square += x * x;
-      absolute += Math.abs(x);
-      // Without a branch, which the signs would make unforeseeable: 1 for positive numbers, 0 for negative ones and both zeros.
-      const pattern = patterns[byte * 8 + bit]!;
-      const isPositive = (~pattern & -pattern) >>> 31;
-      code |= isPositive << bit;
-      bits += isPositive;
-    }
-    codes[at + byte] = code;
-  }
-  return { factor: absolute === 0 ? 0 : square / absolute, bits };
-}
-
 /** <signs, q> is about `(weighted * scale + bits * low) + shift`; see `assembly/score-codes.ts`. */
 export interface PlaneScale {
   readonly scale: number;
