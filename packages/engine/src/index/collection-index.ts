@@ -32,8 +32,9 @@ import { IndexSnapshot } from "./index-snapshot.ts";
 import type { RestoredSegment } from "./files/restore-index.ts";
 import { Indexer } from "./indexer.ts";
 import { isFarBehind } from "./merge-policy.ts";
-import { countBits, listBits } from "../segment/bits.ts";
-import { LiveSegment, SegmentList, rowsOfFirstBlock } from "./segment-list.ts";
+import { listBits } from "../segment/bits.ts";
+import { sealAmongWrites } from "./seal-among-writes.ts";
+import { LiveSegment, type RowVersion, SegmentList, rowsOfFirstBlock } from "./segment-list.ts";
 import { sparseVectorsOf } from "../segment/postings/sparse-metadata.ts";
 import { VectorBlocks } from "../segment/vector-blocks.ts";
 import { UnsealedLimit } from "./unsealed-limit.ts";
@@ -104,9 +105,7 @@ export class CollectionIndex {
   /** What an index had that was closed, into one that is empty. `offsets`: above those of all its records. */
   restore(segments: readonly RestoredSegment[], offsets: number): void {
     assert.equal(this.#nextSegment, 0, "the index has been used");
-    const entries = segments.map(({ segment, live }) => new LiveSegment(segment, live));
-    for (const entry of entries) entry.liveCount = countBits(entry.live);
-    this.#segments.restore(entries);
+    this.#segments.restore(segments.map(({ segment, live }) => new LiveSegment(segment, live)));
     this.#nextSegment = segments.length;
     this.#maxOffset = offsets - 1;
     const shape = segments[0]?.segment.vectors.search.segment.shape;
@@ -140,11 +139,8 @@ export class CollectionIndex {
   }
 
   /** Of the live row of the record with this id; `null`: there is none. */
-  versionOf(id: string): { readonly offset: number; readonly sequence: number } | null {
-    const place = this.#segments.ofId(id);
-    if (place === null) return null;
-    const { segment } = place.entry;
-    return { offset: segment.offsets[place.docId]!, sequence: segment.sequences[place.docId]! };
+  versionOf(id: string): RowVersion | null {
+    return this.#segments.versionOf(id);
   }
 
   /** Live records. */
@@ -174,8 +170,8 @@ export class CollectionIndex {
 
   /** For whoever is about to write: until there is room for more rows, `undefined` where there is. */
   room(): Promise<void> | undefined {
-    const isElsewhere = this.#options.sealElsewhere !== undefined && this.#hasCodes;
-    return (isElsewhere ? this.#limit.room() : undefined) ?? this.#segments.room();
+    const limit = this.#options.sealElsewhere !== undefined && this.#hasCodes ? this.#limit : null;
+    return limit?.room() ?? this.#segments.room();
   }
 
   /** Ends `filling`. */
@@ -200,6 +196,12 @@ export class CollectionIndex {
    */
   change(change: IndexChange): Generator<void, void> {
     return this.#whileChanging(this.#stage(change));
+  }
+
+  /** For whoever has written so many rows: see `seal-among-writes.ts`. In steps as `change`, and not within one. */
+  keepUp(rows: number): Generator<void, void> {
+    const written = { rows, unsealed: this.#segments.unsealed, segmentRows: this.#sizes.sealedRows };
+    return this.#work.nowInSteps(sealAmongWrites(written, () => this.maintain(false)));
   }
 
   /** A changed schema or configuration, in steps as `change`. The space stays. */
@@ -370,20 +372,18 @@ export class CollectionIndex {
   }
 
   #newIndexer(): Indexer {
+    const { kernels, rowReader, sealElsewhere } = this.#options;
     return new Indexer({
       ...{ segments: this.#segments, space: this.#plan.space, memory: this.memory },
       ...{ mutableRows: this.#sizes.mutableRows, segmentRows: this.#sizes.sealedRows },
+      ...{ kernels, rowReader, sealElsewhere },
       newestSequence: () => this.#newest,
-      kernels: this.#options.kernels,
       nextId: () => this.#nextSegment++,
       onSealed: () => {
         this.#limit.lower();
         this.#options.onSealed?.();
       },
-      sealElsewhere: this.#options.sealElsewhere,
-      wake: () => this.#wake(),
-      rowReader: this.#options.rowReader,
-      wakeLoading: () => this.#loading.wake(),
+      ...{ wake: () => this.#wake(), wakeLoading: () => this.#loading.wake() },
       sparseKeys: () => this.#plan.sparse.map(({ key }) => key),
       readVector: (segment, docId) => storedVector(this.#reader, segment, docId),
     });

@@ -119,6 +119,7 @@ export class IndexedRecords {
     // One that changes nothing may be heard of after those behind it.
     this.#readable = Math.max(this.#readable, change.head.sequence);
     this.keeper?.changed(change);
+    yield* this.#index.keepUp(change.puts.length);
   }
 
   *setPlan(plan: IndexPlan): Generator<void, void> {
