@@ -69,6 +69,8 @@ export class TorturedCluster {
       SHEAF_DATABASE: urlOf(proxies.map(({ port }) => port)),
       PGPASSWORD: PASSWORD,
       SHEAF_CLUSTER_SECRET: SECRET,
+      // Records are written down, and read behind the calls, although there are few.
+      SHEAF_DATABASE_CHECKPOINT_BYTES: String(64 * 1024),
     };
     const stored = objectsEnv(objects);
     const placeOf = (name: string, env: Readonly<Record<string, string>>): Place => ({
