@@ -48,17 +48,6 @@ for (let i = 0; i < LARGE.length; i++) LARGE[i] = i * 31 + (i >> 16);
 
 const gets = (): readonly string[] => server.calls.filter((call) => call.startsWith("GET"));
 
-/** The first time a request of the kind is made. */
-function once(kind: RegExp, fault: Fault): () => boolean {
-  let isDone = false;
-  server.fault = (call) => {
-    if (isDone || !kind.test(call)) return null;
-    isDone = true;
-    return fault;
-  };
-  return () => isDone;
-}
-
 async function range(files: ObjectFiles, name: string, from: number, to: number): Promise<Buffer> {
   const file = (await files.open(name))!;
   const into = Buffer.alloc(to - from);
@@ -86,7 +75,7 @@ describe("files in an object store", () => {
     ["an end whose answer is lost", /^POST .*uploadId/, "lost"],
   ])("has the file once after %s", async (_name, kind, fault) => {
     const settings = server.settings();
-    const isDone = once(kind, fault);
+    const isDone = server.failOnce(kind, fault);
     const files = open({ settings });
     await writeFile(files, "a.seg", LARGE);
     expect(isDone()).toBe(true);
@@ -95,7 +84,7 @@ describe("files in an object store", () => {
   });
 
   it("sends a small file again that arrives as other bytes", async () => {
-    const isDone = once(/^PUT/, "flip");
+    const isDone = server.failOnce(/^PUT/, "flip");
     const files = open();
     await writeFile(files, "a.seg", Buffer.from("small"));
     expect(isDone()).toBe(true);

@@ -77,6 +77,17 @@ export class ObjectServer {
     return server;
   }
 
+  /** The first request of the kind fails. Gives whether it has come. */
+  failOnce(kind: RegExp, fault: Fault): () => boolean {
+    let isDone = false;
+    this.fault = (call) => {
+      if (isDone || !kind.test(call)) return null;
+      isDone = true;
+      return fault;
+    };
+    return () => isDone;
+  }
+
   /** Where nothing is yet. */
   settings(): ObjectStoreSettings {
     this.#prefixes += 1;
