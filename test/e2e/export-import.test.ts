@@ -225,7 +225,7 @@ describe("a whole tenant", () => {
     await writeFile(join(to, "import.json"), "{");
     expect((await sheaf("import", to)).output).toContain("import.json is not the state of this import");
     await rm(join(to, "import.json"));
-    expect((await sheaf("import", to)).output).toContain("exists already");
+    expect((await sheaf("import", to)).output).toContain("exists already; delete it first");
     await rm(join(to, "import.json"), { force: true });
     // As an import leaves it that was ended in its first collection.
     const made = await served

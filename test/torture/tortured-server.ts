@@ -45,7 +45,7 @@ const HOST_MODULE = "engine-host";
 /** What a killed child makes a healthy server say. */
 const EXPECTED_ERROR = /^the engine host ended with SIGKILL$/u;
 /** What it says of an index file that is damaged. */
-const EXPECTED_LOSS = /^the collection goes on with a problem$/u;
+const EXPECTED_LOSS = /^work in the background of a collection failed, its requests go on$/u;
 /** What it says of work in the background while the database is away. */
 const DATABASE_AWAY = /"error":"the database (?:is too busy|cannot be reached|was lost)/u;
 /** What it says of the index that it shares, or makes for others, while the object store or the database is away. */

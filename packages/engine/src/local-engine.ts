@@ -94,7 +94,7 @@ export class LocalEngine implements Engine {
       listeners: options,
       index: options.index ?? {},
       log: this.#log,
-      onProblem: this.#telling("the collection goes on with a problem"),
+      onProblem: this.#telling("work in the background of a collection failed, its requests go on"),
     }));
     // With a database the logs count.
     const quotas = (parts.logs === null && options.quotas) || NO_QUOTAS;

@@ -143,12 +143,15 @@ class WritePlan {
   }
 }
 
+const EMBED_IT =
+  "send an embedding, or make the collection anew with a schema for which the server embeds (hybridSchema(), sheaf collections create)";
+
 /** Of a record that is not there yet. */
 function needsEmbedding({ id, document }: WriteRecord, path: string, schema: JsonObject): SheafError {
   const why =
     document === null
       ? "send one, or a document for a collection whose embedding function this server has"
-      : `${describeMissingFunction(indexPlan(schema).embeddingFunction, "dense")}; send an embedding, or make a collection with a schema that has one (hybridSchema() of the client)`;
+      : `${describeMissingFunction(indexPlan(schema).embeddingFunction, "dense")}; ${EMBED_IT}`;
   return invalid(path, `record ${JSON.stringify(id)} is new and needs an embedding: ${why}`);
 }
 

@@ -267,7 +267,7 @@ describe("vectors that the server makes", () => {
     const fresh = await test.ask(`POST ${path}/upsert`, { json: { ids: ["a", "b"], documents: ["x", "y"] } });
     expect(fresh.status).toBe(400);
     expect((fresh.body as { message: string }).message).toMatch(
-      /^ids\[1\]: record "b" is new and needs an embedding: the embedding function "some_other_function" is unknown; .* sheaf; send an embedding, or make a collection with a schema that has one/u,
+      /^ids\[1\]: record "b" is new and needs an embedding: the embedding function "some_other_function" is unknown; .* sheaf; send an embedding, or make the collection anew with a schema /u,
     );
     expect((await getAll(path)).documents).toEqual(["new"]);
   });

@@ -27,10 +27,13 @@ export const collectionsList: Command = {
   async run(options) {
     await inDatabase(options, async (client) => {
       const found: unknown[] = [];
+      let isEmpty = true;
       for await (const { info } of client.collections()) {
+        isEmpty = false;
         if (options["json"] === undefined) console.log(info.name);
         else found.push(info);
       }
+      if (isEmpty) await requireDatabase(client, options);
       if (options["json"] !== undefined) console.log(JSON.stringify(found, null, 2));
     });
     return 0;
@@ -124,6 +127,14 @@ export const collectionsDelete: Command = {
     return 0;
   },
 };
+
+/** One without collections may be misspelt, or its tenant: then the server says that it is not there. */
+async function requireDatabase(
+  client: SheafClient,
+  { database = DEFAULT_DATABASE }: OptionTexts,
+): Promise<void> {
+  await client.getDatabase({ name: database });
+}
 
 function inDatabase<T>(options: OptionTexts, ask: (client: SheafClient) => Promise<T>): Promise<T> {
   const { tenant = DEFAULT_TENANT, database = DEFAULT_DATABASE } = options;

@@ -36,6 +36,35 @@ describe("sheaf tenants", () => {
     expect(errors.join("\n")).not.toMatch(/POST|\/api\//u);
   });
 
+  it("tells an absent tenant from an empty one", async () => {
+    for (const kind of ["databases", "collections"]) {
+      expect(await run(kind, "list", "--tenant", "nope")).toBe(1);
+      expect(errors.join("\n")).toContain("Tenant [nope] not found");
+      errors.length = 0;
+    }
+    expect(await run("tenants", "create", "empty")).toBe(0);
+    errors.length = 0;
+    expect(await run("collections", "list", "--tenant", "empty")).toBe(1);
+    expect(errors.join("\n")).toContain("Database [default_database] not found");
+    expect(await run("databases", "list", "--tenant", "empty")).toBe(0);
+    expect(await run("databases", "create", "default_database", "--tenant", "empty")).toBe(0);
+    out.length = 0;
+    expect(await run("collections", "list", "--tenant", "empty", "--json")).toBe(0);
+    expect(out).toEqual(["[]"]);
+  });
+
+  it("lists what each has", async () => {
+    expect(await run("tenants", "create", "full", "--database", "default_database")).toBe(0);
+    expect(await run("collections", "create", "notes", "--tenant", "full")).toBe(0);
+    out.length = 0;
+    expect(await run("tenants", "list", "--usage")).toBe(0);
+    expect(out).toContainEqual(expect.stringMatching(/^full {2}1 collection {2}0 records {2}\d+ KiB$/u));
+    out.length = 0;
+    expect(await run("tenants", "list", "--usage", "--json")).toBe(0);
+    const [found] = out.map((text) => JSON.parse(text) as { readonly tenant: string }[]);
+    expect(found?.find(({ tenant }) => tenant === "full")).toMatchObject({ collections: { used: 1 } });
+  });
+
   it("deletes one with its keys, and lists keys of one only", async () => {
     const create = (tenant: string): Promise<number> =>
       run("keys", "create", "--name", tenant, "--tenant", tenant, "--scopes", "read");

@@ -1,8 +1,16 @@
 /** `sheaf tenants …` and `sheaf databases …`: what a new tenant needs before anybody can write there. */
-import { ConflictError, type SheafClient } from "@sheaf/client";
+import {
+  ConflictError,
+  type DatabaseInfo,
+  NotFoundError,
+  type SheafClient,
+  type TenantUsage,
+} from "@sheaf/client";
 import { DEFAULT_DATABASE, DEFAULT_TENANT } from "@sheaf/protocol";
 import type { Command, CommandOption, OptionTexts } from "../command.ts";
+import { byteCount } from "../byte-count.ts";
 import { SERVER_OPTIONS, withServer } from "../server-request.ts";
+import { several } from "../several.ts";
 
 const TENANT: CommandOption = {
   flags: "--tenant <tenant>",
@@ -55,9 +63,35 @@ export const tenantsDelete: Command = {
 export const tenantsList: Command = {
   name: "tenants list",
   summary: "List tenants, by name.",
-  options: SERVER_OPTIONS,
-  run: (options) => list(options, (client) => client.tenants()),
+  options: [
+    { flags: "--usage", doc: "With their collections, records and bytes: a request for each tenant." },
+    ...SERVER_OPTIONS,
+  ],
+  run: (options) =>
+    options["usage"] === undefined
+      ? list(
+          options,
+          (client) => client.tenants(),
+          ({ name }) => name,
+        )
+      : list(options, usages, describe),
 };
+
+/** Of all tenants, but for those that leave meanwhile. */
+async function* usages(client: SheafClient): AsyncGenerator<TenantUsage, void> {
+  for await (const { name } of client.tenants()) {
+    try {
+      yield await client.scoped({ tenant: name }).usage({ limit: 1 });
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+    }
+  }
+}
+
+function describe({ tenant, collections, records, bytes }: TenantUsage): string {
+  const amounts = [several(collections.used ?? 0, "collection"), several(records.used ?? 0, "record")];
+  return [tenant, ...amounts, byteCount(bytes.used ?? 0)].join("  ");
+}
 
 export const databasesCreate: Command = {
   name: "databases create",
@@ -78,8 +112,20 @@ export const databasesList: Command = {
   name: "databases list",
   summary: "List the databases of a tenant, by name.",
   options: [TENANT, ...SERVER_OPTIONS],
-  run: (options) => list(options, (client) => client.scoped({ tenant: options["tenant"] }).databases()),
+  run: (options) => list(options, databasesOf(options["tenant"]), ({ name }) => name),
 };
+
+/** One without any may be misspelt: then the server says that it is not there. */
+function databasesOf(tenant = DEFAULT_TENANT) {
+  return async function* (client: SheafClient): AsyncGenerator<DatabaseInfo, void> {
+    let isEmpty = true;
+    for await (const one of client.scoped({ tenant }).databases()) {
+      isEmpty = false;
+      yield one;
+    }
+    if (isEmpty) await client.getTenant({ name: tenant });
+  };
+}
 
 async function make(options: OptionTexts, create: () => Promise<void>): Promise<void> {
   try {
@@ -94,14 +140,15 @@ function say(options: OptionTexts, what: string): void {
 }
 
 /** One line each, as they come. */
-async function list(
+async function list<T>(
   options: OptionTexts,
-  read: (client: SheafClient) => AsyncIterable<{ readonly name: string }>,
+  read: (client: SheafClient) => AsyncIterable<T>,
+  line: (one: T) => string,
 ): Promise<number> {
   await withServer(options, async (client) => {
     const found: unknown[] = [];
     for await (const one of read(client)) {
-      if (options["json"] === undefined) console.log(one.name);
+      if (options["json"] === undefined) console.log(line(one));
       else found.push(one);
     }
     if (options["json"] !== undefined) console.log(JSON.stringify(found, null, 2));

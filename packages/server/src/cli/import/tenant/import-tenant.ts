@@ -80,7 +80,8 @@ async function makeCollection(
   if (known === undefined && (await isThere(client, `${path}/${encodeURIComponent(line.name)}`)))
     throw new SheafError(
       "already_exists",
-      `${line.database}/${line.name} exists already; name another tenant with --tenant, or delete it: sheaf collections delete ${line.name} --tenant ${tenant} --database ${line.database}`,
+      `${line.database}/${line.name} exists already; delete it first, with: sheaf collections delete ${line.name} ` +
+        `--tenant ${tenant} --database ${line.database} (back it up before), or name another tenant with --tenant`,
     );
   const progress = known ?? state.begin(line.file);
   state.save();
