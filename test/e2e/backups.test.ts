@@ -1,14 +1,18 @@
 /** `sheaf backup` against a real server: how far it says it is, and what the metrics say of the newest one. */
-import { rm } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readdir, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ServedSheaf, descendants, temporaryFolder } from "./testing/served-sheaf.ts";
-import { sheafAt } from "./testing/sheaf-command.ts";
+import { ROOT_KEY, ServedSheaf, descendants, temporaryFolder } from "./testing/served-sheaf.ts";
+import { COMMAND, sheafAt } from "./testing/sheaf-command.ts";
 
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 /** They are copied 64 at a time. */
 const COUNT = 400;
 const AT_ONCE = 20;
+const SCRIPT = fileURLToPath(new URL("../../deploy/backup/sheaf-backup.sh", import.meta.url));
 const NEWEST = /^sheaf_backup_newest_timestamp_seconds (\S+)$/mu;
 
 interface BackupReply {
@@ -103,5 +107,43 @@ describe("sheaf backup", () => {
     await served.stop();
     served = await serve();
     await expect.poll(newest).toBe(now);
+  });
+});
+
+describe("the script for backups", () => {
+  const backups = (): string => join(folder, "backups");
+  const run = (...args: readonly string[]): Promise<{ readonly stderr: string }> => {
+    const ours = { SHEAF: COMMAND, SHEAF_URL: served.url, SHEAF_KEY: ROOT_KEY };
+    const env = { ...process.env, ...ours, SHEAF_BACKUP_FOLDER: backups(), SHEAF_ARCHIVE: "" };
+    return promisify(execFile)("sh", [SCRIPT, ...args], { env });
+  };
+  const made = async (): Promise<string[]> =>
+    (await readdir(backups())).filter((name) => /^(?:night|hour)-/u.test(name)).toSorted();
+
+  it("removes what is older than the newest night that is old enough, and no night that is needed", async () => {
+    await run("night");
+    await run("hour");
+    const first = await made();
+    expect(first).toHaveLength(2);
+    await run("prune", "0");
+    expect(await made()).toEqual(first);
+    await run("night");
+    const all = await made();
+    expect(all).toHaveLength(3);
+    await run("prune", "1");
+    expect(await made()).toEqual(all);
+    await run("prune", "0");
+    expect(await made()).toEqual(all.filter((name) => !first.includes(name)));
+    await expect(run("prune", "1; exit")).rejects.toMatchObject({ code: 2 });
+  });
+
+  it("says of the newest one that it is damaged", async () => {
+    await run("check");
+    const [newest = ""] = (await made()).filter((name) => name.startsWith("night-")).toReversed();
+    await truncate(join(backups(), newest, "collections.jsonl"), 10);
+    await expect(run("check")).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/collections\.jsonl: has 10 bytes.*DAMAGED/su),
+    });
   });
 });

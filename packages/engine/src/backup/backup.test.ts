@@ -28,6 +28,8 @@ const request = (to: string, more: Partial<BackupRequest> = {}): BackupRequest =
   ...{ target: to, base: null, tenant: null, keys: false },
   ...more,
 });
+/** Files of a backup that are not of one collection. */
+const NAMELESS = /^(?:backup\.json|catalog|collections\.jsonl)/u;
 const EVERYTHING = { ids: null, where: null };
 
 async function restoredFolder(backup: string, tenant: string | null = null): Promise<string> {
@@ -267,6 +269,10 @@ describe("a damaged backup", () => {
       writeFileSync(join(copy, name), bytes);
       const refused = restoreBackup({ backup: copy, dataFolder, tenant: null });
       await expect(refused, name).rejects.toMatchObject({ code: "failed_precondition" });
+      if (!NAMELESS.test(name))
+        await expect(refused, name).rejects.toThrow(
+          /; collection [\w-]+ \(\w+\/\w+, [\w-]+\) needs it.* What to do: /u,
+        );
       rmSync(join(copy, name));
       await expect(restoreBackup({ backup: copy, dataFolder, tenant: null }), name).rejects.toThrow(copy);
     }

@@ -17,7 +17,7 @@ import { readChain } from "./backup-files.ts";
 import { whileRestoring } from "./naming-full-disk.ts";
 import type { RestoredCollection } from "./restore-steps.ts";
 import { requireRoom, requireTenant, roomForRestore } from "./restored-collections.ts";
-import { type VerificationProgress, type VerifiedBackup, verifyChain } from "./verify-backup.ts";
+import { type VerificationProgress, type VerifiedBackup, WHAT_TO_DO, verifyChain } from "./verify-backup.ts";
 
 export interface RestoreRequest {
   readonly backup: string;
@@ -77,7 +77,7 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
     const more = verified.problems.length > 1 ? ` and ${verified.problems.length - 1} more` : "";
     throw new SheafError(
       "failed_precondition",
-      `the backup is damaged, so nothing was restored: ${problem}${more}`,
+      `the backup is damaged, so nothing was restored: ${problem}${more}. What to do: ${WHAT_TO_DO}`,
     );
   }
   const { header } = verified;

@@ -35,6 +35,11 @@ export interface VerificationProgress {
   readonly totalBytes: number;
 }
 
+/** About a backup with problems. */
+export const WHAT_TO_DO =
+  "restore the backup before it, with --archive up to the same moment, or save sound tenants with sheaf export --tenant; " +
+  "make a whole backup now";
+
 /** Throws `invalid_argument` where there is no complete backup, `failed_precondition` where its list cannot be used. */
 export async function verifyBackup(
   folder: string,
@@ -53,9 +58,9 @@ export async function verifyChain(
   const missing: string[] = [];
   const sums = new SummedFiles();
   let bytes = 0;
-  const check = async (file: ExpectedFile, whose = ""): Promise<boolean> => {
+  const check = async (file: ExpectedFile): Promise<boolean> => {
     const problem = await sums.problemOf(file);
-    if (problem !== null) problems.add(`${whose}${file.path}: ${problem}`);
+    if (problem !== null) problems.add(describe(file, problem));
     bytes += file.bytes;
     onProgress({ bytes, totalBytes });
     return problem === null;
@@ -67,7 +72,7 @@ export async function verifyChain(
       if (!(await check({ path: join(at, COLLECTION_LIST), ...header.list }))) continue;
       for await (const collection of readCollections(backup)) {
         const { tenant, database, name, problem } = collection;
-        for (const file of filesOf(collection, backup)) await check(file, `${tenant}/${database}/${name}: `);
+        for (const file of filesOf(collection, backup)) await check(file);
         if (i === 0 && problem !== null) missing.push(`${tenant}/${database}/${name}: ${problem}`);
       }
     }
@@ -96,7 +101,7 @@ export async function requireSoundRecords(chain: readonly Backup[], ids: Readonl
     if (problem !== null)
       throw new SheafError(
         "failed_precondition",
-        `the backup is damaged, so nothing is exported: ${file.path}: ${problem}`,
+        `the backup is damaged, so nothing is exported: ${describe(file, problem)}`,
       );
   };
   try {
@@ -116,6 +121,14 @@ interface ExpectedFile extends FileSum {
   readonly path: string;
   /** Where the bytes lie in it; left out: they are all of it. */
   readonly at?: number | undefined;
+  /** Whose data it has; left out: that of all. */
+  readonly of?: BackedUpCollection | undefined;
+}
+
+function describe({ path, of }: ExpectedFile, problem: string): string {
+  if (of === undefined) return `${path}: ${problem}`;
+  const { tenant, database, name, id } = of;
+  return `${path}: ${problem}; collection ${name} (${tenant}/${database}, ${id}) needs it`;
 }
 
 /** Of a collection, those that the backup itself has. */
@@ -123,11 +136,11 @@ function* filesOf(collection: BackedUpCollection, backup: Backup): Generator<Exp
   yield* recordsIn(collection, backup);
   const folder = join(backup.folder, collectionName(collection.id), "index");
   for (const { name, in: holder, bytes, sha256 } of collection.index)
-    if (holder === backup.header.id) yield { path: join(folder, name), bytes, sha256 };
+    if (holder === backup.header.id) yield { path: join(folder, name), bytes, sha256, of: collection };
 }
 
-function recordsIn({ id, parts }: BackedUpCollection, backup: Backup): Generator<ExpectedFile> {
-  return partsIn(collectionName(id), parts, backup);
+function recordsIn(of: BackedUpCollection, backup: Backup): Generator<ExpectedFile> {
+  return partsIn(collectionName(of.id), of.parts, backup, of);
 }
 
 /** `name` as of `partFile`. */
@@ -135,10 +148,12 @@ function* partsIn(
   name: string,
   parts: readonly StorePart[],
   { folder, header }: Backup,
+  of?: BackedUpCollection,
 ): Generator<ExpectedFile> {
   for (const part of parts) {
     const { bytes, sha256, pack } = part;
-    if (part.in === header.id) yield { path: partFile(folder, name, part), at: pack?.at, bytes, sha256 };
+    const path = partFile(folder, name, part);
+    if (part.in === header.id) yield { path, at: pack?.at, bytes, sha256, of };
   }
 }
 

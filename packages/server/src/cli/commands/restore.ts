@@ -5,6 +5,7 @@ import {
   type ReplayTarget,
   type RestoreRequest,
   type VerifiedBackup,
+  WHAT_TO_DO,
   planReplay,
   restoreBackup,
   verifyBackup,
@@ -151,6 +152,7 @@ function describe(
   { header, backups, files, bytes, problems, missing }: VerifiedBackup,
 ): void {
   for (const problem of problems) console.log(`damaged: ${problem}`);
+  if (problems.length > 0) console.log(`  what to do: ${WHAT_TO_DO}`);
   for (const one of missing) console.log(`not in it, because it was damaged: ${one}`);
   const below = backups === 1 ? "" : ` (with the ${backups - 1} that it adds to)`;
   const made = `${madeAt({ header })}, ${several(header.collections, "collection")}`;
