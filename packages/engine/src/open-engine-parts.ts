@@ -14,13 +14,13 @@ import { TurnLock } from "./storage/turn-lock.ts";
 export async function openEngineParts(options: OpenOptions): Promise<EngineParts> {
   const folder = new DataFolder(options.dataFolder);
   const disk = createDiskSpace(folder.path, options);
-  const { archive, catalog, logs, others, published, jobs } =
-    options.database === undefined
-      ? await openFolder(folder, disk, options)
-      : // Of no use, and none of its memory, on a server without a database.
-        await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
   const largeWrites = new TurnLock();
   const shares = new SharedStores({ path: folder.path, disk, largeWrites, onTouch: options.onTouch });
+  const { archive, catalog, logs, others, published, jobs } =
+    options.database === undefined
+      ? await openFolder(folder, disk, shares, options)
+      : // Of no use, and none of its memory, on a server without a database.
+        await (await import("./open-database.ts")).openDatabase(folder, options.database, options);
   return { folder, disk, catalog, logs, others, published, jobs, largeWrites, shares, archive, close };
 
   async function close(): Promise<void> {
@@ -38,13 +38,16 @@ export type Kept = Pick<EngineParts, "archive" | "catalog" | "jobs" | "logs" | "
 async function openFolder(
   folder: DataFolder,
   disk: EngineParts["disk"],
+  sharedStores: SharedStores,
   options: OpenOptions,
 ): Promise<Kept> {
   const { quotas = NO_QUOTAS, shareStores, log, objects } = options;
   if (objects !== undefined)
     throw new SheafError("failed_precondition", "an object store is of use beside a database only");
   const archive = openArchive(folder.path, options);
-  const catalogOptions = { quotas, shares: shareStores !== null, log, archive };
+  const shares = shareStores !== null;
+  const avoid = (id: string): boolean => shares && sharedStores.isKept(id);
+  const catalogOptions = { quotas, shares, avoid, log, archive };
   const catalog = await openCatalog(folder, disk, catalogOptions).catch(async (error: unknown) => {
     await archive?.close();
     throw error;

@@ -6,6 +6,8 @@ export interface CatalogOptions {
   readonly quotas?: CatalogQuotas;
   /** Collections that are made have a share of an environment; by default one of their own. */
   readonly shares?: boolean;
+  /** Whether no new collection should have this id. */
+  readonly avoid?: ((id: string) => boolean) | undefined;
   /** Id of the data folder, where other servers write the same catalog. */
   readonly cache?: string;
 }

@@ -93,6 +93,7 @@ export class Catalog {
   readonly checkpoints: CheckpointCatalog;
   readonly shares: ShareCatalog;
   readonly #shared: boolean;
+  readonly #avoid: CatalogOptions["avoid"];
   readonly #store: CatalogStore;
   readonly #transactions: CatalogTransactions;
   readonly #counts: TenantCounts;
@@ -101,8 +102,8 @@ export class Catalog {
   readonly #decode = decodingOnce();
 
   private constructor(store: CatalogStore, options: CatalogOptions) {
-    const { quotas = NO_CATALOG_QUOTAS, shares = false, cache } = options;
-    this.#shared = shares;
+    const { quotas = NO_CATALOG_QUOTAS, shares = false, cache, avoid } = options;
+    [this.#shared, this.#avoid] = [shares, avoid];
     this.#store = store;
     this.#counts = new TenantCounts(quotas);
     this.#transactions = new CatalogTransactions(store, () => this.#counts.forget());
@@ -209,7 +210,7 @@ export class Catalog {
       if (owner === null) throw await absentDatabase(transaction, request, "invalid_argument");
       const known = request.getOrCreate ? await findCollectionByName(transaction, owner.id, name) : null;
       if (known !== null) return toCollection(known);
-      const id = newStoreId();
+      const id = newStoreId(this.#avoid);
       const { entry, bytes } = await insertCollection(transaction, this.#counts, {
         ...{ id, name, tenant, database, databaseId: owner.id, metadata, configuration, schema },
         ...{ dimension: null, logPosition: 0, version: 0, models: {}, tree: id, epoch: randomUUID() },

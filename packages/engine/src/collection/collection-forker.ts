@@ -20,6 +20,7 @@ import { lineageOf } from "./lineage.ts";
 import type { CollectionPool } from "./collection-pool.ts";
 import { forkIndexFiles } from "./fork-index-files.ts";
 import { copyPurgeMark } from "./removal/purge-mark.ts";
+import { sharedName } from "../storage/folder/shared-names.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { newStoreId } from "../storage/new-store-id.ts";
 import { TurnLock } from "../storage/turn-lock.ts";
@@ -32,7 +33,7 @@ export interface CollectionForkerOptions {
   readonly archive: Archive | null;
   readonly pool: CollectionPool;
   readonly opener: Pick<CollectionOpener, "openStore" | "openStoreAt" | "filesOf" | "damaged">;
-  readonly shares: Pick<SharedStores, "reserve" | "source">;
+  readonly shares: Pick<SharedStores, "isKept" | "reserve" | "source" | "touching">;
   readonly logs: CollectionLogs | null;
   /** There may be a share that nothing leads to. */
   readonly onLeft: () => void;
@@ -102,7 +103,7 @@ export class CollectionForker {
     throwIfAborted(signal);
     await catalog.checkFork(ref, name);
     const source = await catalog.collection(ref);
-    const id = newStoreId();
+    const id = newStoreId((other) => shares.isKept(other));
     const epoch = randomUUID();
     // Until the catalog names it, a share of it would count as left behind.
     const release = shares.reserve(id);
@@ -165,7 +166,8 @@ export class CollectionForker {
     // It may be open already, or about to leave its share: that stays as it is until this store is closed.
     const store = opener.openStoreAt(source);
     try {
-      await store.copyToShare(shares.source(to, collectionName(to)));
+      const target = shares.source(to, collectionName(to));
+      await shares.touching(sharedName(to), () => store.copyToShare(target));
     } finally {
       await store.close();
     }

@@ -48,7 +48,8 @@ import type { CollectionUsage, TenantBudgets } from "./tenant-quotas.ts";
 export interface QuarantinedStore {
   /** Id of a collection, or path inside the data folder of an environment that collections share. */
   readonly store: string;
-  readonly reason: string;
+  /** `null`, of such an environment only: it is being checked. */
+  readonly reason: string | null;
 }
 
 /** Of whoever watches over the process: the gateway. */
@@ -99,8 +100,7 @@ export class CollectionOpener {
   readonly damaged: DamagedCollections;
   readonly #options: CollectionOpenerOptions;
   #damagedFiles = 0;
-  /** As `QuarantinedStore` says. */
-  #quarantined: ReadonlyMap<string, string> = new Map();
+  #quarantined: ReadonlyMap<string, string | null> = new Map();
 
   constructor(options: CollectionOpenerOptions) {
     this.#options = options;
@@ -128,8 +128,10 @@ export class CollectionOpener {
     const before = this.#quarantined;
     this.#quarantined = new Map(stores.map(({ store, reason }) => [store, reason]));
     this.#options.shares.setQuarantined(this.#quarantined);
-    const released = [...before.keys()].filter((store) => !this.#quarantined.has(store));
-    const collections = released.flatMap((store) => (isSharedName(store) ? this.#damagedIn(store) : [store]));
+    const released = [...before].filter(([store, why]) => why !== null && !this.#quarantined.has(store));
+    const collections = released.flatMap(([store]) =>
+      isSharedName(store) ? this.#damagedIn(store) : [store],
+    );
     for (const id of collections) this.damaged.remove(id);
     return collections;
   }
@@ -147,7 +149,7 @@ export class CollectionOpener {
   /** Where the catalog says, or will say, that it is. `owner`: the tenant that writes there. */
   openStoreAt({ id, shared }: StorePlace, owner?: string): LmdbRecordStore {
     const reason = this.#quarantined.get(id);
-    if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
+    if (reason != null) throw new SheafError("collection_unavailable", reason);
     if (shared) return new LmdbRecordStore(this.#options.shares.source(id, collectionName(id)));
     return new LmdbRecordStore(this.#ownEnvironment(id, owner));
   }
@@ -322,15 +324,17 @@ export class CollectionOpener {
    */
   copyToShare(entry: CollectionEntry, most: ShareLimits): Promise<StoreCounts | null> {
     const name = collectionName(entry.id);
-    return this.#touching(entry.id, async () => {
+    const { shares } = this.#options;
+    const copy = async (): Promise<StoreCounts | null> => {
       const store = this.openStoreAt(entry);
       try {
         requireCaughtUp(store.head, entry, name);
-        return await store.copyAsShare(this.#options.shares.source(entry.id, name), most);
+        return await store.copyAsShare(shares.source(entry.id, name), most);
       } finally {
         await store.close();
       }
-    });
+    };
+    return this.#touching(entry.id, () => shares.touching(sharedName(entry.id), copy));
   }
 
   /** What operations up to this one changed is not known any more. The collection has to be closed. */

@@ -185,6 +185,7 @@ export class IndexKeeper {
     await change(index.purge());
     while (index.isPurging && !this.#broken) {
       throwIfAborted(signal);
+      throwIfAborted(this.#closing);
       await sleep(POLL_MS, undefined, { ref: false });
     }
     await this.#files.settle();

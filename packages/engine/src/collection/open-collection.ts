@@ -146,7 +146,13 @@ export class OpenCollection {
 
   /** Makes what other servers can take of it: a checkpoint where its log needs one, and files of all that is worth one. */
   async share(signal: CancelSignal): Promise<void> {
-    await Promise.all([this.#options.logged?.checkpoint(), this.keeper?.share(signal)]);
+    // Both have ended before it may be closed.
+    const outcomes = await Promise.allSettled([
+      this.#options.logged?.checkpoint(),
+      this.keeper?.share(signal),
+    ]);
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   /** A changed schema or configuration; searches follow it once it resolves. */

@@ -80,9 +80,9 @@ describe("the doctor, where collections share environments", () => {
       expect.stringContaining(`environment ${sharedName(refs[0]!.id)}`),
     );
     const inspection = new InspectionProcess(dataFolder);
-    expect(await inspection.check(refs[0]!.id)).toContain("damaged");
+    expect(await inspection.check(sharedName(refs[0]!.id))).toContain("damaged");
     if (sharedName(refs[2]!.id) !== sharedName(refs[0]!.id))
-      expect(await inspection.check(refs[2]!.id)).toBeNull();
+      expect(await inspection.check(sharedName(refs[2]!.id))).toBeNull();
     await inspection.close();
   });
 

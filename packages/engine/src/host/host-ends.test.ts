@@ -166,6 +166,10 @@ describe("an engine host that ends", () => {
     const writing = write(engine, neighbours[1]!, "add", record("b"));
     expect(await codeOf(writing)).toBe("collection_unavailable");
     if (sharedName(bystander.id) !== shared) expect(await read(bystander)).toBe("ok");
+    for (let i = 0; i < 12; i++) {
+      const { id } = await engine.createCollection(parseCreateCollection({ name: `later-${i}` }, AT));
+      await write(engine, { ...AT, id }, "add", record("a"));
+    }
     expect(logged.filter((message) => message.startsWith("the engine host ended"))).toHaveLength(1);
     expect(logged.filter((message) => message.includes("collections of a file are out"))).toHaveLength(1);
     copyFileSync(`${file}.backup`, file);

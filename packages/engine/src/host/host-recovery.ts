@@ -55,7 +55,7 @@ export class HostRecovery {
     this.#quarantine = new Quarantine({
       storeOf: (id) => this.#storeOf(id),
       check: (store) => this.#checker.check(store),
-      onChange: (store, reason) => this.#onQuarantineChange(store, reason),
+      onVerdict: (store, reason, before) => this.#hearVerdict(store, reason, before),
     });
   }
 
@@ -66,7 +66,12 @@ export class HostRecovery {
 
   /** What the next host must not open; at most as much as its arguments hold, and it hears of the rest once it is ready. */
   get quarantined(): readonly QuarantinedStore[] {
-    return this.#quarantine.quarantined.slice(0, MAX_QUARANTINED);
+    return this.#kept.slice(0, MAX_QUARANTINED);
+  }
+
+  /** Calls of a collection that is checked wait here; what a host does by itself in a shared file does not. */
+  get #kept(): readonly QuarantinedStore[] {
+    return this.#quarantine.kept.filter(({ store, reason }) => reason !== null || isSharedName(store));
   }
 
   hearDamage({ collection, isDamaged }: DamageEvent): void {
@@ -102,8 +107,8 @@ export class HostRecovery {
   /** Tells a new host all that it must not open, and opens what the last one has left dirty, one by one. */
   async hostReady(): Promise<void> {
     try {
-      const { quarantined } = this.#quarantine;
-      if (quarantined.length > 0) await this.#host.setQuarantined(quarantined);
+      // Also where nothing is: what it was started with may be known to be sound by now.
+      await this.#host.setQuarantined(this.#kept);
       for (const id of await this.#host.dirtyCollections()) {
         if (!this.#endedWhileReviving.has(id)) await this.#revive(id);
       }
@@ -159,13 +164,18 @@ export class HostRecovery {
     return isSharedName(store) || this.#folder.storeBytes(store) > 0 ? store : sharedName(store);
   }
 
-  #onQuarantineChange(store: string, reason: string | null): void {
+  #hearVerdict(store: string, reason: string | null, before: string | null): void {
+    if (reason !== before) this.#logVerdict(store, reason);
+    else if (!isSharedName(store)) return;
+    // A host that is not there hears of all of them when it is.
+    if (this.#host.ready) this.#host.setQuarantined(this.#kept).catch(() => {});
+  }
+
+  #logVerdict(store: string, reason: string | null): void {
     const of = isSharedName(store) ? {} : { collection: store };
     if (reason !== null) {
       const out = isSharedName(store) ? "all collections of a file are out of service" : "out of service";
       this.#log({ level: "error", message: `${out}: ${reason}`, ...of });
     } else this.#log({ level: "info", message: `serves again: no damage is left in ${store}`, ...of });
-    // A host that is not there hears of all of them when it is.
-    if (this.#host.ready) this.#host.setQuarantined(this.#quarantine.quarantined).catch(() => {});
   }
 }

@@ -21,7 +21,7 @@ function start() {
         verdicts.push((verdict) => (verdict instanceof Error ? reject(verdict) : resolve(verdict))),
       );
     },
-    onChange: (id, reason) => told.push([id, reason]),
+    onVerdict: (store, reason, before) => reason !== before && told.push([store, reason]),
     now: () => now,
   });
   const decide = async (verdict: string | null | Error): Promise<void> => {
@@ -56,7 +56,7 @@ describe("quarantine", () => {
       { status: "fulfilled" },
       { status: "rejected", reason: { code: "collection_unavailable", message: REFUSED } },
     ]);
-    expect(quarantine.quarantined).toEqual([{ store: "damaged", reason: DAMAGED }]);
+    expect(quarantine.kept).toEqual([{ store: "damaged", reason: DAMAGED }]);
     expect(await found).toEqual(["damaged"]);
     expect(told).toEqual([["damaged", DAMAGED]]);
   });
@@ -106,7 +106,7 @@ describe("quarantine", () => {
     await decide(null);
     await restored;
     expect(quarantine.admission("c")).toBeNull();
-    expect(quarantine.quarantined).toEqual([]);
+    expect(quarantine.kept).toEqual([]);
     expect(told).toEqual([
       ["c", DAMAGED],
       ["c", null],
@@ -129,7 +129,9 @@ describe("quarantine", () => {
     const found = quarantine.suspect(["file"]);
     const outcome = settled(quarantine.admission("file-1"), quarantine.admission("file-2"));
     expect(quarantine.admission("other-1")).toBeNull();
+    expect(quarantine.kept).toEqual([{ store: "file", reason: null }]);
     await decide(DAMAGED);
+    expect(quarantine.kept).toEqual([{ store: "file", reason: DAMAGED }]);
     expect(await outcome).toMatchObject([{ reason: { message: REFUSED } }, { reason: { message: REFUSED } }]);
     await expect(quarantine.admission("file-3")).rejects.toMatchObject({ code: "collection_unavailable" });
     expect(await found).toEqual(["file"]);

@@ -15,8 +15,8 @@ export interface QuarantineOptions {
   readonly storeOf: (id: string) => string;
   /** How a store is damaged; `null`: it is not. May reject: then nothing changes. */
   readonly check: (store: string) => Promise<string | null>;
-  /** A store was quarantined, or no longer is. */
-  readonly onChange: (store: string, reason: string | null) => void;
+  /** A check has ended: a store is quarantined, or not. `before`: what the one before has said, if that kept it. */
+  readonly onVerdict: (store: string, reason: string | null, before: string | null) => void;
   readonly now?: () => number;
 }
 
@@ -47,8 +47,9 @@ export class Quarantine {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  get quarantined(): readonly QuarantinedStore[] {
-    return [...this.#held].flatMap(([store, { reason }]) => (reason === null ? [] : [{ store, reason }]));
+  /** With those that are suspected, without a reason. */
+  get kept(): readonly QuarantinedStore[] {
+    return [...this.#held].map(([store, { reason }]) => ({ store, reason }));
   }
 
   /** The host has crashed while it had these stores under way. Resolves with those that are damaged. */
@@ -97,7 +98,7 @@ export class Quarantine {
       const before = held.reason;
       Object.assign(held, { reason, checking: null, nextCheckAt: checkedAt + restMs });
       if (reason === null) this.#held.delete(store);
-      if (reason !== before) this.#options.onChange(store, reason);
+      this.#options.onVerdict(store, reason, before);
     };
     held.checking = this.#line.then(check);
     this.#line = held.checking;

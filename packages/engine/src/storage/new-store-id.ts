@@ -9,8 +9,17 @@ export const SHARED_ENVIRONMENTS = 32;
 /** For new collections. A power of two. */
 const ENVIRONMENTS_OF_NEW = 8;
 
-/** A UUID, random but for two bits. */
-export function newStoreId(): string {
+/** Tries to find another environment: with one of eight to be avoided, all fail once in 10^20. */
+const ATTEMPTS = 22;
+
+/** A UUID, random but for two bits. `avoid`: whether no store should have this one. */
+export function newStoreId(avoid: (id: string) => boolean = () => false): string {
+  let id = drawId();
+  for (let attempt = 1; attempt < ATTEMPTS && avoid(id); attempt++) id = drawId();
+  return id;
+}
+
+function drawId(): string {
   const id = randomUUID();
   const first = Number.parseInt(id.slice(0, 2), 16);
   const number = first % SHARED_ENVIRONMENTS;

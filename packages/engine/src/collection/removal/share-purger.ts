@@ -21,7 +21,7 @@ import { DUE, WITHOUT_WAITING } from "./purge-times.ts";
 
 export interface SharePurgerOptions {
   readonly folder: DataFolder;
-  readonly shares: Pick<SharedStores, "compact" | "idsIn" | "newestTransaction">;
+  readonly shares: Pick<SharedStores, "compact" | "idsIn" | "newestTransaction" | "touching">;
   readonly pool: Pick<CollectionPool, "use" | "whileClosed">;
   readonly opener: Pick<CollectionOpener, "openStoreAt" | "forget">;
   readonly forker: Pick<CollectionForker, "alone">;
@@ -67,8 +67,13 @@ export class SharePurger {
   async #look(name: string, closing: Cancellation): Promise<void> {
     const { shares, afterMs } = this.#options;
     const before = this.#readMark(name);
+    if (before === null || Date.now() - before.at < afterMs * DUE) return;
+    await shares.touching(name, () => this.#purge(name, before, closing));
+  }
+
+  async #purge(name: string, before: ShareMark, closing: Cancellation): Promise<void> {
+    const { shares } = this.#options;
     const at = Date.now();
-    if (before === null || at - before.at < afterMs * DUE) return;
     const isSame = shares.newestTransaction(name) === before.transaction;
     if (isSame && Object.keys(before.removed).length === 0) return this.#writeMark(name, { ...before, at });
     for (const [id, sequence] of Object.entries(before.removed)) await this.#forget(id, sequence, closing);

@@ -9,6 +9,7 @@ import { type KernelKind, KernelMemory, allocationBytes } from "../../kernels/ke
 const ITERATIONS = 6;
 /** Multiplications between two yields. */
 const SLICE = 12_000_000;
+const PLAIN_IS_SLOWER = 16;
 /** Vectors that are read between two yields, at most. */
 const MOST_READ = 64;
 
@@ -48,15 +49,15 @@ export class KMeans {
   readonly centroids: Float32Array;
 
   constructor({ width, centroids: count, sample, kernels }: KMeansOptions) {
-    const slice = Math.floor(SLICE / (width * count));
-    this.#slice = Math.max(4, roundDown(Math.min(slice, MOST_READ)));
+    const most = Math.min(Math.floor(SLICE / (width * count)), MOST_READ);
+    const slice = Math.max(4, roundDown(most));
     this.#width = width;
     this.#count = count;
-    const kept = Math.max(roundUp(sample), this.#slice);
+    const kept = Math.max(roundUp(sample), slice);
     const all = roundUp(count);
     const bytes = {
-      vectors: this.#slice * width * 4,
-      found: this.#slice * 4,
+      vectors: slice * width * 4,
+      found: slice * 4,
       words: kept * width * 2,
       steps: kept * 4,
       centroids: all * width * 4,
@@ -68,6 +69,7 @@ export class KMeans {
     const lengths = [...Object.values(bytes), ...[WORDS, NEAREST, SUM].map(blockBytes)];
     const total = lengths.reduce((sum, length) => sum + allocationBytes(length), 0);
     this.#memory = new KernelMemory(total, { kernels });
+    this.#slice = this.#memory.kind === "plain" ? Math.max(4, roundDown(most / PLAIN_IS_SLOWER)) : slice;
     const entries = Object.entries(bytes).map(([name, length]) => [name, this.#memory.allocate(length)]);
     const at = Object.fromEntries(entries) as Readonly<Record<keyof typeof bytes, number>>;
     this.#words = this.#memory.block(WORDS);
@@ -92,8 +94,10 @@ export class KMeans {
   /** `vectors` of them, at least as many as centroids and no more than `sample`. */
   *train(vectors: number, read: ReadNumbered): Generator<void, void> {
     const width = this.#width;
-    for (let i = 0; i < this.#count; i++)
+    for (let i = 0; i < this.#count; i++) {
       read(Math.floor((i * vectors) / this.#count), this.centroids.subarray(i * width, (i + 1) * width));
+      if (i % MOST_READ === MOST_READ - 1) yield;
+    }
     this.#measure();
     for (let first = 0; first < vectors; first += this.#slice) {
       this.#take(first, Math.min(this.#slice, vectors - first), read, first);

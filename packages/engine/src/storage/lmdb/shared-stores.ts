@@ -35,8 +35,8 @@ export class SharedStores {
   /** Id -> stores of it that are open, or are going to be. */
   readonly #open = new Map<string, number>();
   readonly #clearing = new Set<string>();
-  /** Environment -> why it must not be read. */
-  #quarantined: ReadonlyMap<string, string> = new Map();
+  /** Environment -> why it must not be read; `null`: for as long as it is checked. */
+  #quarantined: ReadonlyMap<string, string | null> = new Map();
 
   constructor(options: SharedStoresOptions) {
     this.#options = options;
@@ -49,9 +49,27 @@ export class SharedStores {
     return sum;
   }
 
-  /** From now on these environments are not read, and no others; why. Asking for them throws `collection_unavailable`. */
-  setQuarantined(reasons: ReadonlyMap<string, string>): void {
+  /**
+   * From now on these environments are not read, and no others, and why. Asking for them throws `collection_unavailable`, or
+   * `unavailable` for as long as they are checked.
+   */
+  setQuarantined(reasons: ReadonlyMap<string, string | null>): void {
     this.#quarantined = reasons;
+  }
+
+  /** Whether the environment for this id is not to be used now. */
+  isKept(id: string): boolean {
+    return this.#quarantined.has(sharedName(id));
+  }
+
+  /** Says so to whoever watches over the process, for as long as the work takes: it reads an environment, and no call does. */
+  async touching<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.#options.onTouch?.(name, true);
+    try {
+      return await work();
+    } finally {
+      this.#options.onTouch?.(name, false);
+    }
   }
 
   /** `label`: what messages call the store. */
@@ -94,10 +112,11 @@ export class SharedStores {
     isLeftBehind: () => Promise<boolean>,
   ): Promise<"cleared" | "in use" | "not left behind"> {
     if (this.#open.has(id) || this.#clearing.has(id)) return "in use";
+    if (this.#quarantined.get(sharedName(id)) === null) return "in use";
     this.#clearing.add(id);
     try {
       if (!(await isLeftBehind())) return "not left behind";
-      await this.#touching(sharedName(id), () => this.#clear(id));
+      await this.touching(sharedName(id), () => this.#clear(id));
       return "cleared";
     } finally {
       this.#clearing.delete(id);
@@ -137,7 +156,7 @@ export class SharedStores {
   async compact(name: string, staged: string): Promise<CompactedFiles> {
     const environment = this.#find(name);
     if (environment === null) return { former: 0, copied: 0 };
-    return this.#touching(name, () => environment.compact(staged));
+    return this.touching(name, () => environment.compact(staged));
   }
 
   /** As long as it is the same number nothing has changed there; 0: there is no such environment. */
@@ -160,6 +179,10 @@ export class SharedStores {
   /** `null`: none of its stores was written yet. */
   #find(name: string): LmdbEnvironment | null {
     const reason = this.#quarantined.get(name);
+    if (reason === null)
+      throw new SheafError("unavailable", "stored data is being checked after a crash", {
+        retryAfterSeconds: 1,
+      });
     if (reason !== undefined) throw new SheafError("collection_unavailable", reason);
     const known = this.#environments.get(name);
     if (known !== undefined) return known;
@@ -174,15 +197,6 @@ export class SharedStores {
     });
     this.#environments.set(name, environment);
     return environment;
-  }
-
-  async #touching<T>(name: string, work: () => Promise<T>): Promise<T> {
-    this.#options.onTouch?.(name, true);
-    try {
-      return await work();
-    } finally {
-      this.#options.onTouch?.(name, false);
-    }
   }
 
   #release(id: string): void {
