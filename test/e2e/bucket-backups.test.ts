@@ -1,7 +1,6 @@
 /** Backups in a bucket: of a server, of a stopped one, and what the commands make of them. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ObjectServer } from "../../packages/engine/src/storage/objects/testing/object-server.ts";
@@ -13,15 +12,19 @@ const EVERYTHING = { include: ["documents", "embeddings"] };
 
 let objects: ObjectServer;
 let folder: string;
+/** For temporary files. */
+let spool: string;
 let bucket: string;
 let env: Readonly<Record<string, string>>;
 let served: ServedSheaf;
 let collection: string;
 beforeAll(async () => {
   [objects, folder] = [await ObjectServer.start(), await temporaryFolder()];
+  mkdirSync((spool = join(folder, "tmp")));
   const { endpoint, bucket: name, prefix, accessKeyId, secretAccessKey } = objects.settings();
   bucket = `s3://${name}/${prefix}`.slice(0, -1);
   env = {
+    TMPDIR: spool,
     AWS_ENDPOINT_URL_S3: endpoint,
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
@@ -74,7 +77,7 @@ describe("backups in a bucket", () => {
     for (const name of ["next", "full"])
       expect(await sheaf("backup", "remove", `${bucket}/${name}`)).toMatchObject({ code: 0 });
     expect((await sheaf("backup", "list")).output).toBe("no backups\n");
-    expect(readdirSync(tmpdir()).filter((name) => name.startsWith("sheaf-backup-"))).toEqual([]);
+    expect(readdirSync(spool).filter((name) => name.startsWith("sheaf-backup-"))).toEqual([]);
   });
 
   it("are refused by name where the bucket, its keys or the place are none", async () => {

@@ -117,7 +117,7 @@ describe("a caller that leaves", () => {
 describe("a request whose time is up", () => {
   let search: string;
   beforeAll(async () => {
-    search = await serve("--request-seconds", "2", "--bulk-request-seconds", "1");
+    search = await serve("--request-seconds", "4", "--bulk-request-seconds", "1");
   });
 
   it("answers 504 and stops its search", async () => {
