@@ -28,8 +28,8 @@ const request = (to: string, more: Partial<BackupRequest> = {}): BackupRequest =
   ...{ target: to, base: null, tenant: null, keys: false },
   ...more,
 });
-/** Files of a backup that are not of one collection. */
-const NAMELESS = /^(?:backup\.json|catalog|collections\.jsonl)/u;
+/** Files of a backup that are not of one collection; the first pack has the catalog. */
+const NAMELESS = /^(?:backup\.json|collections\.jsonl|packs\/000001$)/u;
 const EVERYTHING = { ids: null, where: null };
 
 async function restoredFolder(backup: string, tenant: string | null = null): Promise<string> {
