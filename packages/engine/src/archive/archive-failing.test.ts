@@ -5,6 +5,7 @@ import { verifyBackup } from "../backup/verify-backup.ts";
 import type { Engine } from "../engine.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { listSegments } from "./archive-format.ts";
+import { readMark, writeMark } from "./archive-mark.ts";
 import { Archived, DAY_MS, positionOf, stateOf } from "./testing/archived.ts";
 
 describe("an archive that cannot be written", () => {
@@ -85,27 +86,36 @@ describe("an archive that cannot be written", () => {
     expect(await isMissing(await archived.open())).toBe(1);
   });
 
-  it("says so where it has removed what the newest backup needs, after a start too", async () => {
-    const archived = new Archived();
-    const engine = await archived.open();
-    const ref = await makeCollection(engine);
-    await archived.back(engine);
-    for (let i = 0; i < 20; i++)
-      await write(engine, ref, "upsert", record("a", { document: "x".repeat(999) }));
-    await engine.close();
-    const isMissing = async (): Promise<number> => {
-      const again = await archived.open();
-      const { archiveBackupMissing } = await again.statistics();
-      await again.close();
-      return archiveBackupMissing;
-    };
-    expect(await isMissing()).toBe(0);
-    const longAgo = Date.now() / 1_000 - (3 * DAY_MS) / 1_000;
-    for (const { path } of listSegments(archived.folder)) utimesSync(path, longAgo, longAgo);
-    expect(await isMissing()).toBe(1);
-    expect(archived.logged.filter((line) => line.includes("the newest backup needs"))).toHaveLength(1);
-    expect(await isMissing()).toBe(1);
-  });
+  it.each([
+    { by: "this version", isOld: false },
+    { by: "an earlier version", isOld: true },
+  ])(
+    "says so where it has removed what the newest backup of $by needs, after a start too",
+    async ({ isOld }) => {
+      const archived = new Archived();
+      const engine = await archived.open();
+      const ref = await makeCollection(engine);
+      await archived.back(engine);
+      for (let i = 0; i < 20; i++)
+        await write(engine, ref, "upsert", record("a", { document: "x".repeat(999) }));
+      await engine.close();
+      const mark = readMark(archived.dataFolder)!;
+      // It did not say from where on a backup needs the archive.
+      if (isOld) writeMark(archived.dataFolder, { ...mark, from: null });
+      const isMissing = async (): Promise<number> => {
+        const again = await archived.open();
+        const { archiveBackupMissing } = await again.statistics();
+        await again.close();
+        return archiveBackupMissing;
+      };
+      expect(await isMissing()).toBe(0);
+      const longAgo = Date.now() / 1_000 - (3 * DAY_MS) / 1_000;
+      for (const { path } of listSegments(archived.folder)) utimesSync(path, longAgo, longAgo);
+      expect(await isMissing()).toBe(1);
+      expect(archived.logged.filter((line) => line.includes("the newest backup needs"))).toHaveLength(1);
+      expect(await isMissing()).toBe(1);
+    },
+  );
 
   it("says from which entry on a clock that was set back makes times useless", async () => {
     const archived = new Archived();

@@ -25,8 +25,8 @@ import {
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
 import { lockArchive } from "./archive-lock.ts";
 import { ArchiveLog } from "./archive-log.ts";
-import { readMark, removeMark, writeMark } from "./archive-mark.ts";
-import { type LastCommits, lastEntries } from "./last-entries.ts";
+import { type ArchiveMark, readMark, removeMark, writeMark } from "./archive-mark.ts";
+import { type LastCommits, findBase, lastEntries } from "./last-entries.ts";
 import { removeOldSegments } from "./remove-old-segments.ts";
 
 export interface ArchiveSettings {
@@ -145,11 +145,11 @@ export class Archive {
     const { bases } = found;
     const commits = isSame ? found.commits : null;
     const last = bases.findLast((base) => base.chain === chain) ?? null;
-    const marked = known?.backup == null ? null : { id: known.backup, from: known.from };
-    const backup = isSame ? (marked ?? last) : null;
+    const backup = isSame ? (markedBackup(known, settings.folder) ?? last) : null;
     archive = new Archive(settings, {
       ...{ chain, log, bases, onRenewed, onNews, onProblem, commits, unlock, dataFolder, backup },
     });
+    if (isSame && known.from === null) archive.#mark();
     archive.removeOld();
     return archive;
   }
@@ -191,8 +191,7 @@ export class Archive {
   /** Segments that are older than the archive is kept for. What the newest backup needs may be among them. */
   removeOld(): void {
     const first = removeOldSegments(this.#settings, this.#bases);
-    const from = this.#backup?.from ?? null;
-    if (first === null || from === null || first <= from + 1) return;
+    if (first === null || this.#backup === null || first <= this.#backup.from + 1) return;
     this.#backup = null;
     this.#onNews(
       "the archive has removed entries that the newest backup needs, for it is older than twice the time that the archive is kept for: make a backup to restore from",
@@ -344,8 +343,8 @@ export class Archive {
   }
 }
 
-/** `from`: entries above it are needed; `null`: that is not known. */
-type LeadingBackup = Pick<BaseBody, "id"> & { readonly from: number | null };
+/** Entries above `from` are needed. */
+type LeadingBackup = Pick<BaseBody, "id" | "from">;
 
 export interface ArchiveWatch {
   readonly dataFolder: string;
@@ -364,6 +363,12 @@ interface OpenedArchive {
   readonly onRenewed: (chain: string, why: string) => void;
   readonly onProblem: (error: unknown) => void;
   readonly unlock: () => void;
+}
+
+/** `null` where the backup's entry is gone, too: so is what it needs. */
+function markedBackup({ backup, from }: ArchiveMark, folder: string): LeadingBackup | null {
+  if (backup === null) return null;
+  return from === null ? findBase(folder, backup) : { id: backup, from };
 }
 
 function bytesOf(folder: string): number {

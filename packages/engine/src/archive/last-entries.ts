@@ -48,6 +48,21 @@ export function lastEntries(folder: string): LastEntries {
   }
 }
 
+/** The entry of a backup, from the end on. All of the archive is read where that is gone. */
+export function findBase(folder: string, id: string): BaseBody | null {
+  let next = Infinity;
+  for (const { first } of listSegments(folder).toReversed()) {
+    for (const { kind, position, body } of readArchive(folder, first - 1)) {
+      if (position >= next) break;
+      if (kind !== ENTRY_KIND.base) continue;
+      const base = decodeBase(body);
+      if (base.id === id) return base;
+    }
+    next = first;
+  }
+  return null;
+}
+
 const EMPTY: ArchiveEnd = {
   ...{ position: 0, time: null, chain: null },
   ...{ problem: null, segment: null, bytes: 0 },
