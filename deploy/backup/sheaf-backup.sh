@@ -3,7 +3,7 @@
 #   sheaf-backup.sh night   a whole backup, night-<time>
 #   sheaf-backup.sh hour    hour-<time>: what has changed since the newest complete night-<time>
 #   sheaf-backup.sh check   reads the newest of them, with what it adds to, and compares all of it with its sums
-#   sheaf-backup.sh prune 7 removes those of them from before the newest night that is at least 7 days old
+#   sheaf-backup.sh prune 7 removes those of them from before the newest night that is at least 7 days old and lacks nothing
 # The last two run where the backups are: SHEAF_BACKUP_FOLDER names their folder. With SHEAF_ARCHIVE, check reads the archive, too.
 # It needs the command `sheaf` (SHEAF, if that is not in PATH), and SHEAF_URL and SHEAF_KEY as every command does.
 # It prints nothing unless something is wrong, so that cron sends mail only then.
@@ -61,14 +61,17 @@ prune)
   case ${2:-} in '' | *[!0-9]*) usage ;; esac
   # Hours before nights, for they add to them; and no night that one of the hours that stay adds to.
   old=$(pick "(() => {
-    const oldest = nights.find((one) => Date.parse(one.finished_at) <= Date.now() - $2 * 86400000);
+    const oldest = nights.find((one) => one.damaged === 0 && Date.parse(one.finished_at) <= Date.now() - Number('$2') * 86400000);
     if (oldest === undefined) return [];
     const isOld = (one) => Date.parse(one.finished_at) < Date.parse(oldest.started_at);
     const kept = new Set(made.filter((one) => !isOld(one)).map((one) => one.incremental));
     const old = made.filter((one) => isOld(one) && !kept.has(one.name));
     return [...old.filter((one) => !nights.includes(one)), ...old.filter((one) => nights.includes(one))];
   })()")
-  for name in $old; do quietly "$sheaf" backup remove "$folder/$name"; done
+  # One that is needed by a backup of another name stays, and the others go all the same.
+  failed=0
+  for name in $old; do (quietly "$sheaf" backup remove "$folder/$name") || failed=1; done
+  exit "$failed"
   ;;
 *) usage ;;
 esac
