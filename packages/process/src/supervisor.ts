@@ -109,6 +109,8 @@ export class ChildSupervisor {
     if (this.#restartTimer !== null) clearTimeout(this.#restartTimer);
     const child = this.#child;
     if (child?.pid === undefined) return;
+    // Gone, though its pipes may not be closed yet.
+    if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_GRACE_MS);
     childSocket(child).end();

@@ -116,6 +116,8 @@ export class BackupSteps {
     const { to, header } = step;
     await this.#stores?.copier.close();
     this.#stores = null;
+    if (!existsSync(join(to, UNFINISHED)))
+      throw new SheafError("failed_precondition", `${to} was removed while it was made`);
     await syncPacks(to);
     const list = join(to, COLLECTION_LIST);
     appendFileSync(list, "", { mode: OWNER_ONLY_FILE });

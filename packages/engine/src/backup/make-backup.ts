@@ -5,9 +5,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, statSync } from "node:fs";
-import { rm, stat } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import type { Archive } from "../archive/archive.ts";
 import { forkIndexFiles } from "../collection/fork-index-files.ts";
@@ -20,16 +20,18 @@ import { makeLockedFolder } from "../host/locked-folder.ts";
 import type { SharedStores } from "../storage/lmdb/shared-stores.ts";
 import { type DiskReserve, reserveElsewhere } from "../storage/folder/disk-space.ts";
 import { liesIn } from "../storage/folder/lies-in.ts";
-import { makeFolder } from "../storage/folder/make-folder.ts";
 import type { ObjectStoreSettings } from "../storage/objects/object-store.ts";
-import { writeDurably } from "../storage/folder/write-durably.ts";
 import { BackupChild } from "./backup-child.ts";
-import { type Backup, type BackupHeader, UNFINISHED, isBackup, readChain } from "./backup-files.ts";
+import { type Backup, type BackupHeader, readChain } from "./backup-files.ts";
+import { clearBackup, prepareTarget } from "./backup-target.ts";
 import { namingFullDisk } from "./naming-full-disk.ts";
 import type { CataloguedCollection, CollectionToCopy, CopiedCollections } from "./backup-steps.ts";
 
 /** Forks and purges wait while these are copied; each of them is small. */
 const MOST_IN_A_BATCH = 64;
+
+/** So long a server that stops goes on removing what it has sent to a bucket of a backup that is not complete. */
+const MS_TO_CANCEL_AT_CLOSE = 3_000;
 
 /** Of folders for backups on their way to a bucket, or from there. */
 export const SPOOL_PREFIX = "sheaf-backup-";
@@ -83,6 +85,8 @@ export class BackupMaker {
   #running: Running | null = null;
   /** Of the one under way. */
   readonly #children = new Set<BackupChild>();
+  /** Aborted some time after this was closed. */
+  readonly #lastMoment = new AbortController();
 
   constructor(options: BackupMakerOptions) {
     this.#options = options;
@@ -118,7 +122,9 @@ export class BackupMaker {
   /** Ends the one under way. */
   async close(): Promise<void> {
     for (const child of this.#children) void child.close();
+    const timer = setTimeout(() => this.#lastMoment.abort(), MS_TO_CANCEL_AT_CLOSE);
     await this.#running?.ended;
+    clearTimeout(timer);
   }
 
   #make(request: BackupRequest, signal: CancelSignal | undefined): Promise<MadeBackup> {
@@ -135,17 +141,29 @@ export class BackupMaker {
     const folder = spool.path;
     const child = this.#newChild();
     try {
-      await child.ask("requireNewBackup", { bucket, name }, signal);
+      await child.ask("beginBackup", { bucket, name, base }, signal);
       if (base !== null) await child.ask("fetchBackup", { bucket, name: base, folder }, signal);
       const inFolder = { target: join(folder, name), base: base === null ? null : join(folder, base) };
       const made = await this.#makeInFolder({ ...request, ...inFolder }, signal, () =>
         child.ask("sendBackup", { bucket, name, folder }, signal),
       );
       return { ...made, target: name };
+    } catch (error) {
+      await this.#end(child);
+      await this.#cancelInBucket(bucket, name);
+      throw error;
     } finally {
       await this.#end(child);
       await spool.remove();
     }
+  }
+
+  /** By another process: the one that was sending has ended. What is left, `removeBackup` knows. */
+  async #cancelInBucket(bucket: ObjectStoreSettings, name: string): Promise<void> {
+    // Not of `#children`: it goes on for a moment when this is closed.
+    const child = new BackupChild(this.#options.lockFd);
+    await child.ask("cancelBackup", { bucket, name }, this.#lastMoment.signal).catch(() => undefined);
+    await child.close();
   }
 
   /** @param keep It is complete, and is to be brought to where it is kept. */
@@ -166,17 +184,28 @@ export class BackupMaker {
     const release = folder.hold();
     const releaseShares = deleteBehind.hold();
     const child = this.#newChild();
-    try {
-      return await this.#copy({ request: { ...request, target }, base, child, signal, keep });
-    } catch (error) {
-      await child.close();
-      await clearTarget(target);
-      throw namingFullDisk(target, error);
-    } finally {
+    let isCopied = false;
+    const free = async (): Promise<void> => {
+      if (isCopied) return;
+      isCopied = true;
       await this.#end(child);
       this.#options.shares.forgetDeadReaders();
       releaseShares();
       await release();
+    };
+    const kept = async (): Promise<void> => {
+      // Sending takes long, and reads the copy alone.
+      await free();
+      await keep?.();
+    };
+    try {
+      return await this.#copy({ request: { ...request, target }, base, child, signal, keep: kept });
+    } catch (error) {
+      await child.close();
+      await clearBackup(target);
+      throw namingFullDisk(target, error);
+    } finally {
+      await free();
     }
   }
 
@@ -243,7 +272,7 @@ export class BackupMaker {
       base: base === null ? null : { id: base.header.id, path: relative(to, base.folder) },
     };
     bytes = await child.ask("finishBackup", { to, header }, signal);
-    await work.keep?.();
+    await work.keep();
     // It is complete, whether that can be noted or not; the archive says what is wrong with it.
     const noted = tenant === null ? archive?.noteBase({ id, from, to: until, finished: Date.now() }) : null;
     await noted?.catch(() => undefined);
@@ -325,7 +354,7 @@ interface BackupWork {
   readonly base: Backup | null;
   readonly child: BackupChild;
   readonly signal: CancelSignal | undefined;
-  readonly keep: (() => Promise<void>) | undefined;
+  readonly keep: () => Promise<void>;
 }
 
 type ToBucket = BackupRequest & { readonly bucket: ObjectStoreSettings };
@@ -363,23 +392,4 @@ async function baseOf({ base, target, tenant }: BackupRequest & { readonly base:
   if (header.tenant !== null && header.tenant !== tenant)
     throw new SheafError("invalid_argument", `${base} holds tenant ${header.tenant} alone`);
   return newest;
-}
-
-/** What a backup that was killed has left there is removed. */
-async function prepareTarget(target: string, base: Backup | null): Promise<void> {
-  if (existsSync(target) && (await stat(target)).isDirectory() && readdirSync(target).length > 0) {
-    const isLeft = existsSync(join(target, UNFINISHED)) && !isBackup(target);
-    const what = isBackup(target) ? "a backup" : "other files";
-    if (!isLeft) throw new SheafError("already_exists", `${basename(target)} holds ${what} already`);
-    await clearTarget(target);
-  }
-  makeFolder(target);
-  // Whoever removes backups sees by it that the base is needed.
-  writeDurably(join(target, UNFINISHED), base === null ? "" : relative(target, base.folder));
-}
-
-/** But for the folder itself, which may be a mount. */
-async function clearTarget(target: string): Promise<void> {
-  const names = readdirSync(target).filter((name) => name !== UNFINISHED);
-  for (const name of [...names, UNFINISHED]) await rm(join(target, name), { recursive: true, force: true });
 }

@@ -1,15 +1,31 @@
 /** Removes a backup, unless another one that lies beside it adds to it. */
-import { existsSync, readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, realpathSync, renameSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { SheafError } from "@sheaf/protocol";
-import { UNFINISHED, isBackup, readHeader } from "./backup-files.ts";
+import { HEADER, UNFINISHED, isBackup, readHeader } from "./backup-files.ts";
+import { clearBackup } from "./backup-target.ts";
+
+/** What it was. */
+export type RemovedBackup = "complete" | "unfinished";
 
 /**
- * Throws `invalid_argument` where there is no complete backup, `failed_precondition` where others need it, or where it cannot
- * be told of one beside it whether it does.
+ * Removes one that was not finished, or not removed to its end, too. Throws `invalid_argument` where there is none,
+ * `failed_precondition` where others need it, or where it cannot be told of one beside it whether it does.
  */
-export async function removeBackup(folder: string): Promise<void> {
+export async function removeBackup(folder: string): Promise<RemovedBackup> {
+  const isLeft = !isBackup(folder) && existsSync(join(folder, UNFINISHED));
+  const doomed = isLeft ? realpathSync(folder) : await requireUnneeded(folder);
+  // It is no backup any more, wherever this is interrupted, and can be removed again. A full disk has room for this, too.
+  if (!isLeft) renameSync(join(doomed, HEADER), join(doomed, UNFINISHED));
+  await clearBackup(doomed);
+  await rm(doomed, { recursive: true });
+  if (resolve(folder) !== doomed) await rm(resolve(folder), { force: true });
+  return isLeft ? "unfinished" : "complete";
+}
+
+/** Gives the folder itself. */
+async function requireUnneeded(folder: string): Promise<string> {
   const { id } = await readHeader(folder);
   const doomed = realpathSync(folder);
   const needing: string[] = [];
@@ -23,10 +39,7 @@ export async function removeBackup(folder: string): Promise<void> {
       "failed_precondition",
       `${basename(doomed)} is needed by ${needing.toSorted().join(", ")}, which would be lost with it: remove what adds to it first`,
     );
-  // Without its header it is no backup any more, wherever this is interrupted.
-  await rm(join(doomed, "backup.json"));
-  await rm(doomed, { recursive: true });
-  if (resolve(folder) !== doomed) await rm(resolve(folder), { force: true });
+  return doomed;
 }
 
 /** Whether a folder has a backup that adds to the one with the id, or will once it is finished. */

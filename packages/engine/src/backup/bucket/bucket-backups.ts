@@ -1,10 +1,10 @@
 /**
  * Backups in a bucket, with the same names and files as in a folder. They are made and read in a folder of this machine: what
  * is verified, restored, exported or added to is fetched there first, with all that it adds to, and a new one is sent when it is
- * complete. `backup.json` is sent last, so a backup is there whole or not at all.
+ * complete. `backup.json` is sent last, so a backup is there whole or not at all. `unfinished` is there before all else, and is
+ * removed last.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type CancelSignal, SheafError, throwIfAborted } from "@sheaf/protocol";
 import { createDiskSpace } from "../../storage/folder/disk-space.ts";
@@ -21,8 +21,15 @@ import {
   damaged,
   parseHeader,
   readChain,
+  readHeader,
 } from "../backup-files.ts";
+import type { RemovedBackup } from "../remove-backup.ts";
 import { fetchFile, filesBelow, sendFile } from "./transfer.ts";
+
+/** In place of a base's name, for no backup has such names. Not empty: of an empty object no range can be read. */
+const WHOLE = ".";
+/** Of what is being removed. */
+const REMOVED = "/";
 
 export interface TransferProgress {
   readonly bytes: number;
@@ -59,9 +66,14 @@ export class BucketBackups {
     return parseHeader(place, text, (await this.#small(`${name}/${HEADER_SUM}`)) ?? "");
   }
 
-  /** Throws `already_exists`. */
-  async requireNew(name: string): Promise<void> {
+  /**
+   * Says that a backup of that name will be sent, and what it adds to, so that nobody removes that meanwhile. What an
+   * interrupted attempt has left there is removed. Throws `already_exists`.
+   */
+  async begin(name: string, base: string | null): Promise<void> {
     if (await this.isBackup(name)) throw new SheafError("already_exists", `Backup [${name}] already exists`);
+    await this.#clear(name);
+    await this.#mark(name, base ?? WHOLE);
   }
 
   async isBackup(name: string): Promise<boolean> {
@@ -99,30 +111,35 @@ export class BucketBackups {
   }
 
   /**
-   * Sends a complete backup from the folder of its name below `above`, where what it adds to lies, too. What an interrupted attempt has left there is
-   * removed. Throws `already_exists`, and `unavailable` with the file's name.
+   * Sends a backup that was begun, and is complete in the folder of its name below `above`. Where that fails, `cancel` removes
+   * what was sent. Throws `failed_precondition` where it, or what it adds to, was removed meanwhile, and `unavailable` with the
+   * file's name.
    */
   async send(name: string, above: string, { signal }: TransferOptions = {}): Promise<void> {
     const folder = join(above, name);
-    await this.requireNew(name);
-    await this.#clear(name);
-    try {
-      // Whoever removes backups sees by it that the base is needed.
-      await this.#put(`${name}/${UNFINISHED}`, Buffer.from((await this.#baseOf(folder)) ?? ""));
-      const files = filesBelow(folder).filter((file) => file !== HEADER && file !== HEADER_SUM);
-      for (const file of [...files, HEADER_SUM, HEADER]) {
-        throwIfAborted(signal);
-        await sendFile(this.#store, join(folder, file), `${name}/${file}`);
-      }
-      await this.#store.remove(`${name}/${UNFINISHED}`);
-    } catch (error) {
-      await this.#clear(name).catch(() => undefined);
-      throw error;
+    const { base } = await readHeader(folder);
+    const files = filesBelow(folder).filter((file) => file !== HEADER && file !== HEADER_SUM);
+    for (const file of [...files, HEADER_SUM]) {
+      throwIfAborted(signal);
+      await sendFile(this.#store, join(folder, file), `${name}/${file}`);
     }
+    await this.#requireBegun(name, base);
+    await sendFile(this.#store, join(folder, HEADER), `${name}/${HEADER}`);
+    // It is complete, and the mark means nothing any more.
+    await this.#store.remove(`${name}/${UNFINISHED}`).catch(() => undefined);
   }
 
-  /** Throws as `removeBackup`. */
-  async remove(name: string): Promise<void> {
+  /** Removes what was sent of a backup that will not be completed. */
+  async cancel(name: string): Promise<void> {
+    if (!(await this.isBackup(name))) await this.#clear(name);
+  }
+
+  /** As `removeBackup`. */
+  async remove(name: string): Promise<RemovedBackup> {
+    if (FILE_NAME.test(name) && !(await this.isBackup(name)) && (await this.#markOf(name)) !== null) {
+      await this.#clear(name);
+      return "unfinished";
+    }
     const { id } = await this.header(name);
     const needing: string[] = [];
     for (const other of await this.names())
@@ -132,9 +149,11 @@ export class BucketBackups {
         "failed_precondition",
         `${name} is needed by ${needing.join(", ")}, which would be lost with it: remove what adds to it first`,
       );
+    await this.#mark(name, REMOVED);
     // Without its header it is no backup any more, wherever this is interrupted.
     await this.#store.remove(`${name}/${HEADER}`);
     await this.#clear(name);
+    return "complete";
   }
 
   async #needs(
@@ -142,14 +161,29 @@ export class BucketBackups {
     { id, name }: { readonly id: string; readonly name: string },
   ): Promise<boolean> {
     if (await this.isBackup(other)) return (await this.header(other)).base?.id === id;
-    return (await this.#small(`${other}/${UNFINISHED}`)) === name;
+    return (await this.#markOf(other)) === name;
   }
 
-  /** Name of the backup that one in a folder adds to; `null`: it is whole. */
-  async #baseOf(folder: string): Promise<string | null> {
-    const text = readFileSync(join(folder, HEADER), "utf8");
-    const { base } = parseHeader(folder, text, readFileSync(join(folder, HEADER_SUM), "utf8"));
-    return base === null ? null : basename(base.path);
+  async #requireBegun(name: string, base: BackupHeader["base"]): Promise<void> {
+    const baseName = base === null ? null : basename(base.path);
+    if ((await this.#markOf(name)) !== (baseName ?? WHOLE))
+      throw new SheafError("failed_precondition", `${this.url}${name} was removed while it was made`);
+    if (baseName === null) return;
+    if (!(await this.isBackup(baseName)) || (await this.header(baseName)).id !== base?.id)
+      throw new SheafError(
+        "failed_precondition",
+        `${baseName}, which ${name} adds to, was removed while it was made`,
+      );
+  }
+
+  /** Of a backup that is not complete: the name of its base, `WHOLE` or `REMOVED`. `null`: it has none. */
+  #markOf(name: string): Promise<string | null> {
+    return this.#small(`${name}/${UNFINISHED}`);
+  }
+
+  #mark(name: string, text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    return this.#store.put(`${name}/${UNFINISHED}`, bytes, createHash("md5").update(bytes).digest());
   }
 
   /** All objects of a backup. */
@@ -161,8 +195,14 @@ export class BucketBackups {
     return objects.filter((object) => object !== `${name}/${UNFINISHED}`);
   }
 
+  /** Wherever it is interrupted, `remove` knows what is left, and it needs no other backup. */
   async #clear(name: string): Promise<void> {
-    for (const object of await this.#store.listAll(`${name}/`)) await this.#store.remove(object);
+    const mark = `${name}/${UNFINISHED}`;
+    const objects = await this.#store.listAll(`${name}/`);
+    if (objects.length === 0) return;
+    await this.#mark(name, REMOVED);
+    for (const object of objects) if (object !== mark) await this.#store.remove(object);
+    await this.#store.remove(mark);
   }
 
   /** `null`: there is none. */
@@ -170,10 +210,6 @@ export class BucketBackups {
     const found = await this.#store.get(object, `0-${MOST_HEADER_BYTES}`);
     if (found !== null && found.size > MOST_HEADER_BYTES) throw damaged(this.url + object, "it is too large");
     return found?.bytes.toString("utf8") ?? null;
-  }
-
-  #put(object: string, bytes: Buffer): Promise<void> {
-    return this.#store.put(object, bytes, createHash("md5").update(bytes).digest());
   }
 }
 

@@ -15,8 +15,19 @@ export async function fetchBackup({ bucket, name, folder }: BucketStep): Promise
 }
 
 /** Throws `already_exists` where there is one of that name. */
-export async function requireNewBackup({ bucket, name }: Omit<BucketStep, "folder">): Promise<void> {
-  await new BucketBackups(bucket).requireNew(name);
+export async function beginBackup({
+  bucket,
+  name,
+  base,
+}: Omit<BucketStep, "folder"> & {
+  /** Name of the backup to add to; `null`: it is whole. */
+  readonly base: string | null;
+}): Promise<void> {
+  await new BucketBackups(bucket).begin(name, base);
+}
+
+export async function cancelBackup({ bucket, name }: Omit<BucketStep, "folder">): Promise<void> {
+  await new BucketBackups(bucket).cancel(name);
 }
 
 export async function sendBackup({ bucket, name, folder }: BucketStep): Promise<void> {

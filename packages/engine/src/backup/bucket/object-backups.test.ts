@@ -1,15 +1,16 @@
 /** Backups in a bucket, on a real S3 server: made, added to, fetched, restored and removed, while requests fail. */
 import { createHash } from "node:crypto";
-import { cpSync, readFileSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { CollectionRef } from "@sheaf/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { createLocalEngine } from "../../create-local-engine.ts";
 import type { Engine } from "../../engine.ts";
+import { DataFolder } from "../../storage/folder/data-folder.ts";
 import { ObjectStore, type ObjectStoreSettings } from "../../storage/objects/object-store.ts";
 import { ObjectServer } from "../../storage/objects/testing/object-server.ts";
-import { makeCollection, readAll, record, write } from "../../testing/engine-fixtures.ts";
+import { AT, makeCollection, readAll, record, write } from "../../testing/engine-fixtures.ts";
 import { temporaryFolder } from "../../testing/temporary-folder.ts";
 import { SPOOL_PREFIX, type MadeBackup } from "../make-backup.ts";
 import { restoreBackup } from "../restore-backup.ts";
@@ -36,8 +37,30 @@ beforeEach(async () => {
   await write(engine, ref, "add", record("a"), record("b", { document: "text ".repeat(100_000) }));
 });
 
-const back = (target: string, base: string | null = null): Promise<MadeBackup> =>
-  engine.makeBackup({ target, base, tenant: null, keys: false, bucket });
+const back = (target: string, base: string | null = null, signal?: AbortSignal): Promise<MadeBackup> =>
+  engine.makeBackup({ target, base, tenant: null, keys: false, bucket }, { signal });
+
+async function send(name: string, folder: string): Promise<void> {
+  await backups.begin(name, null);
+  await backups.send(name, folder);
+}
+
+/** Resolves when the list of the backup is about to be sent, which waits until what that gives is called. */
+function pausedWhileSent(name: string): Promise<() => void> {
+  let goOn = (): void => {};
+  const isOver = new Promise<void>((resolve) => (goOn = resolve));
+  onTestFinished(() => {
+    server.pause = () => null;
+    goOn();
+  });
+  return new Promise((arrive) => {
+    server.pause = (call) => {
+      if (!call.startsWith("PUT") || !call.includes(`/${name}/collections.jsonl`)) return null;
+      arrive(goOn);
+      return isOver;
+    };
+  });
+}
 
 /** Folders that backups pass through, of this machine. */
 const spools = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith(SPOOL_PREFIX));
@@ -45,9 +68,9 @@ const spools = (): readonly string[] => readdirSync(tmpdir()).filter((name) => n
 async function expectRestored(name: string): Promise<void> {
   const backup = await backups.fetch(name, temporaryFolder());
   expect((await verifyBackup(backup)).problems).toEqual([]);
-  const dataFolder = join(temporaryFolder(), "data");
-  await restoreBackup({ backup, dataFolder, tenant: null });
-  const again = await createLocalEngine({ dataFolder });
+  const to = join(temporaryFolder(), "data");
+  await restoreBackup({ backup, dataFolder: to, tenant: null });
+  const again = await createLocalEngine({ dataFolder: to });
   expect(await readAll(again, ref)).toEqual(await readAll(engine, ref));
   await again.close();
 }
@@ -83,7 +106,7 @@ describe("a backup in a bucket", () => {
     for (const fault of ["busy", "cut", "flip", "lost"] as const) {
       const isDone = server.failOnce(/^PUT .*packs/u, fault);
       cpSync(join(folder, "one"), join(folder, `after-${fault}`), { recursive: true });
-      await backups.send(`after-${fault}`, folder);
+      await send(`after-${fault}`, folder);
       expect(isDone()).toBe(true);
     }
     server.fault = () => null;
@@ -99,14 +122,73 @@ describe("a backup in a bucket", () => {
     const folder = temporaryFolder();
     await engine.makeBackup({ target: join(folder, "cut"), base: null, tenant: null, keys: false });
     server.fault = (call) => (call.startsWith("DELETE") || /^PUT .*backup\.json$/u.test(call) ? "cut" : null);
-    await expect(backups.send("cut", folder)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(send("cut", folder)).rejects.toMatchObject({ code: "unavailable" });
     server.fault = () => null;
     expect((await new ObjectStore(bucket).listAll("cut/")).length).toBeGreaterThan(2);
     await expect(backups.header("cut")).rejects.toThrow("no complete backup");
     expect(await backups.isBackup("cut")).toBe(false);
-    await backups.send("cut", folder);
+    await send("cut", folder);
     await expectRestored("cut");
     expect(await new ObjectStore(bucket).listAll("cut/")).not.toContain("cut/unfinished");
+  });
+
+  it("that is cancelled leaves nothing and frees its base", async () => {
+    await back("first");
+    const cancel = new AbortController();
+    const paused = pausedWhileSent("cancelled");
+    const making = expect(back("cancelled", "first", cancel.signal)).rejects.toThrow();
+    await paused;
+    await expect(backups.remove("first")).rejects.toThrow("first is needed by cancelled");
+    cancel.abort();
+    await making;
+    expect(await backups.names()).toEqual(["first"]);
+    expect(await backups.remove("first")).toBe("complete");
+  });
+
+  it("is not published once it was removed, or its base", async () => {
+    await back("first");
+    const ended = pausedWhileSent("ended");
+    const removed = expect(back("ended", "first")).rejects.toThrow("ended was removed while it was made");
+    const goOn = await ended;
+    expect(await backups.remove("ended")).toBe("unfinished");
+    goOn();
+    await removed;
+    const orphan = pausedWhileSent("orphan");
+    const lost = expect(back("orphan", "first")).rejects.toThrow("first, which orphan adds to, was removed");
+    const publish = await orphan;
+    await new ObjectStore(bucket).remove("first/backup.json");
+    publish();
+    await lost;
+    expect(await backups.names()).toEqual(["first"]);
+  });
+
+  it("that a killed process has left can be removed, and nothing else that is no backup", async () => {
+    await back("first");
+    await backups.begin("left", "first");
+    await expect(backups.remove("first")).rejects.toThrow("first is needed by left");
+    expect(await backups.remove("left")).toBe("unfinished");
+    await expect(backups.remove("left")).rejects.toThrow("no complete backup");
+    const [above = "", ofAll = ""] = bucket.prefix.split("/");
+    const all = new BucketBackups({ ...bucket, prefix: `${above}/` });
+    await expect(all.remove(ofAll)).rejects.toThrow("no complete backup");
+    expect(await backups.names()).toEqual(["first"]);
+  });
+
+  it("holds no files of dropped collections while it is sent", async () => {
+    const dataFolder = temporaryFolder();
+    const unshared = await createLocalEngine({ dataFolder, shareStores: null });
+    onTestFinished(() => unshared.close());
+    const dropped = await makeCollection(unshared);
+    await write(unshared, dropped, "add", record("a"));
+    const paused = pausedWhileSent("sent");
+    const making = unshared.makeBackup({ target: "sent", base: null, tenant: null, keys: false, bucket });
+    const goOn = await paused;
+    const place = new DataFolder(dataFolder).collection(dropped.id);
+    expect(existsSync(place)).toBe(true);
+    await unshared.deleteCollection({ ...AT, name: (await unshared.getCollection(dropped)).name });
+    await expect.poll(() => existsSync(place)).toBe(false);
+    goOn();
+    await making;
   });
 
   it("with a file that is missing, damaged or of another name is refused", async () => {

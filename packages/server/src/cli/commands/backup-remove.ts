@@ -10,12 +10,13 @@ export const backupRemove: Command = {
   operands: ["backup"],
   options: [],
   notes:
-    "A folder, or s3://bucket/prefix/NAME. Backups that add to it are looked for beside it, in the same folder or bucket. Exit code 0: it is gone; 1: others need it, and are named.",
+    "A folder, or s3://bucket/prefix/NAME. Backups that add to it are looked for beside it, in the same folder or bucket. What a backup that was not finished has left is removed, too. Exit code 0: it is gone; 1: others need it, and are named.",
   async run(_options, [backup = ""]) {
     const place = inBucket(backup);
-    if (place === null) await removeBackup(resolve(backup));
-    else await new BucketBackups(place.bucket).remove(place.name);
-    console.log(`${backup}: removed`);
+    const removed = await (place === null
+      ? removeBackup(resolve(backup))
+      : new BucketBackups(place.bucket).remove(place.name));
+    console.log(`${backup}: removed${removed === "complete" ? "" : "; it was not finished"}`);
     return 0;
   },
 };
