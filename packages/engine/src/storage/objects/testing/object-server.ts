@@ -50,6 +50,8 @@ const BUCKET = "sheaf-test";
 export class ObjectServer {
   /** Asked for each request; `null`: it passes. */
   fault: (call: string) => Fault | null = () => null;
+  /** Each request waits for it. */
+  pause: (call: string) => Promise<void> | null = () => null;
   /** Methods and paths, with queries, of all requests. */
   readonly calls: string[] = [];
   readonly #folder: string;
@@ -109,6 +111,7 @@ export class ObjectServer {
   async #pass(asked: IncomingMessage, reply: ServerResponse): Promise<void> {
     const call = `${asked.method ?? ""} ${asked.url ?? ""}`;
     this.calls.push(call);
+    await this.pause(call);
     const fault = this.fault(call);
     const body: Buffer = Buffer.concat(await asked.toArray());
     if (fault === "busy") {
