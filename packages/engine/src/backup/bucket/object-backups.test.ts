@@ -97,7 +97,7 @@ describe("a backup in a bucket", () => {
     await backups.remove("second");
     await backups.remove("first");
     expect(await new ObjectStore(bucket).listAll("")).toEqual([]);
-    expect(spools()).toEqual(before);
+    expect(spools().filter((name) => !before.includes(name))).toEqual([]);
   });
 
   it("has each file as it was where requests fail, and where they go on failing it names the file and leaves nothing", async () => {
