@@ -281,7 +281,8 @@ describe("two gateways and three search nodes", () => {
     const url = ["--database", database.url];
     expect(await refusal(["--role", "gateway"])).toContain("needs --database");
     expect(await refusal(["--role", "gateway", ...url])).toContain("SHEAF_CLUSTER_SECRET");
-    expect(await refusal(["--role", "index"])).toContain("no role yet");
+    expect(await refusal(["--role", "index"])).toContain("needs --database");
+    expect(await refusal(["--role", "index", ...url])).toContain("--objects");
     const short = await refusal([...url, "--node-listen", "0"], { SHEAF_CLUSTER_SECRET: "short-secret" });
     expect(short).toContain("32 to 512");
     expect(short).not.toContain("short-secret");
