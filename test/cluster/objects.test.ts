@@ -7,6 +7,9 @@ import {
 } from "../../packages/engine/src/storage/postgres/testing/postgres-server.ts";
 import { ServedSheaf, descendants } from "../e2e/testing/served-sheaf.ts";
 
+/** An index node finds it, seals, and brings the files; each look starts a server. */
+const UNTIL_PUBLISHED = { timeout: 120_000 };
+
 const COLLECTIONS = "/api/v2/tenants/default_tenant/databases/default_database/collections";
 /** More than a segment in memory holds. */
 const ROWS = 18_000;
@@ -53,7 +56,7 @@ describe("servers on one database and one object store", () => {
       objects.calls
         .filter((call) => call.startsWith(method))
         .flatMap((call) => /[0-9a-f-]{36}\.seg/u.exec(call) ?? []);
-    await expect.poll(() => names("PUT")).not.toEqual([]);
+    await expect.poll(() => names("PUT"), UNTIL_PUBLISHED).not.toEqual([]);
     const query = { query_embeddings: [[0.1, 0.2, 0.3]], n_results: 10, include: ["distances"] };
     const expected = await one.ask(`${collection}/query`, query);
     // Servers that come before it is published make their own.
@@ -67,7 +70,7 @@ describe("servers on one database and one object store", () => {
         } finally {
           await two.dispose();
         }
-      })
+      }, UNTIL_PUBLISHED)
       .not.toEqual([]);
     const all = await descendants(one.pid);
     expect(all.some(({ command }) => command.includes("engine-host"))).toBe(true);

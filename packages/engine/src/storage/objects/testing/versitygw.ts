@@ -48,8 +48,11 @@ export async function startVersitygw(program: string, folder: string, bucket: st
     isWhole: true,
     async close() {
       const ended = once(child, "exit");
-      child.kill("SIGKILL");
-      await ended;
+      // A signal from a terminal reaches it as well, and may have ended it before.
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGKILL");
+        await ended;
+      }
     },
   };
 }

@@ -128,7 +128,8 @@ export class PostgresServer {
     if (running === null) return;
     const ended = once(running, "exit");
     running.stdin?.end();
-    await ended;
+    // A signal from a terminal reaches it as well, and may have ended it before.
+    if (running.exitCode === null && running.signalCode === null) await ended;
   }
 
   /** As a machine that is switched off: none of its processes does anything after this. */
@@ -140,7 +141,8 @@ export class PostgresServer {
     const killed = this.#stopped();
     for (const pid of killed) send(pid, "SIGKILL");
     running.stdin?.end();
-    await ended;
+    // A signal from a terminal reaches it as well, and may have ended it before.
+    if (running.exitCode === null && running.signalCode === null) await ended;
     // Their memory goes with them; a server that starts earlier refuses to.
     while (killed.some(isAlive)) await sleep(5);
   }
