@@ -88,7 +88,8 @@ describe("hosted engine", () => {
       if (found === undefined) return [];
       return [{ path, mode: found.mode & 0o777, expected: found.isDirectory() ? 0o700 : 0o600 }];
     });
-    expect(modes.length).toBeGreaterThan(10);
+    // Fewer where the fork lies in the same shared file.
+    expect(modes.length).toBeGreaterThan(7);
     expect(modes.filter(({ mode, expected }) => mode !== expected)).toEqual([]);
   });
 
