@@ -34,12 +34,17 @@ async function requireUnneeded(folder: string): Promise<string> {
     if (isFolder(other) && realpathSync(other) !== doomed && (await needs(other, { id, doomed })))
       needing.push(name);
   }
+  refuseNeeded(basename(doomed), needing);
+  return doomed;
+}
+
+/** Throws `failed_precondition` if there are any. */
+export function refuseNeeded(name: string, needing: readonly string[]): void {
   if (needing.length > 0)
     throw new SheafError(
       "failed_precondition",
-      `${basename(doomed)} is needed by ${needing.toSorted().join(", ")}, which would be lost with it: remove what adds to it first`,
+      `${name} is needed by ${needing.toSorted().join(", ")}, which would be lost with it: remove what adds to it first`,
     );
-  return doomed;
 }
 
 /** Whether a folder has a backup that adds to the one with the id, or will once it is finished. */

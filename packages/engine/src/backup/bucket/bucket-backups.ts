@@ -23,7 +23,7 @@ import {
   readChain,
   readHeader,
 } from "../backup-files.ts";
-import type { RemovedBackup } from "../remove-backup.ts";
+import { type RemovedBackup, refuseNeeded } from "../remove-backup.ts";
 import { fetchFile, filesBelow, sendFile } from "./transfer.ts";
 
 /** In place of a base's name, for no backup has such names. Not empty: of an empty object no range can be read. */
@@ -144,11 +144,7 @@ export class BucketBackups {
     const needing: string[] = [];
     for (const other of await this.names())
       if (other !== name && (await this.#needs(other, { id, name }))) needing.push(other);
-    if (needing.length > 0)
-      throw new SheafError(
-        "failed_precondition",
-        `${name} is needed by ${needing.join(", ")}, which would be lost with it: remove what adds to it first`,
-      );
+    refuseNeeded(name, needing);
     await this.#mark(name, REMOVED);
     // Without its header it is no backup any more, wherever this is interrupted.
     await this.#store.remove(`${name}/${HEADER}`);
