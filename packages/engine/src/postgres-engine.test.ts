@@ -163,7 +163,6 @@ describe("engines on one database", () => {
     const appended = total("databaseAppends") - total("databaseMoved");
     expect(appended).toBeGreaterThanOrEqual(engines.length);
     expect(appended).toBeLessThan(36);
-    expect(total("databaseMoved")).toBeGreaterThan(0);
     expect(total("databaseAppendSeconds")).toBeGreaterThan(0);
     for (const { databaseLongestLog, databaseCheckpointDueSeconds } of measures) {
       expect(databaseLongestLog).toBeGreaterThan(36 * 8);

@@ -8,6 +8,8 @@ import { COMMAND } from "./sheaf-command.ts";
 /** Runs in the command: it prints what `/proc` says of itself when it ends. `getrusage` would count the parent's memory, too. */
 const PEAK = `import { readFileSync, writeSync } from "node:fs";
 process.on("exit", () => writeSync(2, readFileSync("/proc/self/status")));`;
+/** In MiB: garbage is collected soon, so that a peak says what is held, also on a machine that is busy. */
+const SMALL_HEAP = ["--max-semi-space-size=4", "--max-old-space-size=96"];
 const HIGH_WATER = /^VmHWM:\s*(\d+) kB$/mu;
 const KIB = 1_024;
 
@@ -25,7 +27,7 @@ export async function watchedSheaf(
   args: readonly string[],
   isKilled: () => boolean = () => false,
 ): Promise<WatchedEnd> {
-  const measured = ["--import", `data:text/javascript,${encodeURIComponent(PEAK)}`];
+  const measured = [...SMALL_HEAP, "--import", `data:text/javascript,${encodeURIComponent(PEAK)}`];
   const env = { ...process.env, SHEAF_URL: url, SHEAF_KEY: ROOT_KEY };
   const child = spawn(process.execPath, [...measured, COMMAND, ...args], { env });
   let output = "";

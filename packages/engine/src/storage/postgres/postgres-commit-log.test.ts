@@ -187,6 +187,7 @@ it("judges appends that come at once one after the other", async () => {
   for (const collection of [first, ...rest])
     await log.create(collection, { epoch: "epoch", state: STATE, owner: "o" });
   expect([await append(first), await append(first)]).toEqual(["moved", "done"]);
+  expect(log.meter).toMatchObject({ appends: 2, moved: 1 });
   const waiting = async (): Promise<number> => {
     const query =
       "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
