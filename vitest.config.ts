@@ -5,7 +5,7 @@
  * they often wait for processes. Nothing runs beside those of `alone`, which watch what a server takes and how soon it
  * answers, or build it anew. `long` is what `npm run verify` leaves out, `npm run test:long`: small versions of the lanes
  * that run for hours, commands that are killed again and again, what runs on PostgreSQL and an object store, and the oracle
- * with six times as many cases; `long-alone`, the largest requests for extensions.
+ * with six times as many cases; `long-alone`, the largest requests and those that the hostile lane asks for one by one.
  */
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
@@ -26,6 +26,10 @@ const ALONE = ["test/hostile/**/*.test.ts", "test/e2e/quickstart.test.ts"];
 const WAITING = ["test/hostile/{crash,stopped}.test.ts"];
 /** Of the hostile lane, the largest requests. */
 const LARGEST = ["test/hostile/{checks,chunking,diversity,explain,large-requests,metadata-reads}.test.ts"];
+/** Of the hostile lane, what looks at one kind of request each; the rest looks at all callers, and stays in `verify`. */
+const ONE_KIND = [
+  "test/hostile/{bounds,catalog,deletion,grouping,indexer,overtaken,regex,rewritten,short-chunks,unsealed}.test.ts",
+];
 /** Killed at any moment, or damaged in every way, again and again. */
 const KILLED = ["test/damage/{compact,index-files,shared-files}.test.ts"];
 /** Carries 200 MB from one place to another. */
@@ -99,12 +103,12 @@ export default defineConfig({
           ...deadlines,
           ...alone,
           include: ALONE,
-          exclude: [...configDefaults.exclude, ...WAITING, ...LARGEST],
+          exclude: [...configDefaults.exclude, ...WAITING, ...LARGEST, ...ONE_KIND],
         },
       },
       {
         ...shared,
-        test: { ...deadlines, ...alone, name: "long-alone", include: LARGEST },
+        test: { ...deadlines, ...alone, name: "long-alone", include: [...LARGEST, ...ONE_KIND] },
       },
     ],
   },
