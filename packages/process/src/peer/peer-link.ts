@@ -167,11 +167,13 @@ export class PeerLink {
     });
     const watch = new HangWatch(new RpcClient(signs, { closedError }), DEAD_LOOKS);
     const timers: NodeJS.Timeout[] = [];
+    let end = (): void => {};
     try {
       await new Promise<void>((resolve) => {
         for (const channel of [calls, signs]) channel.onClose(resolve);
         if (calls.closed || signs.closed || signal.aborted) return resolve();
-        signal.addEventListener("abort", () => resolve(), { once: true });
+        end = () => resolve();
+        signal.addEventListener("abort", end, { once: true });
         timers.push(setInterval(() => watch.look() && resolve(), LOOK_MS).unref());
         timers.push(setInterval(() => client.ping(), SIGN_MS).unref());
         this.#isLeaving = false;
@@ -180,6 +182,8 @@ export class PeerLink {
       });
     } finally {
       this.#client = null;
+      // A peer may come and go for as long as this process runs.
+      signal.removeEventListener("abort", end);
       for (const timer of timers) clearInterval(timer);
       for (const channel of [calls, signs]) channel.close();
       client.rejectAll();

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { defaultMaxListeners, once } from "node:events";
 import { type Socket, connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -215,5 +215,21 @@ describe("calls of peers", () => {
     await expect.poll(() => pool.open.length).toBe(1);
     pool.update([]);
     expect(pool.open).toEqual([]);
+  });
+
+  it("leave nothing behind of a peer that comes and goes", async () => {
+    const warnings: string[] = [];
+    const warn = ({ name }: Error): number => warnings.push(name);
+    process.on("warning", warn);
+    onTestFinished(() => void process.off("warning", warn));
+    const first = await peer(echo);
+    const pool = poolOf([first]);
+    for (let [there, times] = [first, 0]; times <= defaultMaxListeners; times++) {
+      await expect.poll(() => pool.open.length).toBe(1);
+      await there.listener.close();
+      await expect.poll(() => pool.open.length).toBe(0);
+      there = await peer(echo, {}, first.address.port);
+    }
+    expect(warnings).toEqual([]);
   });
 });
