@@ -11,7 +11,9 @@ import type { Engine } from "./engine.ts";
 import type { EngineDatabase } from "./local-engine-options.ts";
 import { DataFolder } from "./storage/folder/data-folder.ts";
 import { PostgresDatabase } from "./storage/postgres/postgres-database.ts";
+import { CuttingProxy } from "./storage/postgres/testing/cutting-proxy.ts";
 import { PostgresServer } from "./storage/postgres/testing/postgres-server.ts";
+import { waitingFor } from "./storage/postgres/testing/waiting-for.ts";
 import {
   INCLUDE,
   idsOf,
@@ -104,6 +106,39 @@ describe("engines on one database", () => {
       write(engine, ref, "add", record("b")),
     ]);
     expect(await engine.count(ref, ALL)).toBe(3);
+  });
+
+  it("tell what the records of a server taught that ended before it had told it", async () => {
+    const database = server.settings();
+    const proxy = await CuttingProxy.start(server.port);
+    const one = await createLocalEngine({
+      dataFolder: temporaryFolder(),
+      database: { ...server.settings(proxy.port), schema: database.schema },
+    });
+    const [two, direct] = [await open(database), new PostgresDatabase(database)];
+    onTestFinished(async () => {
+      await direct.close();
+      await one.close();
+      await proxy.close();
+    });
+    const ref = await makeCollection(one);
+    expect(await two.count(ref, ALL)).toBe(0);
+    const metadata = new Map([["color", "red"]]);
+    let writing: Promise<void> = Promise.resolve();
+    await direct.transact(async ({ query }) => {
+      await query(direct.statements.catalog.lock, []);
+      writing = write(one, ref, "add", record("a", { metadata, embedding: Float32Array.of(1, 2, 3) }));
+      writing.catch(() => undefined);
+      // Its batch is in the log by then, and it waits with what the catalog is to know.
+      await expect.poll(() => waitingFor(direct, `${database.schema}.catalog_version`)).toBeGreaterThan(0);
+      proxy.cutAll();
+      return { commit: false, value: null };
+    });
+    expect(await two.count(ref, ALL)).toBe(1);
+    const { dimension, schema } = await two.getCollection(ref);
+    expect({ dimension, schema }).toMatchObject({ dimension: 3, schema: { keys: { color: {} } } });
+    await expect.poll(async () => (await two.getCollection(ref)).logPosition).toBeGreaterThan(0);
+    await expect(writing).rejects.toMatchObject({ code: "unavailable" });
   });
 
   it("follow a changed description: what is asked of it at once, and open collections soon", async () => {

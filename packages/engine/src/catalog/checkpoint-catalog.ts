@@ -66,20 +66,22 @@ export class CheckpointCatalog {
     return own.map((mark) => formatUuid(mark.subarray(0, ID_BYTES)));
   }
 
-  /** Records progress and raises `version` when `logPosition` rises; does nothing if the collection is gone. */
+  /** Records progress and raises `version` when `logPosition` rises; commits nothing if it is known or the collection is gone. */
   advance(id: string, progress: CollectionProgress): Promise<void> {
     return this.#transactions.transact(async (transaction) => {
       const entry = await readCollection(transaction, id, this.#decode);
       if (entry === null) return;
       const logPosition = Math.max(entry.logPosition, progress.logPosition ?? 0);
-      replaceCollection(transaction, {
-        ...entry,
-        schema: progress.extend?.(entry.schema) ?? entry.schema,
-        dimension: progress.dimension ?? entry.dimension,
-        version: entry.version + (logPosition > entry.logPosition ? 1 : 0),
-        logPosition,
-        held: progress.held ?? entry.held,
-      });
+      const isFurther = logPosition > entry.logPosition;
+      const schema = progress.extend?.(entry.schema) ?? entry.schema;
+      const dimension = progress.dimension ?? entry.dimension;
+      const isNews = isFurther || schema !== entry.schema || dimension !== entry.dimension;
+      if (isNews || progress.held !== undefined)
+        replaceCollection(transaction, {
+          ...{ ...entry, schema, dimension, logPosition },
+          version: entry.version + (isFurther ? 1 : 0),
+          held: progress.held ?? entry.held,
+        });
       if (progress.checkpointed === true) transaction.remove(dirtyKey(idBytes(id)));
       else if (progress.dirty === true) transaction.put(dirtyKey(idBytes(id)), this.#mark(id));
     });

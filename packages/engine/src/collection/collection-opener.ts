@@ -185,8 +185,8 @@ export class CollectionOpener {
         const usedBytes = (): number => logged?.keptBytes ?? stored.usedBytes;
         const storedRecords = (): number => stored.size;
         const mover = known.shared ? this.#moverOf(known, stored) : undefined;
-        const counts = this.#options.logs?.changesNothing !== true;
-        const dirty = counts && ((await checkpoints.isDirty(id)) || differs(store.head, known));
+        const tells = this.#options.logs?.changesNothing !== true;
+        const dirty = tells && ((await checkpoints.isDirty(id)) || differs(store.head, known));
         // What is counted by the catalog was archived before.
         if (dirty) this.#options.archive?.catchUp(id, store, known.logPosition);
         const options = {
@@ -200,7 +200,7 @@ export class CollectionOpener {
           regexes: regexPool.forTenant(known.tenant),
           documents: this.#options.documents,
           ...{ indexMemory, rowReader, historyMemory },
-          dirty,
+          ...{ dirty, tells },
           advance: checkpoints.advance.bind(checkpoints, id),
           markDirty: checkpoints.markDirty.bind(checkpoints, id),
           onProblem: (error: unknown) => this.#hearProblem(error, id),

@@ -57,6 +57,8 @@ export interface OpenCollectionOptions {
   readonly indexSizes?: IndexSettings["sizes"];
   /** For the versions that are kept for open reads; of its own if left out. */
   readonly historyMemory?: HistoryMemory | undefined;
+  /** What it learns of the records reaches the catalog; otherwise others see to that. */
+  readonly tells: boolean;
   /** Both durable when they resolve. */
   readonly advance: (progress: CollectionProgress) => Promise<void>;
   readonly markDirty: () => Promise<void>;

@@ -245,7 +245,7 @@ export class OpenCollection {
     if (this.#indexed !== null) {
       await this.#indexed.keeper?.close();
       await takeSlice(this.#options.tenant);
-      this.#indexed.close();
+      await this.#indexed.close();
     }
     await Promise.all([this.#options.indexFiles?.files.close(), this.#store.close()]);
   }

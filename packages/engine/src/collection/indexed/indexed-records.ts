@@ -11,6 +11,7 @@ import { CollectionReads } from "../collection-reads.ts";
 import { DamagedRecords, beingRebuilt } from "../damage/damaged-records.ts";
 import { IndexKeeper } from "../index-keeper.ts";
 import type { OpenCollectionOptions } from "../open-collection-options.ts";
+import { FollowedWrites } from "../logged/followed-writes.ts";
 import { followerOf } from "../logged/follower.ts";
 import { type HeldByCollection, heldBy } from "../open-limit.ts";
 import { indexRecords } from "../opening/index-records.ts";
@@ -37,6 +38,7 @@ export class IndexedRecords {
   readonly #collection: IndexedCollection;
   readonly #index: CollectionIndex;
   readonly #damaged: DamagedRecords;
+  readonly #followed: FollowedWrites;
   #plan: IndexPlan;
   #readable: number;
   #broken = false;
@@ -47,6 +49,7 @@ export class IndexedRecords {
     this.#plan = collection.plan;
     this.#readable = options.store.head.sequence;
     this.#damaged = new DamagedRecords(options.onWhole);
+    this.#followed = new FollowedWrites(options, collection.kinds);
     this.versions = new VersionHistory(options.historyMemory);
     this.#index = new CollectionIndex(this.#plan, options.store, {
       ...{ ...options.indexSizes, memory: options.indexMemory, filling: true },
@@ -76,7 +79,7 @@ export class IndexedRecords {
       indexed.keeper?.opened(isRestored);
       return indexed;
     } catch (error) {
-      indexed.#index.close();
+      await indexed.close();
       throw error;
     }
   }
@@ -137,7 +140,8 @@ export class IndexedRecords {
     return this.#isDamaged(error) ? beingRebuilt(error) : error;
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    await this.#followed.close();
     this.#index.close();
   }
 
@@ -182,5 +186,6 @@ export class IndexedRecords {
   async #follow(change: StoreChange): Promise<void> {
     await this.#collection.changes.run(this.apply(change));
     this.#collection.onFollowed(change.head);
+    await this.#followed.hear(change.head);
   }
 }

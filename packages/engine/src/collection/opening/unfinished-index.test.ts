@@ -18,7 +18,7 @@ it("is closed after its index is there, and not before that to make room", async
   );
   const problems: unknown[] = [];
   const options = {
-    ...{ store, schema: parseCreateCollection({ name: "notes" }, AT).schema, dirty: false },
+    ...{ store, schema: parseCreateCollection({ name: "notes" }, AT).schema, tells: true, dirty: false },
     ...{ progress: new OpeningProgress(() => {}), log: () => {}, tenant: "a tenant" },
     ...{ copyTo: async () => {}, usedBytes: () => 0, storedRecords: () => store.size },
     ...{ regexes: new RegexPool().forTenant("a tenant"), documents: new DocumentMemory() },

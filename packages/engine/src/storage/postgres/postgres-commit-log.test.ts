@@ -7,6 +7,7 @@ import { PostgresCommitLog } from "./postgres-commit-log.ts";
 import { PostgresDatabase } from "./postgres-database.ts";
 import { APPEND, type Cut, CuttingProxy } from "./testing/cutting-proxy.ts";
 import { PostgresServer } from "./testing/postgres-server.ts";
+import { waitingFor } from "./testing/waiting-for.ts";
 
 const START = firstHead("epoch");
 const STATE = Buffer.from("state");
@@ -188,16 +189,11 @@ it("judges appends that come at once one after the other", async () => {
     await log.create(collection, { epoch: "epoch", state: STATE, owner: "o" });
   expect([await append(first), await append(first)]).toEqual(["moved", "done"]);
   expect(log.meter).toMatchObject({ appends: 2, moved: 1 });
-  const waiting = async (): Promise<number> => {
-    const query =
-      "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'";
-    return (await database.read(query, [settings.schema])).length;
-  };
   let appends: Promise<string[]> = Promise.resolve([]);
   await database.transact(async ({ query }) => {
     await query(database.statements.log.lockOwner, ["o"]);
     appends = Promise.all(rest.map(append));
-    await expect.poll(waiting).toBe(rest.length);
+    await expect.poll(() => waitingFor(database, settings.schema)).toBe(rest.length);
     return { commit: true, value: null };
   });
   expect((await appends).toSorted()).toEqual(["done", "over", "over"]);

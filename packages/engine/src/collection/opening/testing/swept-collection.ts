@@ -173,7 +173,7 @@ async function openedOn(
 ): Promise<Opened> {
   const problems: unknown[] = [];
   const options = {
-    ...{ store, schema: SCHEMA, dirty: false },
+    ...{ store, schema: SCHEMA, dirty: false, tells: true },
     progress: new OpeningProgress(() => {}),
     log: () => {},
     copyTo: async () => {},
