@@ -113,6 +113,20 @@ export function decodePosition(body: Buffer): number {
   return new BodyReader(body).u64();
 }
 
+/** No entry has this position: what voids it is a note of the clock, and earlier versions pass over it. */
+const NO_POSITION = 0;
+
+/** That the clock was set back, and what it says now, in ms. The body of a void entry. */
+export function encodeClock(now: number): readonly Uint8Array[] {
+  return [u64(NO_POSITION), u64(now)];
+}
+
+/** `null`: the void entry is no note of the clock. */
+export function decodeClock(body: Buffer): number | null {
+  const reader = new BodyReader(body);
+  return reader.u64() === NO_POSITION ? reader.u64() : null;
+}
+
 /** A backup was made that holds everything up to `to`, and needs what comes after `from`. */
 export interface BaseBody {
   readonly id: string;

@@ -1,11 +1,13 @@
 /** While an archive cannot be written, reads go on, and every write says whether it is stored. */
 import { utimesSync } from "node:fs";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { readHeader } from "../backup/backup-files.ts";
 import { verifyBackup } from "../backup/verify-backup.ts";
 import type { Engine } from "../engine.ts";
 import { makeCollection, readAll, record, write } from "../testing/engine-fixtures.ts";
 import { listSegments } from "./archive-format.ts";
 import { readMark, writeMark } from "./archive-mark.ts";
+import { type PlannedReplay, type ReplayTarget, planReplay } from "./plan-replay.ts";
 import { Archived, DAY_MS, positionOf, stateOf } from "./testing/archived.ts";
 
 describe("an archive that cannot be written", () => {
@@ -117,19 +119,42 @@ describe("an archive that cannot be written", () => {
     },
   );
 
-  it("says from which entry on a clock that was set back makes times useless", async () => {
+  it("says from which entry on a clock that was set back makes times useless, and which number is meant", async () => {
     const archived = new Archived();
     const engine = await archived.open();
     const ref = await makeCollection(engine);
+    await archived.back(engine);
+    const before = await positionOf(engine);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + DAY_MS });
     onTestFinished(() => void vi.useRealTimers());
     await write(engine, ref, "add", record("a"));
-    vi.useRealTimers();
     const position = await positionOf(engine);
+    const at = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
+    at(5_000 - DAY_MS);
     await write(engine, ref, "add", record("b"));
+    at(1_000);
     await write(engine, ref, "add", record("c"));
+    const [moment, state] = [Date.now(), await stateOf(engine)];
+    at(1_000);
+    await write(engine, ref, "add", record("d"));
+    const [end, last] = [await positionOf(engine), Date.now()];
+    at(DAY_MS);
+    await write(engine, ref, "add", record("e"));
+    await engine.close();
     expect(archived.logged.filter((line) => line.includes("the clock was set back"))).toEqual([
       expect.stringContaining(`entries of the archive from ${position + 1} on`),
     ]);
+    const header = await readHeader(archived.backup);
+    const setBackOf = (target: ReplayTarget): PlannedReplay["setBack"] =>
+      planReplay(archived.folder, header, target).setBack;
+    const [stretch, ...others] = setBackOf({ time: moment });
+    expect(others).toEqual([]);
+    expect(stretch).toMatchObject({ from: position + 1, last });
+    expect(stretch!.to).toBeGreaterThanOrEqual(end);
+    expect(await stateOf(await archived.restored({ position: stretch!.wanted! }))).toEqual(state);
+    expect(setBackOf(null)).toEqual([{ ...stretch, wanted: null }]);
+    // Of before the clock was set back; and nobody asks for a time.
+    expect(setBackOf({ time: moment - 3_000 })).toEqual([]);
+    expect(setBackOf({ position: before })).toEqual([]);
   });
 });

@@ -6,7 +6,8 @@
  *                   CRC-32 of these 28 bytes (u32)  body
  *
  * Positions go up by one from entry to entry and from segment to segment. A chain is an unbroken stretch: where the server
- * cannot say that nothing is missing, a new one begins. Only the last segment of a folder may end in part of an entry. The file `lock` beside them keeps a second server out.
+ * cannot say that nothing is missing, a new one begins. Only the last segment of a folder may end in part of an entry. Where
+ * a clock was set back, entries that void nothing say what it says. The file `lock` beside them keeps a second server out.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -11,8 +11,9 @@ import { isDiskFull } from "../storage/folder/disk-space.ts";
 import { OWNER_ONLY_FILE } from "../storage/folder/restrict-access.ts";
 import { syncFile } from "../storage/folder/sync-files.ts";
 import { isInSteps, runInTurns } from "../storage/steps.ts";
-import type { EncodedBody } from "./archive-entries.ts";
+import { type EncodedBody, encodeClock } from "./archive-entries.ts";
 import {
+  ENTRY_KIND,
   type EntryKind,
   SEGMENT_HEADER_BYTES,
   encodeEntryHeader,
@@ -53,6 +54,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+interface AppendedEntry {
+  readonly position: number;
+  readonly durable: Promise<void>;
+}
+
 interface Encoded {
   readonly bytes: readonly Uint8Array[];
   readonly position: number;
@@ -74,7 +80,8 @@ export class ArchiveLog {
   #position: number;
   #durable: number;
   #time: number;
-  #isClockBehind = false;
+  /** What the clock said when that was noted last; `null`: it is not behind the time of the entries. */
+  #noted: number | null = null;
   #segment: OpenSegment | null = null;
   #failure: unknown = null;
   #running: Promise<void> | null = null;
@@ -130,22 +137,11 @@ export class ArchiveLog {
    * Its position, at once. `durable` rejects where it could not be written; it is written later then, unless the process ends
    * before.
    */
-  append(
-    kind: EntryKind,
-    body: () => EncodedBody,
-  ): { readonly position: number; readonly durable: Promise<void> } {
-    const position = ++this.#position;
+  append(kind: EntryKind, body: () => EncodedBody): AppendedEntry {
     const now = Date.now();
-    this.#watchClock(now, position);
+    this.#watchClock(now);
     this.#time = Math.max(this.#time, now);
-    const durable = new Promise<void>((resolve, reject) => {
-      this.#queue.push({ kind, body, position, time: this.#time, resolve, reject });
-    });
-    this.#last = durable;
-    // Whoever waits for it may do so later.
-    durable.catch(() => undefined);
-    this.#start();
-    return { position, durable };
+    return this.#push(kind, body);
   }
 
   /** Until the entries so far are on disk. Rejects where one cannot be written. */
@@ -162,16 +158,35 @@ export class ArchiveLog {
     this.#segment = null;
   }
 
-  /** Times of entries never fall, so until a clock that was ahead is passed, all have the time that it had. */
-  #watchClock(now: number, position: number): void {
-    const isBehind = now < this.#time - CLOCK_STEP_MS;
-    if (isBehind && !this.#isClockBehind) {
+  /**
+   * Times of entries never fall, so until a clock that was ahead is passed, all have the time that it had. What the clock says
+   * meanwhile is noted among them.
+   */
+  #watchClock(now: number): void {
+    if (now >= this.#time - (this.#noted === null ? CLOCK_STEP_MS : 0)) {
+      this.#noted = null;
+      return;
+    }
+    if (this.#noted === null) {
       const ahead = new Date(this.#time).toISOString();
       this.#options.onNews?.(
-        `the clock was set back: entries of the archive from ${position} on have the time ${ahead} until it is past that; restore moments before that by the number of an entry`,
+        `the clock was set back: entries of the archive from ${this.#position + 1} on have the time ${ahead} until it is past that; restore moments before that by the number of an entry`,
       );
     }
-    this.#isClockBehind = isBehind;
+    if (this.#noted !== now) this.#push(ENTRY_KIND.void, () => encodeClock(now));
+    this.#noted = now;
+  }
+
+  #push(kind: EntryKind, body: () => EncodedBody): AppendedEntry {
+    const position = ++this.#position;
+    const durable = new Promise<void>((resolve, reject) => {
+      this.#queue.push({ kind, body, position, time: this.#time, resolve, reject });
+    });
+    this.#last = durable;
+    // Whoever waits for it may do so later.
+    durable.catch(() => undefined);
+    this.#start();
+    return { position, durable };
   }
 
   #start(): void {

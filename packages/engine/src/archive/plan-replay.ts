@@ -4,9 +4,10 @@
  */
 import { SheafError } from "@sheaf/protocol";
 import type { BackupArchive, BackupHeader } from "../backup/backup-files.ts";
-import { decodeChangeHead, decodePosition } from "./archive-entries.ts";
+import { decodeChangeHead, decodeClock, decodePosition } from "./archive-entries.ts";
 import { ENTRY_KIND, listSegments } from "./archive-format.ts";
 import { type ArchiveEnd, readArchive } from "./read-archive.ts";
+import { type SetBackClock, SetBackClocks } from "./set-back-clocks.ts";
 
 /** `null`: as far as the archive goes. */
 export type ReplayTarget =
@@ -32,6 +33,8 @@ export interface PlannedReplay extends Replay {
   readonly end: number;
   /** Bytes of the entries of each collection, by its id. */
   readonly bytes: ReadonlyMap<string, number>;
+  /** Where a clock was set back: of a time, stretches that are not replayed and may be meant. */
+  readonly setBack: readonly SetBackClock[];
 }
 
 /** Throws `failed_precondition`, and `invalid_argument` for a moment that they do not lead to. */
@@ -71,7 +74,9 @@ export function planReplay(
       "invalid_argument",
       `the archive ends at entry ${end.position}${time === null ? "" : `, ${new Date(time).toISOString()}`}`,
     );
-  return { archive, from: base.from, to, voided: scan.voided, time, end: end.position, bytes: scan.bytes };
+  const { voided, bytes, clocks } = scan;
+  const setBack = clocks.filter(({ from, wanted }) => target === null || (from > to && wanted !== null));
+  return { archive, from: base.from, to, voided, time, end: end.position, bytes, setBack };
 }
 
 interface Scanned {
@@ -85,6 +90,7 @@ interface Scanned {
   readonly chainEnd: number;
   /** An entry behind the moment was seen. */
   readonly isPast: boolean;
+  readonly clocks: readonly SetBackClock[];
   readonly end: ArchiveEnd;
 }
 
@@ -95,16 +101,20 @@ function scanArchive(archive: string, base: BackupArchive, target: ReplayTarget)
   let [time, chain]: [number | null, string | null] = [null, null];
   let isPast = false;
   const bytes = new Map<string, number>();
+  const clocks = new SetBackClocks(target !== null && "time" in target ? target.time : -Infinity);
   const entries = readArchive(archive, base.from);
   for (;;) {
     const next = entries.next();
-    if (next.done === true) return { to, time, voided, bytes, chain, chainEnd, isPast, end: next.value };
+    if (next.done === true)
+      return { to, time, voided, bytes, chain, chainEnd, isPast, clocks: clocks.found, end: next.value };
     const entry = next.value;
     // Behind the moment nothing counts but what became of a commit before it.
     const isBehind =
       target !== null && ("position" in target ? entry.position > target.position : entry.time > target.time);
     isPast ||= isBehind;
-    if (entry.kind === ENTRY_KIND.void) voided.push(decodePosition(entry.body));
+    const clock = entry.kind === ENTRY_KIND.void ? decodeClock(entry.body) : null;
+    if (entry.chain === base.chain) clocks.see(entry, clock);
+    if (entry.kind === ENTRY_KIND.void && clock === null) voided.push(decodePosition(entry.body));
     if (isBehind) continue;
     if (entry.chain !== base.chain) chain ??= entry.chain;
     else chainEnd = entry.position;

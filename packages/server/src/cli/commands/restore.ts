@@ -50,7 +50,11 @@ export const backupVerify: Command = {
     if (options["json"] !== undefined) console.log(JSON.stringify({ ...verified, ...more }, null, 2));
     else {
       describe(backup, verified);
-      if (replay !== undefined) console.log(`${archive}: goes on to ${momentOf(replay)}`);
+      if (replay !== undefined) {
+        console.log(`${archive}: goes on to ${momentOf(replay)}`);
+        for (const clock of replay.setBack)
+          console.log(`${setBackAt(clock)}; for a moment between give the number of an entry`);
+      }
     }
     return verified.problems.length + verified.missing.length === 0 ? DONE : FAILED;
   },
@@ -94,10 +98,11 @@ export const restore: Command = {
       }),
     );
     const { missing } = verified;
+    const leads = { until: replay?.to, setBack: replay?.setBack };
     if (options["json"] !== undefined)
       console.log(
         JSON.stringify(
-          { dataFolder, collections, missing, until: replay?.to, backup: verified.header },
+          { dataFolder, collections, missing, ...leads, backup: verified.header },
           null,
           2,
         ),
@@ -109,6 +114,11 @@ export const restore: Command = {
       // A time with a wrong zone would otherwise look like success.
       if (options["until"] !== undefined && replay?.to === replay?.end)
         console.log("that is the archive's end: it has nothing later");
+      if (options["until"] !== undefined)
+        for (const clock of replay?.setBack ?? [])
+          console.log(
+            `NOT restored: ${setBackAt(clock)}. By that clock ${options["until"]} is entry ${clock.wanted}: if you mean that, restore with --until ${clock.wanted}`,
+          );
       for (const one of missing) console.log(`NOT restored: ${one}`);
       if (!verified.header.keys) console.log(WITHOUT_KEYS);
     }
@@ -145,6 +155,11 @@ function isDay(text: string): boolean {
 
 function momentOf({ to, time }: PlannedReplay): string {
   return `entry ${to}${time === null ? "" : `, ${new Date(time).toISOString()}`}`;
+}
+
+function setBackAt({ from, to, time, first, last }: PlannedReplay["setBack"][number]): string {
+  const [all, begin, end] = [time, first, last].map((ms) => new Date(ms).toISOString());
+  return `entries ${from} to ${to} all have the time ${all}, for a clock was set back: it went from ${begin} to ${end} meanwhile`;
 }
 
 function describe(
