@@ -42,10 +42,7 @@ export async function replayCatalog(catalog: CatalogStore, replay: Replay): Prom
 }
 
 /** Ids of the collections of a catalog; of one tenant, or of all. */
-export async function liveCollections(
-  catalog: CatalogStore,
-  tenant: string | null,
-): Promise<ReadonlySet<string>> {
+export async function liveCollections(catalog: CatalogStore, tenant: string | null): Promise<Set<string>> {
   const live = new Set<string>();
   for (const { id, tenant: owner } of collectionEntries(await allEntries(catalog, ALL_COLLECTIONS)))
     if (tenant === null || owner === tenant) live.add(id);

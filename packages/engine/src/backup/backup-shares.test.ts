@@ -200,6 +200,31 @@ it("gives one that an archive has made large an environment of its own", async (
   await again.close();
 });
 
+it("goes on from a damaged collection with an archive, without it", async () => {
+  const archived = new Archived();
+  archived.isShared = true;
+  const writing = await archived.open();
+  const [damaged, sound] = [await makeCollection(writing), await makeCollection(writing)];
+  for (const ref of [damaged, sound]) await write(writing, ref, "add", ...records(3));
+  await archived.back(writing);
+  for (const ref of [damaged, sound]) await write(writing, ref, "upsert", record("later"));
+  const part = (await listed(archived.backup)).find(({ id }) => id === damaged.id)!.parts[0]!;
+  const path = partFile(archived.backup, collectionName(damaged.id), part);
+  const bytes = readFileSync(path);
+  bytes[part.pack!.at + part.bytes - 1]! ^= 1;
+  writeFileSync(path, bytes);
+  const restored = join(temporaryFolder(), "data");
+  const archive = { folder: archived.folder, until: null };
+  const request = { backup: archived.backup, dataFolder: restored, tenant: null, archive };
+  await expect(restoreBackup(request)).rejects.toThrow(damaged.id);
+  const { missing, collections } = await restoreBackup({ ...request, skipDamaged: true });
+  expect({ missing: missing.length, collections }).toEqual({ missing: 1, collections: 1 });
+  const again = await createLocalEngine({ dataFolder: restored, shareStores });
+  expect(await readAll(again, sound)).toEqual(await readAll(writing, sound));
+  await expect(readAll(again, damaged)).rejects.toMatchObject({ code: "collection_unavailable" });
+  await again.close();
+});
+
 it("holds those whose ids are the last of all", async () => {
   await engine.close();
   const disk = createDiskSpace(dataFolder);

@@ -183,6 +183,73 @@ describe("an export", () => {
   });
 });
 
+describe("a restore of a backup that is damaged", () => {
+  let backup: string;
+  let sound: CollectionRef;
+  let damaged: CollectionRef;
+
+  /** One tenant more, whose only collection is the last of the pack. */
+  beforeEach(async () => {
+    await engine.createTenant("acme");
+    await engine.createDatabase({ tenant: "acme", database: "main" });
+    const at = { tenant: "acme", database: "main" };
+    sound = { ...at, id: (await engine.createCollection(parseCreateCollection({ name: "mine" }, at))).id };
+    await write(engine, sound, "add", record("of acme"));
+    backup = await back("first");
+    damaged = refs[0]!;
+    const header = await readHeader(backup);
+    for await (const { id, parts } of readCollections({ folder: backup, header })) {
+      if (id !== damaged.id) continue;
+      const { bytes, pack } = parts[0]!;
+      const path = join(backup, "packs", pack!.name);
+      const turned = readFileSync(path);
+      turned[pack!.at + (bytes >> 1)]! ^= 1;
+      writeFileSync(path, turned);
+    }
+  });
+
+  it("has a tenant that needs nothing of it, and names the damage; tenants that do are refused", async () => {
+    expect(await refusal(backup)).toContain(damaged.id);
+    expect(await refusal(backup, AT.tenant)).toContain(damaged.id);
+    const folder = join(temporaryFolder(), "restored");
+    expect(await restoreBackup({ backup, dataFolder: folder, tenant: "acme" })).toMatchObject({
+      ...{ collections: 1, missing: [] },
+      elsewhere: [expect.stringContaining(damaged.id)],
+    });
+    const again = await createLocalEngine({ dataFolder: folder });
+    onTestFinished(() => again.close());
+    expect(await readAll(again, sound)).toHaveLength(1);
+  });
+
+  it("leaves out collections that are damaged, where that is asked for, and nothing else", async () => {
+    const folder = join(temporaryFolder(), "restored");
+    const request = { backup, dataFolder: folder, tenant: null, skipDamaged: true };
+    expect(await restoreBackup(request)).toMatchObject({
+      ...{ collections: 2, elsewhere: [] },
+      missing: [expect.stringContaining("does not have its checksum")],
+    });
+    const again = await createLocalEngine({ dataFolder: folder });
+    onTestFinished(() => again.close());
+    expect(await readAll(again, sound)).toHaveLength(1);
+    expect(await readAll(again, refs[1]!)).toHaveLength(2);
+    await expect(readAll(again, damaged)).rejects.toMatchObject({ code: "collection_unavailable" });
+    await expect(write(again, damaged, "upsert", record("c"))).rejects.toMatchObject({
+      code: "collection_unavailable",
+    });
+  });
+
+  it("is refused where what is damaged concerns all", async () => {
+    const list = join(backup, COLLECTION_LIST);
+    writeFileSync(list, `${readFileSync(list, "utf8")} `);
+    for (const tenant of [null, "acme"]) {
+      const dataFolder = join(temporaryFolder(), "restored");
+      await expect(restoreBackup({ backup, dataFolder, tenant, skipDamaged: true })).rejects.toThrow(
+        COLLECTION_LIST,
+      );
+    }
+  });
+});
+
 describe("a forged backup", () => {
   it("makes no files outside the folder that it is restored to", async () => {
     const backup = await back("forged");

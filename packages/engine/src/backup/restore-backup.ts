@@ -17,14 +17,17 @@ import { readChain } from "./backup-files.ts";
 import { whileRestoring } from "./naming-full-disk.ts";
 import type { RestoredCollection } from "./restore-steps.ts";
 import { requireRoom, requireTenant, roomForRestore } from "./restored-collections.ts";
-import { type VerificationProgress, type VerifiedBackup, WHAT_TO_DO, verifyChain } from "./verify-backup.ts";
+import { type SoundCollections, soundCollections } from "./sound-collections.ts";
+import { type VerificationProgress, type VerifiedBackup, lacking, verifyChain } from "./verify-backup.ts";
 
 export interface RestoreRequest {
   readonly backup: string;
   /** Does not exist, or is empty. */
   readonly dataFolder: string;
-  /** The only one to be restored; `null`: all. */
+  /** The only one to be restored; `null`: all. Damage that concerns others only is no reason to refuse it. */
   readonly tenant: string | null;
+  /** Leaves out collections whose records are damaged. */
+  readonly skipDamaged?: boolean | undefined;
   /** An archive that goes on from the backup, and up to when it is followed. */
   readonly archive?: { readonly folder: string; readonly until: ReplayTarget } | undefined;
   /** A collection whose records take more gets an environment of its own. Small ones are for tests. */
@@ -42,6 +45,10 @@ export interface RestoreProgress {
 export interface RestoredFolder {
   readonly verified: VerifiedBackup;
   readonly collections: number;
+  /** Collections that should be there and are not, and why: damaged when the backup was made, or since. */
+  readonly missing: readonly string[];
+  /** Damage that concerns other tenants only. */
+  readonly elsewhere: readonly string[];
   /** How far the archive was followed; `null`: there was none. */
   readonly replay: PlannedReplay | null;
 }
@@ -71,15 +78,8 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
   requireEmpty(folder);
   // One that the archive has made is found behind its entries only.
   if (tenant !== null && request.archive === undefined) requireTenant(catalogOf(chain), tenant);
-  const verified = await verifyChain(chain, request.onVerify);
-  const [problem] = verified.problems;
-  if (problem !== undefined) {
-    const more = verified.problems.length > 1 ? ` and ${verified.problems.length - 1} more` : "";
-    throw new SheafError(
-      "failed_precondition",
-      `the backup is damaged, so nothing was restored: ${problem}${more}. What to do: ${WHAT_TO_DO}`,
-    );
-  }
+  const { verified, damages } = await verifyChain(chain, request.onVerify);
+  const sound = soundCollections(damages, { tenant, skipDamaged: request.skipDamaged === true });
   const { header } = verified;
   const replay =
     request.archive === undefined ? null : planReplay(request.archive.folder, header, request.archive.until);
@@ -92,25 +92,29 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
     requireEmpty(folder);
     await clear(folder);
     requireRoom(dataFolder, room.bytes);
-    let collections = await restore(child, known, {
-      ...request,
-      totalCollections: room.collections,
+    const restored = await restore(child, known, {
+      ...{ ...request, sound, totalCollections: room.collections },
       grown: replay?.bytes ?? new Map(),
     });
+    let { collections } = restored;
     const step = {
       ...{ catalog: catalogOf(chain), dataFolder },
       ...{ tenant: tenant ?? header.tenant, keys: header.keys },
     };
     if (replay !== null) {
       const { archive, from, to, voided } = replay;
-      collections = await child.ask("replayArchive", { ...step, replay: { archive, from, to, voided } });
+      const without = [...restored.missing.keys()];
+      collections = await child.ask("replayArchive", {
+        ...{ ...step, without, replay: { archive, from, to, voided } },
+      });
     }
     const { hasShares } = await child.ask("restoreCatalog", step);
     await rm(join(dataFolder, "trash"), { recursive: true, force: true });
     writeRestoredFormat(folder, hasShares);
     await rm(join(dataFolder, RESTORING));
     await syncFile(dataFolder);
-    return { verified, collections, replay };
+    const missing = [...restored.missing.values()];
+    return { verified, collections, missing, elsewhere: sound.elsewhere, replay };
   } catch (error) {
     // Nothing can come of it at another try.
     if (error instanceof SheafError && error.code === "not_found") await clear(folder, true);
@@ -122,16 +126,24 @@ async function restoreWhole(request: RestoreRequest): Promise<RestoredFolder> {
 }
 
 interface RestoredRequest extends RestoreRequest {
+  readonly sound: SoundCollections;
   readonly totalCollections: number;
   /** Bytes that an archive adds to a collection. */
   readonly grown: ReadonlyMap<string, number>;
 }
 
+interface RestoredCollections {
+  readonly collections: number;
+  /** Ids of those that are not there, and why. */
+  readonly missing: ReadonlyMap<string, string>;
+}
+
 async function restore(
   child: BackupChild,
   known: BackedUpCollections,
-  { dataFolder, tenant, onRestore, totalCollections, grown, mostSharedBytes }: RestoredRequest,
-): Promise<number> {
+  { dataFolder, tenant, onRestore, totalCollections, grown, mostSharedBytes, sound }: RestoredRequest,
+): Promise<RestoredCollections> {
+  const missing = new Map<string, string>();
   let collections = 0;
   let waiting: RestoredCollection[] = [];
   let bytes = 0;
@@ -141,8 +153,15 @@ async function restore(
     [waiting, bytes] = [[], 0];
     onRestore?.({ collections, totalCollections });
   };
-  for (const { id, sequence, isShared, parts, index, tenant: owner } of known.all()) {
-    if (tenant !== null && owner !== tenant) continue;
+  for (const collection of known.all()) {
+    const { id, sequence, isShared, parts, problem } = collection;
+    if (tenant !== null && collection.tenant !== tenant) continue;
+    const why = problem === null ? sound.reasonWithout(id) : lacking(collection, problem);
+    if (why !== null) {
+      missing.set(id, why);
+      continue;
+    }
+    const index = sound.hasIndex(id) ? collection.index : [];
     const files = index.map((file) => ({ name: file.name, path: known.indexFile(id, file) }));
     const size = parts.reduce((sum, part) => sum + part.bytes, grown.get(id) ?? 0);
     const shares = isShared && size <= (mostSharedBytes ?? MOST_SHARED_BYTES);
@@ -151,7 +170,7 @@ async function restore(
     if (waiting.length === MOST_IN_A_BATCH || bytes >= BATCH_BYTES) await flush();
   }
   if (waiting.length > 0) await flush();
-  return collections;
+  return { collections, missing };
 }
 
 /** Beside what an interrupted restore left. */

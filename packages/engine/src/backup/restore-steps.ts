@@ -68,6 +68,8 @@ interface Restored {
 
 export interface ReplayStep extends RestoredCatalogStep {
   readonly replay: Replay;
+  /** Ids of collections whose records are missing: what follows them is of no use. */
+  readonly without: readonly string[];
 }
 
 export class RestoreSteps {
@@ -119,11 +121,12 @@ export class RestoreSteps {
     return whileRestoring(step.dataFolder, () => this.#replay(step));
   }
 
-  async #replay({ catalog: parts, dataFolder, tenant, replay }: ReplayStep): Promise<number> {
+  async #replay({ catalog: parts, dataFolder, tenant, replay, without }: ReplayStep): Promise<number> {
     const folder = new DataFolder(dataFolder);
     const { catalog } = (this.#replayed = await stagedCatalog(parts, folder));
     await replayCatalog(catalog, replay);
     const live = await liveCollections(catalog, tenant);
+    for (const id of without) live.delete(id);
     const sequences = await replayRecords(replay, folder, {
       live,
       openStore: (id) => this.#storeIn(folder, id),

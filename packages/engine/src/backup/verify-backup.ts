@@ -35,35 +35,48 @@ export interface VerificationProgress {
   readonly totalBytes: number;
 }
 
+/** Something in it that is not as it was written. */
+export interface Damage {
+  /** Names the file, and the collection that needs it. */
+  readonly problem: string;
+  /** Whose data it has; `null`: that of all. */
+  readonly of: BackedUpCollection | null;
+  /** It is a file of an index, which the records can do without. */
+  readonly isIndex: boolean;
+}
+
 /** About a backup with problems. */
 export const WHAT_TO_DO =
-  "restore the backup before it, with --archive up to the same moment, or save sound tenants with sheaf export --tenant; " +
-  "make a whole backup now";
+  "restore the backup before it, with --archive up to the same moment, or what is whole in this one, with --skip-damaged, " +
+  "or one tenant that is, with --tenant; make a whole backup now";
 
 /** Throws `invalid_argument` where there is no complete backup, `failed_precondition` where its list cannot be used. */
 export async function verifyBackup(
   folder: string,
   onProgress: (progress: VerificationProgress) => void = () => {},
 ): Promise<VerifiedBackup> {
-  return verifyChain(await readChain(folder), onProgress);
+  return (await verifyChain(await readChain(folder), onProgress)).verified;
 }
 
 /** As `verifyBackup`. */
 export async function verifyChain(
   chain: readonly Backup[],
   onProgress: (progress: VerificationProgress) => void = () => {},
-): Promise<VerifiedBackup> {
+): Promise<{ readonly verified: VerifiedBackup; readonly damages: readonly Damage[] }> {
   const totalBytes = chain.reduce((sum, { header }) => sum + header.bytes, 0);
-  const problems = new Set<string>();
+  const damages = new Map<string, Damage>();
   const missing: string[] = [];
   const sums = new SummedFiles();
   let bytes = 0;
   const check = async (file: ExpectedFile): Promise<boolean> => {
-    const problem = await sums.problemOf(file);
-    if (problem !== null) problems.add(describe(file, problem));
+    const found = await sums.problemOf(file);
+    if (found !== null) {
+      const problem = describe(file, found);
+      damages.set(problem, { problem, of: file.of ?? null, isIndex: file.isIndex === true });
+    }
     bytes += file.bytes;
     onProgress({ bytes, totalBytes });
-    return problem === null;
+    return found === null;
   };
   try {
     for (const [i, backup] of chain.entries()) {
@@ -71,23 +84,20 @@ export async function verifyChain(
       for (const part of partsIn(CATALOG, header.catalog, backup)) await check(part);
       if (!(await check({ path: join(at, COLLECTION_LIST), ...header.list }))) continue;
       for await (const collection of readCollections(backup)) {
-        const { tenant, database, name, problem } = collection;
+        const { problem } = collection;
         for (const file of filesOf(collection, backup)) await check(file);
-        if (i === 0 && problem !== null) missing.push(`${tenant}/${database}/${name}: ${problem}`);
+        if (i === 0 && problem !== null) missing.push(lacking(collection, problem));
       }
     }
   } finally {
     await sums.close();
   }
   const [newest] = chain;
-  return {
-    header: newest!.header,
-    backups: chain.length,
-    files: sums.files,
-    bytes,
-    problems: [...problems],
-    missing,
+  const verified = {
+    ...{ header: newest!.header, backups: chain.length, files: sums.files, bytes },
+    ...{ problems: [...damages.keys()], missing },
   };
+  return { verified, damages: [...damages.values()] };
 }
 
 /**
@@ -123,6 +133,12 @@ interface ExpectedFile extends FileSum {
   readonly at?: number | undefined;
   /** Whose data it has; left out: that of all. */
   readonly of?: BackedUpCollection | undefined;
+  readonly isIndex?: boolean;
+}
+
+/** Of a collection that is not there, and why. */
+export function lacking({ tenant, database, name }: BackedUpCollection, why: string): string {
+  return `${tenant}/${database}/${name}: ${why}`;
 }
 
 function describe({ path, of }: ExpectedFile, problem: string): string {
@@ -136,7 +152,8 @@ function* filesOf(collection: BackedUpCollection, backup: Backup): Generator<Exp
   yield* recordsIn(collection, backup);
   const folder = join(backup.folder, collectionName(collection.id), "index");
   for (const { name, in: holder, bytes, sha256 } of collection.index)
-    if (holder === backup.header.id) yield { path: join(folder, name), bytes, sha256, of: collection };
+    if (holder === backup.header.id)
+      yield { path: join(folder, name), bytes, sha256, of: collection, isIndex: true };
 }
 
 function recordsIn(of: BackedUpCollection, backup: Backup): Generator<ExpectedFile> {

@@ -78,7 +78,7 @@ export class Archived {
     }));
     await steps.collections({ dataFolder, collections });
     const step = { catalog: catalogOf(chain), dataFolder, tenant: null, keys: true };
-    await steps.replay({ ...step, replay });
+    await steps.replay({ ...step, replay, without: [] });
     const { hasShares } = await steps.catalog(step);
     writeRestoredFormat(new DataFolder(dataFolder), hasShares);
     const engine = await createLocalEngine({ dataFolder });

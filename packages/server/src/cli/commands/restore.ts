@@ -62,7 +62,7 @@ export const backupVerify: Command = {
 
 export const restore: Command = {
   name: "restore",
-  summary: "Make a data folder out of a backup. Nothing is written before every checksum was found right.",
+  summary: "Make a data folder out of a backup. Nothing is written before all checksums have been looked at.",
   operands: ["backup"],
   options: [
     {
@@ -70,6 +70,10 @@ export const restore: Command = {
       doc: `Data folder to be made: it does not exist, or is empty. [${FOLDER.env}, default ${FOLDER.default}]`,
     },
     { flags: "--tenant <tenant>", doc: "Restore this tenant only." },
+    {
+      flags: "--skip-damaged",
+      doc: "Leave out collections whose files in the backup are damaged; they are named, and answer 500 until they are deleted.",
+    },
     { flags: "--archive <folder>", doc: "Follow this archive on from the backup." },
     {
       flags: "--until <moment>",
@@ -79,30 +83,30 @@ export const restore: Command = {
   ],
   notes:
     "The backup is a folder, or s3://bucket/prefix/NAME, which is fetched to the folder for temporary files first. Collections keep their ids and indexes. API keys are restored unless the backup was made with --no-keys; the root key is made " +
-    "anew at the first start. It can be interrupted and run again. Exit code 0: restored; 1: it failed, or a collection was " +
-    "damaged when the backup was made, and is not in it.",
+    "anew at the first start. It can be interrupted and run again. Exit code 0: restored; 1: it failed, or a collection is missing, " +
+    "because it was damaged when the backup was made, or since.",
   async run(options, [backup = ""]) {
     const { dataFolder } = readSettings({ dataFolder: options["data"] });
     const archive = archiveOption(options);
     const tell = progressLines();
-    const { verified, collections, replay } = await withBackup(backup, (folder) =>
+    const { verified, collections, missing, elsewhere, replay } = await withBackup(backup, (folder) =>
       restoreBackup({
         archive,
         backup: folder,
         dataFolder: resolve(dataFolder),
         tenant: options["tenant"] ?? null,
+        skipDamaged: options["skip-damaged"] !== undefined,
         onVerify: ({ bytes, totalBytes }) =>
           tell(() => `checking: ${byteCount(bytes)} of ${byteCount(totalBytes)}`),
         onRestore: (done) =>
           tell(() => `restoring: ${done.collections} of ${several(done.totalCollections, "collection")}`),
       }),
     );
-    const { missing } = verified;
     const leads = { until: replay?.to, setBack: replay?.setBack };
     if (options["json"] !== undefined)
       console.log(
         JSON.stringify(
-          { dataFolder, collections, missing, ...leads, backup: verified.header },
+          { dataFolder, collections, missing, elsewhere, ...leads, backup: verified.header },
           null,
           2,
         ),
@@ -120,6 +124,7 @@ export const restore: Command = {
             `NOT restored: ${setBackAt(clock)}. By that clock ${options["until"]} is entry ${clock.wanted}: if you mean that, restore with --until ${clock.wanted}`,
           );
       for (const one of missing) console.log(`NOT restored: ${one}`);
+      for (const one of elsewhere) console.log(`damaged, and not needed for this tenant: ${one}`);
       if (!verified.header.keys) console.log(WITHOUT_KEYS);
     }
     return missing.length === 0 ? DONE : FAILED;
